@@ -1,0 +1,83 @@
+"""The errors of all rooms, one tree.
+
+    MetaIndexError
+    ├── ExpressionError (ValueError)          a predicate that cannot be built, parsed or bound
+    │   ├── UnknownColumnError (KeyError)     a column the table does not have; says the near names
+    │   ├── AmbiguousColumnError              a name that fits two columns when case is ignored
+    │   └── LiteralTypeError (TypeError)      a literal that the column's type cannot hold without loss
+    ├── FormatError                           what is on storage is not what the format's specification says
+    │   ├── NotATableError (FileNotFoundError)
+    │   ├── UnsupportedFeatureError           a feature by name, refused whole rather than half read
+    │   ├── CorruptTableError                 a log, manifest or deletion vector that is damaged; names table, version, file
+    │   └── VersionNotFoundError (LookupError)
+    ├── StorageError (OSError)
+    │   ├── ObjectNotFoundError (FileNotFoundError)
+    │   ├── ObjectExistsError (FileExistsError)   put_if_absent lost: an ordinary answer
+    │   └── StoragePermissionError (PermissionError)
+    ├── MissingDependencyError (ImportError)  an optional engine that is not installed; says the extra
+    └── IndexError_ ... drawn in metaindex/errors.py
+
+Every message is one line: the rule, the fact, the cure.
+"""
+
+
+class MetaIndexError(Exception):
+    """Root of every error that this project raises on purpose."""
+
+
+class ExpressionError(MetaIndexError, ValueError):
+    """A predicate that cannot be built, parsed or bound to a schema."""
+
+
+class UnknownColumnError(ExpressionError, KeyError):
+    """A predicate names a column that the table does not have."""
+
+    __str__ = Exception.__str__  # KeyError would print the repr of the message
+
+
+class AmbiguousColumnError(ExpressionError):
+    """A name fits more than one column when case is ignored."""
+
+
+class LiteralTypeError(ExpressionError, TypeError):
+    """A literal that a column's type cannot hold without loss."""
+
+
+class FormatError(MetaIndexError):
+    """What is on storage is not what the table format's specification says."""
+
+
+class NotATableError(FormatError, FileNotFoundError):
+    """The path holds no table of any known format."""
+
+
+class UnsupportedFeatureError(FormatError):
+    """The table uses a feature, named in the message, that is refused rather than half read."""
+
+
+class CorruptTableError(FormatError):
+    """A log, manifest, footer or deletion vector is damaged."""
+
+
+class VersionNotFoundError(FormatError, LookupError):
+    """The table has no such version, or no longer."""
+
+
+class StorageError(MetaIndexError, OSError):
+    """A storage call failed."""
+
+
+class ObjectNotFoundError(StorageError, FileNotFoundError):
+    """The object does not exist."""
+
+
+class ObjectExistsError(StorageError, FileExistsError):
+    """put_if_absent found the object there: somebody else won."""
+
+
+class StoragePermissionError(StorageError, PermissionError):
+    """The storage does not let us read or write here."""
+
+
+class MissingDependencyError(MetaIndexError, ImportError):
+    """An optional engine is not installed."""

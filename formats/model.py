@@ -1,0 +1,271 @@
+"""What files there are: snapshots as columns. A million files is an Arrow table, not a million objects; a `FileEntry` is a view of one row.
+
+Promises: a snapshot is immutable and complete (a reader that cannot give all of it raises); what it says of a column of a file is true of the file's *physical*
+rows, or it says nothing; deletes belong to the snapshot, not to the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+
+from expressions.statistics import ColumnBounds
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap64
+
+
+class Trust(IntEnum):
+    """Where a statistic comes from, weakest first."""
+
+    NONE = 0  # nothing is known
+    LOG = 1  # written into the table's log by some writer
+    FOOTER = 2  # a Parquet footer, after the checks of `footers`
+    COMPUTED = 3  # computed by us from the physical rows
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A table's version. Compared for equality only: `id` is the format's own (Delta number, Iceberg snapshot id, listing hash of plain files), `table_uuid` and
+    `fingerprint` (of the commit's bytes, the snapshot's manifest list, the listing) tell a dropped and re-created table from this one."""
+
+    table_uuid: str
+    id: str
+    fingerprint: str
+
+    def __str__(self) -> str:
+        return self.id
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One column, or one field of a struct.
+
+    `stable` is what never changes while the column is the same column: the field id as text where the format has one ("id:7"), else the name of the part.
+    `source` is the path of the column inside data files (physical names), None where the files cannot hold it. `field_id` finds it in Parquet files by id where
+    the format maps by id. `default` is what a file without the column shows: a literal, NULL, or unknown (`default_known=False`).
+    """
+
+    name: str
+    type: pa.DataType
+    nullable: bool = True
+    stable: str = ""
+    source: str = ""
+    field_id: int | None = None
+    partition: bool = False  # value comes from the partition, not from the file's bytes
+    default: object = None
+    default_known: bool = True
+    children: tuple[Field, ...] = ()  # of a struct; lists and maps have none (nothing inside them is indexed)
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of a table at a version. Logical names; types in Arrow's terms."""
+
+    fields: tuple[Field, ...]
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(self.fields)
+
+    @property
+    def names(self) -> list[str]:
+        return [f.name for f in self.fields]
+
+    def arrow(self) -> pa.Schema:
+        """The same as an Arrow schema (logical names)."""
+        return pa.schema([pa.field(f.name, f.type, f.nullable) for f in self.fields])
+
+    def leaves(self) -> list[Leaf]:
+        """Every primitive leaf, fields of structs included, lists and maps left out."""
+        out: list[Leaf] = []
+
+        def walk(fields: tuple[Field, ...], above: tuple[Field, ...]) -> None:
+            for one in fields:
+                path = (*above, one)
+                if one.children:
+                    walk(one.children, path)
+                elif not pa.types.is_nested(one.type):
+                    out.append(Leaf(path))
+
+        walk(self.fields, ())
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A primitive column by the fields that lead to it."""
+
+    path: tuple[Field, ...]
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Logical name parts, as in a `ColumnRef`."""
+        return tuple(f.name for f in self.path)
+
+    @property
+    def stable(self) -> str:
+        """The stable name: the id of the leaf where the format has ids, else the dotted path."""
+        last = self.path[-1].stable
+        if last.startswith("id:"):
+            return last
+        return ".".join(f.stable or f.name for f in self.path)
+
+    @property
+    def source(self) -> tuple[str, ...]:
+        """Physical name parts inside data files."""
+        return tuple(f.source or f.name for f in self.path)
+
+    @property
+    def field(self) -> Field:
+        return self.path[-1]
+
+    @property
+    def type(self) -> pa.DataType:
+        return self.path[-1].type
+
+
+FILE_SCHEMA = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),  # relative to the table's root ('/'-separated, decoded), or an absolute URI/path where the log names a file outside it
+        pa.field("size_bytes", pa.int64(), nullable=False),
+        pa.field("modified_ms", pa.int64()),  # of the file; null where the log does not say
+        pa.field("record_count", pa.int64()),  # physical rows, deleted ones included; null: unknown
+        pa.field("partition", pa.string(), nullable=False),  # canonical text of the partition tuple, "" when unpartitioned; hashed to partition_id
+        pa.field("deletes", pa.string()),  # identity of the deletes attached at this version; null: none
+        pa.field("deleted_count", pa.int64()),  # rows deleted where known; null with deletes: unknown
+        pa.field("etag", pa.string()),  # finer sign where the store gives one (plain files: inode and change time in ns, or the object's etag)
+    ]
+)
+"""The columns that every format gives. A format may append columns of its own behind them (their names start with its name: `delta_dv`, `iceberg_spec_id`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """One live file: a view of one row, for people and tests."""
+
+    path: str
+    size_bytes: int
+    modified_ms: int | None
+    record_count: int | None
+    partition: str
+    deletes: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileTable:
+    """Live files as columns: FILE_SCHEMA, one row a file, no two rows with the same path."""
+
+    table: pa.Table
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    @property
+    def paths(self) -> pa.ChunkedArray:
+        return self.table.column("path")
+
+    @property
+    def size_bytes(self) -> int:
+        import pyarrow.compute as pc
+
+        return int(pc.sum(self.table.column("size_bytes")).as_py() or 0)
+
+    def take(self, rows: pa.Array) -> FileTable:
+        return FileTable(self.table.take(rows))
+
+    def filter(self, mask: pa.Array) -> FileTable:
+        return FileTable(self.table.filter(mask))
+
+    def entry(self, row: int) -> FileEntry:
+        r = self.table.slice(row, 1)
+        return FileEntry(*(r.column(name)[0].as_py() for name in FileEntry.__dataclass_fields__))
+
+    def entries(self) -> Iterator[FileEntry]:
+        """Row by row: for people and tests."""
+        return (self.entry(row) for row in range(len(self)))
+
+    @classmethod
+    def empty(cls) -> FileTable:
+        return cls(FILE_SCHEMA.empty_table())
+
+
+@dataclass(frozen=True, slots=True)
+class EqualityDelete:
+    """Rows whose values in `columns` (logical stable leaves) equal a row of `rows` (null equals null) are deleted."""
+
+    columns: tuple[Leaf, ...]
+    rows: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class Deletes:
+    """What is deleted from one file at one version: row positions, and rows by value."""
+
+    positions: BitMap64
+    equality: tuple[EqualityDelete, ...] = ()
+
+
+class SnapshotDetails(Protocol):
+    """What only the format can say of a snapshot's files, loaded when asked for."""
+
+    def log_bounds(self, leaf: Leaf) -> ColumnBounds | None:
+        """Bounds that the log states for the files (aligned with `files`), repaired for known faults of writers and never those written under deletes that
+        made them untrue of the physical rows; None: the log says nothing of this column."""
+
+    def partition_bounds(self, leaf: Leaf) -> ColumnBounds | None:
+        """Bounds that follow from the files' partition values: exact for an identity partition column, inclusive for a transform of the column; None: no partition field
+        is made from this column."""
+
+    def deletes(self, row: int) -> Deletes:
+        """The deletes attached to file `row` (positions and equality); only called where `files.deletes` is not null."""
+
+    def read_options(self) -> Mapping[str, object]:
+        """How the data files are to be read: {"file_format": "parquet" | "csv" | "json", and for CSV and JSON the reader's options}."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The live files of a table at a version."""
+
+    table: str  # root: absolute local path or URI
+    format: str  # "delta" | "iceberg" | "files"
+    version: Version
+    timestamp_ms: int
+    schema: Schema
+    files: FileTable
+    details: SnapshotDetails
+    partition_columns: tuple[str, ...] = ()  # logical names of columns with a partition value per file, identity only
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    def uri(self, path: str) -> str:
+        """What an engine opens for a path of `files`."""
+        if path.startswith("/") or "://" in path:
+            return path
+        return f"{self.table.rstrip('/')}/{path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """What changed from `base` to `target`. A file whose bytes are the same and whose deletes changed is in `deletes_changed` only (as at target)."""
+
+    base: Version
+    target: Version
+    appended: FileTable
+    deleted: FileTable
+    deletes_changed: FileTable
+    schema_changed: bool
+    source: str = "snapshots"  # "log" where the log itself served the range
+
+
+def partition_text(names: Sequence[str], values: Sequence[str | None]) -> str:
+    """The canonical text of a partition tuple: Hive style, names and values percent-encoded, NULL as `__HIVE_DEFAULT_PARTITION__`."""
+    from urllib.parse import quote
+
+    return "/".join(
+        f"{quote(n, safe='')}={'__HIVE_DEFAULT_PARTITION__' if v is None else quote(v, safe='')}" for n, v in zip(names, values, strict=True)
+    )

@@ -1,0 +1,49 @@
+"""The contract of a table format. A new format is a folder, a line in `registry.FORMATS`, and a subclass of the contract tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from .model import Diff, Snapshot, Version
+from .storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Which version is asked: at most one of the two; neither is "now". `version` is the format's own id as text or number (an Iceberg branch or tag name too)."""
+
+    version: str | int | None = None
+    timestamp_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableRef:
+    """Where a table is and how to open it. `options`: what the user said beside the path (header, delimiter, catalog handle ...), all of it plain data but `catalog`."""
+
+    storage: Storage
+    path: str  # as the user named it, absolute
+    options: Mapping[str, object] = field(default_factory=dict)
+
+
+class TableFormat(Protocol):
+    """Reads logs and footers, never data pages. Stateless: a TableRef goes in, values come out."""
+
+    name: str
+
+    def detect(self, ref: TableRef) -> bool:
+        """Is there a table of this format at the path? One or two storage calls."""
+
+    def resolve(self, ref: TableRef, at: At) -> Version:
+        """Which version is meant, without loading its files where the format allows it (Delta: one listing, none when a number is given, and one small read;
+        Iceberg: the metadata file; plain files: the listing). VersionNotFoundError where there is none."""
+
+    def snapshot(self, ref: TableRef, at: At) -> Snapshot:
+        """All live files at the version, or an error; never a part."""
+
+    def diff(self, ref: TableRef, base: Snapshot, target: At) -> Diff | None:
+        """What the log itself says changed; None where it can't serve the range (the caller compares snapshots by `diff.compare`)."""
+
+    def versions(self, ref: TableRef) -> Sequence[Version]:
+        """Versions that can still be read, oldest first."""

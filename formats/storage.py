@@ -1,0 +1,54 @@
+"""Storage: the few calls that everything else is built on. Paths are POSIX-like keys below a root, or absolute where a log names files outside it.
+
+`put_if_absent` is the only lock in the project: it creates the object whole, or raises ObjectExistsError. On local disks that is a temporary
+file, fsync, link, fsync of the folder; rename would replace and is no lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectInfo:
+    """One object of a listing. `etag` is the store's version sign: on local disks inode and change time."""
+
+    path: str
+    size_bytes: int
+    modified_ns: int
+    etag: str | None = None
+
+
+@runtime_checkable
+class Storage(Protocol):
+    """A store of immutable objects. Every method raises StorageError (or a subclass) and nothing else."""
+
+    @property
+    def root(self) -> str:
+        """URI or absolute local path of the root; `path` arguments are relative to it (no leading slash) or absolute (same store)."""
+
+    def list(self, prefix: str, *, recursive: bool = True, start_after: str = "") -> Iterator[ObjectInfo]:
+        """Objects below the folder `prefix`, in path order; nothing (no error) where the folder does not exist. `start_after`: only later paths."""
+
+    def head(self, path: str) -> ObjectInfo: ...
+
+    def read(self, path: str, start: int = 0, length: int | None = None) -> bytes: ...
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        """A seekable input for pyarrow readers."""
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """Creates the object whole and durable, or raises ObjectExistsError; never replaces."""
+
+    def put(self, path: str, data: bytes) -> None:
+        """Creates or replaces the object, whole and durable. Only for objects under names nobody else writes."""
+
+    def delete(self, path: str) -> None:
+        """Removes the object; no error where it is gone already."""
+
+    def uri(self, path: str) -> str:
+        """What an engine is given to open the object: an absolute local path or a store URI."""
