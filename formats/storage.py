@@ -6,8 +6,10 @@ file, fsync, link, fsync of the folder; rename would replace and is no lock.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -52,3 +54,31 @@ class Storage(Protocol):
 
     def uri(self, path: str) -> str:
         """What an engine is given to open the object: an absolute local path or a store URI."""
+
+
+def storage_for(path: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> tuple[Storage, str]:
+    """The storage rooted at a local path, a `file:` URI or a store URI (`s3://`, `gs://`, `az://` ...), and that root in its canonical form.
+
+    Keys are then relative to the root; objects beside it (an index lies beside a plain folder) are reached by absolute paths of the same store.
+    """
+    from .storage_local import LocalStorage, local_path
+
+    text = os.fspath(path)
+    local = local_path(text)
+    if local is not None:
+        if storage_options:
+            raise ValueError(f"storage options are for object stores; {text!r} is a local path: leave them out")
+        storage: Storage = LocalStorage(local)
+    else:
+        from .storage_object import ObjectStorage
+
+        storage = ObjectStorage.from_uri(text, storage_options)
+    return storage, storage.root
+
+
+def parent_of(root: str) -> str:
+    """The folder above a root, in the same form (absolute path or URI)."""
+    if "://" not in root:
+        return str(Path(root).parent)
+    scheme, _, rest = root.partition("://")
+    return f"{scheme}://{rest.rstrip('/').rpartition('/')[0]}"

@@ -1,0 +1,146 @@
+"""What every storage promises. A storage's test class inherits the suite and gives the fixture `storage`: an empty store."""
+
+from __future__ import annotations
+
+import pytest
+
+from expressions.errors import ObjectExistsError, ObjectNotFoundError, StorageError
+from formats.storage import ObjectInfo, Storage
+
+
+class StorageContract:
+    """Inherit, and define the fixture `storage`."""
+
+    def test_it_is_a_storage(self, storage: Storage) -> None:
+        assert isinstance(storage, Storage)
+
+    def test_put_if_absent_creates_and_the_bytes_come_back(self, storage: Storage) -> None:
+        storage.put_if_absent("a/b/c.json", b"hello")
+        assert storage.read("a/b/c.json") == b"hello"
+        assert storage.head("a/b/c.json").size_bytes == 5
+
+    def test_put_if_absent_never_replaces(self, storage: Storage) -> None:
+        storage.put_if_absent("one", b"first")
+        with pytest.raises(ObjectExistsError):
+            storage.put_if_absent("one", b"second")
+        assert storage.read("one") == b"first"
+
+    def test_put_replaces(self, storage: Storage) -> None:
+        storage.put("x/one", b"first")
+        storage.put("x/one", b"second")
+        assert storage.read("x/one") == b"second"
+
+    def test_an_empty_object_is_an_object(self, storage: Storage) -> None:
+        storage.put_if_absent("empty", b"")
+        assert storage.read("empty") == b""
+        assert [o.size_bytes for o in storage.list("")] == [0]
+
+    @pytest.mark.parametrize(
+        ("start", "length", "expected"),
+        [
+            (0, None, b"0123456789"),
+            (3, None, b"3456789"),
+            (3, 4, b"3456"),
+            (8, 10, b"89"),
+            (0, 0, b""),
+            (10, None, b""),
+        ],
+    )
+    def test_read_gives_the_range_that_is_there(
+        self, storage: Storage, start: int, length: int | None, expected: bytes
+    ) -> None:
+        storage.put("ten", b"0123456789")
+        assert storage.read("ten", start, length) == expected
+
+    def test_a_missing_object_is_not_found(self, storage: Storage) -> None:
+        storage.put("folder/child", b"x")
+        for missing in ("nothing", "folder/nothing", "folder", "folder/child/below"):
+            with pytest.raises(ObjectNotFoundError):
+                storage.read(missing)
+            with pytest.raises(ObjectNotFoundError):
+                storage.head(missing)
+
+    def test_delete_removes_and_is_quiet_about_what_is_gone(self, storage: Storage) -> None:
+        storage.put("a/gone", b"x")
+        storage.delete("a/gone")
+        storage.delete("a/gone")
+        storage.delete("never/was")
+        assert list(storage.list("")) == []
+
+    def test_list_is_in_path_order_over_folders(self, storage: Storage) -> None:
+        names = ["a-b", "a/z", "a/b/c", "a.txt", "a0", "b", "é", "z", "a/b!"]
+        for name in names:
+            storage.put(name, name.encode())
+        assert [o.path for o in storage.list("")] == sorted(names)
+
+    def test_list_below_a_folder_takes_no_name_that_only_starts_like_it(self, storage: Storage) -> None:
+        for name in ("log/1", "log/2", "log2/3", "logs"):
+            storage.put(name, b"x")
+        assert [o.path for o in storage.list("log")] == ["log/1", "log/2"]
+        assert [o.path for o in storage.list("log/")] == ["log/1", "log/2"]
+
+    def test_list_of_a_missing_folder_is_empty(self, storage: Storage) -> None:
+        assert list(storage.list("nowhere")) == []
+        assert list(storage.list("nowhere", recursive=False)) == []
+
+    def test_list_without_recursion_gives_the_objects_of_the_folder_only(self, storage: Storage) -> None:
+        for name in ("f/1", "f/sub/2", "f/3"):
+            storage.put(name, b"x")
+        assert [o.path for o in storage.list("f", recursive=False)] == ["f/1", "f/3"]
+
+    @pytest.mark.parametrize("recursive", [True, False])
+    def test_start_after_gives_only_later_paths(self, storage: Storage, recursive: bool) -> None:
+        names = ["f/01", "f/02", "f/03", "f/03.tmp", "f/04"]
+        for name in names:
+            storage.put(name, b"x")
+        assert [o.path for o in storage.list("f", recursive=recursive, start_after="f/02")] == names[2:]
+        assert [o.path for o in storage.list("f", recursive=recursive, start_after="f/025")] == names[2:]
+        assert [o.path for o in storage.list("f", recursive=recursive, start_after="f/04")] == []
+
+    def test_start_after_inside_a_folder(self, storage: Storage) -> None:
+        names = ["a/1", "a/b/1", "a/b/2", "a/c"]
+        for name in names:
+            storage.put(name, b"x")
+        assert [o.path for o in storage.list("", start_after="a/b/1")] == names[2:]
+
+    def test_head_and_list_say_the_same(self, storage: Storage) -> None:
+        storage.put("f/1", b"abc")
+        (listed,) = storage.list("f")
+        assert listed == storage.head("f/1")
+        assert isinstance(listed, ObjectInfo)
+        assert listed.etag
+
+    def test_a_replaced_object_of_the_same_size_has_another_etag(self, storage: Storage) -> None:
+        storage.put("f", b"abc")
+        before = storage.head("f").etag
+        storage.put("f", b"abd")
+        assert storage.head("f").etag != before
+
+    def test_open_input_reads_and_seeks(self, storage: Storage) -> None:
+        storage.put("f", b"0123456789")
+        with storage.open_input("f") as file:
+            assert file.size() == 10
+            file.seek(4)
+            assert file.read(3) == b"456"
+
+    def test_open_input_of_a_missing_object_is_not_found(self, storage: Storage) -> None:
+        with pytest.raises(ObjectNotFoundError):
+            storage.open_input("nothing")
+
+    def test_absolute_paths_name_the_same_objects(self, storage: Storage) -> None:
+        storage.put("f/1", b"abc")
+        absolute = storage.uri("f/1")
+        assert storage.read(absolute) == b"abc"
+        assert storage.head(absolute).size_bytes == 3
+
+    def test_names_with_odd_characters_survive(self, storage: Storage) -> None:
+        names = ["p=a%20b/x y.parquet", "p=ü😀/1", "p=a+b/q?.json", "p=#/x"]
+        for name in names:
+            storage.put_if_absent(name, name.encode())
+        assert {o.path: storage.read(o.path) for o in storage.list("")} == {n: n.encode() for n in names}
+
+    def test_a_relative_path_cannot_climb_out(self, storage: Storage) -> None:
+        with pytest.raises(StorageError, match=r"\.\."):
+            storage.read("../outside")
+        with pytest.raises(StorageError, match=r"\.\."):
+            storage.put("a/../../outside", b"x")

@@ -1,0 +1,117 @@
+"""Local storage: the contract, one winner in a race of processes, and errors that say the cure."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from expressions.errors import StorageError, StoragePermissionError
+from formats.storage import Storage, storage_for
+from formats.storage_local import LocalStorage
+from tests.contract.storage_contract import StorageContract
+
+
+class TestLocalStorage(StorageContract):
+    @pytest.fixture
+    def storage(self, tmp_path: Path) -> Storage:
+        return LocalStorage(str(tmp_path / "store"))
+
+
+_RACER = """
+import sys
+sys.path[:0] = sys.argv[3:]
+from formats.storage_local import LocalStorage
+from expressions.errors import ObjectExistsError
+store, me = LocalStorage(sys.argv[1]), sys.argv[2]
+sys.stdin.readline()
+won = []
+for n in range(40):
+    try:
+        store.put_if_absent(f"log/{n:020}.json", me.encode() * 1000)
+        won.append(n)
+    except ObjectExistsError:
+        pass
+print(*won)
+"""
+
+
+def test_put_if_absent_has_exactly_one_winner_among_processes(tmp_path: Path) -> None:
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", _RACER, str(tmp_path), str(me), os.getcwd()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for me in range(4)
+    ]
+    for racer in racers:
+        assert racer.stdin is not None
+        racer.stdin.write("go\n")
+        racer.stdin.flush()
+    wins = {me: [int(n) for n in racer.communicate(timeout=60)[0].split()] for me, racer in enumerate(racers)}
+    assert all(racer.returncode == 0 for racer in racers)
+    assert sorted(n for won in wins.values() for n in won) == list(range(40))
+    store = LocalStorage(str(tmp_path))
+    for me, won in wins.items():
+        for n in won:
+            assert store.read(f"log/{n:020}.json") == str(me).encode() * 1000
+    assert len(os.listdir(tmp_path / "log")) == 40  # no temporary file is left
+
+
+def test_a_temporary_file_left_by_a_crash_is_never_listed(tmp_path: Path) -> None:
+    (tmp_path / "._put_0123").write_bytes(b"half")
+    (tmp_path / "whole").write_bytes(b"x")
+    assert [o.path for o in LocalStorage(str(tmp_path)).list("")] == ["whole"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_place_without_write_permission_is_said(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(StoragePermissionError, match="permission denied"):
+        LocalStorage(str(tmp_path)).put_if_absent("a", b"x")
+
+
+def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x")
+    with pytest.raises(StorageError):
+        LocalStorage(str(tmp_path)).put_if_absent("file/below", b"x")
+    assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("form", ["file:{}", "file://{}", "file://localhost{}"])
+def test_file_uris_name_local_paths(tmp_path: Path, form: str) -> None:
+    folder = tmp_path / "a b#c?"
+    folder.mkdir()
+    (folder / "x").write_bytes(b"1")
+    uri = form.format(str(tmp_path) + "/a%20b%23c%3F")
+    storage, root = storage_for(uri)
+    assert root == str(folder)
+    assert storage.read("x") == b"1"
+    assert LocalStorage(str(tmp_path)).read(uri + "/x") == b"1"
+
+
+def test_a_file_uri_of_another_host_is_refused() -> None:
+    with pytest.raises(StorageError, match="this machine"):
+        storage_for("file://other/x")
+
+
+def test_a_link_that_leads_back_is_refused_and_a_dangling_one_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "x").write_bytes(b"1")
+    (tmp_path / "nothing").symlink_to(tmp_path / "missing")
+    assert [o.path for o in LocalStorage(str(tmp_path)).list("")] == ["a/x"]
+    (tmp_path / "a" / "back").symlink_to(tmp_path)
+    with pytest.raises(StorageError, match="leads to a folder above"):
+        list(LocalStorage(str(tmp_path)).list(""))
+
+
+def test_a_single_file_is_its_own_root(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(b"a\n1\n")
+    storage, root = storage_for(tmp_path / "x.csv")
+    assert storage.head("").size_bytes == 4
+    assert root == str(tmp_path / "x.csv")
