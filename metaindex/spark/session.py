@@ -1,0 +1,123 @@
+"""One Spark session with Delta and Iceberg side by side, on any machine that has Python.
+
+`spark_session()` finds Java, fetches the jars once, and sets what both formats need; everything else stays Spark's
+default and the caller's choice (`conf`), the time zone too.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from expressions.errors import MetaIndexError, MissingDependencyError
+
+from .jars import JarGroup, jar_paths
+from .runtime import find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+ICEBERG_EXTENSION = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+ICEBERG_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+_JARS_FOR_SPARK = "4.1"
+
+
+class SparkSessionError(MetaIndexError, RuntimeError):
+    """The session that is wanted cannot be had beside the one that runs."""
+
+
+def spark_session(
+    app_name: str = "metaindex",
+    *,
+    master: str = "local[*]",
+    delta: bool = True,
+    iceberg: bool = True,
+    warehouse: str | os.PathLike[str] | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> "SparkSession":
+    """Start Spark, or give the running session when it has what is asked for.
+
+    With `delta`, Spark's own catalog is Delta's. With `iceberg` and a `warehouse`, the catalog `iceberg` keeps its
+    tables there by path (a Hadoop catalog). `conf` comes last and wins; its jars and extensions are added to ours.
+    """
+    settings = _settings(delta, iceberg, warehouse, dict(conf or {}))
+    try:
+        from pyspark import __version__ as spark_version
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise MissingDependencyError(
+            "a Spark session needs pyspark; it is not installed; install metaindex with the extra: metaindex[spark]"
+        ) from error
+
+    if (running := SparkSession.getActiveSession()) is not None:
+        _check_running(running, settings)
+    else:
+        groups = [group for group, on in ((JarGroup.DELTA, delta), (JarGroup.ICEBERG, iceberg)) if on]
+        if groups and not spark_version.startswith(f"{_JARS_FOR_SPARK}."):
+            raise SparkSessionError(
+                f"the pinned Delta and Iceberg jars are for Spark {_JARS_FOR_SPARK}; pyspark is {spark_version}; "
+                "pass delta=False, iceberg=False and name jars of your own in conf['spark.jars']"
+            )
+        ours = [str(path) for path in jar_paths(groups)]
+        if jars := _joined([*ours, settings.get("spark.jars", "")]):
+            settings["spark.jars"] = jars
+        _prepare_environment(master)
+
+    builder = SparkSession.builder.appName(app_name).master(master)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _settings(
+    delta: bool, iceberg: bool, warehouse: str | os.PathLike[str] | None, conf: dict[str, str]
+) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    extensions: list[str] = []
+    if delta:
+        extensions.append(DELTA_EXTENSION)
+        settings["spark.sql.catalog.spark_catalog"] = DELTA_CATALOG
+    if iceberg:
+        extensions.append(ICEBERG_EXTENSION)
+        if warehouse is not None:
+            settings["spark.sql.catalog.iceberg"] = ICEBERG_CATALOG
+            settings["spark.sql.catalog.iceberg.type"] = "hadoop"
+            settings["spark.sql.catalog.iceberg.warehouse"] = _location(warehouse)
+    extensions.append(conf.pop("spark.sql.extensions", ""))
+    if joined := _joined(extensions):
+        settings["spark.sql.extensions"] = joined
+    return settings | conf
+
+
+def _location(warehouse: str | os.PathLike[str]) -> str:
+    """An address stays as it is; a local path becomes absolute, for the JVM may see another working folder."""
+    text = os.fspath(warehouse)
+    return text if "://" in text or text.startswith("file:") else str(Path(text).expanduser().absolute())
+
+
+def _joined(parts: list[str]) -> str:
+    """One comma-separated list without empties and repetitions, in the order given."""
+    return ",".join(dict.fromkeys(name.strip() for part in parts for name in part.split(",") if name.strip()))
+
+
+def _check_running(running: "SparkSession", settings: Mapping[str, str]) -> None:
+    """Extensions are fixed when Spark starts: a session without ours must not pass for one that has them."""
+    present = (running.conf.get("spark.sql.extensions", "") or "").split(",")
+    missing = [name for name in settings.get("spark.sql.extensions", "").split(",") if name and name not in present]
+    if missing:
+        raise SparkSessionError(
+            f"Spark's extensions are fixed when it starts; the running session lacks {', '.join(missing)}; "
+            "stop it first: spark.stop()"
+        )
+
+
+def _prepare_environment(master: str) -> None:
+    """What Spark's launcher and its Python workers read from the environment. A choice that the user made stays."""
+    os.environ["JAVA_HOME"] = str(find_java().home)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master.startswith("local"):
+        # One host: a name that resolves to an outside address would make Spark talk to itself over the network.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
