@@ -1,0 +1,36 @@
+"""The errors of this room, hung below the root of all rooms.
+
+    MetaIndexError (expressions.errors)
+    ├── IndexNotFoundError (LookupError)      no index of that name, or none that a reader can see
+    ├── IndexExistsError (FileExistsError)    the name is used
+    ├── IndexStateError                       the verb needs another state; says which, who holds it, the cure
+    ├── ConcurrentWriteError                  a lost race that could not be rebased: refresh and try again
+    ├── DamagedIndexError                     a run, manifest or entry is off, missing, or newer than this version reads
+    └── BuildError                            rows of an index could not be built; nothing became visible
+"""
+
+from expressions.errors import MetaIndexError
+
+
+class IndexNotFoundError(MetaIndexError, LookupError):
+    """No index of that name at this table."""
+
+
+class IndexExistsError(MetaIndexError, FileExistsError):
+    """An index of that name exists."""
+
+
+class IndexStateError(MetaIndexError):
+    """The verb is not possible in the index's state."""
+
+
+class ConcurrentWriteError(MetaIndexError):
+    """Another writer was first and the change cannot be applied on top of it. Ordinary: refresh and try again."""
+
+
+class DamagedIndexError(MetaIndexError):
+    """Stored index data is missing, damaged, foreign, or of a newer format version. Readers skip the index; the table is read without it."""
+
+
+class BuildError(MetaIndexError):
+    """An index could not be built. Nothing became visible."""

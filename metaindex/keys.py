@@ -1,0 +1,57 @@
+"""Keys: fixed-width hashes of what never changes (RFC-27), and the fixed-size key of one statistic.
+
+    column_id     xxh64  of the column's stable name (`Leaf.stable`: the field id where the format has one, else the dotted path)
+    partition_id  xxh64  of the canonical partition text (`model.partition_text`)
+    file_id       xxh3_128 of what makes the bytes the same: (path, size) in Delta and Iceberg, with modified_ms for plain files
+    key           column_id + partition_id + file_id, big-endian, 32 bytes: prefix search by column, or by column and partition
+
+Ids are stored as signed int64 (the same bits), file ids as 16 bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import xxhash
+
+from formats.model import FileTable
+
+
+def column_id(stable: str) -> int:
+    """The id of a column, by its stable name."""
+    return _signed(xxhash.xxh64_intdigest(stable.encode()))
+
+
+def partition_id(text: str) -> int:
+    """The id of a partition, by its canonical text."""
+    return _signed(xxhash.xxh64_intdigest(text.encode()))
+
+
+def file_ids(files: FileTable, table_format: str) -> pa.FixedSizeBinaryArray:
+    """The ids of all files, 16 bytes each, in their order. One C call a file over joined columns; no Python object outlives it."""
+    parts = [pc.cast(files.paths, pa.binary()), _text(files.table.column("size_bytes"))]
+    if table_format == "files":
+        parts.append(_text(files.table.column("modified_ms")))
+    joined = pc.binary_join_element_wise(*parts, b"\0")
+    digests = b"".join(map(xxhash.xxh3_128_digest, joined.to_pylist()))
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(files), [None, pa.py_buffer(digests)])
+
+
+def key_prefix(column: int, partition: int | None = None) -> bytes:
+    """The prefix that all keys of a column (of a partition) share."""
+    return struct.pack(">q", column) if partition is None else struct.pack(">qq", column, partition)
+
+
+def key(column: int, partition: int, file: bytes) -> bytes:
+    """The full key of one statistic."""
+    return key_prefix(column, partition) + file
+
+
+def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.cast(pc.fill_null(pc.cast(column, pa.string()), ""), pa.binary())
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value

@@ -1,0 +1,107 @@
+"""Writes sorted runs: immutable Parquet parts, and a manifest that names them with key range, rows, bytes and the digest of each footer.
+
+A part is written whole, then named by the manifest, then the manifest by a log entry: what no entry names is garbage, never data.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import xxhash
+
+from formats.storage import Storage
+from metaindex.kinds.rows import PART_ROWS, ROW_GROUP_ROWS
+
+PLAIN_SORTED = ("ordinal", "partition_ord", "lower_int", "upper_int", "null_count", "value_count", "first_ordinal")
+"""Integer columns that are sorted or nearly so: delta encoding is smaller than a dictionary."""
+
+WITHOUT_DICTIONARY = ("lower_double", "upper_double", "lower_bytes", "upper_bytes", "file_id", "path")
+
+
+@dataclass(frozen=True, slots=True)
+class PartInfo:
+    """One Parquet file of a run, as the manifest states it."""
+
+    kind: str  # metadata partition: "files", "file_ids", "partitions", "column_stats", "partition_stats"
+    path: str  # relative to the index folder
+    rows: int
+    size_bytes: int
+    footer_bytes: int  # with the 8 bytes behind it: one exact read fetches it
+    footer_digest: str  # xxh3_128 hex of those bytes
+    first_key: int | None = None  # of the leading sort column; None for binary keys
+    last_key: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunSink:
+    """Where the parts of a run go. Plain data but for the storage, so that a Spark task can write parts too."""
+
+    storage: Storage  # rooted at the index folder
+    run: str
+
+    def write(self, kind: str, table: pa.Table, number: int) -> PartInfo:
+        """Writes one sorted part durably and says what it is. The caller has sorted `table` and kept it below PART_ROWS."""
+        return write_part(self.storage, f"{kind}/{self.run}/part-{number:05d}.parquet", kind, table)
+
+
+def new_run_id() -> str:
+    """A run's name: random, so that no two writers share a folder."""
+    return secrets.token_hex(8)
+
+
+def write_part(storage: Storage, path: str, kind: str, table: pa.Table) -> PartInfo:
+    """One Parquet file, put whole; its footer is digested."""
+    names = table.schema.names
+    delta = {n: "DELTA_BINARY_PACKED" for n in names if n in PLAIN_SORTED}
+    plain = {n: "PLAIN" for n in names if n in WITHOUT_DICTIONARY}
+    out = pa.BufferOutputStream()
+    pq.write_table(
+        table,
+        out,
+        row_group_size=ROW_GROUP_ROWS,
+        compression="zstd",
+        use_dictionary=[n for n in names if n not in delta and n not in plain],
+        column_encoding=delta | plain,
+        write_page_checksum=True,
+        write_statistics=True,
+        store_schema=False,
+    )
+    buffer = out.getvalue()
+    size = buffer.size
+    footer_bytes = int.from_bytes(buffer.slice(size - 8, 4).to_pybytes(), "little") + 8
+    digest = xxhash.xxh3_128_hexdigest(buffer.slice(size - footer_bytes, footer_bytes))
+    storage.put(path, buffer.to_pybytes())
+    leading = table.column(0)
+    keyed = table.num_rows > 0 and pa.types.is_integer(leading.type)
+    return PartInfo(
+        kind,
+        path,
+        table.num_rows,
+        size,
+        footer_bytes,
+        digest,
+        leading[0].as_py() if keyed else None,
+        leading[-1].as_py() if keyed else None,
+    )
+
+
+def cut(table: pa.Table) -> Iterator[pa.Table]:
+    """A sorted table in pieces of at most PART_ROWS rows; at least one piece."""
+    for start in range(0, max(table.num_rows, 1), PART_ROWS):
+        yield table.slice(start, PART_ROWS)
+
+
+def write_sorted(sink: RunSink, kind: str, table: pa.Table) -> list[PartInfo]:
+    """All parts of a sorted table."""
+    return [sink.write(kind, piece, number) for number, piece in enumerate(cut(table))]
+
+
+def manifest_bytes(parts: Iterable[PartInfo]) -> bytes:
+    """The manifest as JSON, one part a line."""
+    lines = ",\n".join(json.dumps(asdict(part), sort_keys=True) for part in parts)
+    return f'{{"format_version": 1, "parts": [\n{lines}\n]}}\n'.encode()
