@@ -168,7 +168,8 @@ def _is_whole(path: Path, jar: Jar, verify: bool) -> bool:
             return True
         with path.open("rb") as data:
             return hashlib.file_digest(data, "sha256").hexdigest() == jar.sha256
-    except FileNotFoundError:
+    except OSError:
+        # Not there, or not readable: fetching it says which, with the cure.
         return False
 
 

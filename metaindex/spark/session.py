@@ -45,6 +45,7 @@ def spark_session(
     """
     settings = _settings(delta, iceberg, warehouse, dict(conf or {}))
     try:
+        from pyspark import SparkContext
         from pyspark import __version__ as spark_version
         from pyspark.sql import SparkSession
     except ImportError as error:
@@ -52,8 +53,9 @@ def spark_session(
             "a Spark session needs pyspark; it is not installed; install metaindex with the extra: metaindex[spark]"
         ) from error
 
-    if (running := SparkSession.getActiveSession()) is not None:
-        _check_running(running, settings)
+    # A session of another thread counts too: one process has one SparkContext, and one JVM with one class path.
+    if SparkContext._active_spark_context is not None:
+        _check_running(SparkSession.builder.getOrCreate(), settings)
     else:
         groups = [group for group, on in ((JarGroup.DELTA, delta), (JarGroup.ICEBERG, iceberg)) if on]
         if groups and not spark_version.startswith(f"{_JARS_FOR_SPARK}."):

@@ -1,0 +1,74 @@
+"""What every test may use: one Spark session with Delta and Iceberg, started by the first test that asks for it."""
+
+import gc
+import os
+import subprocess
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
+    """Small and quiet: two threads, two shuffle partitions, UTC, catalog `iceberg` and Spark's warehouse in temporary
+    folders. Tests share it, so each names its own tables and puts back any setting that it changes."""
+    from metaindex.spark.session import spark_session
+
+    warehouse = tmp_path_factory.mktemp("warehouse")
+    session = spark_session(
+        "metaindex tests",
+        master="local[2]",
+        warehouse=warehouse / "iceberg",
+        conf={
+            "spark.driver.memory": "2g",
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.log.level": "ERROR",
+            "spark.sql.session.timeZone": "UTC",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.warehouse.dir": str(warehouse / "spark"),
+            # Delta replays its log in this many partitions; its default of 50 makes every small table slow.
+            "spark.databricks.delta.snapshotPartitions": "2",
+        },
+    )
+    yield session
+    _stop(session)
+
+
+def _stop(session: "SparkSession") -> None:
+    """Stop Spark and its JVM here, where what they leave open cannot fail some unrelated test."""
+    gateway = session.sparkContext._gateway
+    session.stop()
+    gateway.shutdown()
+    process: subprocess.Popen[bytes] = gateway.proc
+    # The JVM ends when the pipe to its standard input does.
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        process.wait(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    from pyspark import SparkContext
+
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        del gateway, session
+        gc.collect()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # py4j closes the socket of an ended thread only when the garbage collector finds it, in whatever test runs then.
+    # Only sockets to this host are let through; a file that a test left open is still an error.
+    config.addinivalue_line(
+        "filterwarnings", r"ignore:unclosed <socket\.socket .*(laddr|raddr)=\('127\.0\.0\.1':ResourceWarning"
+    )
+    # Spark talks to itself over loopback whatever the host's name resolves to.
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

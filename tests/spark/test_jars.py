@@ -1,0 +1,197 @@
+"""Fetching pinned jars: from a folder, over HTTP, through a proxy, beside other processes, and when it goes wrong."""
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from metaindex.spark.cache import cache_dir
+from metaindex.spark.jars import JARS, Jar, JarError, JarGroup, jar_paths
+
+CONTENT = bytes(range(256)) * 9000
+JAR = Jar(JarGroup.DELTA, "org.example.lake:thing_2.13:1.2.3", len(CONTENT), hashlib.sha256(CONTENT).hexdigest())
+OTHER = Jar(JarGroup.ICEBERG, "org.example:other:1", 3, hashlib.sha256(b"abc").hexdigest())
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    root = tmp_path / "repository"
+    for jar, content in ((JAR, CONTENT), (OTHER, b"abc")):
+        path = root / jar.repository_path
+        path.parent.mkdir(parents=True)
+        path.write_bytes(content)
+    return root
+
+
+@pytest.fixture
+def environ(tmp_path: Path, repository: Path) -> dict[str, str]:
+    return {"METAINDEX_CACHE": str(tmp_path / "cache"), "METAINDEX_MAVEN_REPOSITORY": repository.as_uri()}
+
+
+def fetch(environ: dict[str, str], *, verify: bool = False) -> list[Path]:
+    return jar_paths([JarGroup.DELTA], environ=environ, verify=verify, catalog=[JAR, OTHER])
+
+
+def leftovers(environ: dict[str, str]) -> list[str]:
+    return sorted(path.name for path in (Path(environ["METAINDEX_CACHE"]) / "jars").iterdir())
+
+
+@contextmanager
+def server(respond: Callable[[BaseHTTPRequestHandler], None]) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            respond(self)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        thread = threading.Thread(target=http.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{http.server_address[1]}"
+        http.shutdown()
+        thread.join()
+
+
+def send(handler: BaseHTTPRequestHandler, content: bytes, length: int | None = None) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(len(content) if length is None else length))
+    handler.end_headers()
+    handler.wfile.write(content)
+
+
+@pytest.fixture
+def direct(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No proxy of the machine that runs the tests stands between them and their own server."""
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_only_the_groups_asked_for_are_fetched_and_progress_ends_at_the_size(environ: dict[str, str]) -> None:
+    seen: list[tuple[str, int]] = []
+    (path,) = jar_paths(
+        [JarGroup.DELTA],
+        environ=environ,
+        progress=lambda jar, done: seen.append((jar.coordinate, done)),
+        catalog=[JAR, OTHER],
+    )
+    assert path.read_bytes() == CONTENT
+    assert leftovers(environ) == ["thing_2.13-1.2.3.jar"]
+    assert seen[-1] == (JAR.coordinate, len(CONTENT))
+    assert seen == sorted(seen)
+
+
+def test_a_jar_in_the_cache_is_not_fetched_again(environ: dict[str, str]) -> None:
+    paths = fetch(environ)
+    gone = environ | {"METAINDEX_MAVEN_REPOSITORY": "http://127.0.0.1:1/nothing-listens-here"}
+    assert fetch(gone) == paths
+    assert fetch(gone, verify=True) == paths
+
+
+@pytest.mark.parametrize(("damage", "verify"), [(CONTENT[:-1], False), (b"x" + CONTENT[1:], True)])
+def test_a_damaged_jar_is_fetched_again(environ: dict[str, str], damage: bytes, verify: bool) -> None:
+    (path,) = fetch(environ)
+    path.write_bytes(damage)
+    fetch(environ, verify=verify)
+    assert path.read_bytes() == CONTENT
+
+
+def test_content_that_is_not_the_pinned_is_refused_and_leaves_nothing(
+    environ: dict[str, str], repository: Path
+) -> None:
+    (repository / JAR.repository_path).write_bytes(CONTENT + b"!")
+    with pytest.raises(JarError, match=r"must have the pinned SHA-256 .*METAINDEX_MAVEN_REPOSITORY"):
+        fetch(environ)
+    assert leftovers(environ) == []
+
+
+def test_a_missing_jar_names_coordinate_address_and_cure(environ: dict[str, str], repository: Path) -> None:
+    (repository / JAR.repository_path).unlink()
+    with pytest.raises(JarError, match=r"org\.example\.lake:thing_2\.13:1\.2\.3 .*file://.*https_proxy"):
+        fetch(environ)
+    assert leftovers(environ) == []
+
+
+def test_an_address_that_is_no_repository_is_refused(environ: dict[str, str]) -> None:
+    with pytest.raises(JarError, match="http, https or file address"):
+        fetch(environ | {"METAINDEX_MAVEN_REPOSITORY": "/some/folder"})
+
+
+def test_a_cache_that_cannot_be_made_is_a_clear_error(environ: dict[str, str]) -> None:
+    Path(environ["METAINDEX_CACHE"]).write_text("a file where the folder should be")
+    with pytest.raises(JarError, match=r"cannot write in .*set METAINDEX_CACHE"):
+        fetch(environ)
+
+
+def test_many_at_once_all_get_whole_jars(environ: dict[str, str]) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: fetch(environ)[0].read_bytes(), range(16)))
+    assert set(answers) == {CONTENT}
+    assert leftovers(environ) == ["thing_2.13-1.2.3.jar"]
+
+
+@pytest.mark.usefixtures("direct")
+def test_an_ailing_server_is_tried_again(environ: dict[str, str]) -> None:
+    requests: list[str] = []
+
+    def respond(handler: BaseHTTPRequestHandler) -> None:
+        requests.append(handler.path)
+        match len(requests):
+            case 1:
+                handler.send_error(503)
+            case 2:
+                send(handler, CONTENT[:1000], length=len(CONTENT))
+            case _:
+                send(handler, CONTENT)
+
+    with server(respond) as address:
+        (path,) = fetch(environ | {"METAINDEX_MAVEN_REPOSITORY": f"{address}/maven/"})
+    assert path.read_bytes() == CONTENT
+    assert requests == [f"/maven/{JAR.repository_path}"] * 3
+
+
+@pytest.mark.usefixtures("direct")
+def test_a_jar_the_server_does_not_have_is_not_asked_for_twice(environ: dict[str, str]) -> None:
+    requests: list[str] = []
+
+    def respond(handler: BaseHTTPRequestHandler) -> None:
+        requests.append(handler.path)
+        handler.send_error(404)
+
+    with server(respond) as address, pytest.raises(JarError, match="the server answered 404"):
+        fetch(environ | {"METAINDEX_MAVEN_REPOSITORY": address})
+    assert len(requests) == 1
+
+
+@pytest.mark.usefixtures("direct")
+def test_the_proxy_variable_is_honoured(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    requests: list[str] = []
+
+    def respond(handler: BaseHTTPRequestHandler) -> None:
+        requests.append(handler.path)
+        send(handler, CONTENT)
+
+    with server(respond) as address:
+        monkeypatch.setenv("http_proxy", address)
+        fetch(environ | {"METAINDEX_MAVEN_REPOSITORY": "http://repository.invalid/maven"})
+    assert requests == [f"http://repository.invalid/maven/{JAR.repository_path}"]
+
+
+def test_the_cache_folder_follows_its_variables(tmp_path: Path) -> None:
+    assert cache_dir({"METAINDEX_CACHE": str(tmp_path), "XDG_CACHE_HOME": "/elsewhere"}) == tmp_path
+    assert cache_dir({"XDG_CACHE_HOME": str(tmp_path)}) == tmp_path / "metaindex"
+    assert cache_dir({"XDG_CACHE_HOME": "relative"}) == Path.home() / ".cache" / "metaindex"
+
+
+def test_every_pin_is_whole_and_named_once() -> None:
+    assert len({jar.file_name for jar in JARS}) == len(JARS)
+    for jar in JARS:
+        assert len(jar.coordinate.split(":")) == 3
+        assert jar.size_bytes > 0
+        assert len(bytes.fromhex(jar.sha256)) == 32
+    assert {jar.group for jar in JARS} == set(JarGroup)
