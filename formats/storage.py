@@ -1,7 +1,8 @@
-"""Storage: the few calls that everything else is built on. Paths are POSIX-like keys below a root, or absolute where a log names files outside it.
+"""Storage: the few calls that everything else is built on. Paths are POSIX-like keys below a root, or absolute where
+a log names files outside it.
 
-`put_if_absent` is the only lock in the project: it creates the object whole, or raises ObjectExistsError. On local disks that is a temporary
-file, fsync, link, fsync of the folder; rename would replace and is no lock.
+`put_if_absent` is the only lock in the project: it creates the object whole, or raises ObjectExistsError. On local
+disks that is a temporary file, fsync, link, fsync of the folder; rename would replace and is no lock.
 """
 
 from __future__ import annotations
@@ -31,10 +32,12 @@ class Storage(Protocol):
 
     @property
     def root(self) -> str:
-        """URI or absolute local path of the root; `path` arguments are relative to it (no leading slash) or absolute (same store)."""
+        """URI or absolute local path of the root; `path` arguments are relative to it (no leading slash) or absolute
+        (same store)."""
 
     def list(self, prefix: str, *, recursive: bool = True, start_after: str = "") -> Iterator[ObjectInfo]:
-        """Objects below the folder `prefix`, in path order; nothing (no error) where the folder does not exist. `start_after`: only later paths."""
+        """Objects below the folder `prefix`, in path order; nothing (no error) where the folder does not exist.
+        `start_after`: only later paths."""
 
     def head(self, path: str) -> ObjectInfo: ...
 
@@ -57,9 +60,11 @@ class Storage(Protocol):
 
 
 def storage_for(path: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> tuple[Storage, str]:
-    """The storage rooted at a local path, a `file:` URI or a store URI (`s3://`, `gs://`, `az://` ...), and that root in its canonical form.
+    """The storage rooted at a local path, a `file:` URI or a store URI (`s3://`, `gs://`, `az://` ...), and that
+    root in its canonical form.
 
-    Keys are then relative to the root; objects beside it (an index lies beside a plain folder) are reached by absolute paths of the same store.
+    Keys are then relative to the root; objects beside it (an index lies beside a plain folder) are reached by
+    absolute paths of the same store.
     """
     from .storage_local import LocalStorage, local_path
 

@@ -1,7 +1,8 @@
 """Storage on a local disk (or a mounted one that has hard links).
 
-Puts are whole and durable: a temporary file in the same folder, fsync, then `link` (put_if_absent: fails where the name is taken, never replaces)
-or `rename` (put), then fsync of the folder. What a crash leaves is a temporary file, which `list` never shows.
+Puts are whole and durable: a temporary file in the same folder, fsync, then `link` (put_if_absent: fails where the
+name is taken, never replaces) or `rename` (put), then fsync of the folder. What a crash leaves is a temporary file,
+which `list` never shows.
 """
 
 from __future__ import annotations
@@ -142,7 +143,8 @@ def local_path(text: str) -> str | None:
 
 
 def local_path_of_uri(text: str) -> str | None:
-    """The path of a `file:` URI (`file:/a`, `file:///a`, `file://localhost/a`), percent-decoded; None for anything else."""
+    """The path of a `file:` URI (`file:/a`, `file:///a`, `file://localhost/a`), percent-decoded; None for anything
+    else."""
     if not text.startswith("file:/"):
         return None
     parts = urlsplit(text.replace("#", "%23").replace("?", "%3F"))

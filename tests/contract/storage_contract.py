@@ -1,4 +1,5 @@
-"""What every storage promises. A storage's test class inherits the suite and gives the fixture `storage`: an empty store."""
+"""What every storage promises. A storage's test class inherits the suite and gives the fixture `storage`: an empty
+store."""
 
 from __future__ import annotations
 

@@ -1,0 +1,72 @@
+"""A storage that counts: what a look-up costs in calls, reads and bytes."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from .storage import ObjectInfo, Storage
+from .storage_ranges import open_ranges
+
+
+class CountingStorage:
+    """Passes everything on to `inner`. `calls` counts by method name; `reads` and `bytes_read` are range reads,
+    those of open inputs too."""
+
+    def __init__(self, inner: Storage) -> None:
+        self.inner = inner
+        self.calls: Counter[str] = Counter()
+        self.bytes_read = 0
+        self._lock = threading.Lock()
+
+    @property
+    def reads(self) -> int:
+        return self.calls["read"]
+
+    @property
+    def root(self) -> str:
+        return self.inner.root
+
+    def reset(self) -> None:
+        with self._lock:
+            self.calls.clear()
+            self.bytes_read = 0
+
+    def list(self, prefix: str, *, recursive: bool = True, start_after: str = "") -> Iterator[ObjectInfo]:
+        self._count("list")
+        return self.inner.list(prefix, recursive=recursive, start_after=start_after)
+
+    def head(self, path: str) -> ObjectInfo:
+        self._count("head")
+        return self.inner.head(path)
+
+    def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
+        data = self.inner.read(path, start, length)
+        self._count("read", len(data))
+        return data
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        return open_ranges(self, path)
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        self._count("put_if_absent")
+        self.inner.put_if_absent(path, data)
+
+    def put(self, path: str, data: bytes) -> None:
+        self._count("put")
+        self.inner.put(path, data)
+
+    def delete(self, path: str) -> None:
+        self._count("delete")
+        self.inner.delete(path)
+
+    def uri(self, path: str) -> str:
+        return self.inner.uri(path)
+
+    def _count(self, call: str, size: int = 0) -> None:
+        with self._lock:
+            self.calls[call] += 1
+            self.bytes_read += size

@@ -1,0 +1,48 @@
+"""A seekable pyarrow input made of a storage's range reads."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from .storage import Storage
+
+
+def open_ranges(storage: Storage, path: str) -> pa.NativeFile:
+    """Each read of the file is one `storage.read`; one `head` gives the size (and says that the object is there)."""
+    return pa.PythonFile(_RangeFile(storage, path, storage.head(path).size_bytes), mode="r")
+
+
+class _RangeFile(io.RawIOBase):
+    def __init__(self, storage: Storage, path: str, size: int) -> None:
+        self._storage = storage
+        self._path = path
+        self._size = size
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:
+        left = max(0, self._size - self._at)
+        wanted = left if size is None or size < 0 else min(size, left)
+        data = self._storage.read(self._path, self._at, wanted) if wanted else b""
+        self._at += len(data)
+        return data
+
+    def readall(self) -> bytes:
+        return self.read()

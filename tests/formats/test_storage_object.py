@@ -1,0 +1,127 @@
+"""Object stores through obstore: the contract on its memory and local stores, and secrets that stay secret."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from expressions.errors import ObjectExistsError, ObjectNotFoundError, StorageError
+from formats.storage import Storage, parent_of, storage_for
+from formats.storage_counting import CountingStorage
+from formats.storage_local import LocalStorage
+from formats.storage_object import ObjectStorage
+from tests.contract.storage_contract import StorageContract
+
+
+class TestMemory(StorageContract):
+    @pytest.fixture
+    def storage(self) -> Storage:
+        from obstore.store import MemoryStore
+
+        return ObjectStorage(MemoryStore(), "memory://", "")
+
+
+class TestMemoryBelowAPrefix(StorageContract):
+    @pytest.fixture
+    def storage(self) -> Storage:
+        from obstore.store import MemoryStore
+
+        store = MemoryStore()
+        ObjectStorage(store, "s3://lake").put("tables/other/file", b"not ours")
+        ObjectStorage(store, "s3://lake").put("tables/mine2/file", b"not ours")
+        return ObjectStorage(store, "s3://lake", "tables/mine")
+
+
+class TestCountingLocal(StorageContract):
+    @pytest.fixture
+    def storage(self, tmp_path: Path) -> Storage:
+        return CountingStorage(LocalStorage(str(tmp_path)))
+
+
+def test_put_if_absent_has_exactly_one_winner_among_threads() -> None:
+    from obstore.store import MemoryStore
+
+    storage = ObjectStorage(MemoryStore(), "memory://")
+
+    def race(me: int) -> bool:
+        try:
+            storage.put_if_absent("log/0", str(me).encode())
+        except ObjectExistsError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(16) as pool:
+        wins = list(pool.map(race, range(16)))
+    assert sum(wins) == 1
+    assert storage.read("log/0") == str(wins.index(True)).encode()
+
+
+def test_credentials_never_show() -> None:
+    storage, root = storage_for(
+        "s3a://lake/table/",
+        {"aws_access_key_id": "AKIAKEY", "aws_secret_access_key": "hushhush", "region": "us-east-1"},
+    )
+    assert root == "s3://lake/table"
+    assert "hushhush" not in repr(storage)
+    assert "AKIAKEY" not in repr(storage)
+    with pytest.raises(StorageError) as caught:
+        storage_for("s3://lake/table", {"aws_secret_access_kye": "hushhush"})
+    assert "hushhush" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_an_unreachable_store_fails_without_secrets_after_bounded_retries() -> None:
+    from obstore.store import S3Store
+
+    store = S3Store(
+        "lake",
+        endpoint="http://127.0.0.1:9",
+        client_options={"allow_http": True},
+        aws_access_key_id="AKIAKEY",
+        aws_secret_access_key="hushhush",
+        region="us-east-1",
+        retry_config={"max_retries": 0},
+    )
+    with pytest.raises(StorageError) as caught:
+        ObjectStorage(store, "s3://lake").read("x")
+    assert not isinstance(caught.value, ObjectNotFoundError)
+    assert "hushhush" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_another_bucket_is_refused() -> None:
+    from obstore.store import MemoryStore
+
+    storage = ObjectStorage(MemoryStore(), "s3://lake", "table")
+    with pytest.raises(StorageError, match="outside the store"):
+        storage.read("s3://elsewhere/table/x")
+
+
+def test_an_unknown_scheme_says_what_is_known() -> None:
+    with pytest.raises(StorageError, match="s3://"):
+        storage_for("ftp://user:hush@host/x")
+    with pytest.raises(StorageError) as caught:
+        storage_for("ftp://user:hush@host/x")
+    assert "hush" not in str(caught.value)
+
+
+def test_counting_says_calls_reads_and_bytes(tmp_path: Path) -> None:
+    counting = CountingStorage(LocalStorage(str(tmp_path)))
+    counting.put_if_absent("a", b"0123456789")
+    counting.read("a", 2, 3)
+    with counting.open_input("a") as file:
+        file.seek(5)
+        file.read(5)
+    assert (counting.reads, counting.bytes_read) == (2, 8)
+    assert counting.calls["put_if_absent"] == 1
+    counting.reset()
+    assert (counting.reads, counting.bytes_read) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("root", "parent"), [("/a/b", "/a"), ("s3://lake/a/b", "s3://lake/a"), ("s3://lake/a", "s3://lake")]
+)
+def test_parent_of_a_root(root: str, parent: str) -> None:
+    assert parent_of(root) == parent
