@@ -6,9 +6,11 @@ files of a partition are one range of ordinals. Ordinals and not file ids stand 
 
 State of a statistic (lessons A 1, 2: never a sentinel):
 
-    UNKNOWN   nothing is known, bounds are null: the file is kept
-    ALL_NULL  every row is NULL (a file of zero rows too): bounds are null because there is nothing to bound
-    VALUES    lower and upper enclose every non-null, non-NaN value; both null: all values are NaN
+    UNKNOWN   the values are not bounded, both bounds are null: the file is kept; counts stand for themselves and may be known
+    ALL_NULL  every row is NULL (a file of zero rows too): bounds are null because there is nothing to bound; null_count = value_count
+    VALUES    lower and upper, both present, enclose every non-null, non-NaN value; or both null where all values are NaN
+
+A value with no upper bound (64 bytes of 0xFF) is UNKNOWN: so the least lower and greatest upper bound of a row group without UNKNOWN rows bound it whole.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ _STATISTIC = [
     pa.field("lower_double", pa.float64()),
     pa.field("upper_double", pa.float64()),
     pa.field("lower_bytes", pa.binary()),  # at most BOUND_BYTES, cut downwards
-    pa.field("upper_bytes", pa.binary()),  # at most BOUND_BYTES, cut upwards (byte successor); null with state VALUES and a lower bound: no upper bound
+    pa.field("upper_bytes", pa.binary()),  # at most BOUND_BYTES, cut upwards (byte successor); where that does not exist the state is UNKNOWN
     pa.field("null_count", pa.int64()),  # null: unknown
     pa.field("nan_count", pa.int64()),  # null: unknown; 0 for types without NaN
     pa.field("value_count", pa.int64()),  # rows, NULLs included (as RFC-27 and Parquet count); null: unknown

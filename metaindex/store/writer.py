@@ -17,6 +17,9 @@ import xxhash
 from formats.storage import Storage
 from metaindex.kinds.rows import PART_ROWS, ROW_GROUP_ROWS
 
+SUFFIX = ".mix"
+"""Parts are plain Parquet under another suffix, so that a glob for `*.parquet` over the lake never takes index rows for table data."""
+
 PLAIN_SORTED = ("ordinal", "partition_ord", "lower_int", "upper_int", "null_count", "value_count", "first_ordinal")
 """Integer columns that are sorted or nearly so: delta encoding is smaller than a dictionary."""
 
@@ -46,7 +49,7 @@ class RunSink:
 
     def write(self, kind: str, table: pa.Table, number: int) -> PartInfo:
         """Writes one sorted part durably and says what it is. The caller has sorted `table` and kept it below PART_ROWS."""
-        return write_part(self.storage, f"{kind}/{self.run}/part-{number:05d}.parquet", kind, table)
+        return write_part(self.storage, f"{kind}/{self.run}/part-{number:05d}{SUFFIX}", kind, table)
 
 
 def new_run_id() -> str:

@@ -1,0 +1,148 @@
+"""The log entry: one immutable value that says everything of an index at one number of its operation log.
+
+The latest entry holds the stable content and the operations under way, so a reader needs one entry and a writer rebases on one. What can be derived is not stored:
+the state that people see is the transient state of an operation under way, else the stable one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from formats.model import Schema, Version
+
+from .states import TRANSIENT, Operation, State
+
+FORMAT_VERSION = 1
+"""Of the entries and of everything they name. A reader refuses what is newer."""
+
+
+@dataclass(frozen=True, slots=True)
+class KindSpec:
+    """One kind of the index as the user asked for it: a name and a version, never a class path, and plain properties."""
+
+    name: str
+    version: int
+    properties: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CoveredColumn:
+    """A column that a run covers: every file of the run has a row for it. `type` is the Arrow type at write time, as text of `schema_codec`."""
+
+    stable: str
+    column_id: int
+    name: str
+    type_text: str
+    partition: bool = False  # rows in partition_stats only
+
+
+@dataclass(frozen=True, slots=True)
+class RunRef:
+    """An immutable sorted run: the index rows of a set of files, written by one action."""
+
+    run: str
+    files: int
+    partitions: int
+    size_bytes: int
+    manifest_bytes: int
+    manifest_digest: str
+    files_digest: str  # of the file ids in ordinal order: two runs that agree number the same files alike
+    columns: tuple[CoveredColumn, ...]
+    created_ms: int
+    builder: str
+    uncovered_files: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRecord:
+    """A table version whose set of files the index has seen: its parent's files, plus `added` runs and `restored` files, less `removed` ones.
+
+    Bitmaps are pyroaring's portable serialization in base64, of ordinals inside the run. `with_deletes`: files with rows deleted at this version.
+    """
+
+    version: Version
+    timestamp_ms: int
+    schema: int  # position in `Content.schemas`
+    parent: Version | None
+    added: tuple[str, ...]
+    removed: Mapping[str, str] = field(default_factory=dict)
+    restored: Mapping[str, str] = field(default_factory=dict)
+    with_deletes: Mapping[str, str] = field(default_factory=dict)
+    files: int = 0
+    size_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a stable index holds."""
+
+    runs: tuple[RunRef, ...] = ()
+    versions: tuple[VersionRecord, ...] = ()
+    schemas: tuple[Schema, ...] = ()
+
+    def run(self, name: str) -> RunRef:
+        return next(run for run in self.runs if run.run == name)
+
+    def record(self, version: Version) -> VersionRecord | None:
+        """The record of exactly this version, or None."""
+        return next((r for r in reversed(self.versions) if r.version == version), None)
+
+    def record_by_id(self, version_id: str) -> list[VersionRecord]:
+        """All records whose version has this id (several where a table was dropped and created again)."""
+        return [r for r in self.versions if r.version.id == version_id]
+
+
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """An operation between its begin and its commit. `runs` are the folders it writes: work under way, not garbage."""
+
+    operation: Operation
+    began: int
+    nonce: str
+    who: str
+    since_ms: int
+    runs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableInfo:
+    """The table that the index is of. `options` are the plain reader options given when it was created."""
+
+    path: str
+    format: str
+    table_uuid: str = ""
+    options: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexLogEntry:
+    """One entry. `derived` fields of the Hyperspace specification: name, kinds (derivedDataset), content, table (source), properties, state, enabled."""
+
+    id: int
+    name: str
+    index_uuid: str
+    nonce: str  # of the writer's attempt: tells a lost answer from a lost race
+    stable: State
+    table: TableInfo
+    kinds: tuple[KindSpec, ...]
+    content: Content = Content()
+    under_way: tuple[UnderWay, ...] = ()
+    enabled: bool = True
+    timestamp_ms: int = 0
+    written_by: str = ""  # "begin create", "commit refresh" ...
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def state(self) -> State:
+        """What people see: the transient state of the latest operation under way, else the stable state."""
+        return TRANSIENT[self.under_way[-1].operation] if self.under_way else self.stable
+
+    @property
+    def readable(self) -> bool:
+        """May a query use this content? Not while creating or restoring, not when deleted or disabled; yes while refreshing (the stable copy)."""
+        return self.stable is State.ACTIVE and self.enabled
+
+    def following(self, *, nonce: str, timestamp_ms: int, written_by: str) -> IndexLogEntry:
+        """The next number with the same content."""
+        return replace(self, id=self.id + 1, nonce=nonce, timestamp_ms=timestamp_ms, written_by=written_by)
