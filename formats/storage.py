@@ -7,6 +7,7 @@ disks that is a temporary file, fsync, link, fsync of the folder; rename would r
 
 from __future__ import annotations
 
+import builtins
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -38,6 +39,9 @@ class Storage(Protocol):
     def list(self, prefix: str, *, recursive: bool = True, start_after: str = "") -> Iterator[ObjectInfo]:
         """Objects below the folder `prefix`, in path order; nothing (no error) where the folder does not exist.
         `start_after`: only later paths."""
+
+    def folders(self, prefix: str) -> builtins.list[str]:
+        """Names (not paths) of the folders directly below the folder `prefix`, sorted; none where it does not exist."""
 
     def head(self, path: str) -> ObjectInfo: ...
 

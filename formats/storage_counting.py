@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -38,6 +39,10 @@ class CountingStorage:
     def list(self, prefix: str, *, recursive: bool = True, start_after: str = "") -> Iterator[ObjectInfo]:
         self._count("list")
         return self.inner.list(prefix, recursive=recursive, start_after=start_after)
+
+    def folders(self, prefix: str) -> builtins.list[str]:
+        self._count("folders")
+        return self.inner.folders(prefix)
 
     def head(self, path: str) -> ObjectInfo:
         self._count("head")

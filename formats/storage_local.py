@@ -7,6 +7,7 @@ which `list` never shows.
 
 from __future__ import annotations
 
+import builtins
 import os
 import uuid
 from collections.abc import Iterator
@@ -75,6 +76,15 @@ class LocalStorage:
                 except OSError as error:
                     raise _mapped(error, entry.path, "list") from error
                 yield _info(path, stat)
+
+    def folders(self, prefix: str) -> builtins.list[str]:
+        where = self.uri(prefix)
+        with _errors(where, "list"):
+            try:
+                with os.scandir(where) as entries:
+                    return sorted(e.name for e in entries if e.is_dir())
+            except (FileNotFoundError, NotADirectoryError):
+                return []
 
     def head(self, path: str) -> ObjectInfo:
         where = self.uri(path)

@@ -6,6 +6,7 @@ the standard environment or from `storage_options`; they are held by obstore alo
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -118,6 +119,13 @@ class ObjectStorage:
         kept.sort(key=lambda m: m["path"])  # not every store lists in order
         for meta in kept:
             yield _info(before + meta["path"][cut:], meta)
+
+    def folders(self, prefix: str) -> builtins.list[str]:
+        import obstore
+
+        with _errors(self.uri(prefix), "list"):
+            found = obstore.list_with_delimiter(self.store, self._key(prefix) or None)["common_prefixes"]
+        return sorted(one.rstrip("/").rpartition("/")[2] for one in found)
 
     def head(self, path: str) -> ObjectInfo:
         import obstore

@@ -1,12 +1,12 @@
 """The errors of this room, hung below the root of all rooms.
 
-    MetaIndexError (expressions.errors)
-    ├── IndexNotFoundError (LookupError)      no index of that name, or none that a reader can see
-    ├── IndexExistsError (FileExistsError)    the name is used
-    ├── IndexStateError                       the verb needs another state; says which, who holds it, the cure
-    ├── ConcurrentWriteError                  a lost race that could not be rebased: refresh and try again
-    ├── DamagedIndexError                     a run, manifest or entry is off, missing, or newer than this version reads
-    └── BuildError                            rows of an index could not be built; nothing became visible
+MetaIndexError (expressions.errors)
+├── IndexNotFoundError (LookupError)      no index of that name, or none that a reader can see
+├── IndexExistsError (FileExistsError)    the name is used
+├── IndexStateError                       the verb needs another state; says which, who holds it, the cure
+├── ConcurrentWriteError                  a lost race that could not be rebased: refresh and try again
+├── DamagedIndexError                     a run, manifest or entry is off, missing, or newer than this version reads
+└── BuildError                            rows of an index could not be built; nothing became visible
 """
 
 from expressions.errors import MetaIndexError

@@ -42,7 +42,9 @@ FILES = pa.schema(
 )
 """Sorted by ordinal, one row a file: ordinal -> file."""
 
-FILE_IDS = pa.schema([pa.field("file_id", pa.binary(16), nullable=False), pa.field("ordinal", pa.int32(), nullable=False)])
+FILE_IDS = pa.schema(
+    [pa.field("file_id", pa.binary(16), nullable=False), pa.field("ordinal", pa.int32(), nullable=False)]
+)
 """Sorted by file id: file id -> ordinal."""
 
 PARTITIONS = pa.schema(
@@ -64,7 +66,9 @@ _STATISTIC = [
     pa.field("lower_double", pa.float64()),
     pa.field("upper_double", pa.float64()),
     pa.field("lower_bytes", pa.binary()),  # at most BOUND_BYTES, cut downwards
-    pa.field("upper_bytes", pa.binary()),  # at most BOUND_BYTES, cut upwards (byte successor); where that does not exist the state is UNKNOWN
+    pa.field(
+        "upper_bytes", pa.binary()
+    ),  # at most BOUND_BYTES, cut upwards (byte successor); where that does not exist the state is UNKNOWN
     pa.field("null_count", pa.int64()),  # null: unknown
     pa.field("nan_count", pa.int64()),  # null: unknown; 0 for types without NaN
     pa.field("value_count", pa.int64()),  # rows, NULLs included (as RFC-27 and Parquet count); null: unknown

@@ -42,17 +42,23 @@ def decode(data: bytes, where: str) -> IndexLogEntry:
     """The entry in an object's bytes. DamagedIndexError where the digest is off or the format is not ours to read."""
     start = len(_HEAD) + 32 + len(_MIDDLE)
     if not data.startswith(_HEAD) or data[len(_HEAD) + 32 : start] != _MIDDLE or not data.endswith(b"}\n"):
-        raise DamagedIndexError(f"a log entry starts with its digest; {where} does not; restore it from a copy or recreate the index")
+        raise DamagedIndexError(
+            f"a log entry starts with its digest; {where} does not; restore it from a copy or recreate the index"
+        )
     text = data[start:-2]
     if xxhash.xxh3_128_hexdigest(text).encode() != data[len(_HEAD) : len(_HEAD) + 32]:
-        raise DamagedIndexError(f"a log entry matches its digest; {where} does not; restore it from a copy or recreate the index")
+        raise DamagedIndexError(
+            f"a log entry matches its digest; {where} does not; restore it from a copy or recreate the index"
+        )
     try:
         value = json.loads(text)
         newest = value["format_version"]
         if newest <= FORMAT_VERSION:
             return _from_json(value)
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise DamagedIndexError(f"a log entry has the fields of format {FORMAT_VERSION}; {where} has not ({error}); recreate the index") from error
+        raise DamagedIndexError(
+            f"a log entry has the fields of format {FORMAT_VERSION}; {where} has not ({error}); recreate the index"
+        ) from error
     raise DamagedIndexError(
         f"this metaindex reads index format {FORMAT_VERSION}; {where} has format {newest}; upgrade metaindex to use the index"
     )
@@ -78,7 +84,14 @@ def _to_json(e: IndexLogEntry) -> dict[str, Any]:
         },
         "kinds": [{"name": k.name, "version": k.version, "properties": dict(k.properties)} for k in e.kinds],
         "under_way": [
-            {"operation": u.operation.value, "began": u.began, "nonce": u.nonce, "who": u.who, "since_ms": u.since_ms, "runs": list(u.runs)}
+            {
+                "operation": u.operation.value,
+                "began": u.began,
+                "nonce": u.nonce,
+                "who": u.who,
+                "since_ms": u.since_ms,
+                "runs": list(u.runs),
+            }
             for u in e.under_way
         ],
         "content": {
@@ -106,7 +119,8 @@ def _from_json(v: dict[str, Any]) -> IndexLogEntry:
             tuple(schema_from_json(s) for s in content["schemas"]),
         ),
         under_way=tuple(
-            UnderWay(Operation(u["operation"]), u["began"], u["nonce"], u["who"], u["since_ms"], tuple(u["runs"])) for u in v["under_way"]
+            UnderWay(Operation(u["operation"]), u["began"], u["nonce"], u["who"], u["since_ms"], tuple(u["runs"]))
+            for u in v["under_way"]
         ),
         enabled=v["enabled"],
         timestamp_ms=v["timestamp_ms"],
@@ -128,7 +142,13 @@ def _run_to_json(r: RunRef) -> dict[str, Any]:
         "builder": r.builder,
         "uncovered_files": r.uncovered_files,
         "columns": [
-            {"stable": c.stable, "column_id": str(c.column_id), "name": c.name, "type": c.type_text, "partition": c.partition}
+            {
+                "stable": c.stable,
+                "column_id": str(c.column_id),
+                "name": c.name,
+                "type": c.type_text,
+                "partition": c.partition,
+            }
             for c in r.columns
         ],
     }

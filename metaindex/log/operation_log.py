@@ -1,6 +1,6 @@
 """The operation log: numbered immutable entries, created put-if-absent. The numbers are the only truth; there is no pointer to the latest.
 
-    <index>/_log/00000000000000000007.json
+<index>/_log/00000000000000000007.json
 """
 
 from __future__ import annotations

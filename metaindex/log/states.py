@@ -1,12 +1,12 @@
 """States, operations, and which operations may run side by side: tables, no ifs (Hyperspace, VLDB 2021, figure 6 and table 1).
 
-    operation  needs          while under way  leaves         compatible with
-    create     DOESNOTEXIST   CREATING         ACTIVE         create
-    delete     ACTIVE         DELETING         DELETED        delete, optimize, refresh
-    optimize   ACTIVE         OPTIMIZING       ACTIVE         delete, optimize, refresh
-    refresh    ACTIVE         REFRESHING       ACTIVE         delete, optimize, refresh
-    restore    DELETED        RESTORING        ACTIVE         restore
-    vacuum     DELETED        VACUUMING        DOESNOTEXIST   vacuum
+operation  needs          while under way  leaves         compatible with
+create     DOESNOTEXIST   CREATING         ACTIVE         create
+delete     ACTIVE         DELETING         DELETED        delete, optimize, refresh
+optimize   ACTIVE         OPTIMIZING       ACTIVE         delete, optimize, refresh
+refresh    ACTIVE         REFRESHING       ACTIVE         delete, optimize, refresh
+restore    DELETED        RESTORING        ACTIVE         restore
+vacuum     DELETED        VACUUMING        DOESNOTEXIST   vacuum
 """
 
 from __future__ import annotations

@@ -1,0 +1,52 @@
+"""Where an index lies: beside its table, out of everyone's way.
+
+Delta, Iceberg   <table>/_metaindex/<index>/           engines, VACUUM and orphan removal pass over folders that start with "_"
+plain folders    <parent>/_metaindex/<folder>/<index>/ because an overwrite of the folder empties it
+elsewhere        <location>/<folder>-<hash of the table's path>/<index>/ when a location is configured
+"""
+
+from __future__ import annotations
+
+import re
+
+import xxhash
+
+from formats.storage import Storage, parent_of, storage_for
+from metaindex.errors import IndexNotFoundError
+
+FOLDER = "_metaindex"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}\Z")
+
+
+def check_name(name: str) -> None:
+    """ValueError unless the name is safe as a folder's name on every store."""
+    if not _NAME.match(name):
+        raise ValueError(
+            f"an index name has 1 to 128 of the characters A-Z a-z 0-9 _ . - and starts with a letter or digit; {name!r} does not; choose another"
+        )
+
+
+def indexes_folder(table_root: str, table_format: str, location: str | None = None) -> str:
+    """The folder that holds all indexes of a table: absolute path or URI."""
+    root = table_root.rstrip("/")
+    last = root.rpartition("/")[2]
+    if location is not None:
+        return f"{location.rstrip('/')}/{last}-{xxhash.xxh64_hexdigest(root.encode())}"
+    if table_format == "files":
+        return f"{parent_of(root).rstrip('/')}/{FOLDER}/{last}"
+    return f"{root}/{FOLDER}"
+
+
+def list_names(folder: str, options: dict[str, str] | None = None) -> list[str]:
+    """Names that may be indexes: the folders there whose name an index may have. One call; each has an operation log or is ignored."""
+    storage, _ = storage_for(folder, options)
+    return [name for name in storage.folders("") if _NAME.match(name)]
+
+
+def index_storage(folder: str, name: str, options: dict[str, str] | None = None) -> Storage:
+    """The storage rooted at the index's folder. IndexNotFoundError for a name that could never be an index's."""
+    try:
+        check_name(name)
+    except ValueError as error:
+        raise IndexNotFoundError(f"{error}") from error
+    return storage_for(f"{folder}/{name}", options)[0]

@@ -1,0 +1,293 @@
+"""Reads sorted runs: manifest, footer, row groups, in that order, each checked, each counted.
+
+    manifest      one read, digest in the log entry
+    footer        one exact read a part, digest in the manifest
+    row groups    one read for neighbouring groups, the asked columns only, page checksums verified
+
+What does not match raises DamagedIndexError; the caller then does without the index. Manifests, footers and decoded row groups are kept in a `StoreCache`:
+they are immutable, so a cache can never be stale.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+import xxhash
+
+from expressions.errors import MetaIndexError
+from formats.storage import Storage
+from metaindex.errors import DamagedIndexError
+from metaindex.kinds.rows import FORMAT_VERSION
+from metaindex.log.entry import RunRef
+
+from .writer import PartInfo
+
+_GAP_BYTES = 1 << 18  # unread bytes between two ranges that cost less than another read
+_Ints = npt.NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class ReadCount:
+    """What was read from storage: calls and bytes; cached things cost nothing."""
+
+    reads: int = 0
+    bytes: int = 0
+
+    def add(self, size: int) -> None:
+        self.reads += 1
+        self.bytes += size
+
+
+@dataclass(slots=True)
+class StoreCache:
+    """Immutable things read before, by path; decoded columns up to `limit_bytes`, the least recently used go first."""
+
+    limit_bytes: int = 128 << 20
+    manifests: dict[str, tuple[PartInfo, ...]] = field(default_factory=dict)
+    footers: dict[str, Footer] = field(default_factory=dict)
+    _columns: OrderedDict[tuple[str, int, str], pa.ChunkedArray] = field(default_factory=OrderedDict)
+    _bytes: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def get(self, path: str, group: int, column: str) -> pa.ChunkedArray | None:
+        with self._lock:
+            found = self._columns.get((path, group, column))
+            if found is not None:
+                self._columns.move_to_end((path, group, column))
+            return found
+
+    def put(self, path: str, group: int, column: str, data: pa.ChunkedArray) -> None:
+        size = data.nbytes
+        if size > self.limit_bytes // 4:
+            return
+        with self._lock:
+            if (path, group, column) in self._columns:
+                return
+            self._columns[(path, group, column)] = data
+            self._bytes += size
+            while self._bytes > self.limit_bytes:
+                _, old = self._columns.popitem(last=False)
+                self._bytes -= old.nbytes
+
+
+@dataclass(slots=True)
+class GroupRange:
+    """Of one column, for every row group of a part: least and greatest value and how many nulls; `known` is False where the footer does not say."""
+
+    least: list[object]
+    greatest: list[object]
+    nulls: _Ints
+    known: npt.NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class Footer:
+    """A parsed footer, and the row-group ranges taken from it so far."""
+
+    metadata: pq.FileMetaData
+    columns: dict[str, int]
+    rows: _Ints
+    ranges: dict[str, GroupRange] = field(default_factory=dict)
+
+    def range(self, column: str) -> GroupRange:
+        found = self.ranges.get(column)
+        if found is None:
+            found = self.ranges[column] = self._load(column)
+        return found
+
+    def _load(self, column: str) -> GroupRange:
+        at = self.columns[column]
+        count = self.metadata.num_row_groups
+        least: list[object] = [None] * count
+        greatest: list[object] = [None] * count
+        nulls = np.full(count, -1, np.int64)
+        known = np.zeros(count, np.bool_)
+        for group in range(count):
+            statistics = self.metadata.row_group(group).column(at).statistics
+            if statistics is None or not statistics.has_null_count:
+                continue
+            nulls[group] = statistics.null_count
+            if statistics.has_min_max:
+                least[group], greatest[group] = statistics.min_raw, statistics.max_raw
+                known[group] = True
+            else:
+                known[group] = nulls[group] == self.rows[group]  # nothing but nulls: nothing to bound
+        return GroupRange(least, greatest, nulls, known)
+
+
+class RunReader:
+    """The parts of one run."""
+
+    def __init__(self, storage: Storage, run: RunRef, cache: StoreCache, count: ReadCount) -> None:
+        self._storage = storage
+        self.run = run
+        self._cache = cache
+        self._count = count
+
+    def parts(self, kind: str) -> list[PartInfo]:
+        """The parts of a metadata partition, in order."""
+        return [part for part in self._manifest() if part.kind == kind]
+
+    def footer(self, part: PartInfo) -> Footer:
+        found = self._cache.footers.get(part.path)
+        if found is None:
+            found = self._cache.footers[part.path] = self._read_footer(part)
+        return found
+
+    def read(self, part: PartInfo, groups: Sequence[int], columns: Sequence[str]) -> pa.Table:
+        """The asked columns of the asked row groups, in order. One storage read for neighbours; what is cached is not read again."""
+        footer = self.footer(part)
+        missing = [g for g in groups if any(self._cache.get(part.path, g, c) is None for c in columns)]
+        fresh: dict[tuple[int, str], pa.ChunkedArray] = {}
+        if missing:
+            file = self._fetch(part, footer, missing, columns)
+            try:
+                opened = pq.ParquetFile(file, metadata=footer.metadata, page_checksum_verification=True)
+                for group in missing:
+                    table = opened.read_row_group(group, columns=list(columns), use_threads=False)
+                    for column in columns:
+                        data = fresh[(group, column)] = table.column(column)
+                        self._cache.put(part.path, group, column, data)
+            except (pa.ArrowException, OSError, KeyError) as error:
+                if isinstance(error, MetaIndexError):
+                    raise
+                raise self._damaged(part.path, f"row groups cannot be decoded ({_line(error)})") from error
+        arrays = []
+        for column in columns:
+            chunks = []
+            for group in groups:
+                data = fresh.get((group, column))
+                if data is None:
+                    data = self._cache.get(part.path, group, column)
+                if data is None:  # pushed out of the cache meanwhile
+                    return self.read(part, groups, columns)
+                chunks.extend(data.chunks)
+            arrays.append(
+                pa.chunked_array(chunks, type=footer.metadata.schema.to_arrow_schema().field(column).type)
+                if chunks
+                else _empty(footer, column)
+            )
+        return pa.table(arrays, names=list(columns))
+
+    def _manifest(self) -> tuple[PartInfo, ...]:
+        path = manifest_path(self.run.run)
+        found = self._cache.manifests.get(path)
+        if found is None:
+            data = self._read(path, 0, self.run.manifest_bytes)
+            if xxhash.xxh3_128_hexdigest(data) != self.run.manifest_digest:
+                raise self._damaged(path, "the manifest does not match its digest")
+            value = json.loads(data)
+            if value["format_version"] > FORMAT_VERSION:
+                raise DamagedIndexError(
+                    f"this metaindex reads index format {FORMAT_VERSION}; {path} has format {value['format_version']}; upgrade metaindex"
+                )
+            found = self._cache.manifests[path] = tuple(PartInfo(**part) for part in value["parts"])
+        return found
+
+    def _read_footer(self, part: PartInfo) -> Footer:
+        data = self._read(part.path, part.size_bytes - part.footer_bytes, part.footer_bytes)
+        if xxhash.xxh3_128_hexdigest(data) != part.footer_digest:
+            raise self._damaged(part.path, "the footer does not match its digest")
+        try:
+            metadata = pq.read_metadata(pa.BufferReader(data))
+        except (pa.ArrowException, OSError) as error:
+            raise self._damaged(part.path, f"the footer cannot be parsed ({_line(error)})") from error
+        names = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
+        rows = np.fromiter((metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)), np.int64)
+        if metadata.num_rows != part.rows:
+            raise self._damaged(part.path, f"the footer counts {metadata.num_rows} rows, the manifest {part.rows}")
+        return Footer(metadata, names, rows)
+
+    def _fetch(self, part: PartInfo, footer: Footer, groups: Sequence[int], columns: Sequence[str]) -> pa.NativeFile:
+        """The bytes of the column chunks, fetched by few range reads, as a file that has nothing else."""
+        spans: list[tuple[int, int]] = []
+        for group in groups:
+            chunks = [footer.metadata.row_group(group).column(footer.columns[c]) for c in columns]
+            for chunk in chunks:
+                start = chunk.data_page_offset
+                if chunk.has_dictionary_page and chunk.dictionary_page_offset:
+                    start = min(start, chunk.dictionary_page_offset)
+                spans.append((start, start + chunk.total_compressed_size))
+        spans.sort()
+        merged = [spans[0]]
+        for start, end in spans[1:]:
+            last = merged[-1]
+            if start - last[1] <= _GAP_BYTES:
+                merged[-1] = (last[0], max(last[1], end))
+            else:
+                merged.append((start, end))
+        held = [(start, self._read(part.path, start, end - start)) for start, end in merged]
+        return pa.PythonFile(_HeldRanges(held, part.size_bytes), mode="r")
+
+    def _read(self, path: str, start: int, length: int) -> bytes:
+        try:
+            data = self._storage.read(path, start, length)
+        except MetaIndexError as error:
+            raise self._damaged(path, f"it cannot be read ({_line(error)})") from error
+        self._count.add(len(data))
+        if len(data) != length:
+            raise self._damaged(path, f"{length} bytes are expected at {start}, {len(data)} are there")
+        return data
+
+    def _damaged(self, path: str, what: str) -> DamagedIndexError:
+        return DamagedIndexError(
+            f"a part of an index is as its manifest says; {self._storage.uri(path)}: {what}; refresh the index with mode='full'"
+        )
+
+
+class _HeldRanges(io.RawIOBase):
+    """A file of which some ranges are held; a read outside them is an error, so that no read escapes the count."""
+
+    def __init__(self, held: list[tuple[int, bytes]], size: int) -> None:
+        self._held = held
+        self._size = size
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:
+        wanted = self._size - self._at if size is None or size < 0 else size
+        for start, data in self._held:
+            if start <= self._at < start + len(data):
+                out = data[self._at - start : self._at - start + wanted]
+                self._at += len(out)
+                return out
+        if not wanted or self._at >= self._size:
+            return b""
+        raise OSError(f"bytes at {self._at} were not fetched")
+
+    def readall(self) -> bytes:
+        return self.read()
+
+
+def manifest_path(run: str) -> str:
+    return f"_manifests/{run}.json"
+
+
+def _empty(footer: Footer, column: str) -> pa.ChunkedArray:
+    return pa.chunked_array([], type=footer.metadata.schema.to_arrow_schema().field(column).type)
+
+
+def _line(error: BaseException) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
