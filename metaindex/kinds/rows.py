@@ -32,6 +32,7 @@ FILES = pa.schema(
     [
         pa.field("ordinal", pa.int32(), nullable=False),
         pa.field("partition_ord", pa.int32(), nullable=False),
+        pa.field("partition", pa.string(), nullable=False),  # canonical text
         pa.field("path", pa.string(), nullable=False),
         pa.field("size_bytes", pa.int64(), nullable=False),
         pa.field("modified_ms", pa.int64()),

@@ -1,0 +1,1 @@
+"""Which files can hold rows that match? One predicate, one walk, many sources of answers."""

@@ -1,0 +1,248 @@
+"""The statistics of one run as answers to a walk (RFC-27's two levels).
+
+A question about a column reads only the row groups that may say yes: the row groups of a part are asked first, as if each were one file, from Parquet's own
+ranges in the footer; then the rows of those that remain. A row group is passed over only where the same question, by the same guards, is proved False for all of it.
+
+    partition_stats   one answer a partition                     level "partition_stats"
+    column_stats      one answer a file, in surviving partitions  level "column_stats"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from expressions.literals import Literal, column_domain_has_nan, convert_bounds, physical_type
+from expressions.statistics import ArrowStatistics, ColumnBounds, Interval, Mask
+from expressions.tree import ColumnRef
+from metaindex.kinds.rows import StatState
+from metaindex.store import columns as np_columns
+from metaindex.store.reader import Footer, RunReader
+from metaindex.store.writer import PartInfo
+
+Ask = Callable[[ArrowStatistics], Mask]
+
+_SUFFIX = {"int64": "int", "double": "double", "binary": "bytes"}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredColumn:
+    """Where a column of the predicate stands in a run: its id, its type at write time and its type at the asked version."""
+
+    column_id: int
+    stored: pa.DataType
+    current: pa.DataType
+    partition: bool = False  # rows in partition_stats only
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What one level answers for: its metadata partition, the column that numbers its units, how many there are."""
+
+    kind: str
+    number: str
+    count: int
+
+
+class RunStatistics:
+    """PruningStatistics[Mask] over the files (or the partitions) of one run. Columns it does not know are True throughout."""
+
+    def __init__(
+        self,
+        reader: RunReader,
+        units: Units,
+        columns: Mapping[ColumnRef, StoredColumn],
+        scope: Mask | None = None,
+    ) -> None:
+        """`scope`: partitions that matter; the answers for units of other partitions mean nothing."""
+        self._reader = reader
+        self._units = units
+        self._columns = columns
+        self._scope = scope
+        self._answers: dict[object, Mask] = {}
+
+    def some_between(self, column: ColumnRef, interval: Interval) -> Mask:
+        return self._answer(("between", interval), column, ("bounds",), lambda s: s.some_between(column, interval))
+
+    def some_among(self, column: ColumnRef, values: Sequence[Literal]) -> Mask:
+        needs = ("bounds", "nan_count") if any(v.is_nan for v in values) else ("bounds",)
+        return self._answer(("among", tuple(values)), column, needs, lambda s: s.some_among(column, values))
+
+    def some_other(self, column: ColumnRef, values: Sequence[Literal]) -> Mask:
+        return self._answer(
+            ("other", tuple(values)), column, ("bounds", "nan_count"), lambda s: s.some_other(column, values)
+        )
+
+    def some_null(self, column: ColumnRef) -> Mask:
+        return self._answer("null", column, (), lambda s: s.some_null(column))
+
+    def some_value(self, column: ColumnRef) -> Mask:
+        return self._answer("value", column, (), lambda s: s.some_value(column))
+
+    def some_nan(self, column: ColumnRef) -> Mask:
+        stored = self._columns.get(column)
+        if stored is not None and not column_domain_has_nan(stored.current):
+            return self.constant(False)
+        return self._answer("nan", column, ("nan_count",), lambda s: s.some_nan(column))
+
+    def constant(self, value: bool) -> Mask:
+        return np.full(self._units.count, value, np.bool_)
+
+    def all_of(self, parts: Sequence[Mask]) -> Mask:
+        return np.logical_and.reduce(list(parts)) if parts else self.constant(True)
+
+    def any_of(self, parts: Sequence[Mask]) -> Mask:
+        return np.logical_or.reduce(list(parts)) if parts else self.constant(False)
+
+    def _answer(self, question: object, column: ColumnRef, needs: tuple[str, ...], ask: Ask) -> Mask:
+        stored = self._columns.get(column)
+        if stored is None or (stored.partition and self._units.kind == "column_stats"):
+            return self.constant(True)
+        key = (question, column)
+        found = self._answers.get(key)
+        if found is None:
+            found = self._answers[key] = self._load(column, stored, needs, ask)
+        return found
+
+    def _load(self, column: ColumnRef, stored: StoredColumn, needs: tuple[str, ...], ask: Ask) -> Mask:
+        suffix = _SUFFIX[str(physical_type(stored.stored))]
+        read = ["column_id", self._units.number, "null_count", "value_count"]
+        if "nan_count" in needs:
+            read.append("nan_count")
+        if "bounds" in needs:
+            read += [f"lower_{suffix}", f"upper_{suffix}"]
+        answer = self.constant(False)
+        seen = 0
+        for part in self._reader.parts(self._units.kind):
+            if part.rows == 0 or not _within(part, stored.column_id):
+                continue
+            footer = self._reader.footer(part)
+            groups = self._groups(footer, column, stored, suffix, ask)
+            seen += 1
+            if not groups:
+                continue
+            table = self._reader.read(part, groups, read)
+            ids = np_columns.values(np_columns.one(table.column("column_id")))
+            mine = np.flatnonzero(ids == stored.column_id)
+            if not len(mine):
+                continue
+            start, stop = int(mine[0]), int(mine[-1]) + 1  # sorted by column id: one stretch
+            table = table.slice(start, stop - start)
+            numbers = np_columns.values(np_columns.one(table.column(self._units.number)))
+            bounds = _bounds_of_rows(table, stored.stored, suffix)
+            statistics = _statistics(column, bounds, stored, len(numbers))
+            answer[numbers[ask(statistics)]] = True
+        if not seen:  # covered, says the log entry, and no part holds a row of it: nothing is proved
+            return self.constant(True)
+        return answer
+
+    def _groups(self, footer: Footer, column: ColumnRef, stored: StoredColumn, suffix: str, ask: Ask) -> list[int]:
+        """Row groups that hold rows of the column, touch the scope, and may say yes."""
+        count = len(footer.rows)
+        ids = footer.range("column_id")
+        candidates = np.fromiter(
+            (
+                not ids.known[g] or ids.least[g] <= stored.column_id <= ids.greatest[g]  # type: ignore[operator]
+                for g in range(count)
+            ),
+            np.bool_,
+            count,
+        )
+        if self._scope is not None:
+            ordered = footer.range("partition_ord")
+            inside = np.concatenate(([0], np.cumsum(self._scope)))
+            for g in np.flatnonzero(candidates):
+                if ordered.known[g] and ids.known[g] and ids.least[g] == ids.greatest[g]:
+                    low, high = int(ordered.least[g]), int(ordered.greatest[g])  # type: ignore[call-overload]
+                    candidates[g] = inside[min(high + 1, len(self._scope))] > inside[low]
+        if not candidates.any():
+            return []
+        bounds = _bounds_of_groups(footer, stored.stored, suffix)
+        may = ask(_statistics(column, bounds, stored, count))
+        return [int(g) for g in np.flatnonzero(candidates & may)]
+
+
+def _within(part: PartInfo, column_id: int) -> bool:
+    return part.first_key is None or part.last_key is None or part.first_key <= column_id <= part.last_key
+
+
+def _statistics(column: ColumnRef, bounds: ColumnBounds, stored: StoredColumn, count: int) -> ArrowStatistics:
+    """Bounds under the column's type at the asked version; nothing is known where they cannot be carried over."""
+    carried = bounds if stored.stored == stored.current else convert_bounds(bounds, stored.current)
+    return ArrowStatistics(count, {} if carried is None else {column: carried})
+
+
+def _bounds_of_rows(table: pa.Table, type_: pa.DataType, suffix: str) -> ColumnBounds:
+    def get(name: str) -> pa.Array | None:
+        return np_columns.one(table.column(name)) if name in table.column_names else None
+
+    return ColumnBounds(
+        type=type_,
+        lower=get(f"lower_{suffix}"),
+        upper=get(f"upper_{suffix}"),
+        null_count=get("null_count"),
+        nan_count=get("nan_count"),
+        row_count=get("value_count"),
+    )
+
+
+def _bounds_of_groups(footer: Footer, type_: pa.DataType, suffix: str) -> ColumnBounds:
+    """Each row group as if it were one file: the union of its rows' values. A group with an UNKNOWN row is unknown."""
+    count = len(footer.rows)
+    state = footer.range("state")
+    bounded = np.fromiter(
+        (bool(state.known[g]) and state.least[g] is not None and state.least[g] != StatState.UNKNOWN for g in range(count)),  # type: ignore[comparison-overlap]
+        np.bool_,
+        count,
+    )
+    all_null = np.fromiter(
+        (bool(bounded[g]) and state.greatest[g] == StatState.ALL_NULL for g in range(count)),  # type: ignore[comparison-overlap]
+        np.bool_,
+        count,
+    )
+    lower, upper = footer.range(f"lower_{suffix}"), footer.range(f"upper_{suffix}")
+    known = bounded & lower.known & upper.known & ~all_null
+    nulls = _counts(footer, "null_count")
+    nulls[all_null] = 1
+    rows = np.where(all_null, 1, 2).astype(np.int64)  # only "equal to the nulls" and "not zero" are ever asked of it
+    nulls[(nulls > 0) & ~all_null] = 1
+    return ColumnBounds(
+        type=type_,
+        lower=_physical(lower.least, known, suffix),
+        upper=_physical(upper.greatest, known, suffix),
+        null_count=np_columns.array(nulls, nulls >= 0, pa.int64()),
+        nan_count=_nan_counts(footer),
+        row_count=np_columns.array(rows, None, pa.int64()),
+    )
+
+
+def _counts(footer: Footer, name: str) -> npt.NDArray[np.int64]:
+    """The greatest count in each group, -1 where some row's is unknown."""
+    found = footer.range(name)
+    out = np.full(len(footer.rows), -1, np.int64)
+    for g in range(len(out)):
+        if found.known[g] and found.nulls[g] == 0:
+            out[g] = found.greatest[g]
+    return out
+
+
+def _nan_counts(footer: Footer) -> pa.Array:
+    counts = _counts(footer, "nan_count")
+    return np_columns.array(counts, counts >= 0, pa.int64())
+
+
+def _physical(found: list[object], known: npt.NDArray[np.bool_], suffix: str) -> pa.Array:
+    if suffix == "bytes":
+        return np_columns.binary(
+            [v if k and isinstance(v, bytes) else None for v, k in zip(found, known, strict=True)]
+        )
+    dtype, type_ = (np.int64, pa.int64()) if suffix == "int" else (np.float64, pa.float64())
+    data = np.zeros(len(found), dtype)
+    there = np.fromiter((v is not None for v in found), np.bool_, len(found)) & known
+    for g in np.flatnonzero(there):
+        data[g] = found[g]
+    return np_columns.array(data, there, type_)
