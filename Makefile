@@ -11,7 +11,7 @@ VENV ?= .venv
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
 RUN := $(VENV)/bin/python
-PIP := $(RUN) -m pip install --quiet --no-input --disable-pip-version-check
+PIP := $(RUN) -m pip install --quiet --no-input --disable-pip-version-check --no-build-isolation --use-pep517
 PACKAGES := $(VENV)/.packages-installed
 
 # One host: Spark talks to itself over loopback only.
@@ -23,14 +23,15 @@ install: $(PACKAGES) java ## set up everything: virtual environment, pinned pack
 	@echo "install: ready"
 
 # Repeated only when a pin or the project's own metadata changed; an interrupted run leaves no stamp and starts over.
-$(PACKAGES): requirements/dev.txt pyproject.toml
+$(PACKAGES): requirements/build.txt requirements/dev.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "install: no Python 3.11 or newer found; install one with its venv module, or name it: make PYTHON=/path/to/python3 install" >&2; exit 1; }
 	@echo "install: virtual environment in $(VENV), from $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv $(VENV) || { echo "install: $(PYTHON) has no venv module; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
-	@echo "install: $$(grep -c '==' requirements/dev.txt) pinned packages (requirements/dev.txt), about 400 MB to fetch the first time"
+	@echo "install: $$(grep -c '==' requirements/dev.txt) pinned packages (requirements/dev.txt); the first time several hundred MB are fetched"
+	@$(PIP) --requirement requirements/build.txt
 	@$(PIP) --requirement requirements/dev.txt
 	@echo "install: metaindex itself, editable"
-	@$(PIP) --no-deps --no-build-isolation --editable .
+	@$(PIP) --no-deps --editable .
 	@touch $@
 
 # Cheap to repeat, so it looks each time: a Java may have come or gone, the cache may have been emptied.

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 if TYPE_CHECKING:
@@ -70,5 +71,17 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "filterwarnings", r"ignore:unclosed <socket\.socket .*(laddr|raddr)=\('127\.0\.0\.1':ResourceWarning"
     )
+    # A shared or busy machine makes any single example slow: only wrong answers fail a property, never time.
+    hypothesis.settings.register_profile("default", deadline=None, print_blob=True)
+    hypothesis.settings.register_profile("soak", deadline=None, print_blob=True, max_examples=5000)
+    hypothesis.settings.load_profile("soak" if os.environ.get("METAINDEX_SOAK") else "default")
     # Spark talks to itself over loopback whatever the host's name resolves to.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whoever takes the session needs a JVM, also without having said so: `-m "not spark"` must never start one."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
