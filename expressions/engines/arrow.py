@@ -1,0 +1,369 @@
+"""pyarrow expressions, in and out, with each side's own meaning kept.
+
+pyarrow calls every comparison with NaN false, `is_in` never NULL; the tree orders NaN above all numbers and equal to
+itself, as Spark does. Both directions spell the difference out, so a row passes on one side exactly where it passes
+on the other.
+
+Trap: pyarrow's *dataset* scan drops row groups by footer bounds that know nothing of NaN (bounds 1.0 to 1.0 over rows
+1.0, NaN: `is_nan` finds no row). Apply `to_arrow` to rows in hand (`Table.filter`, `RecordBatch.filter`), not as a
+scan filter over float columns.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any, Final, assert_never
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from expressions.errors import ExpressionError
+from expressions.literals import Literal, LiteralValue
+from expressions.tree import (
+    And,
+    ColumnRef,
+    Comparison,
+    Constant,
+    In,
+    IsNan,
+    IsNull,
+    Not,
+    Op,
+    Opaque,
+    Or,
+    Predicate,
+    StartsWith,
+)
+
+from .arrow_calls import Call, Field, Node, NotSerializable, Value, calls
+from .casts import field_type, keeps_values
+from .sql_values import NotReadable, like_pattern
+
+OPPOSITE: Final = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.GE: Op.LT, Op.GT: Op.LE, Op.LE: Op.GT}
+_MIRRORED: Final = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
+
+
+def to_arrow(predicate: Predicate, schema: pa.Schema | None = None) -> pc.Expression:
+    """An expression that is true exactly for the rows that match (false or NULL for the others).
+
+    With a `schema` literals take their column's type; bind the predicate to it first. Opaque raises ExpressionError.
+    """
+    return _Writer(schema).passes(predicate, wanted=True)
+
+
+class _Writer:
+    """NOT is pushed down on the way, so that a leaf need only say for which rows it is true, or for which false."""
+
+    def __init__(self, schema: pa.Schema | None) -> None:
+        self.schema = schema
+
+    def passes(self, p: Predicate, *, wanted: bool) -> pc.Expression:
+        """True where `p` is `wanted`."""
+        match p:
+            case And(parts):
+                return _joined([self.passes(part, wanted=wanted) for part in parts], every=wanted)
+            case Or(parts):
+                return _joined([self.passes(part, wanted=wanted) for part in parts], every=not wanted)
+            case Not(child):
+                return self.passes(child, wanted=not wanted)
+            case Comparison(column, Op.NULL_SAFE_EQ, value):
+                return self._null_safe_eq(column, value.value, wanted)
+            case Comparison(column, op, value):
+                return self._comparison(column, op if wanted else OPPOSITE[op], value.value)
+            case In(column, values):
+                return self._in(column, [value.value for value in values], wanted)
+            case IsNull(column):
+                field = self._field(column)
+                return field.is_null() if wanted else field.is_valid()
+            case IsNan(column):
+                return self._is_nan(column, wanted)
+            case StartsWith(column, prefix):
+                found = pc.starts_with(self._field(column), prefix)
+                return found if wanted else ~found
+            case Constant(truth):
+                return pc.scalar(truth is wanted)
+            case Opaque(text):
+                raise ExpressionError(
+                    f"{text!r} was not understood and cannot be written for pyarrow; apply it in the engine it came from"
+                )
+            case _:
+                assert_never(p)
+
+    def _comparison(self, column: ColumnRef, op: Op, value: LiteralValue) -> pc.Expression:
+        field = self._field(column)
+        if value is None:
+            return pc.scalar(False)
+        if isinstance(value, float) and math.isnan(value):
+            match op:
+                case Op.EQ | Op.GE:
+                    return pc.is_nan(field)
+                case Op.NE | Op.LT:
+                    return ~pc.is_nan(field)
+                case Op.LE:
+                    return field.is_valid()
+                case _:
+                    return pc.scalar(False)
+        found = _COMPARE[op](field, self._scalar(column, value))
+        return found | pc.is_nan(field) if op in {Op.GT, Op.GE} and self._may_hold_nan(column, value) else found
+
+    def _null_safe_eq(self, column: ColumnRef, value: LiteralValue, wanted: bool) -> pc.Expression:
+        field = self._field(column)
+        if value is None:
+            return field.is_null() if wanted else field.is_valid()
+        if wanted:
+            return self._comparison(column, Op.EQ, value)
+        return self._comparison(column, Op.NE, value) | field.is_null()
+
+    def _in(self, column: ColumnRef, values: Sequence[LiteralValue], wanted: bool) -> pc.Expression:
+        field = self._field(column)
+        if not wanted and None in values:
+            return pc.scalar(False)
+        plain = [value for value in values if value is not None and value == value]
+        # is_in tells -0.0 from 0.0
+        plain += [-value for value in plain if isinstance(value, float) and value == 0.0]
+        among = pc.scalar(False)
+        if plain:
+            scalars = [self._scalar(column, value) for value in plain]
+            common = scalars[0].type
+            if any(scalar.type != common for scalar in scalars):
+                among = _joined([field == scalar for scalar in scalars], every=False)
+            else:
+                among = field.isin(pa.array([scalar.as_py() for scalar in scalars], common))
+        if any(value is not None and value != value for value in values):
+            among = among | pc.is_nan(field)
+        return among if wanted else ~among & field.is_valid()
+
+    def _is_nan(self, column: ColumnRef, wanted: bool) -> pc.Expression:
+        if not self._may_hold_nan(column, 0.0):
+            return pc.scalar(not wanted)
+        field = self._field(column)
+        return pc.is_nan(field) if wanted else ~pc.is_nan(field) | field.is_null()
+
+    def _type(self, column: ColumnRef) -> pa.DataType | None:
+        return None if self.schema is None else field_type(self.schema, column)
+
+    def _may_hold_nan(self, column: ColumnRef, value: LiteralValue) -> bool:
+        found = self._type(column)
+        if found is not None:
+            return bool(pa.types.is_floating(found))
+        return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
+
+    def _field(self, column: ColumnRef) -> pc.Expression:
+        field = pc.field(column.parts if len(column.parts) > 1 else column.parts[0])
+        found = self._type(column)
+        return field.cast(found.value_type) if found is not None and pa.types.is_dictionary(found) else field
+
+    def _scalar(self, column: ColumnRef, value: LiteralValue) -> pa.Scalar:
+        wanted = self._type(column)
+        if wanted is not None and pa.types.is_dictionary(wanted):
+            wanted = wanted.value_type
+        if wanted is not None:
+            try:
+                typed = pa.scalar(value, wanted)
+            except (pa.ArrowException, OverflowError, TypeError, ValueError):
+                typed = None
+            if typed is not None and typed.as_py() == value:
+                return typed
+        if isinstance(value, int) and not isinstance(value, bool) and not -(1 << 63) <= value < 1 << 63:
+            return pa.scalar(Decimal(value))
+        return pa.scalar(value)
+
+
+_COMPARE: Final[dict[Op, Callable[[Any, Any], pc.Expression]]] = {
+    Op.EQ: lambda field, value: field == value,
+    Op.NE: lambda field, value: field != value,
+    Op.LT: lambda field, value: field < value,
+    Op.LE: lambda field, value: field <= value,
+    Op.GT: lambda field, value: field > value,
+    Op.GE: lambda field, value: field >= value,
+}
+
+
+def _joined(parts: list[pc.Expression], *, every: bool) -> pc.Expression:
+    """Halves, not a chain: a list of ten thousand parts must not become ten thousand levels."""
+    if not parts:
+        return pc.scalar(every)
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    left, right = _joined(parts[:middle], every=every), _joined(parts[middle:], every=every)
+    return left & right if every else left | right
+
+
+def from_arrow(expression: pc.Expression, schema: pa.Schema | None = None) -> Predicate:
+    """The predicate that passes the rows that pyarrow's filter passes; what cannot be read is Opaque, never an error.
+
+    Without a `schema` every numeric column may be a float, and a cast of a column is Opaque.
+    """
+    try:
+        tree = calls(expression)
+    except NotSerializable:
+        return Opaque(_shown(expression))
+    return _Reader(schema, _shown(expression)).predicate(tree)
+
+
+def _shown(expression: pc.Expression) -> str:
+    return " ".join(str(expression).split())
+
+
+class _Reader:
+    def __init__(self, schema: pa.Schema | None, text: str) -> None:
+        self.schema, self.text = schema, text
+
+    def predicate(self, node: Node) -> Predicate:
+        try:
+            return self._read(node)
+        except (NotReadable, RecursionError):
+            return Opaque(_node_text(node), tuple(dict.fromkeys(_fields(node))))
+
+    def _read(self, node: Node) -> Predicate:
+        match node:
+            case Field():
+                return Comparison(self._column(node), Op.EQ, Literal(True))
+            case Value(scalar):
+                value = scalar.as_py()
+                if value is None or isinstance(value, bool):
+                    return Constant(value)
+                raise NotReadable
+            case Call("and_kleene", (left, right)):
+                return And((*_parts(And, self.predicate(left)), *_parts(And, self.predicate(right))))
+            case Call("or_kleene", (left, right)):
+                return Or((*_parts(Or, self.predicate(left)), *_parts(Or, self.predicate(right))))
+            case Call("invert", (child,)):
+                return Not(self.predicate(child))
+            case Call(function, (Value(scalar), right)) if function in _OPS:
+                op = _OPS[function]
+                return self._comparison(self._column(right), _MIRRORED.get(op, op), _literal(scalar))
+            case Call(function, (left, Value(scalar))) if function in _OPS:
+                return self._comparison(self._column(left), _OPS[function], _literal(scalar))
+            case Call("is_valid", (child,)):
+                return Not(IsNull(self._column(child)))
+            case Call("is_null", (child,), options):
+                column = self._column(child)
+                nan_too = _option(options, "nan_is_null") is True and self._may_be_float(column)
+                return Or((IsNull(column), IsNan(column))) if nan_too else IsNull(column)
+            case Call("is_nan", (child,)):
+                # pyarrow says NULL for NULL where the tree's IsNan says false: `= NaN` says NULL.
+                return Comparison(self._column(child), Op.EQ, Literal(math.nan))
+            case Call("starts_with", (child,), options):
+                return StartsWith(self._column(child), _pattern(options))
+            case Call("match_like", (child,), options):
+                pattern = _pattern(options)
+                if "\\" in pattern:
+                    raise NotReadable
+                text, is_prefix = like_pattern(pattern, "")
+                column = self._column(child)
+                return StartsWith(column, text) if is_prefix else Comparison(column, Op.EQ, Literal(text))
+            case Call("is_in", (child,), options):
+                return self._is_in(self._column(child), options)
+            case _:
+                raise NotReadable
+
+    def _comparison(self, column: ColumnRef, op: Op, value: Literal) -> Predicate:
+        if isinstance(value.value, float) and math.isnan(value.value):
+            # Never true against NaN, save for !=, which is always: <= NaN is true for every value, > NaN for none.
+            return Comparison(column, Op.LE if op is Op.NE else Op.GT, value)
+        found = Comparison(column, op, value)
+        number = isinstance(value.value, (int, float, Decimal)) and not isinstance(value.value, bool)
+        if op in {Op.GT, Op.GE} and number and self._may_be_float(column):
+            return And((found, Not(IsNan(column))))
+        return found
+
+    def _is_in(self, column: ColumnRef, options: pa.Scalar | None) -> Predicate:
+        given = options["value_set"] if options is not None else None
+        nulls = _option(options, "null_matching_behavior")
+        if given is None or not given.is_valid or nulls not in {0, 1}:
+            raise NotReadable
+        values = [_literal(scalar) for scalar in given.values]
+        found = tuple(value for value in values if value.value is not None)
+        if any(isinstance(value.value, float) and value.value == 0.0 for value in found):
+            raise NotReadable  # is_in tells -0.0 from 0.0, the tree does not
+        if len(found) < len(values) and nulls == 0:
+            return Or((In(column, found), IsNull(column))) if found else IsNull(column)
+        return And((In(column, found), Not(IsNull(column)))) if found else Constant(False)
+
+    def _may_be_float(self, column: ColumnRef) -> bool:
+        found = None if self.schema is None else field_type(self.schema, column)
+        return found is None or bool(pa.types.is_floating(found))
+
+    def _column(self, node: Node) -> ColumnRef:
+        match node:
+            case Field(path):
+                return ColumnRef(path)
+            case Call("struct_field", (child,), options):
+                steps = str(_option(options, "field_ref") or "").split(".")
+                if steps[0] or len(steps) < 2 or not all(step.isidentifier() for step in steps[1:]):
+                    raise NotReadable
+                return ColumnRef((*self._column(child).parts, *steps[1:]))
+            case Call("cast", (child,), options) if options is not None:
+                column = self._column(child)
+                if self.schema is None or not keeps_values(self.schema, column, options.type.field("to_type").type):
+                    raise NotReadable
+                return column
+            case _:
+                raise NotReadable
+
+
+_OPS: Final = {
+    "equal": Op.EQ,
+    "not_equal": Op.NE,
+    "less": Op.LT,
+    "less_equal": Op.LE,
+    "greater": Op.GT,
+    "greater_equal": Op.GE,
+}
+
+
+def _parts(kind: type[And] | type[Or], p: Predicate) -> tuple[Predicate, ...]:
+    return p.parts if isinstance(p, kind) else (p,)
+
+
+def _literal(scalar: pa.Scalar) -> Literal:
+    value = scalar.as_py()
+    if isinstance(value, dt.datetime):
+        if type(value) is not dt.datetime:
+            raise NotReadable  # nanoseconds
+        return Literal(value if value.tzinfo is None else value.astimezone(dt.UTC))
+    if value is None or isinstance(value, (bool, int, float, Decimal, str, bytes, dt.date)):
+        return Literal(value)
+    raise NotReadable
+
+
+def _option(options: pa.Scalar | None, name: str) -> object:
+    if options is None or not pa.types.is_struct(options.type) or options.type.get_field_index(name) < 0:
+        raise NotReadable
+    return options[name].as_py()
+
+
+def _pattern(options: pa.Scalar | None) -> str:
+    pattern = _option(options, "pattern")
+    if not isinstance(pattern, str) or _option(options, "ignore_case") is not False:
+        raise NotReadable
+    return pattern
+
+
+def _fields(node: Node) -> list[ColumnRef]:
+    match node:
+        case Field(path):
+            return [ColumnRef(path)]
+        case Call(_, arguments):
+            return [field for argument in arguments for field in _fields(argument)]
+        case Value():
+            return []
+        case _:
+            assert_never(node)
+
+
+def _node_text(node: Node) -> str:
+    match node:
+        case Field(path):
+            return ColumnRef(path).name
+        case Call(function, arguments):
+            return f"{function}({', '.join(_node_text(argument) for argument in arguments)})"
+        case Value(scalar):
+            return str(scalar)
+        case _:
+            assert_never(node)

@@ -1,0 +1,87 @@
+"""Casts of a column that change neither equality nor order, so that `CAST(a AS t) op v` says what `a op v` says.
+
+An allow-list: int to a wider int, float to double, an integer to a decimal that holds it, a decimal to a wider one, a
+type to itself. A narrowing cast, a cast from or to text and a cast that asks the session's zone never are.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import pyarrow as pa
+
+from expressions.tree import ColumnRef
+
+_RANK: Final = {"tinyint": 0, "smallint": 1, "int": 2, "bigint": 3, "float": 10, "double": 11}
+_DIGITS: Final = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+_DECIMAL: Final = re.compile(r"decimal\(([0-9]+), ?(-?[0-9]+)\)")
+_SYNONYMS: Final = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint", "real": "float"}
+
+
+def loses_nothing(source: str, target: str) -> bool:
+    """Both as Spark names types (`bigint`, `decimal(10,2)`)."""
+    source, target = (_SYNONYMS.get(name, name) for name in (source.lower().strip(), target.lower().strip()))
+    if source.replace(" ", "") == target.replace(" ", ""):
+        return True
+    low, high = _RANK.get(source), _RANK.get(target)
+    if low is not None and high is not None:
+        # An int is exact in a double, a bigint is not; float holds 24 bits.
+        return low <= high if (low < 10) == (high < 10) else (source, target) in _EXACT_IN_FLOAT
+    wide = _DECIMAL.fullmatch(target)
+    if not wide:
+        return False
+    precision, scale = int(wide[1]), int(wide[2])
+    if source in _DIGITS:
+        return scale >= 0 and precision - scale >= _DIGITS[source]
+    narrow = _DECIMAL.fullmatch(source)
+    return narrow is not None and scale >= int(narrow[2]) and precision - scale >= int(narrow[1]) - int(narrow[2])
+
+
+_EXACT_IN_FLOAT: Final = {
+    ("tinyint", "float"),
+    ("smallint", "float"),
+    ("tinyint", "double"),
+    ("smallint", "double"),
+    ("int", "double"),
+}
+
+
+def keeps_values(schema: pa.Schema, column: ColumnRef, target: str | pa.DataType) -> bool:
+    """Does casting the column of this schema to the type lose nothing? A column that is not there: no."""
+    source = field_type(schema, column)
+    wanted = target if isinstance(target, str) else _spark_name(target)
+    found = None if source is None else _spark_name(source)
+    return found is not None and wanted is not None and loses_nothing(found, wanted)
+
+
+def field_type(schema: pa.Schema, column: ColumnRef) -> pa.DataType | None:
+    """The column's type, None where the schema has no such column (names compare as written)."""
+    fields = {field.name: field.type for field in schema}
+    for part in column.parts[:-1]:
+        if part not in fields or not pa.types.is_struct(fields[part]):
+            return None
+        fields = {field.name: field.type for field in fields[part].fields}
+    return fields.get(column.parts[-1])
+
+
+_ARROW_NAMES: Final = {
+    pa.int8(): "tinyint",
+    pa.int16(): "smallint",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.string(): "string",
+    pa.large_string(): "string",
+    pa.bool_(): "boolean",
+    pa.date32(): "date",
+    pa.binary(): "binary",
+    pa.large_binary(): "binary",
+}
+
+
+def _spark_name(found: pa.DataType) -> str | None:
+    if pa.types.is_decimal(found):
+        return f"decimal({found.precision},{found.scale})"
+    return _ARROW_NAMES.get(found)

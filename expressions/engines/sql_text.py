@@ -1,0 +1,223 @@
+"""A predicate becomes the text of a SQL condition, for Spark or DuckDB, with the same rows as the reference semantics.
+
+Every identifier is quoted and every literal typed and escaped, so text from a user cannot leave its string. `Opaque` is
+refused: what could not be read cannot be repeated in another dialect.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from abc import ABC, abstractmethod
+from decimal import Decimal
+from typing import Final, assert_never
+
+from expressions.errors import ExpressionError
+from expressions.literals import Literal, LiteralValue
+from expressions.tree import (
+    And,
+    ColumnRef,
+    Comparison,
+    Constant,
+    In,
+    IsNan,
+    IsNull,
+    Not,
+    Op,
+    Opaque,
+    Or,
+    Predicate,
+    StartsWith,
+)
+
+
+def to_sql(predicate: Predicate, dialect: str = "spark") -> str:
+    """The condition as text. `dialect` is "spark" or "duckdb"; Opaque raises ExpressionError."""
+    writer = _DIALECTS.get(dialect)
+    if writer is None:
+        raise ExpressionError(f"SQL can be written for {', '.join(_DIALECTS)}, not for {dialect!r}")
+    return writer.predicate(predicate)
+
+
+class _Dialect(ABC):
+    null_safe_eq: str
+    instant: str
+    naive_timestamp: str
+
+    def predicate(self, p: Predicate) -> str:
+        match p:
+            case And(parts):
+                return self._joined(parts, " AND ", "TRUE")
+            case Or(parts):
+                return self._joined(parts, " OR ", "FALSE")
+            case Not(child):
+                return f"(NOT {self.predicate(child)})"
+            case Comparison(column, op, value):
+                sign = self.null_safe_eq if op is Op.NULL_SAFE_EQ else op.value
+                return f"({self.column(column)} {sign} {self.literal(value)})"
+            case In(column, values):
+                if not values:
+                    return "FALSE"
+                return f"({self.column(column)} IN ({', '.join(self.literal(value) for value in values)}))"
+            case IsNull(column):
+                return f"({self.column(column)} IS NULL)"
+            case IsNan(column):
+                return self.is_nan(self.column(column))
+            case StartsWith(column, prefix):
+                return self.starts_with(self.column(column), self.string(prefix))
+            case Constant(value):
+                return self.literal(Literal(value))
+            case Opaque(text):
+                raise ExpressionError(
+                    f"{text!r} was not understood and cannot be written as SQL; apply it in the engine it came from"
+                )
+            case _:
+                assert_never(p)
+
+    def _joined(self, parts: tuple[Predicate, ...], between: str, empty: str) -> str:
+        return f"({between.join(self.predicate(part) for part in parts)})" if parts else empty
+
+    def literal(self, literal: Literal) -> str:
+        value: LiteralValue = literal.value
+        match value:
+            case None:
+                return "NULL"
+            case bool():
+                return "TRUE" if value else "FALSE"
+            case int():
+                return self.integer(value)
+            case float():
+                return self.double(value)
+            case Decimal():
+                return self.decimal(value)
+            case str():
+                return self.string(value)
+            case bytes():
+                return self.binary(value)
+            case dt.datetime():
+                return self.timestamp(value)
+            case dt.date():
+                return f"DATE '{value.isoformat()}'"
+            case _:
+                assert_never(value)
+
+    def timestamp(self, value: dt.datetime) -> str:
+        if value.tzinfo is None:
+            return f"{self.naive_timestamp} '{value.isoformat(sep=' ', timespec='microseconds')}'"
+        instant = value.astimezone(dt.UTC).replace(tzinfo=None)
+        return f"{self.instant} '{instant.isoformat(sep=' ', timespec='microseconds')}+00:00'"
+
+    @abstractmethod
+    def starts_with(self, column: str, prefix: str) -> str: ...
+    @abstractmethod
+    def column(self, column: ColumnRef) -> str: ...
+    @abstractmethod
+    def is_nan(self, column: str) -> str: ...
+    @abstractmethod
+    def integer(self, value: int) -> str: ...
+    @abstractmethod
+    def double(self, value: float) -> str: ...
+    @abstractmethod
+    def decimal(self, value: Decimal) -> str: ...
+    @abstractmethod
+    def string(self, value: str) -> str: ...
+    @abstractmethod
+    def binary(self, value: bytes) -> str: ...
+
+
+class _Spark(_Dialect):
+    null_safe_eq = "<=>"
+    instant = "TIMESTAMP"
+    naive_timestamp = "TIMESTAMP_NTZ"
+
+    def column(self, column: ColumnRef) -> str:
+        return ".".join("`" + _sayable(part).replace("`", "``") + "`" for part in column.parts)
+
+    def is_nan(self, column: str) -> str:
+        return f"isnan({column})"
+
+    def starts_with(self, column: str, prefix: str) -> str:
+        return f"startswith({column}, {prefix})"
+
+    def integer(self, value: int) -> str:
+        if -(1 << 31) < value < 1 << 31:
+            return str(value)
+        return f"{value}L" if -(1 << 63) <= value < 1 << 63 else self.decimal(Decimal(value))
+
+    def double(self, value: float) -> str:
+        return f"{value!r}D" if math.isfinite(value) else f"double('{_special(value)}')"
+
+    def decimal(self, value: Decimal) -> str:
+        _shape(value)
+        return f"{_digits(value)}BD"
+
+    def string(self, value: str) -> str:
+        return "'" + "".join(_SPARK_ESCAPES.get(c, c) for c in _sayable(value)) + "'"
+
+    def binary(self, value: bytes) -> str:
+        return f"X'{value.hex()}'"
+
+
+class _DuckDB(_Dialect):
+    null_safe_eq = "IS NOT DISTINCT FROM"
+    instant = "TIMESTAMPTZ"
+    naive_timestamp = "TIMESTAMP"
+
+    def column(self, column: ColumnRef) -> str:
+        return ".".join('"' + _sayable(part).replace('"', '""') + '"' for part in column.parts)
+
+    def is_nan(self, column: str) -> str:
+        return f"coalesce(isnan({column}), FALSE)"
+
+    def starts_with(self, column: str, prefix: str) -> str:
+        return f"starts_with({column}, {prefix})"
+
+    def integer(self, value: int) -> str:
+        return f"({value})" if abs(value) < 10**38 else self.decimal(Decimal(value))
+
+    def double(self, value: float) -> str:
+        return f"CAST('{value!r}' AS DOUBLE)"
+
+    def decimal(self, value: Decimal) -> str:
+        precision, scale = _shape(value)
+        return f"CAST('{_digits(value)}' AS DECIMAL({precision},{scale}))"
+
+    def string(self, value: str) -> str:
+        # A zero byte would end the statement's text.
+        pieces = ["'" + piece.replace("'", "''") + "'" for piece in _sayable(value).split("\0")]
+        return pieces[0] if len(pieces) == 1 else "(" + " || chr(0) || ".join(pieces) + ")"
+
+    def binary(self, value: bytes) -> str:
+        return f"unhex('{value.hex()}')"
+
+
+_DIALECTS: Final[dict[str, _Dialect]] = {"spark": _Spark(), "duckdb": _DuckDB()}
+_SPARK_ESCAPES: Final = {"\\": "\\\\", "'": "\\'", "\0": "\\u0000", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"}
+
+
+def _special(value: float) -> str:
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _digits(value: Decimal) -> str:
+    return format(value if value else value.copy_abs(), "f")
+
+
+def _shape(value: Decimal) -> tuple[int, int]:
+    """Precision and scale of the type that holds the value as written."""
+    _, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        raise ExpressionError(f"a decimal literal must be finite, not {value}; use a float")
+    scale = max(-exponent, 0)
+    precision = max(len(digits) + max(exponent, 0), scale, 1)
+    if precision > 38:
+        raise ExpressionError(f"a decimal literal holds at most 38 digits, {value} needs {precision}; round it")
+    return precision, scale
+
+
+def _sayable(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ExpressionError(f"{text!r} holds half a surrogate pair, which no UTF-8 text can; remove it") from None
+    return text
