@@ -1,0 +1,5 @@
+"""Iceberg tables: metadata, manifests, deletes, partition transforms, statistics."""
+
+from .table import IcebergFormat
+
+__all__ = ["IcebergFormat"]

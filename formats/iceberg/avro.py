@@ -1,0 +1,190 @@
+"""Avro object container files as Arrow-shaped columns.
+
+The container (header, codec, sync markers) is read here, so that every codec Iceberg allows works and a truncated or damaged file is told from a short one; the
+records are decoded by Polars in one call. All of the file or a `CorruptTableError`, never the blocks before the damage.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from expressions.errors import CorruptTableError, MissingDependencyError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_MAGIC = b"Obj\x01"
+
+
+@dataclass(frozen=True, slots=True)
+class AvroFile:
+    """One decoded file: its rows in physical types (dates are day numbers, decimals big-endian bytes), the writer's schema and the header's key-value metadata."""
+
+    rows: pl.DataFrame
+    schema: dict[str, Any]
+    metadata: dict[str, str]
+
+
+def read_avro(data: bytes, name: str) -> AvroFile:
+    """All records of the container in `data`; `name` says in errors which file it is."""
+    try:
+        import polars
+        from polars.exceptions import PanicException, PolarsError
+    except ImportError as missing:
+        raise MissingDependencyError(
+            "reading Iceberg manifests needs polars, which is not installed; pip install 'metaindex[iceberg]'"
+        ) from missing
+    import io
+
+    try:
+        metadata, start = _header(data)
+        schema = json.loads(metadata["avro.schema"])
+        blocks = _blocks(data, start, _codec(metadata.get("avro.codec", "null")))
+    except UnsupportedFeatureError as refused:
+        raise UnsupportedFeatureError(f"{name}: {refused}") from None
+    except (ValueError, KeyError, IndexError, zlib.error, pa.ArrowException) as damage:
+        raise CorruptTableError(f"an Avro file must be whole; {name} is not ({damage}); restore it") from damage
+    count = sum(rows for rows, _ in blocks)
+    plain = b"".join([_plain_header(json.dumps(_physical(schema))), *_plain_blocks(blocks)])
+    try:
+        rows = polars.read_avro(io.BytesIO(plain))
+    except (PolarsError, PanicException, OSError, ValueError) as damage:
+        raise CorruptTableError(f"the Avro records of {name} do not decode ({damage}); restore it") from damage
+    if rows.height != count:
+        raise CorruptTableError(f"{name} announces {count} Avro records and holds {rows.height}; restore it")
+    return AvroFile(rows, schema, metadata)
+
+
+def _long(data: bytes, at: int) -> tuple[int, int]:
+    """A zigzag varint, and where it ends."""
+    shift = value = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if not byte & 0x80:
+            return (value >> 1) ^ -(value & 1), at
+        shift += 7
+        if shift > 63:
+            raise ValueError("a number of more than 64 bits")
+
+
+def _header(data: bytes) -> tuple[dict[str, str], int]:
+    if data[:4] != _MAGIC:
+        raise ValueError("it does not begin as an Avro container does")
+    out: dict[str, str] = {}
+    at = 4
+    while True:
+        count, at = _long(data, at)
+        if count == 0:
+            return out, at
+        if count < 0:
+            count = -count
+            _, at = _long(data, at)
+        for _ in range(count):
+            key, at = _bytes(data, at)
+            value, at = _bytes(data, at)
+            out[key.decode()] = value.decode("utf-8", "replace")
+
+
+def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
+    size, at = _long(data, at)
+    if size < 0 or at + size > len(data):
+        raise ValueError("the header runs past the end")
+    return data[at : at + size], at + size
+
+
+def _blocks(data: bytes, start: int, decompress: Callable[[bytes], bytes]) -> list[tuple[int, bytes]]:
+    """(record count, plain bytes) of each block; every sync marker is checked."""
+    sync, at, out = data[start : start + 16], start + 16, []
+    if len(sync) < 16:
+        raise ValueError("the header runs past the end")
+    while at < len(data):
+        rows, at = _long(data, at)
+        size, at = _long(data, at)
+        end = at + size
+        if size < 0 or rows < 0 or data[end : end + 16] != sync:
+            raise ValueError(f"no sync marker after the block at byte {at}")
+        out.append((rows, decompress(data[at:end])))
+        at = end + 16
+    return out
+
+
+def _codec(name: str) -> Callable[[bytes], bytes]:
+    match name:
+        case "null":
+            return bytes
+        case "deflate":
+            return lambda block: zlib.decompress(block, -15)
+        case "snappy":
+            return _snappy
+        case "zstandard":
+            return _zstandard
+        case _:
+            raise UnsupportedFeatureError(f"Avro codec {name!r} is not read; rewrite the manifests with gzip or zstd")
+
+
+def _snappy(block: bytes) -> bytes:
+    body, checksum = block[:-4], block[-4:]
+    size = shift = 0
+    for byte in body:  # the raw format begins with the plain size
+        size |= (byte & 0x7F) << shift
+        shift += 7
+        if not byte & 0x80:
+            break
+    plain: bytes = pa.decompress(body, decompressed_size=size, codec="snappy", asbytes=True)
+    if zlib.crc32(plain).to_bytes(4, "big") != checksum:
+        raise ValueError("a block's checksum is wrong")
+    return plain
+
+
+def _zstandard(block: bytes) -> bytes:
+    """Frames need not state their plain size, so they are streamed."""
+    with pa.CompressedInputStream(pa.BufferReader(block), "zstd") as stream:
+        plain: bytes = stream.read()
+    return plain
+
+
+def _physical(schema: Any) -> Any:
+    """The schema without logical types, so that every writer's dates, times and decimals arrive as the same integers and bytes."""
+    match schema:
+        case dict():
+            return {key: _physical(value) for key, value in schema.items() if key != "logicalType"}
+        case list():
+            return [_physical(one) for one in schema]
+        case _:
+            return schema
+
+
+_SYNC = b"metaindex manifest"[:16]
+
+
+def _zigzag(value: int) -> bytes:
+    value <<= 1
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _plain_header(schema: str) -> bytes:
+    text = schema.encode()
+    pairs = b"".join(
+        _zigzag(len(part)) + part for part in (b"avro.schema", text, b"avro.codec", b"null")
+    )
+    return _MAGIC + _zigzag(2) + pairs + _zigzag(0) + _SYNC
+
+
+def _plain_blocks(blocks: list[tuple[int, bytes]]) -> list[bytes]:
+    out: list[bytes] = []
+    for rows, plain in blocks:
+        out += (_zigzag(rows), _zigzag(len(plain)), plain, _SYNC)
+    return out

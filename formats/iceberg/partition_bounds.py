@@ -1,0 +1,181 @@
+"""What the files' partition values say of a column, as `ColumnBounds` (the table of rules is in `transforms`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from expressions.physical import physical_type
+from expressions.statistics import ColumnBounds
+
+from ..model import Leaf
+from .metadata import PartitionField, PartitionSpec
+from .statistics import Bools, Ints, decimals, decode, signed_zero, whole_numbers
+from .transforms import Transform
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_FINEST_FIRST = ("identity", "hour", "day", "truncate", "month", "year")
+
+
+def partition_bounds(data: pl.DataFrame, specs: Mapping[int, PartitionSpec], leaf: Leaf) -> ColumnBounds | None:
+    """Bounds from the columns p<field id> of `data`; unknown for files of specs that say nothing of the leaf, None where all do."""
+    import polars as pl
+
+    domain = physical_type(leaf.type)
+    if domain is None or leaf.field.field_id is None:
+        return None
+    count = data.height
+    rows = pa.array(data["record_count"].to_numpy())
+    parts = []
+    for spec_id in data["spec_id"].unique(maintain_order=True).to_list():
+        field = _best(specs[spec_id], leaf.field.field_id)
+        if field is not None:
+            chosen = data["spec_id"] == spec_id
+            files = np.flatnonzero(chosen.to_numpy())
+            values = data[f"p{field.field_id}"].filter(chosen)
+            parts.append((files, values, Transform.parse(field.transform)))
+    if not parts:
+        return None
+
+    lower, upper = pa.nulls(count, domain), pa.nulls(count, domain)
+    nulls, nulls_known = np.zeros(count, np.int64), np.zeros(count, bool)
+    nans, nans_known = np.zeros(count, np.int64), np.zeros(count, bool)
+    exact = np.zeros(count, bool)
+    records = np.asarray(rows)
+    for files, values, transform in parts:
+        is_null = values.is_null().to_numpy()
+        nulls_known[files], nulls[files] = True, np.where(is_null, records[files], 0)
+        is_nan = np.zeros(len(files), bool)
+        if values.dtype in (pl.Float32, pl.Float64):
+            is_nan = values.is_nan().fill_null(False).to_numpy()
+        nans_known[files], nans[files] = True, np.where(is_nan, records[files], 0)
+        low, high = _bounds(values, transform, leaf.type)
+        usable = pa.array(~is_null & ~is_nan)
+        lower = _placed(lower, files, pc.if_else(usable, low, pa.scalar(None, domain)))
+        upper = _placed(upper, files, pc.if_else(usable, high, pa.scalar(None, domain)))
+        exact[files] = transform.name == "identity"
+    tight = pa.array(exact & (records > 0))
+    return ColumnBounds(
+        type=leaf.type,
+        lower=lower,
+        upper=upper,
+        null_count=pa.array(nulls, mask=~nulls_known),
+        nan_count=pa.array(nans, mask=~nans_known) if pa.types.is_floating(leaf.type) else None,
+        row_count=rows,
+        lower_exact=tight,
+        upper_exact=tight,
+    )
+
+
+def _best(spec: PartitionSpec, field_id: int) -> PartitionField | None:
+    """The field that says most of the column."""
+    made = [f for f in spec.fields if f.source_id == field_id and Transform.parse(f.transform).name in _FINEST_FIRST]
+    return min(made, key=lambda f: _FINEST_FIRST.index(Transform.parse(f.transform).name), default=None)
+
+
+def _placed(full: pa.Array, files: npt.NDArray[np.intp], values: pa.Array) -> pa.Array:
+    if len(files) == len(full):
+        return values
+    index = np.full(len(full), -1, np.int64)
+    index[files] = np.arange(len(files))
+    taken = values.take(pa.array(index, mask=index < 0))
+    return pc.coalesce(taken, full)
+
+
+def _bounds(values: pl.Series, transform: Transform, of: pa.DataType) -> tuple[pa.Array, pa.Array]:
+    """Lower and upper bounds of the source column, in its physical domain; rows of NULL hold anything."""
+    import polars as pl
+
+    domain = physical_type(of)
+    nothing = pa.nulls(len(values), domain)
+    if transform.name in ("year", "month", "day", "hour"):
+        return _period(values, transform.name, of) if values.dtype.is_integer() else (nothing, nothing)
+    width = 1 if transform.name == "identity" else transform.parameter
+    if width < 1:
+        return nothing, nothing
+    if values.dtype == pl.String and (pa.types.is_string(of) or pa.types.is_binary(of)):
+        return _text(values, transform)
+    if values.dtype == pl.Binary and pa.types.is_decimal(of):
+        wide, known = decode(values.fill_null(b"").to_arrow().cast(pa.large_binary()), of, upper=False)
+        low = decimals(wide, known, of)
+        if width == 1:
+            return low, low
+        return (low, _raised(low, width)) if of.precision <= 18 else (low, nothing)
+    if values.dtype == pl.Binary and (pa.types.is_string(of) or pa.types.is_binary(of) or pa.types.is_fixed_size_binary(of)):
+        raw = values.to_arrow().cast(pa.large_binary()).cast(pa.binary())
+        whole = pc.less(pc.binary_length(raw), width) if transform.name == "truncate" else pa.array(np.ones(len(raw), bool))
+        return raw, pc.if_else(whole, raw, pa.scalar(None, pa.binary()))
+    if values.dtype in (pl.Float32, pl.Float64) and pa.types.is_floating(of) and width == 1:
+        numbers = values.cast(pl.Float64).fill_null(0.0).to_numpy()
+        return pa.array(signed_zero(numbers, False)), pa.array(signed_zero(numbers, True))
+    if (values.dtype.is_integer() or values.dtype == pl.Boolean) and pa.types.is_int64(domain) and not pa.types.is_decimal(of):
+        read = values.cast(pl.Int64).fill_null(0).to_numpy()
+        days = values.dtype == pl.Int32
+        low, high = (_masked(*whole_numbers(read, of, days=days, upper=upper)) for upper in (False, True))
+        return low, high if width == 1 else _raised(high, width)
+    return nothing, nothing
+
+
+def _masked(values: Ints, known: Bools) -> pa.Array:
+    return pa.array(values, mask=~known)
+
+
+def _raised(low: pa.Array, width: int) -> pa.Array:
+    """low + width - 1, without running over."""
+    most = (1 << 63) - width
+    return pc.if_else(pc.greater(low, pa.scalar(most, pa.int64())), pa.scalar((1 << 63) - 1, pa.int64()), pc.add(low, width - 1))
+
+
+def _text(values: pl.Series, transform: Transform) -> tuple[pa.Array, pa.Array]:
+    raw = values.to_arrow().cast(pa.large_string()).cast(pa.string()).cast(pa.binary())
+    if transform.name == "identity":
+        return raw, raw
+    # Nothing in UTF-8 is above 0xFF, so every text that starts with v lies at or below v + 0xFF; a shorter text was not cut.
+    cut = pa.array((values.str.len_chars() >= transform.parameter).fill_null(True).to_numpy())
+    beyond = pc.binary_join_element_wise(raw, pa.scalar(b"\xff", pa.binary()), pa.scalar(b"", pa.binary()))
+    return raw, pc.if_else(cut, beyond, raw)
+
+
+_MICROS = {"day": 86_400_000_000, "hour": 3_600_000_000}
+_FURTHEST = {"year": 290_000, "month": 290_000 * 12, "day": 106_000_000, "hour": 2_500_000_000}
+
+
+def _period(values: pl.Series, name: str, of: pa.DataType) -> tuple[pa.Array, pa.Array]:
+    import polars as pl
+
+    period = values.cast(pl.Int64).fill_null(0).to_numpy()
+    known = np.abs(period) < _FURTHEST[name]
+    period = np.where(known, period, 0)
+    # Old writers rounded towards zero; days of dates were never rounded.
+    rounded = not (name == "day" and pa.types.is_date(of))
+    first = period - ((period <= 0) & rounded)
+    nothing = pa.nulls(len(values), pa.int64())
+    if pa.types.is_date(of):
+        if name == "hour":
+            return nothing, nothing
+        return _masked(_days(first, name), known), _masked(_days(period + 1, name) - 1, known)
+    if not pa.types.is_timestamp(of):
+        return nothing, nothing
+    last = 0 if of.unit == "ns" else 1  # nanoseconds are rounded up to the microsecond
+    return _masked(_start(first, name), known), _masked(_start(period + 1, name) - last, known)
+
+
+def _days(period: Ints, name: str) -> Ints:
+    """First days of the periods, counted from 1970."""
+    if name == "day":
+        return period
+    months = period * 12 if name == "year" else period
+    return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+
+
+def _start(period: Ints, name: str) -> Ints:
+    return period * _MICROS[name] if name in _MICROS else _days(period, name) * _MICROS["day"]
+
+

@@ -1,0 +1,228 @@
+"""Iceberg tables, formats 1 to 3, without a JVM.
+
+A table is named by its folder, by one of its metadata files, or by a pyiceberg catalog (`options["catalog"]`, with `options["identifier"]` or the path as the name in
+it). The metadata file alone resolves versions; a snapshot reads its manifest list and manifests; a diff reads those that the commits in between wrote.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import xxhash
+
+from expressions.errors import MetaIndexError, NotATableError, StorageError, UnsupportedFeatureError
+
+from ..model import Diff, Field, Schema, Snapshot, Version
+from ..protocol import At, TableRef
+from ..storage import Storage
+from .deletes import DeleteLoader
+from .history import log_diff
+from .locations import Place, is_absolute, normal
+from .manifests import DATA, Manifest, read_manifest_list, read_manifests
+from .metadata import (
+    NO_SNAPSHOT,
+    Selected,
+    SnapshotInfo,
+    TableMetadata,
+    is_metadata_file,
+    locate,
+    read_metadata,
+    select,
+)
+from .schema import read_schema
+from .snapshot import IcebergDetails, file_table
+from .transforms import Transform
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class IcebergFormat:
+    """The `TableFormat` of Iceberg."""
+
+    name = "iceberg"
+
+    def detect(self, ref: TableRef) -> bool:
+        """A catalog in the options, a metadata file as the path, or a version hint or metadata file below `metadata/`."""
+        if ref.options.get("catalog") is not None or is_metadata_file(ref.path):
+            return True
+        try:
+            locate(ref.storage, ref.path)
+        except NotATableError:
+            return False
+        except MetaIndexError:
+            return True  # damaged, and Iceberg's all the same
+        return True
+
+    def resolve(self, ref: TableRef, at: At) -> Version:
+        metadata = _metadata(ref)
+        return version_of(metadata, select(metadata, at).snapshot)
+
+    def versions(self, ref: TableRef) -> Sequence[Version]:
+        metadata = _metadata(ref)
+        ordered = sorted(metadata.snapshots.values(), key=lambda s: (s.sequence_number, s.timestamp_ms))
+        return [version_of(metadata, one) for one in ordered]
+
+    def snapshot(self, ref: TableRef, at: At) -> Snapshot:
+        metadata = _metadata(ref)
+        selected = select(metadata, at)
+        place = _place(ref, metadata)
+        manifests = _manifests(ref.storage, place, metadata, selected.snapshot)
+        snapshot_id = selected.snapshot.id if selected.snapshot is not None else 0
+
+        def entries(data: bool) -> pl.DataFrame:
+            chosen = [one for one in manifests if (one.content == DATA) == data]
+            return read_manifests(ref.storage, place, metadata, chosen, snapshot_id=snapshot_id)
+
+        return assemble(ref, place, metadata, selected, manifests, entries(True), entries(False))
+
+    def diff(self, ref: TableRef, base: Snapshot, target: At) -> Diff | None:
+        metadata = _metadata(ref)
+        selected = select(metadata, target)
+        place = _place(ref, metadata)
+        to = version_of(metadata, selected.snapshot)
+        schema = _schema(metadata, selected, live_specs=())
+        changed = log_diff(ref.storage, place, metadata, base, selected.snapshot)
+        if changed is None:
+            return None
+        return Diff(
+            base=base.version,
+            target=to,
+            appended=changed.appended,
+            deleted=changed.deleted,
+            deletes_changed=changed.deletes_changed,
+            schema_changed=_shape(base.schema) != _shape(schema),
+            source="log",
+        )
+
+
+def version_of(metadata: TableMetadata, snapshot: SnapshotInfo | None) -> Version:
+    """The version of a snapshot; the fingerprint tells equal ids of two tables apart."""
+    if snapshot is None:
+        return Version("", NO_SNAPSHOT, _hash(metadata.table_uuid or metadata.location))
+    source = snapshot.manifest_list or "\n".join(snapshot.manifests)
+    text = f"{source}\0{snapshot.timestamp_ms}\0{snapshot.sequence_number}"
+    return Version("", str(snapshot.id), _hash(text))
+
+
+def _hash(text: str) -> str:
+    return xxhash.xxh64_hexdigest(text.encode())
+
+
+def assemble(
+    ref: TableRef,
+    place: Place,
+    metadata: TableMetadata,
+    selected: Selected,
+    manifests: Sequence[Manifest],
+    data: pl.DataFrame,
+    deletes: pl.DataFrame,
+) -> Snapshot:
+    """The snapshot of these entries."""
+    snapshot = selected.snapshot
+    version = version_of(metadata, snapshot)
+    schema = _schema(metadata, selected, live_specs=data["spec_id"].unique().to_list())
+    files, pairs = file_table(place, metadata, data, deletes, version.id)
+    return Snapshot(
+        table=place.root,
+        format="iceberg",
+        version=version,
+        timestamp_ms=snapshot.timestamp_ms if snapshot is not None else metadata.last_updated_ms,
+        schema=schema,
+        files=files,
+        details=IcebergDetails(
+            ref.storage,
+            place,
+            metadata,
+            tuple(one for one in manifests if one.content == DATA),
+            snapshot.id if snapshot is not None else 0,
+            data,
+            deletes,
+            pairs,
+            DeleteLoader(ref.storage, place, metadata, schema, version.id),
+        ),
+        partition_columns=tuple(f.name for f in schema if f.partition),
+        properties={**metadata.properties, "table_uuid": metadata.table_uuid},
+    )
+
+
+def _metadata(ref: TableRef) -> TableMetadata:
+    catalog = ref.options.get("catalog")
+    if catalog is None:
+        return read_metadata(ref.storage, locate(ref.storage, ref.path))
+    identifier = ref.options.get("identifier") or ref.path
+    load = getattr(catalog, "load_table", None)
+    if load is None:
+        raise UnsupportedFeatureError(
+            f"catalog= takes a pyiceberg catalog; got {type(catalog).__name__}; load it by pyiceberg.catalog.load_catalog"
+        )
+    try:
+        location = load(identifier).metadata_location
+    except ValueError as refused:  # NoSuchTableError, and what pyiceberg cannot parse
+        raise NotATableError(f"the catalog has no table {identifier} ({refused})") from refused
+    return read_metadata(ref.storage, normal(location))
+
+
+def _place(ref: TableRef, metadata: TableMetadata) -> Place:
+    """Where the table is: where its metadata claims, unless it was found elsewhere and nothing is at the claimed place."""
+    claimed = metadata.location
+    if ref.options.get("catalog") is not None:
+        return Place.of(claimed)
+    folder, _, name = normal(metadata.file).rpartition("/metadata/")
+    found = folder if folder and "/" not in name else normal(ref.path)
+    if found == normal(claimed):
+        return Place.of(claimed)
+    witness = next((s.manifest_list for s in reversed(list(metadata.snapshots.values())) if s.manifest_list), None)
+    if is_absolute(normal(claimed)) and witness is not None and _exists(ref.storage, normal(witness)):
+        return Place.of(claimed)
+    return Place.of(found, claimed)
+
+
+def _exists(storage: Storage, path: str) -> bool:
+    try:
+        storage.head(path)
+    except StorageError:
+        return False
+    return True
+
+
+def _manifests(storage: Storage, place: Place, metadata: TableMetadata, snapshot: SnapshotInfo | None) -> list[Manifest]:
+    return [] if snapshot is None else read_manifest_list(storage, place, metadata, snapshot)
+
+
+def _schema(metadata: TableMetadata, selected: Selected, live_specs: Sequence[int]) -> Schema:
+    """The schema, with what partitions say of its columns.
+
+    Files imported from Hive tables lack their partition columns, whose value the partition then gives. A column that every live file has an identity partition of is
+    marked so; one that only some have is in the bytes of the others, and what a file without it shows is left unknown.
+    """
+    schema = read_schema(metadata.schemas[selected.schema_id], metadata.location)
+    identities = [
+        {f.source_id: f.name for f in metadata.specs[spec_id].fields if Transform.parse(f.transform).name == "identity"}
+        for spec_id in live_specs
+    ]
+    if not any(identities):
+        return schema
+
+    def marked(one: Field, top: bool) -> Field:
+        if one.children:
+            return replace(one, children=tuple(marked(child, False) for child in one.children))
+        having = [names for names in identities if one.field_id in names]
+        if not having:
+            return one
+        everywhere = len(having) == len(identities) and all(names[one.field_id] == one.name for names in having)
+        return replace(one, partition=True) if top and everywhere else replace(one, default_known=False)
+
+    return Schema(tuple(marked(one, True) for one in schema))
+
+
+def _shape(schema: Schema) -> Any:
+    """What of a schema is the reader's business."""
+
+    def of(one: Field) -> Any:
+        return (one.name, str(one.type), one.nullable, one.stable, json.dumps(str(one.default)), [of(c) for c in one.children])
+
+    return [of(one) for one in schema]
