@@ -1,0 +1,110 @@
+"""What is asked: predicates, their meaning, and the walk that proves files out. Needs NumPy and pyarrow; engines are in `expressions.engines`."""
+
+from .arrow_statistics import ArrowStatistics
+from .bind import bind
+from .build import ColumnBuilder, col, parse_path
+from .codec import from_json, to_json
+from .conversion import convert_bounds
+from .errors import (
+    AmbiguousColumnError,
+    ExpressionError,
+    LiteralTypeError,
+    MetaIndexError,
+    UnknownColumnError,
+)
+from .evaluate import matches
+from .literals import Literal, LiteralValue, compare_values, kind, literal
+from .normalize import normalize
+from .physical import (
+    PhysicalInterval,
+    column_domain_has_nan,
+    from_physical,
+    physical_interval,
+    physical_type,
+    physical_value,
+    prefix_interval,
+    to_physical,
+)
+from .references import columns, conjuncts, equality_leaves, leaves
+from .scalar_statistics import CompositeStatistics, FileFacts, ScalarStatistics
+from .skipping import may_fail, may_match, must_match
+from .statistics import ColumnBounds, Interval, Mask, PruningStatistics
+from .tree import (
+    And,
+    ColumnRef,
+    Comparison,
+    Constant,
+    In,
+    IsNan,
+    IsNull,
+    Leaf,
+    Not,
+    Op,
+    Opaque,
+    Or,
+    Predicate,
+    StartsWith,
+    fold,
+    transform,
+)
+
+__all__ = [
+    "AmbiguousColumnError",
+    "And",
+    "ArrowStatistics",
+    "ColumnBounds",
+    "ColumnBuilder",
+    "ColumnRef",
+    "Comparison",
+    "CompositeStatistics",
+    "Constant",
+    "ExpressionError",
+    "FileFacts",
+    "In",
+    "Interval",
+    "IsNan",
+    "IsNull",
+    "Leaf",
+    "Literal",
+    "LiteralTypeError",
+    "LiteralValue",
+    "Mask",
+    "MetaIndexError",
+    "Not",
+    "Op",
+    "Opaque",
+    "Or",
+    "PhysicalInterval",
+    "Predicate",
+    "PruningStatistics",
+    "ScalarStatistics",
+    "StartsWith",
+    "UnknownColumnError",
+    "bind",
+    "col",
+    "column_domain_has_nan",
+    "columns",
+    "compare_values",
+    "conjuncts",
+    "convert_bounds",
+    "equality_leaves",
+    "fold",
+    "from_json",
+    "from_physical",
+    "kind",
+    "leaves",
+    "literal",
+    "matches",
+    "may_fail",
+    "may_match",
+    "must_match",
+    "normalize",
+    "parse_path",
+    "physical_interval",
+    "physical_type",
+    "physical_value",
+    "prefix_interval",
+    "to_json",
+    "to_physical",
+    "transform",
+]

@@ -1,23 +1,202 @@
-"""Literals, and the physical domains in which bounds are compared.
+"""Literals: the constants that a predicate compares columns with.
 
-A literal is a Python value of one of ten kinds. A column type (a pyarrow DataType) belongs to one of three physical domains, int64, double
-or bytes in order-preserving encoding, so that the bounds of a million files compare as whole vectors.
+A literal is a Python value of one of ten kinds. Promises: `literal` takes what people hand in (NumPy scalars too) and refuses the rest by name; two literals are
+equal when kind and value are; `compare_values` is Spark's total order (NaN equals NaN and is greater than every number, -0.0 equals 0.0, text by UTF-8 bytes).
+The domains in which bounds of many files compare as vectors are in `physical`.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import math
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import TypeAlias
 
-LiteralValue = bool | int | float | Decimal | str | bytes | dt.date | dt.datetime | None
+from .errors import LiteralTypeError
+
+LiteralValue: TypeAlias = bool | int | float | Decimal | str | bytes | dt.date | dt.datetime | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Literal:
     """A typed constant: bool, int, float, Decimal, str, bytes, date, datetime (naive: without zone; aware: an instant), or None.
 
-    Two literals are equal when their kinds and values are (1, 1.0 and True are three literals); NaN equals NaN.
+    Two literals are equal when their kinds and values are (1, 1.0 and True are three literals); NaN equals NaN, and -0.0 is the same literal as 0.0, as no
+    predicate can tell them apart.
     """
 
     value: LiteralValue
+
+    @property
+    def is_null(self) -> bool:
+        return self.value is None
+
+    @property
+    def is_nan(self) -> bool:
+        return isinstance(self.value, float) and math.isnan(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Literal):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[str, object]:
+        value = self.value
+        # NaN is unequal to itself, so its key holds no NaN.
+        return (kind(value), "nan") if isinstance(value, float) and math.isnan(value) else (kind(value), value)
+
+
+def kind(value: LiteralValue) -> str:
+    """The kind's name: null, bool, int, float, decimal, string, binary, date, timestamp_ntz (naive), timestamp (aware)."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "bool"
+        case int():
+            return "int"
+        case float():
+            return "float"
+        case Decimal():
+            return "decimal"
+        case str():
+            return "string"
+        case bytes():
+            return "binary"
+        case dt.datetime():
+            return "timestamp_ntz" if value.utcoffset() is None else "timestamp"
+        case dt.date():
+            return "date"
+
+
+def literal(value: object) -> Literal:
+    """The literal of a Python or NumPy value. Aware datetimes become UTC; what has no kind, or would lose something, is refused."""
+    match value:
+        case Literal():
+            return value
+        case None | bool():
+            return Literal(value)
+        case int():
+            return Literal(int(value))
+        case float():
+            return Literal(float(value))
+        case Decimal():
+            if not value.is_finite():
+                raise LiteralTypeError(
+                    f"a decimal literal is finite; got {value}; use float({str(value)!r}) for a float column"
+                )
+            return Literal(value)
+        case str():
+            return Literal(str(value))
+        case bytes() | bytearray() | memoryview():
+            return Literal(bytes(value))
+        case dt.datetime():
+            return Literal(_plain_datetime(value))
+        case dt.date():
+            return Literal(dt.date(value.year, value.month, value.day))
+        case _:
+            return _from_numpy(value)
+
+
+def _plain_datetime(value: dt.datetime) -> dt.datetime:
+    nanosecond = getattr(value, "nanosecond", 0)  # a pandas Timestamp is a datetime with more digits
+    if nanosecond:
+        raise LiteralTypeError(f"a timestamp literal has microseconds; {value} has nanoseconds; round it first")
+    if value.utcoffset() is not None:
+        value = value.astimezone(dt.UTC)
+    return dt.datetime(
+        value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond, value.tzinfo
+    )
+
+
+def _from_numpy(value: object) -> Literal:
+    # NumPy is not imported for this: its scalars say what they are by module, and `item` gives the Python value without loss, save for times finer than 1 us.
+    item = getattr(value, "item", None)
+    if type(value).__module__ == "numpy" and callable(item) and getattr(value, "ndim", None) == 0:
+        plain = item()
+        if type(value).__name__ == "datetime64":
+            if plain is None:
+                return Literal(None)  # NaT
+            if isinstance(plain, int):  # nanoseconds and finer, or years beyond Python's
+                return _from_fine_datetime64(value)
+        if plain is not value and isinstance(plain, bool | int | float | str | bytes | dt.date | dt.datetime):
+            return literal(plain)
+    raise LiteralTypeError(
+        "a literal is None, bool, int, float, Decimal, str, bytes, date or datetime; "
+        f"got {type(value).__name__}; convert it first (a column can only be compared with a constant)"
+    )
+
+
+def _from_fine_datetime64(value: object) -> Literal:
+    micros = value.astype("datetime64[us]")  # type: ignore[attr-defined]
+    plain = micros.item()
+    if micros != value or not isinstance(plain, dt.datetime):
+        raise LiteralTypeError(
+            f"a timestamp literal has microseconds and a year from 1 to 9999; got {value}; round it first"
+        )
+    return Literal(plain)
+
+
+def compare_values(left: object, right: object) -> int:
+    """-1, 0 or 1 in Spark's order; neither side is None. Numbers of different kinds compare by exact value; kinds that have no common order are refused."""
+    match left, right:
+        case bool(), bool():
+            return _sign(int(left), int(right))
+        case (bool(), _) | (_, bool()):
+            pass
+        case ((int() | float() | Decimal()), (int() | float() | Decimal())):
+            return _compare_numbers(left, right)
+        case ((str() | bytes()), (str() | bytes())):
+            return _sign(_bytes(left), _bytes(right))
+        case dt.datetime(), dt.datetime():
+            if (left.utcoffset() is None) == (right.utcoffset() is None):
+                return _sign(left, right)
+        case dt.datetime(), dt.date():
+            if left.utcoffset() is None:
+                return _sign(left, dt.datetime(right.year, right.month, right.day))
+        case dt.date(), dt.datetime():
+            return -compare_values(right, left)
+        case dt.date(), dt.date():
+            return _sign(left, right)
+        case dt.time(), dt.time():
+            return _sign(left, right)
+        case _:
+            pass
+    raise LiteralTypeError(
+        f"only values of one kind compare; got {_kind_name(left)} and {_kind_name(right)}; bind the predicate to the schema first"
+    )
+
+
+def _kind_name(value: object) -> str:
+    if isinstance(value, dt.datetime):
+        return f"datetime {'without' if value.utcoffset() is None else 'with'} zone"
+    return type(value).__name__
+
+
+def _compare_numbers(left: int | float | Decimal, right: int | float | Decimal) -> int:
+    left_nan, right_nan = left != left, right != right
+    if left_nan or right_nan:
+        return int(left_nan) - int(right_nan)
+    return _sign(left, right)
+
+
+def _sign(left: object, right: object) -> int:
+    return int(left > right) - int(left < right)  # type: ignore[operator]
+
+
+def _bytes(value: str | bytes) -> bytes:
+    # surrogatepass: a lone surrogate has no UTF-8, yet an order is wanted for every str
+    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+
+
+def __getattr__(name: str) -> object:
+    from . import conversion, physical
+
+    for module in (physical, conversion):
+        if name in vars(module) and not name.startswith("_"):
+            return vars(module)[name]
+    raise AttributeError(name)

@@ -14,15 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from .literals import Literal
 from .tree import ColumnRef
-
-Mask = npt.NDArray[np.bool_]
-"""One truth per file, in the order of the files asked."""
+from .vectors import Mask as Mask
 
 T = TypeVar("T")
 
@@ -86,3 +82,12 @@ class ColumnBounds:
     row_count: pa.Array | None = None
     lower_exact: pa.Array | None = None
     upper_exact: pa.Array | None = None
+
+
+def __getattr__(name: str) -> object:
+    from . import arrow_statistics, scalar_statistics
+
+    for module in (arrow_statistics, scalar_statistics):
+        if name in vars(module) and not name.startswith("_"):
+            return vars(module)[name]
+    raise AttributeError(name)

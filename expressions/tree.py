@@ -6,10 +6,14 @@ resolved and literals coerced by `bind`, NOT is pushed down by `normalize`, mean
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import NoReturn, TypeAlias, TypeVar, assert_never
 
 from .literals import Literal
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -45,8 +49,39 @@ class Op(Enum):
     NULL_SAFE_EQ = "<=>"
 
 
+class _Node:
+    """What every node can do: `&`, `|`, `~`. A node has no truth value, so that `a > 1 and b < 2` fails instead of meaning `b < 2`."""
+
+    __slots__ = ()
+
+    def __and__(self, other: Predicate) -> And:
+        return And((*_parts(self, And), *_parts(other, And)))
+
+    def __or__(self, other: Predicate) -> Or:
+        return Or((*_parts(self, Or), *_parts(other, Or)))
+
+    def __invert__(self) -> Predicate:
+        return Not(_checked(self))
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            "a predicate is neither true nor false until rows are read; Python asked for its truth; "
+            "write (a > 1) & (b < 2), | and ~ instead of and, or, not and chained comparisons"
+        )
+
+
+def _checked(node: object) -> Predicate:
+    if not isinstance(node, _Node):
+        raise TypeError(f"&, | and ~ combine predicates; got {type(node).__name__}; put comparisons in parentheses")
+    return node  # type: ignore[return-value]
+
+
+def _parts(node: object, kind: type[And] | type[Or]) -> tuple[Predicate, ...]:
+    return node.parts if isinstance(node, kind) else (_checked(node),)
+
+
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(_Node):
     """`column op value`. A NULL literal makes the answer NULL, save for `<=>`."""
 
     column: ColumnRef
@@ -55,7 +90,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class In:
+class In(_Node):
     """`column IN (values)`; NULL among the values makes a miss NULL."""
 
     column: ColumnRef
@@ -63,19 +98,19 @@ class In:
 
 
 @dataclass(frozen=True, slots=True)
-class IsNull:
+class IsNull(_Node):
     column: ColumnRef
 
 
 @dataclass(frozen=True, slots=True)
-class IsNan:
+class IsNan(_Node):
     """`isnan(column)`; false for NULL, as in Spark."""
 
     column: ColumnRef
 
 
 @dataclass(frozen=True, slots=True)
-class StartsWith:
+class StartsWith(_Node):
     """`column LIKE 'prefix%'`, by bytes."""
 
     column: ColumnRef
@@ -83,7 +118,7 @@ class StartsWith:
 
 
 @dataclass(frozen=True, slots=True)
-class Opaque:
+class Opaque(_Node):
     """What could not be read: nothing is known of it, so it keeps every file."""
 
     text: str
@@ -91,26 +126,66 @@ class Opaque:
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(_Node):
     """TRUE, FALSE or NULL."""
 
     value: bool | None
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class Not(_Node):
     child: Predicate
 
 
 @dataclass(frozen=True, slots=True)
-class And:
+class And(_Node):
     parts: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Or:
+class Or(_Node):
     parts: tuple[Predicate, ...]
 
 
-Leaf = Comparison | In | IsNull | IsNan | StartsWith | Opaque | Constant
-Predicate = Leaf | Not | And | Or
+Leaf: TypeAlias = Comparison | In | IsNull | IsNan | StartsWith | Opaque | Constant
+Predicate: TypeAlias = Leaf | Not | And | Or
+
+
+def fold(
+    root: Predicate,
+    leaf: Callable[[Leaf], T],
+    negate: Callable[[T], T],
+    conjoin: Callable[[list[T]], T],
+    disjoin: Callable[[list[T]], T],
+) -> T:
+    """Bottom-up over the tree, without recursion: a tree may be ten thousand levels deep."""
+    todo: list[tuple[Predicate, bool]] = [(root, False)]
+    done: list[T] = []
+    while todo:
+        node, ready = todo.pop()
+        match node:
+            case Not():
+                if ready:
+                    done.append(negate(done.pop()))
+                else:
+                    todo += ((node, True), (node.child, False))
+            case And() | Or():
+                if ready:
+                    start = len(done) - len(node.parts)
+                    parts = done[start:]
+                    del done[start:]
+                    done.append(conjoin(parts) if isinstance(node, And) else disjoin(parts))
+                else:
+                    todo.append((node, True))
+                    todo += ((part, False) for part in reversed(node.parts))
+            case Comparison() | In() | IsNull() | IsNan() | StartsWith() | Opaque() | Constant():
+                done.append(leaf(node))
+            case _:
+                assert_never(node)
+    (answer,) = done
+    return answer
+
+
+def transform(root: Predicate, leaf: Callable[[Leaf], Predicate]) -> Predicate:
+    """The same tree with every leaf replaced."""
+    return fold(root, leaf, Not, lambda parts: And(tuple(parts)), lambda parts: Or(tuple(parts)))

@@ -1,0 +1,306 @@
+"""Answers for many files at once, from their bounds and counts as Arrow columns.
+
+Every answer starts from "True for all" and turns False where a proof stands. What the statistics say against themselves is believed in no part:
+
+* a NaN bound, or a lower bound above the upper one: neither bound is known;
+* counts that are negative, or more NULLs and NaNs than rows: the count is not known;
+* all NULL, or no rows, although a bound is there: neither is known.
+
+No pandas: values are read by their buffers (see `vectors`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .literals import Literal
+from .physical import column_domain_has_nan, physical_interval, physical_type
+from .statistics import ColumnBounds, Interval, Mask
+from .tree import ColumnRef
+from .vectors import Vector, from_bytes, one_array, truths, valid_mask, vector
+
+_FEW = 16  # up to so many values are compared one by one, more are searched in a sorted list
+
+
+class ArrowStatistics:
+    """`PruningStatistics` of `count` files. A column without bounds is unknown. Columns are prepared when first asked for, then kept."""
+
+    def __init__(self, count: int, columns: Mapping[ColumnRef, ColumnBounds]) -> None:
+        self.count = count
+        self._bounds = columns
+        self._ready: dict[ColumnRef, _Column] = {}
+
+    def some_between(self, column: ColumnRef, interval: Interval) -> Mask:
+        known = self._column(column)
+        return self.constant(True) if known is None else known.between(interval)
+
+    def some_among(self, column: ColumnRef, values: Sequence[Literal]) -> Mask:
+        known = self._column(column)
+        return self.constant(True) if known is None else known.among(values)
+
+    def some_other(self, column: ColumnRef, values: Sequence[Literal]) -> Mask:
+        known = self._column(column)
+        return self.constant(True) if known is None else known.other(values)
+
+    def some_null(self, column: ColumnRef) -> Mask:
+        known = self._column(column)
+        return self.constant(True) if known is None else ~known.no_null
+
+    def some_value(self, column: ColumnRef) -> Mask:
+        known = self._column(column)
+        return self.constant(True) if known is None else ~known.no_value
+
+    def some_nan(self, column: ColumnRef) -> Mask:
+        known = self._column(column)
+        return self.constant(True) if known is None else ~known.no_nan
+
+    def constant(self, value: bool) -> Mask:
+        return np.full(self.count, value, np.bool_)
+
+    def all_of(self, parts: Sequence[Mask]) -> Mask:
+        return _joined(np.logical_and, parts, self.constant(True))
+
+    def any_of(self, parts: Sequence[Mask]) -> Mask:
+        return _joined(np.logical_or, parts, self.constant(False))
+
+    def _column(self, column: ColumnRef) -> _Column | None:
+        ready = self._ready.get(column)
+        if ready is None:
+            bounds = self._bounds.get(column)
+            if bounds is None:
+                return None
+            ready = self._ready[column] = _Column(self.count, bounds)
+        return ready
+
+
+if TYPE_CHECKING:
+    from .statistics import PruningStatistics
+
+    _: Callable[..., PruningStatistics[Mask]] = ArrowStatistics
+
+
+def _joined(join: np.ufunc, parts: Sequence[Mask], neutral: Mask) -> Mask:
+    for part in parts:
+        join(neutral, part, out=neutral)
+    return neutral
+
+
+class _Column:
+    """One column, ready to answer: which bounds are known, and what the counts prove."""
+
+    def __init__(self, count: int, bounds: ColumnBounds) -> None:
+        self._type = bounds.type
+        domain = physical_type(bounds.type)
+        self._lower = _ends(count, bounds.lower, domain, bounds.type)
+        self._upper = _ends(count, bounds.upper, domain, bounds.type)
+        some_bound = self._lower.known | self._upper.known
+        self._doubt_contradicting_bounds()
+
+        nulls, nulls_known = _counts(count, bounds.null_count)
+        nans, nans_known = _counts(count, bounds.nan_count)
+        rows, rows_known = _counts(count, bounds.row_count)
+        if not column_domain_has_nan(bounds.type):
+            nans, nans_known = np.zeros(count, np.int64), np.ones(count, np.bool_)
+        rows_known &= ~((rows == 0) & (some_bound | (nulls > 0) | (nans > 0)))
+        too_many = rows_known & (nulls + nans > rows)
+        nulls_known &= ~too_many
+        nans_known &= ~too_many | (not column_domain_has_nan(bounds.type))
+
+        empty = rows_known & (rows == 0)
+        all_null = rows_known & nulls_known & (nulls == rows) & ~some_bound
+        self.no_value = empty | all_null
+        self.no_null = empty | (nulls_known & (nulls == 0))
+        self.no_nan = self.no_value | (nans_known & (nans == 0))
+        self._no_number = self.no_value | (rows_known & nulls_known & nans_known & (nulls + nans == rows) & ~some_bound)
+
+    def _doubt_contradicting_bounds(self) -> None:
+        lower, upper = self._lower, self._upper
+        wrong = lower.nan() | upper.nan() | (lower.known & upper.known & lower.exceeds(upper))
+        if wrong.any():
+            lower.known &= ~wrong
+            upper.known &= ~wrong
+
+    def between(self, interval: Interval) -> Mask:
+        inside = physical_interval(interval, self._type)
+        out: Mask = ~self._no_number
+        if inside is None:
+            return out
+        if inside.empty:
+            return np.zeros_like(out)
+        if inside.low is not None:
+            out &= ~(self._upper.known & self._upper.below(inside.low, or_equal=inside.low_open))
+        if inside.high is not None:
+            out &= ~(self._lower.known & self._lower.above(inside.high, or_equal=inside.high_open))
+        return out
+
+    def among(self, values: Sequence[Literal]) -> Mask:
+        points = self._points([value for value in values if not value.is_nan])
+        out: Mask
+        if points is None:
+            out = ~self._no_number
+        elif not points:
+            out = np.zeros_like(self.no_value)
+        else:
+            # The list is narrowed by both bounds: a point must lie in between, it is not enough that bounds straddle the list.
+            out = ~self._no_number
+            if len(points) <= _FEW:
+                some = np.zeros_like(out)
+                for point in points:
+                    below = self._upper.known & self._upper.below(point, or_equal=False)
+                    some |= ~(below | (self._lower.known & self._lower.above(point, or_equal=False)))
+                out &= some
+            else:
+                first = np.where(self._lower.known, self._lower.points_below(points, or_equal=False), 0)
+                last = np.where(self._upper.known, self._upper.points_below(points, or_equal=True), len(points))
+                out &= first < last
+        if any(value.is_nan for value in values):
+            out |= ~self.no_nan
+        return out
+
+    def other(self, values: Sequence[Literal]) -> Mask:
+        nan_among = any(value.is_nan for value in values)
+        numbers = [value for value in values if not value.is_nan]
+        # A value that no row can equal excludes nothing, one that cannot be compared neither.
+        points = sorted({p for value in numbers for p in self._points([value]) or ()})
+        out: Mask = ~self.no_value
+        if nan_among:
+            out &= ~self._no_number
+        if points:
+            # Both bounds equal v: min >= v and max <= v, so every non-NULL, non-NaN value is v, attained or not.
+            same = self._lower.known & self._upper.known & self._lower.equals(self._upper)
+            among = np.zeros_like(out)
+            for point in points if len(points) <= _FEW else ():
+                among |= same & ~self._lower.below(point, or_equal=False) & ~self._lower.above(point, or_equal=False)
+            if len(points) > _FEW and same.any():
+                low = self._lower
+                among = same & (low.points_below(points, or_equal=True) > low.points_below(points, or_equal=False))
+            out &= ~(among if nan_among else among & self.no_nan)
+        return out
+
+    def _points(self, values: Sequence[Literal]) -> list[Any] | None:
+        """The values in the physical domain, sorted; those that no row can equal left out. None: one cannot be compared."""
+        points: set[Any] = set()
+        for value in values:
+            at = physical_interval(Interval(value, value), self._type)
+            if at is None:
+                return None
+            if not at.empty:
+                assert at.low is not None
+                points.add(at.low)
+        return sorted(points)
+
+
+def _counts(count: int, values: pa.Array | None) -> tuple[Vector, Mask]:
+    if values is None:
+        return np.zeros(count, np.int64), np.zeros(count, np.bool_)
+    values = _checked(count, values, pa.int64(), "counts")
+    valid = valid_mask(values)
+    numbers = vector(values, np.int64)
+    known = numbers >= 0 if valid is None else (numbers >= 0) & valid
+    return np.where(known, numbers, 0), known
+
+
+def _checked(count: int, values: pa.Array, domain: pa.DataType, what: str) -> pa.Array:
+    values = one_array(values)
+    if len(values) != count:
+        raise ValueError(
+            f"{what} have one value a file; got {len(values)} for {count} files; align them with the files asked"
+        )
+    if values.type != domain and not (pa.types.is_binary(domain) and pa.types.is_large_binary(values.type)):
+        raise TypeError(f"{what} are kept as {domain}; got {values.type}; convert them with to_physical")
+    return values
+
+
+def _ends(count: int, values: pa.Array | None, domain: pa.DataType | None, t: pa.DataType) -> _Numbers | _Bytes:
+    if values is None or domain is None or pa.types.is_null(values.type):
+        unknown = np.zeros(count, np.bool_)
+        if domain is not None and pa.types.is_binary(domain):
+            return _Bytes(pa.nulls(count, domain), unknown)
+        return _Numbers(np.zeros(count, np.int64), unknown)
+    values = _checked(count, values, domain, f"bounds of {t}")
+    valid = valid_mask(values)
+    known = np.ones(count, np.bool_) if valid is None else valid.copy()
+    if pa.types.is_int64(domain):
+        return _Numbers(vector(values, np.int64), known)
+    if pa.types.is_float64(domain):
+        return _Numbers(vector(values, np.float64), known)
+    return _Bytes(values, known)
+
+
+class _Numbers:
+    """Lower (or upper) bounds of all files as a NumPy vector. Answers where the bound is not `known` mean nothing."""
+
+    def __init__(self, values: Vector, known: Mask) -> None:
+        self.values = values
+        self.known = known
+
+    def nan(self) -> Mask:
+        return self.known & np.isnan(self.values) if self.values.dtype.kind == "f" else np.zeros_like(self.known)
+
+    def below(self, point: Any, *, or_equal: bool) -> Mask:
+        out: Mask = self.values <= point if or_equal else self.values < point
+        return out
+
+    def above(self, point: Any, *, or_equal: bool) -> Mask:
+        out: Mask = self.values >= point if or_equal else self.values > point
+        return out
+
+    def exceeds(self, other: _Numbers | _Bytes) -> Mask:
+        assert isinstance(other, _Numbers)
+        out: Mask = self.values > other.values
+        return out
+
+    def equals(self, other: _Numbers | _Bytes) -> Mask:
+        assert isinstance(other, _Numbers)
+        out: Mask = self.values == other.values
+        return out
+
+    def points_below(self, points: Sequence[Any], *, or_equal: bool) -> Vector:
+        """How many of the sorted points lie below each bound (or at it)."""
+        return np.searchsorted(np.array(points, self.values.dtype), self.values, "right" if or_equal else "left")
+
+
+class _Bytes:
+    """The same over a binary Arrow array."""
+
+    def __init__(self, values: pa.Array, known: Mask) -> None:
+        self.values = values
+        self.known = known
+
+    def nan(self) -> Mask:
+        return np.zeros_like(self.known)
+
+    def below(self, point: Any, *, or_equal: bool) -> Mask:
+        return self._compared(pc.less_equal if or_equal else pc.less, self._scalar(point))
+
+    def above(self, point: Any, *, or_equal: bool) -> Mask:
+        return self._compared(pc.greater_equal if or_equal else pc.greater, self._scalar(point))
+
+    def exceeds(self, other: _Numbers | _Bytes) -> Mask:
+        return self._compared(pc.greater, other.values) if isinstance(other, _Bytes) else np.zeros_like(self.known)
+
+    def equals(self, other: _Numbers | _Bytes) -> Mask:
+        return self._compared(pc.equal, other.values) if isinstance(other, _Bytes) else np.zeros_like(self.known)
+
+    def points_below(self, points: Sequence[Any], *, or_equal: bool) -> Vector:
+        """How many of the sorted points lie below each bound (or at it): both sorted as one list, in which the sort keeps the order of equals."""
+        values = self.values.cast(pa.large_binary())
+        listed = from_bytes(points, pa.large_binary())
+        both = pa.concat_arrays([listed, values] if or_equal else [values, listed])
+        order = vector(pc.array_sort_indices(both), np.uint64)
+        is_point = order < len(points) if or_equal else order >= len(values)
+        seen = np.cumsum(is_point)
+        out = np.zeros(len(values), np.int64)
+        out[order[~is_point] - (len(points) if or_equal else 0)] = seen[~is_point]
+        return out
+
+    def _scalar(self, point: bytes) -> pa.Scalar:
+        return from_bytes([point], self.values.type)[0]
+
+    def _compared(self, compare: Callable[[Any, Any], pa.Array], other: pa.Array | pa.Scalar) -> Mask:
+        return truths(compare(self.values, other), null=False)

@@ -1,0 +1,219 @@
+"""Binding: the predicate as a table's schema understands it. Names become the schema's own, literals become what the column's type makes of them.
+
+Promise: the rows that match do not change, by Spark's rules of comparison. A literal is coerced where Spark's own common type gives the same answer for every
+value of the column; where Spark would compare in another type and could answer differently, the leaf becomes `Opaque` (kept, never wrong); plain nonsense
+(`name > 5`) is refused with the cure.
+
+    column        literal            becomes
+    integer       3.0, '3', 3.00     3;  3.5 stays;  2^53 and beyond as float on a long: opaque
+    float         3, 0.1 (decimal)   the nearest double, as Spark casts
+    decimal       3                  3;  0.1 (float) is 0.1 up to 15 digits, else opaque
+    string        b'..'              the text, if UTF-8
+    date          '2024-02-30'       refused;  '2024-02-03': the day
+    timestamp     day, text          midnight, the instant; without a zone: read in `time_zone` where the column has instants
+    any           NULL               NULL
+
+A path into a list or map, and a column of a type without order (nested, duration, interval), is opaque.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias, assert_never
+
+import pyarrow as pa
+
+from .coerce import Coerced, coerce
+from .errors import AmbiguousColumnError, LiteralTypeError, UnknownColumnError
+from .literals import Literal
+from .physical import column_domain_has_nan, physical_type
+from .tree import (
+    ColumnRef,
+    Comparison,
+    Constant,
+    In,
+    IsNan,
+    IsNull,
+    Leaf,
+    Opaque,
+    Predicate,
+    StartsWith,
+    transform,
+)
+
+SchemaLike: TypeAlias = (
+    pa.Schema | Mapping[tuple[str, ...], pa.DataType] | Iterable[tuple[tuple[str, ...], pa.DataType]]
+)
+
+
+def bind(p: Predicate, schema: SchemaLike, *, case_sensitive: bool = False, time_zone: str = "UTC") -> Predicate:
+    """The predicate with the schema's names and types. `schema`: an Arrow schema, or path and type of every column (leaves or whole structs). Case is ignored as
+    Spark does; a name written exactly as in the schema wins. `time_zone`: what literals without a zone mean for columns of instants."""
+    binder = _Binder(schema, case_sensitive, time_zone)
+    return transform(p, binder.leaf)
+
+
+class _Binder:
+    def __init__(self, schema: SchemaLike, case_sensitive: bool, time_zone: str) -> None:
+        self._types = dict(_all_paths(schema))
+        self._case_sensitive = case_sensitive
+        self._time_zone = time_zone
+        self._folded: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+        if not case_sensitive:
+            for path in self._types:
+                self._folded.setdefault(_folded(path), []).append(path)
+
+    def leaf(self, leaf: Leaf) -> Predicate:
+        match leaf:
+            case Constant():
+                return leaf
+            case Opaque():
+                return Opaque(leaf.text, tuple(self._resolve(column)[0] for column in leaf.columns))
+            case Comparison():
+                column, t = self._resolve(leaf.column)
+                if t is None:
+                    return _opaque(leaf, column)
+                value = self._coerced(column, t, leaf.value)
+                return _opaque(leaf, column) if value is None else Comparison(column, leaf.op, value)
+            case In():
+                column, t = self._resolve(leaf.column)
+                if t is None:
+                    return _opaque(leaf, column)
+                values = [self._coerced(column, t, value) for value in leaf.values]
+                known = tuple(value for value in values if value is not None)
+                return In(column, known) if len(known) == len(values) else _opaque(leaf, column)
+            case IsNull():
+                column, t = self._resolve(leaf.column)
+                return IsNull(column) if t is not None else _opaque(leaf, column)
+            case IsNan():
+                column, t = self._resolve(leaf.column)
+                number = t is not None and (
+                    column_domain_has_nan(t) or pa.types.is_integer(t) or pa.types.is_decimal(t)
+                )
+                return IsNan(column) if number else _opaque(leaf, column)  # isnan('NaN') is true: Spark casts
+            case StartsWith():
+                column, t = self._resolve(leaf.column)
+                text = t is not None and isinstance(coerce(Literal(leaf.prefix), t, self._time_zone), Literal)
+                text = text and t is not None and _is_text(t)
+                return StartsWith(column, leaf.prefix) if text else _opaque(leaf, column)
+            case _:
+                assert_never(leaf)
+
+    def _coerced(self, column: ColumnRef, t: pa.DataType, lit: Literal) -> Literal | None:
+        answer = coerce(lit, t, self._time_zone)
+        match answer:
+            case Literal():
+                return answer
+            case Coerced.UNKNOWN:
+                return None
+            case str():
+                raise LiteralTypeError(
+                    f"a literal is a value of its column's type; got {lit.value!r} for {column} ({t}); {answer}"
+                )
+            case _:
+                assert_never(answer)
+
+    def _resolve(self, column: ColumnRef) -> tuple[ColumnRef, pa.DataType | None]:
+        """The column by the schema's spelling, and its type; None where bounds and literals have no meaning (nested, or inside a list or map)."""
+        parts = column.parts
+        if parts in self._types:
+            found = parts
+        else:
+            candidates = self._folded.get(_folded(parts), [])
+            if len(candidates) > 1:
+                raise AmbiguousColumnError(
+                    f"a name fits one column; {column} fits {_names(candidates)} when case is ignored; write one of them exactly"
+                )
+            if not candidates:
+                return self._inside(column), None
+            (found,) = candidates
+        t = self._types[found]
+        return ColumnRef(found), t if t is not None and physical_type(t) is not None else None
+
+    def _inside(self, column: ColumnRef) -> ColumnRef:
+        """A path that goes into a list or map: its column is there, its elements have no statistics."""
+        for length in range(len(column.parts) - 1, 0, -1):
+            parts = column.parts[:length]
+            for candidate in [parts] if parts in self._types else self._folded.get(_folded(parts), []):
+                t = self._types[candidate]
+                if t is not None and pa.types.is_nested(t) and not pa.types.is_struct(t):
+                    return ColumnRef((*candidate, *column.parts[length:]))
+        raise UnknownColumnError(self._unknown(column))
+
+    def _unknown(self, column: ColumnRef) -> str:
+        names = {ColumnRef(path).name.lower(): ColumnRef(path).name for path in self._types}
+        near = difflib.get_close_matches(column.name.lower(), list(names), n=3, cutoff=0.6)
+        if near:
+            return f"a predicate names columns of the table; there is no {column}; did you mean {' or '.join(names[n] for n in near)}?"
+        listed = sorted(names.values())
+        some = ", ".join(listed[:10]) + (", ..." if len(listed) > 10 else "")
+        return f"a predicate names columns of the table; there is no {column}; there are: {some or 'no columns'}"
+
+
+def _folded(path: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(part.lower() for part in path)
+
+
+def _names(paths: Iterable[tuple[str, ...]]) -> str:
+    return " and ".join(ColumnRef(path).name for path in paths)
+
+
+def _all_paths(schema: SchemaLike) -> Iterable[tuple[tuple[str, ...], pa.DataType | None]]:
+    """Every path with its type, structs above given leaves included (their type is then not known)."""
+    if isinstance(schema, pa.Schema):
+        given: list[tuple[tuple[str, ...], pa.DataType]] = [((f.name,), f.type) for f in schema]
+    elif isinstance(schema, Mapping):
+        given = list(schema.items())
+    else:
+        given = [(tuple(path), t) for path, t in schema]
+    paths: dict[tuple[str, ...], pa.DataType | None] = {}
+    while given:
+        path, t = given.pop()
+        paths[path] = t
+        if pa.types.is_struct(t):
+            given += (((*path, child.name), child.type) for child in t)
+    for path in list(paths):
+        for length in range(1, len(path)):
+            paths.setdefault(path[:length], None)
+    return paths.items()
+
+
+def _is_text(t: pa.DataType) -> bool:
+    t = t.value_type if pa.types.is_dictionary(t) else t
+    is_ = pa.types
+    return bool(
+        is_.is_string(t)
+        or is_.is_large_string(t)
+        or is_.is_string_view(t)
+        or is_.is_binary(t)
+        or is_.is_large_binary(t)
+        or is_.is_binary_view(t)
+        or is_.is_fixed_size_binary(t)
+    )
+
+
+def _opaque(leaf: Leaf, column: ColumnRef) -> Opaque:
+    return Opaque(_text(leaf, column), (column,))
+
+
+def _text(leaf: Leaf, column: ColumnRef) -> str:
+    """For people: what was asked. Not SQL."""
+    match leaf:
+        case Comparison():
+            return f"{column} {leaf.op.value} {leaf.value.value!r}"
+        case In():
+            shown = ", ".join(repr(value.value) for value in leaf.values[:5])
+            return f"{column} IN ({shown}{', ...' if len(leaf.values) > 5 else ''})"
+        case IsNull():
+            return f"{column} IS NULL"
+        case IsNan():
+            return f"isnan({column})"
+        case StartsWith():
+            return f"{column} starts with {leaf.prefix!r}"
+        case Opaque():
+            return leaf.text
+        case Constant():
+            return str(leaf.value)
+        case _:
+            assert_never(leaf)

@@ -1,0 +1,161 @@
+"""Bounds of a column whose type has changed: what was written under one type, read under another.
+
+Only where every reader maps old values to new ones in the same order and meaning; elsewhere nothing is known of the column.
+
+    written                  now                                   bounds
+    integer                  integer as wide or wider              the same
+    integer                  double                                the same; beyond 2^53 loosened by one step
+    integer, decimal         decimal with room for all its digits  rescaled
+    float16, float32         float32, float64                      the same
+    date                     date; timestamp without zone          midnight
+    timestamp                timestamp of another unit; both with a zone or both without
+    time                     time of another unit                  the same
+    string, binary (any)     string, binary (any)                  the same bytes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from .physical import column_domain_has_nan, physical_type, to_physical
+from .statistics import ColumnBounds
+from .vectors import from_vector, one_array, valid_mask, vector
+
+_Step: TypeAlias = Callable[[pa.Array, bool], pa.Array]
+_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}  # of the widest integer of so many bits
+
+
+def convert_bounds(bounds: ColumnBounds, to: pa.DataType) -> ColumnBounds | None:
+    """The same bounds for a column that now has type `to`; None where order or meaning may have changed. What does not fit is null: unknown."""
+    if bounds.type == to:
+        return bounds
+    step = _step(_values_of(bounds.type), _values_of(to))
+    if step is None:
+        return None
+    lower = None if bounds.lower is None else step(one_array(bounds.lower), False)
+    upper = None if bounds.upper is None else step(one_array(bounds.upper), True)
+    # A moved bound is attained no more, or nobody checked.
+    exact = {} if step is _same else {"lower_exact": None, "upper_exact": None}
+    if column_domain_has_nan(to) and not column_domain_has_nan(bounds.type):
+        exact["nan_count"] = _zeros(bounds)
+    return replace(bounds, type=to, lower=lower, upper=upper, **exact)
+
+
+def _values_of(t: pa.DataType) -> pa.DataType:
+    return t.value_type if pa.types.is_dictionary(t) else t
+
+
+def _zeros(bounds: ColumnBounds) -> pa.Array | None:
+    for values in (bounds.row_count, bounds.null_count, bounds.lower, bounds.upper):
+        if values is not None:
+            return from_vector(np.zeros(len(values), np.int64), None, pa.int64())
+    return None
+
+
+def _same(values: pa.Array, upper: bool) -> pa.Array:
+    return values
+
+
+def _step(old: pa.DataType, new: pa.DataType) -> _Step | None:
+    is_ = pa.types
+    if physical_type(old) is None or physical_type(new) is None:
+        return None
+    if old == new:
+        return _same
+    if is_.is_integer(old):
+        return _from_integer(old, new)
+    if is_.is_floating(old):
+        return _same if is_.is_floating(new) and new.bit_width >= old.bit_width else None
+    if is_.is_decimal(old):
+        room = is_.is_decimal(new) and new.scale >= old.scale and new.precision - new.scale >= old.precision - old.scale
+        return _decimal_step(old, new) if room else None
+    if is_.is_date(old):
+        if is_.is_date(new):
+            return _same
+        return _midnights if is_.is_timestamp(new) and new.tz is None else None
+    if is_.is_timestamp(old):
+        return _same if is_.is_timestamp(new) and (old.tz is None) == (new.tz is None) else None
+    if is_.is_time(old):
+        return _same if is_.is_time(new) else None
+    if _is_bytes(old) and _is_bytes(new):
+        return _same
+    return None
+
+
+def _is_bytes(t: pa.DataType) -> bool:
+    return physical_type(t) == pa.binary() and not pa.types.is_decimal(t) and not pa.types.is_integer(t)
+
+
+def _from_integer(old: pa.DataType, new: pa.DataType) -> _Step | None:
+    is_ = pa.types
+    if is_.is_uint64(old):
+        return None
+    if is_.is_integer(new) and not is_.is_uint64(new):
+        # Unsigned values need one bit more among the signed; negative ones have no place among the unsigned.
+        if is_.is_unsigned_integer(new):
+            fits = is_.is_unsigned_integer(old) and new.bit_width >= old.bit_width
+        else:
+            fits = new.bit_width >= old.bit_width + is_.is_unsigned_integer(old)
+        return _same if fits else None
+    if is_.is_float64(new):
+        return _to_doubles
+    if is_.is_decimal(new) and new.precision - new.scale >= _DIGITS[old.bit_width]:
+        return _decimal_step(pa.decimal128(18, 0), new, integers=True)
+    return None
+
+
+def _to_doubles(values: pa.Array, upper: bool) -> pa.Array:
+    """Readers cast to the nearest double, and casting keeps order; one step outwards serves those who compare exactly too."""
+    integers = vector(values, np.int64)
+    doubles = integers.astype(np.float64)
+    loose = np.nextafter(doubles, np.inf if upper else -np.inf)
+    return from_vector(np.where(np.abs(doubles) <= 2.0**53, doubles, loose), valid_mask(values), pa.float64())
+
+
+def _midnights(values: pa.Array, upper: bool) -> pa.Array:
+    days = vector(values, np.int64)
+    limit = 2**63 // 86_400_000_000 - 1
+    fits, valid = np.abs(days) <= limit, valid_mask(values)
+    fits = fits if valid is None else fits & valid
+    return from_vector(np.where(fits, days, 0) * 86_400_000_000, fits, pa.int64())
+
+
+def _decimal_step(old: pa.DataType, new: pa.DataType, *, integers: bool = False) -> _Step:
+    def step(values: pa.Array, upper: bool) -> pa.Array:
+        exact = values.cast(pa.decimal128(19, 0)) if integers else _decimals(values, old)
+        return to_physical(exact.cast(pa.decimal128(new.precision, new.scale)), new, upper=upper)
+
+    return step
+
+
+def _decimals(values: pa.Array, t: pa.DataType) -> pa.Array:
+    """Physical values of a decimal type as Arrow decimals again."""
+    words = np.zeros((len(values), 2), np.int64)
+    valid = valid_mask(values)
+    if t.precision <= 18:
+        words[:, 0] = vector(values, np.int64)
+        words[:, 1] = words[:, 0] >> 63
+    else:
+        fixed = values.cast(pa.binary(16)) if valid is None else _filled(values).cast(pa.binary(16))
+        rows = vector(fixed, np.uint8, 16).reshape(-1, 16).copy()
+        rows[:, 0] ^= 0x80
+        words = np.ascontiguousarray(rows[:, ::-1]).view(np.int64).reshape(-1, 2)
+    return from_vector_of_words(words, valid, pa.decimal128(t.precision, t.scale))
+
+
+def _filled(values: pa.Array) -> pa.Array:
+    import pyarrow.compute as pc
+
+    return pc.fill_null(values, pa.scalar(b"\x80" + bytes(15), values.type))
+
+
+def from_vector_of_words(
+    words: np.ndarray[tuple[int, int], np.dtype[np.int64]], valid: object, t: pa.DataType
+) -> pa.Array:
+    bitmap = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))  # type: ignore[call-overload]
+    return pa.Array.from_buffers(t, len(words), [bitmap, pa.py_buffer(np.ascontiguousarray(words))])

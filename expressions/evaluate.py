@@ -1,0 +1,127 @@
+"""What a predicate means: the answer for one row, in SQL's three values and Spark's order. Everything else in this room is measured against it.
+
+    expression          row                answer
+    x < 5               x NULL             NULL
+    x = NaN             x NaN              TRUE   (NaN equals NaN)
+    x > 5               x NaN              TRUE   (NaN is greater than every number)
+    x = 0.0             x -0.0             TRUE
+    x <=> NULL          x NULL             TRUE
+    isnan(x)            x NULL             FALSE
+    x IN (1, NULL)      x 2                NULL
+    x IN ()             x NULL             FALSE
+    NULL AND FALSE                         FALSE
+    NULL OR TRUE                           TRUE
+
+Text compares by UTF-8 bytes. Literals are compared as they are: `bind` first, so that they are what the column's type makes of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import assert_never
+
+from .errors import ExpressionError, UnknownColumnError
+from .literals import Literal, compare_values
+from .tree import ColumnRef, Comparison, Constant, In, IsNan, IsNull, Leaf, Op, Opaque, Predicate, StartsWith, fold
+
+Row = Mapping[str, object]
+
+
+def matches(p: Predicate, row: Row) -> bool | None:
+    """TRUE, FALSE or NULL (None) for the row, a mapping from names to Python values, structs as mappings; a filter keeps rows that answer TRUE."""
+    return fold(p, lambda leaf: _leaf(leaf, row), _not, _and, _or)
+
+
+def _not(answer: bool | None) -> bool | None:
+    return None if answer is None else not answer
+
+
+def _and(answers: Sequence[bool | None]) -> bool | None:
+    if False in answers:
+        return False
+    return None if None in answers else True
+
+
+def _or(answers: Sequence[bool | None]) -> bool | None:
+    if True in answers:
+        return True
+    return None if None in answers else False
+
+
+def _leaf(leaf: Leaf, row: Row) -> bool | None:
+    match leaf:
+        case Constant():
+            return leaf.value
+        case Opaque():
+            raise ExpressionError(
+                f"only an engine can answer what was not understood: {leaf.text}; read all files and filter there"
+            )
+        case Comparison():
+            return _compare(_value(row, leaf.column), leaf.op, leaf.value)
+        case In():
+            return _in(_value(row, leaf.column), leaf.values)
+        case IsNull():
+            return _value(row, leaf.column) is None
+        case IsNan():
+            value = _value(row, leaf.column)
+            return isinstance(value, float) and math.isnan(value)
+        case StartsWith():
+            value = _value(row, leaf.column)
+            return None if value is None else _encoded(value).startswith(_encoded(leaf.prefix))
+        case _:
+            assert_never(leaf)
+
+
+def _compare(value: object, op: Op, lit: Literal) -> bool | None:
+    if op is Op.NULL_SAFE_EQ:
+        if value is None or lit.is_null:
+            return value is None and lit.is_null
+        return compare_values(value, lit.value) == 0
+    if value is None or lit.is_null:
+        return None
+    order = compare_values(value, lit.value)
+    match op:
+        case Op.EQ:
+            return order == 0
+        case Op.NE:
+            return order != 0
+        case Op.LT:
+            return order < 0
+        case Op.LE:
+            return order <= 0
+        case Op.GT:
+            return order > 0
+        case Op.GE:
+            return order >= 0
+        case _:
+            assert_never(op)
+
+
+def _in(value: object, values: Sequence[Literal]) -> bool | None:
+    if not values:
+        return False
+    if value is None:
+        return None
+    return _or([None if lit.is_null else compare_values(value, lit.value) == 0 for lit in values])
+
+
+def _value(row: Row, column: ColumnRef) -> object:
+    found: object = row
+    for part in column.parts:
+        if found is None:
+            return None
+        if not isinstance(found, Mapping) or part not in found:
+            raise UnknownColumnError(
+                f"a row holds every column of its predicate; got no {column}; bind to the row's schema first"
+            )
+        found = found[part]
+    return found
+
+
+def _encoded(value: object) -> bytes:
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass")
+    if isinstance(value, bytes):
+        return value
+    raise ExpressionError(f"only text and binary have prefixes; got {type(value).__name__}; bind the predicate first")

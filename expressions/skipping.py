@@ -1,0 +1,198 @@
+"""The walk that proves: which files hold no matching row, and of which files every row matches.
+
+A row matches when the predicate is TRUE for it; FALSE and NULL both leave it out. Statistics answer only questions of one shape, "may some row of
+the file be such?" (`statistics.PruningStatistics`), where False is a proof and True means yes or unknown. So
+
+    may_match(p)    may some row make p TRUE?           False: drop the file
+    may_fail(p)     may some row make p FALSE or NULL?  False: the file is certain
+    must_match(p)   not may_fail(p)                     True: every row matches
+
+`must_match` is not `not may_match(NOT p)`, as NULL rows fail both p and NOT p. And no answer is negated on the way: a negated "maybe" would be a false
+proof. NOT is carried down to the leaves instead, and a leaf is asked for the truth that is wanted there:
+
+    leaf             may be TRUE                       may be FALSE                        may be NULL
+    x = v            some_among(v)                     some_other(v)                       some_null
+    x < v            some_between(.., v)               some_between([v, ..) or some_nan    some_null
+    x > v            some_between(v, ..) or some_nan   some_between(.., v]) or some_nan    some_null
+    x <=> v          some_among(v)                     some_other(v) or some_null          never
+    x IN (v, w)      some_among(v, w)                  some_other(v, w)                    some_null
+    x IN (v, NULL)   some_among(v)                     never                               some_null or some_other(v)
+    x IS NULL        some_null                         some_value                          never
+    isnan(x)         some_nan                          some_null or any number             some_null (never in Spark)
+    x LIKE 'p%'      some_between([p, succ p))         below p, or at succ p and above     some_null
+    opaque           always                            always                              always
+
+AND may be TRUE only if all parts may; it may be FALSE if any part may; OR is the mirror. A file of x in [3, 7] without NULLs, asked for
+`NOT (x < 10 OR y = 1)`: that is "x < 10 may be FALSE" and "y = 1 may be FALSE"; no x lies in [10, ..), so the file is dropped whatever y is. Asked for
+`x > 2`: it may match, and it cannot fail (no x in (.., 2], no NULL, and no NaN if x is an integer), so it is certain.
+
+NaN. Spark calls NaN equal to NaN and greater than every number; IEEE engines say FALSE to every comparison with it, save `!=`. The table serves both:
+an inequality *may be FALSE* for NaN whichever way it points, so `NOT (x > 5)` keeps a file with NaN though Spark would answer FALSE there, and a file with NaN is never
+certain of an inequality. The price is nil where NaN counts are known or the type has no NaN. `x < v` and `x = v` as written match no NaN in any engine, so bounds
+alone drop files there. Comparisons with a NaN literal are asked in the same spirit: whatever any engine could answer. `normalize` would turn `NOT (x > 5)` into
+`x <= 5`, right by Spark's order only, hence the walk keeps such a NOT.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar, assert_never, cast
+
+import numpy as np
+
+from .literals import Literal
+from .normalize import NEGATED, fold_signed, gathered_form
+from .physical import prefix_interval
+from .statistics import Interval, PruningStatistics
+from .tree import ColumnRef, Comparison, Constant, In, IsNan, IsNull, Leaf, Op, Opaque, Predicate, StartsWith
+
+T = TypeVar("T")
+
+
+def may_match(p: Predicate, statistics: PruningStatistics[T]) -> T:
+    """False where no row of the file makes the predicate TRUE, whatever is not known. Never negate it."""
+    return _walk(p, statistics, negated=False, null_too=False)
+
+
+def may_fail(p: Predicate, statistics: PruningStatistics[T]) -> T:
+    """False where no row of the file makes the predicate FALSE or NULL. Never negate it: `must_match` is what you want."""
+    return _walk(p, statistics, negated=True, null_too=True)
+
+
+def must_match(p: Predicate, statistics: PruningStatistics[T]) -> T:
+    """True only where every row of the file makes the predicate TRUE; a file without rows is certain of every predicate but a constant."""
+    answer = may_fail(p, statistics)
+    if isinstance(answer, np.ndarray):
+        return cast(T, ~answer)
+    return cast(T, not answer)
+
+
+def _walk(p: Predicate, statistics: PruningStatistics[T], *, negated: bool, null_too: bool) -> T:
+    """May some row make p (NOT p, when negated) TRUE (or NULL, when null_too)?"""
+    asker = _Questions(statistics, null_too)
+
+    def add(conjunctive: bool, so_far: T | None, answer: T) -> T:
+        if so_far is None:
+            return answer
+        return statistics.all_of((so_far, answer)) if conjunctive else statistics.any_of((so_far, answer))
+
+    def close(conjunctive: bool, so_far: T | None) -> T:
+        return statistics.constant(conjunctive) if so_far is None else so_far
+
+    return fold_signed(gathered_form(p), negated, asker.leaf, add, close)
+
+
+_NUMBERS = Interval(None, None)
+
+
+class _Questions(Generic[T]):
+    """The table of the module's docstring: one leaf, asked for TRUE (FALSE, when negated), and for NULL too where that is wanted."""
+
+    def __init__(self, statistics: PruningStatistics[T], null_too: bool) -> None:
+        self._ask = statistics
+        self._null_too = null_too
+
+    def leaf(self, leaf: Leaf, negated: bool) -> T:
+        ask = self._ask
+        match leaf:
+            case Constant():
+                return ask.constant(self._null_too if leaf.value is None else leaf.value != negated)
+            case Opaque():
+                return ask.constant(True)
+            case IsNull():
+                return ask.some_value(leaf.column) if negated else ask.some_null(leaf.column)
+            case IsNan():
+                return self._is_nan(leaf.column, negated)
+            case StartsWith():
+                return self._or_null(leaf.column, self._starts_with(leaf, negated))
+            case In():
+                return self._in(leaf, negated)
+            case Comparison():
+                return self._comparison(leaf, negated)
+            case _:
+                assert_never(leaf)
+
+    def _comparison(self, leaf: Comparison, negated: bool) -> T:
+        column, value = leaf.column, leaf.value
+        if leaf.op is Op.NULL_SAFE_EQ:
+            if value.is_null:
+                return self.leaf(IsNull(column), negated)
+            if not negated:
+                return self._ask.some_among(column, (value,))
+            return self._ask.any_of((self._other(column, (value,)), self._ask.some_null(column)))
+        if value.is_null:
+            return self._ask.constant(self._null_too)
+        op = NEGATED[leaf.op] if negated else leaf.op
+        return self._or_null(
+            column,
+            self._nan_compared(column, op, negated) if value.is_nan else self._compared(column, op, value, negated),
+        )
+
+    def _compared(self, column: ColumnRef, op: Op, value: Literal, negated: bool) -> T:
+        ask = self._ask
+        match op:
+            case Op.EQ | Op.NULL_SAFE_EQ:
+                return ask.some_among(column, (value,))
+            case Op.NE:
+                return self._other(column, (value,))
+            case Op.LT:
+                inside = Interval(None, value, high_open=True)
+            case Op.LE:
+                inside = Interval(None, value)
+            case Op.GT:
+                inside = Interval(value, None, low_open=True)
+            case Op.GE:
+                inside = Interval(value, None)
+            case _:
+                assert_never(op)
+        answer = ask.some_between(column, inside)
+        if negated or op in (Op.GT, Op.GE):
+            return ask.any_of((answer, ask.some_nan(column)))
+        return answer
+
+    def _nan_compared(self, column: ColumnRef, op: Op, negated: bool) -> T:
+        ask = self._ask
+        if negated or op in (Op.NE, Op.LE):
+            return ask.some_value(column)
+        if op is Op.LT:
+            return ask.some_between(column, _NUMBERS)
+        return ask.constant(False) if op is Op.GT else ask.some_nan(column)
+
+    def _other(self, column: ColumnRef, values: tuple[Literal, ...]) -> T:
+        """May some row be unequal to all values, in Spark or in an engine where NaN equals nothing?"""
+        if any(value.is_nan for value in values):
+            return self._ask.any_of((self._ask.some_other(column, values), self._ask.some_nan(column)))
+        return self._ask.some_other(column, values)
+
+    def _in(self, leaf: In, negated: bool) -> T:
+        ask, column = self._ask, leaf.column
+        values = tuple(value for value in leaf.values if not value.is_null)
+        if not leaf.values:  # FALSE for every row, though some engines say NULL to NULL IN ()
+            return self._or_null(column, ask.constant(negated))
+        parts: list[T] = []
+        if not negated and values:
+            parts.append(ask.some_among(column, values))
+        # A row unequal to all values is FALSE, or NULL when NULL is among the values.
+        if negated if len(values) == len(leaf.values) else self._null_too:
+            parts.append(self._other(column, values))
+        return self._or_null(column, ask.any_of(parts) if parts else ask.constant(False))
+
+    def _is_nan(self, column: ColumnRef, negated: bool) -> T:
+        ask = self._ask
+        if negated:
+            return ask.any_of((ask.some_null(column), ask.some_between(column, _NUMBERS)))
+        return self._or_null(column, ask.some_nan(column))
+
+    def _starts_with(self, leaf: StartsWith, negated: bool) -> T:
+        ask, column = self._ask, leaf.column
+        if not negated:
+            return ask.some_between(column, prefix_interval(leaf.prefix))
+        # Successor by bytes: exactly the texts without the prefix lie outside, malformed UTF-8 included.
+        prefix = leaf.prefix.encode("utf-8", "surrogatepass")
+        if not prefix:
+            return ask.constant(False)
+        below = Interval(None, Literal(prefix), high_open=True)
+        above = Interval(Literal(prefix[:-1] + bytes((prefix[-1] + 1,))), None)  # no UTF-8 byte is 0xFF
+        return ask.any_of((ask.some_between(column, below), ask.some_between(column, above)))
+
+    def _or_null(self, column: ColumnRef, answer: T) -> T:
+        return self._ask.any_of((answer, self._ask.some_null(column))) if self._null_too else answer
