@@ -1,0 +1,196 @@
+"""What of a Parquet footer is to be believed, column by column.
+
+Every rule here is a wrong answer that a real system has given: signed order of byte arrays (PARQUET-686), corrupt
+binary statistics of old writers (PARQUET-251), INT96, decimals compared as unsigned bytes, NaN among floats. What is
+not believed is unknown, and says why.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+
+import pyarrow as pa
+
+from expressions.physical import physical_type
+
+from .footer_schema import Coding, FileType, Node
+from .model import Leaf
+
+
+class Doubt(Enum):
+    """Why the bounds of a column of a file are not known from its footer; the value is the sentence."""
+
+    UNREADABLE = "the footer could not be read"
+    NO_STATISTICS = "the writer left out statistics of some row group"
+    INT96 = "INT96 has no order that statistics could follow"
+    NO_ORDER = "the footer does not say that bytes were compared in the order of their type"
+    OLD_WRITER = "this writer's binary statistics are known to be corrupt"
+    DECIMAL_ORDER = "this writer is not known to compare decimals in bytes as numbers"
+    NAN = "a bound is NaN"
+    REVERSED = "the lower bound is greater than the upper one"
+    OTHER_TYPE = "the file's type does not convert to the column's type without doubt"
+    LEGACY_CALENDAR = "dates before 1582 or timestamps before 1900 were written in an older calendar"
+    NOT_MAPPED = "the file does not hold the column, and what is shown instead is not known"
+    AMBIGUOUS = "two columns of the file have this name when case is ignored"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The leaf is this column of the file. `doubt`: its bounds are not to be used (counts and sizes are)."""
+
+    column: int
+    type: FileType
+    required: bool
+    doubt: Doubt | None
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """No file of this layout holds the leaf; its rows show `default` (None is NULL) when that is known."""
+
+    known: bool
+    default: object
+    doubt: Doubt | None = None
+
+
+def locate(leaf: Leaf, root: Node, created_by: str, typed_order: bool) -> Found | Absent:
+    """Where the leaf is in files of one schema by one writer."""
+    ids = leaf.field.field_id is not None and any(n.field_id is not None for n in _all(root))
+    found = _by_id(leaf, root) if ids else _by_name(leaf, root)
+    if not isinstance(found, tuple):
+        return found
+    node, required = found
+    if node.column is None or node.type is None:
+        return Absent(False, None, Doubt.OTHER_TYPE)
+    return Found(node.column, node.type, required, _doubt(node.type, leaf.type, created_by, typed_order))
+
+
+def _all(node: Node) -> list[Node]:
+    return [node, *(below for child in node.children for below in _all(child))]
+
+
+def _by_id(leaf: Leaf, root: Node) -> tuple[Node, bool] | Absent:
+    wanted = leaf.field.field_id
+    hits: list[tuple[Node, bool, bool]] = []
+
+    def walk(node: Node, required: bool, repeated: bool) -> None:
+        for child in node.children:
+            below = (required and not child.optional, repeated or child.repeated)
+            if child.field_id == wanted:
+                hits.append((child, *below))
+            walk(child, *below)
+
+    walk(root, True, False)
+    if not hits:
+        held = {node.field_id for node in _all(root)}
+        return _absent(leaf, next(d for d, f in enumerate(leaf.path) if f is leaf.field or f.field_id not in held))
+    if len(hits) > 1:
+        return Absent(False, None, Doubt.AMBIGUOUS)
+    node, required, repeated = hits[0]
+    return Absent(False, None, Doubt.OTHER_TYPE) if repeated else (node, required)
+
+
+def _by_name(leaf: Leaf, root: Node) -> tuple[Node, bool] | Absent:
+    node, required = root, True
+    for depth, part in enumerate(leaf.source):
+        if node.column is not None:
+            return Absent(False, None, Doubt.OTHER_TYPE)  # a struct is asked for where the file has a value
+        matches = [c for c in node.children if c.name == part]
+        if not matches:
+            matches = [c for c in node.children if c.name.casefold() == part.casefold()]
+        if not matches:
+            return _absent(leaf, depth)
+        if len(matches) > 1:
+            return Absent(False, None, Doubt.AMBIGUOUS)
+        node = matches[0]
+        required = required and not node.optional
+        if node.repeated:
+            return Absent(False, None, Doubt.OTHER_TYPE)
+    return node, required
+
+
+def _absent(leaf: Leaf, depth: int) -> Absent:
+    """What a file without field `depth` of the path shows: that field's default. A default of a struct says nothing
+    of its fields."""
+    field = leaf.path[depth]
+    if not field.default_known or (field.default is not None and depth != len(leaf.path) - 1):
+        return Absent(False, None, Doubt.NOT_MAPPED)
+    return Absent(True, field.default)
+
+
+def _doubt(file: FileType, table: pa.DataType, created_by: str, typed_order: bool) -> Doubt | None:
+    if file.physical == "INT96":
+        return Doubt.INT96
+    if file.coding is Coding.NONE:
+        return None if pa.types.is_null(file.arrow) else Doubt.OTHER_TYPE
+    if not converts(file.arrow, table):
+        return Doubt.OTHER_TYPE
+    if file.coding in (Coding.NUMBER, Coding.UNSCALED):
+        return None
+    if not typed_order:
+        return Doubt.NO_ORDER
+    application, version = writer(created_by)
+    if application == "parquet-mr" and version < (1, 10, 0):
+        return Doubt.OLD_WRITER
+    if file.coding in (Coding.DECIMAL_BYTES, Coding.HALF) and not _compares_as_numbers(application, version):
+        return Doubt.DECIMAL_ORDER
+    return None
+
+
+@lru_cache(maxsize=256)
+def writer(created_by: str) -> tuple[str, tuple[int, ...]]:
+    """Application and version of a `created_by`; version () where none is said, which is less than any."""
+    match = re.match(r"\s*(.*?)\s+(?:\(\w+\)\s+)?version\s+v?(\d+)(?:\.(\d+))?(?:\.(\d+))?", created_by)
+    if match is None:
+        return created_by.split(" ")[0] if created_by else "", ()
+    return match[1], tuple(int(part or 0) for part in match.groups()[1:])
+
+
+_NUMBERS_SINCE = {
+    "parquet-mr": (1, 10, 0),
+    "parquet-cpp-arrow": (5, 0, 0),
+    "DuckDB": (1, 0, 0),
+    "Polars": (1, 0, 0),
+    "parquet-rs": (50, 0, 0),
+}
+
+
+def _compares_as_numbers(application: str, version: tuple[int, ...]) -> bool:
+    since = _NUMBERS_SINCE.get(application)
+    return since is not None and version >= since
+
+
+def converts(file: pa.DataType, table: pa.DataType) -> bool:
+    """Does every reader show a value of the file's type as the same value of the table's type (or its rounding, in
+    order)? The type at write time decides."""
+    is_ = pa.types
+    while is_.is_dictionary(table):
+        table = table.value_type
+    if physical_type(table) is None:
+        return False
+    if is_.is_integer(file):
+        return bool(is_.is_integer(table) or is_.is_float64(table) or is_.is_decimal(table))
+    if is_.is_floating(file):
+        return bool(is_.is_floating(table) and table.bit_width >= file.bit_width)
+    if is_.is_timestamp(file):
+        return bool(is_.is_timestamp(table) and (file.tz is None) == (table.tz is None))
+    if is_.is_decimal(file):
+        return bool(is_.is_decimal(table) and table.scale >= file.scale)
+    if is_.is_date(file):
+        return bool(is_.is_date(table) or (is_.is_timestamp(table) and table.tz is None))
+    if is_.is_time(file):
+        return bool(is_.is_time(table))
+    if is_.is_boolean(file):
+        return bool(is_.is_boolean(table))
+    return _is_bytes(file) and _is_bytes(table)
+
+
+def _is_bytes(t: pa.DataType) -> bool:
+    is_ = pa.types
+    return bool(
+        is_.is_string(t) or is_.is_large_string(t) or is_.is_string_view(t)
+        or is_.is_binary(t) or is_.is_large_binary(t) or is_.is_binary_view(t) or is_.is_fixed_size_binary(t)
+    )  # fmt: skip

@@ -1,0 +1,379 @@
+"""Statistics from Parquet footers, for many files at once: bounds with what is not to be believed left out, counts
+and sizes.
+
+One tail read a file (two where a footer is large); nothing is cached. Bounds are in the physical domain of the
+*table's* type (`expressions.physical`), converted from the type at write time, and a doubt about a file never
+touches another file. A file that cannot be read is told in `failures`.
+
+    the footer says                        answer
+    bounds of every row group              the least and the greatest
+    a row group without bounds             unknown for the file, never "all NULL"
+    null count = values, everywhere        known all NULL: bounds null, counts known
+    no such column                         what the table shows for it: NULL, a default, or unknown
+    floats                                 bounds of the numbers; the NaN count is unknown (`needs_scan`)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from expressions.errors import CorruptTableError, StorageError, UnsupportedFeatureError
+from expressions.physical import column_domain_has_nan, physical_type, to_physical
+from expressions.statistics import ColumnBounds
+from expressions.vectors import from_vector, valid_mask
+
+from .footer_bounds import DOUBTS, FileColumn, RawColumn, aggregate
+from .footer_schema import Node, read_schema, type_defined_suffix
+from .footer_trust import Absent, Doubt, Found, locate
+from .model import Leaf
+from .storage import Storage
+
+_TAIL = 1 << 16  # read first; most footers fit
+_CHUNK = 1000  # files whose raw statistics are Python objects at the same time
+_FAILURES = (CorruptTableError, StorageError, UnsupportedFeatureError, pa.ArrowException, OSError)
+
+
+@dataclass(frozen=True, slots=True)
+class FooterColumn:
+    """One leaf over the files asked. `doubt`: sentence of `Doubt` where the bounds are unknown, null where they (or
+    "all NULL") are known.
+
+    `present`: does the file hold the column (null: unknown)? Counts and sizes are null where the file could not be
+    read, and zero where it has no such column.
+    """
+
+    leaf: Leaf
+    bounds: ColumnBounds
+    present: pa.Array
+    value_count: pa.Array  # NULLs included
+    compressed_bytes: pa.Array
+    uncompressed_bytes: pa.Array
+    doubt: pa.Array
+
+    def needs_scan(self) -> pa.Array:
+        """Would reading the column's values tell more: bounds or null count unknown, or the NaN count of a column of
+        numbers that may hold NaN?"""
+        import pyarrow.compute as pc
+
+        unknown = pc.or_(pc.is_valid(self.doubt), pc.is_null(self.bounds.null_count))
+        if self.bounds.nan_count is not None:
+            unknown = pc.or_(unknown, pc.is_null(self.bounds.nan_count))
+        return unknown
+
+
+@dataclass(frozen=True, slots=True)
+class FooterStatistics:
+    """What the footers of `paths` say. `failures`: why a file could not be read, null where it was."""
+
+    paths: tuple[str, ...]
+    num_rows: pa.Array
+    row_groups: pa.Array
+    columns: tuple[FooterColumn, ...]
+    failures: pa.Array
+
+
+def read_footers(
+    storage: Storage,
+    paths: Sequence[str],
+    leaves: Sequence[Leaf],
+    *,
+    sizes: Sequence[int] | None = None,
+    threads: int | None = None,
+) -> FooterStatistics:
+    """The statistics of `leaves` in the files `paths`. `sizes` (from a listing) saves a call a file, and a file of
+    another size is a failure."""
+    threads = threads or (min(32, 4 * (os.cpu_count() or 1)) if "://" in storage.root else os.cpu_count() or 1)
+    jobs = list(_chunks(zip(paths, sizes if sizes is not None else [None] * len(paths), strict=True)))
+    layouts = _Layouts(tuple(leaves))
+    work = partial(_read_chunk, storage, layouts)
+    if len(jobs) == 1 and threads > 1 and len(jobs[0]) > 2 * threads:
+        step = -(-len(jobs[0]) // threads)
+        jobs = [jobs[0][at : at + step] for at in range(0, len(jobs[0]), step)]
+    if threads == 1 or len(jobs) <= 1:
+        parts = [work(job) for job in jobs]
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            parts = list(pool.map(work, jobs))
+    return _joined(parts or [work([])])
+
+
+def _chunks(files: Iterable[tuple[str, int | None]]) -> Iterator[list[tuple[str, int | None]]]:
+    iterator = iter(files)
+    while chunk := list(islice(iterator, _CHUNK)):
+        yield chunk
+
+
+@dataclass(slots=True)
+class _Shape:
+    """Files of one schema by one writer: where each leaf is, and what was read of them so far in this chunk."""
+
+    places: tuple[Found | Absent, ...]
+    ordinals: list[int] = field(default_factory=list)
+    groups: list[int] = field(default_factory=list)
+    group_rows: list[int] = field(default_factory=list)
+    legacy: list[bool] = field(default_factory=list)
+    raw: list[tuple[int, RawColumn]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Layouts:
+    """Schemas seen so far, by the first bytes of their footers."""
+
+    leaves: tuple[Leaf, ...]
+    schemas: dict[bytes, tuple[Node, int]] = field(default_factory=dict)
+    suffixes: dict[tuple[str, int], bytes] = field(default_factory=dict)
+
+    def schema_of(self, footer: bytes) -> tuple[bytes, Node, int]:
+        for prefix, (root, columns) in reversed(self.schemas.copy().items()):
+            if footer.startswith(prefix):
+                return prefix, root, columns
+        root, end = read_schema(footer)
+        columns = sum(1 for _ in root.leaves())
+        self.schemas[footer[:end]] = (root, columns)
+        return footer[:end], root, columns
+
+    def typed_order(self, footer: bytes, created_by: str, columns: int) -> bool:
+        suffix = self.suffixes.get((created_by, columns))
+        if suffix is None:
+            suffix = self.suffixes[created_by, columns] = type_defined_suffix(created_by, columns)
+        return footer.endswith(suffix)
+
+
+def _read_chunk(storage: Storage, layouts: _Layouts, files: list[tuple[str, int | None]]) -> FooterStatistics:
+    shapes: dict[tuple[bytes, str, bool], _Shape] = {}
+    failures: list[str | None] = [None] * len(files)
+    rows: list[int | None] = [None] * len(files)
+    groups: list[int | None] = [None] * len(files)
+    for ordinal, (path, size) in enumerate(files):
+        try:
+            footer, metadata = _open(storage, path, size)
+            prefix, root, columns = layouts.schema_of(footer)
+            created_by = metadata.created_by or ""
+            typed = layouts.typed_order(footer, created_by, columns)
+            shape = shapes.get((prefix, created_by, typed))
+            if shape is None:
+                places = tuple(locate(leaf, root, created_by, typed) for leaf in layouts.leaves)
+                shape = shapes[prefix, created_by, typed] = _Shape(places)
+                shape.raw = [(p.column, RawColumn(p)) for p in places if isinstance(p, Found)]
+            _collect(shape, metadata)
+        except _FAILURES as error:
+            failures[ordinal] = (
+                f"cannot read the footer of {path!r}: {str(error).splitlines()[0] if str(error) else error!r}"
+            )
+            continue
+        shape.ordinals.append(ordinal)
+        rows[ordinal], groups[ordinal] = metadata.num_rows, metadata.num_row_groups
+    num_rows = pa.array(rows, pa.int64())
+    columns_ = tuple(
+        _column(leaf, position, list(shapes.values()), num_rows) for position, leaf in enumerate(layouts.leaves)
+    )
+    return FooterStatistics(
+        tuple(path for path, _ in files),
+        num_rows,
+        pa.array(groups, pa.int64()),
+        columns_,
+        pa.array(failures, pa.string()),
+    )
+
+
+def _open(storage: Storage, path: str, size: int | None) -> tuple[bytes, pq.FileMetaData]:
+    if size is None:
+        size = storage.head(path).size_bytes
+    tail = storage.read(path, max(0, size - _TAIL), _TAIL)
+    if len(tail) < min(size, _TAIL) or size < 12:
+        raise CorruptTableError(f"a Parquet file of {size} bytes was expected and is truncated; write it again")
+    if tail[-4:] != b"PAR1":
+        if tail[-4:] == b"PARE":
+            raise UnsupportedFeatureError("the footer is encrypted; encrypted Parquet is not supported")
+        raise CorruptTableError("it does not end as a Parquet file does: truncated, replaced or of another format")
+    length = int.from_bytes(tail[-8:-4], "little")
+    if length + 12 > size:
+        raise CorruptTableError(f"its footer of {length} bytes does not fit the file; write it again")
+    if length + 8 > len(tail):
+        tail = storage.read(path, size - length - 8, length + 8)
+    # The reader looks from the end, so the tail alone serves it.
+    reader = pq.ParquetReader()
+    reader.open(pa.BufferReader(tail))
+    return tail[-8 - length : -8], reader.metadata
+
+
+def _collect(shape: _Shape, metadata: pq.FileMetaData) -> None:
+    """Appends one file's raw statistics, all or nothing: the hot loop, plain accessors on purpose."""
+    before = len(shape.group_rows)
+    try:
+        for ordinal in range(metadata.num_row_groups):
+            group = metadata.row_group(ordinal)
+            for column, raw in shape.raw:
+                chunk = group.column(column)
+                raw.values.append(chunk.num_values)
+                raw.compressed.append(chunk.total_compressed_size)
+                raw.uncompressed.append(chunk.total_uncompressed_size)
+                statistics = chunk.statistics
+                if statistics is None:
+                    raw.nulls.append(None)
+                else:
+                    raw.nulls.append(statistics.null_count if statistics.has_null_count else None)
+                    if statistics.has_min_max:
+                        raw.lower.append(statistics.min_raw)
+                        raw.upper.append(statistics.max_raw)
+                        continue
+                raw.lower.append(None)
+                raw.upper.append(None)
+            shape.group_rows.append(group.num_rows)
+        if sum(shape.group_rows[before:]) != metadata.num_rows:
+            raise CorruptTableError("its row groups do not add up to its rows: the footer is damaged")
+    except BaseException:
+        del shape.group_rows[before:]
+        for _, raw in shape.raw:
+            raw.cut(before)
+        raise
+    shape.groups.append(metadata.num_row_groups)
+    shape.legacy.append(_legacy_calendar(metadata))
+
+
+def _legacy_calendar(metadata: pq.FileMetaData) -> bool:
+    """Did Spark write dates and timestamps in the calendar that was used before 1582, which its reader moves back?"""
+    if not (metadata.created_by or "").startswith("parquet-mr"):
+        return False
+    said = metadata.metadata or {}
+    if b"org.apache.spark.legacyDateTime" in said:
+        return True
+    version = said.get(b"org.apache.spark.version")
+    return version is None or version < b"3"
+
+
+def _column(leaf: Leaf, position: int, shapes: list[_Shape], num_rows: pa.Array) -> FooterColumn:
+    """Puts the columns of all layouts back into the order of the files."""
+    files = len(num_rows)
+    domain = physical_type(leaf.type)
+    parts: list[_Part] = []
+    for shape in shapes:
+        place = shape.places[position]
+        if isinstance(place, Found):
+            raw = next(r for _, r in shape.raw if r.found is place)
+            column = aggregate(
+                raw,
+                np.array(shape.groups, np.int64),
+                np.array(shape.group_rows, np.int64),
+                np.array(shape.legacy, np.bool_),
+                leaf.type,
+            )
+            parts.append(_Part(shape.ordinals, True, column))
+        else:
+            rows = num_rows.take(pa.array(shape.ordinals, pa.int64()))
+            parts.append(_Part(shape.ordinals, False if place.known else None, _absent_column(place, rows, leaf.type)))
+    # Files that failed are in no layout.
+    seen = np.zeros(files, np.bool_)
+    for part in parts:
+        seen[part.ordinals] = True
+    missing = np.flatnonzero(~seen)
+    failed = _unknown_column(len(missing), domain, Doubt.UNREADABLE)
+    parts.append(_Part(missing.tolist(), None, failed, sized=False))
+
+    order = np.argsort(np.concatenate([np.asarray(p.ordinals, np.int64) for p in parts]), kind="stable")
+    back = pa.array(order, pa.int64())
+
+    def gather(pick: list[pa.Array]) -> pa.Array:
+        return pa.concat_arrays(pick).take(back)
+
+    columns = [p.column for p in parts]
+    nulls = gather([c.nulls for c in columns])
+    lower = gather([c.lower for c in columns]) if domain is not None else None
+    upper = gather([c.upper for c in columns]) if domain is not None else None
+    doubts = gather([from_vector(c.doubt, c.doubt >= 0, pa.int8()) for c in columns])
+    exact = gather([pa.array(c.exact) for c in columns])
+    bounds = ColumnBounds(
+        leaf.type, lower, upper, nulls, _nan_count(leaf.type, nulls, num_rows), num_rows, exact, exact
+    )
+    return FooterColumn(
+        leaf,
+        bounds,
+        gather([pa.array([p.present] * len(p.ordinals), pa.bool_()) for p in parts]),
+        gather([p.counts(p.column.values) for p in parts]),
+        gather([p.counts(p.column.compressed) for p in parts]),
+        gather([p.counts(p.column.uncompressed) for p in parts]),
+        pa.DictionaryArray.from_arrays(doubts, pa.array([d.value for d in DOUBTS])),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    ordinals: list[int]
+    present: bool | None
+    column: FileColumn
+    sized: bool = True
+
+    def counts(self, values: npt.NDArray[np.int64]) -> pa.Array:
+        return pa.array(values, pa.int64()) if self.sized else pa.nulls(len(values), pa.int64())
+
+
+def _absent_column(place: Absent, rows: pa.Array, table: pa.DataType) -> FileColumn:
+    """A column that the files do not hold: NULL throughout, the default throughout, or unknown."""
+    domain, count = physical_type(table), len(rows)
+    if not place.known:
+        return _unknown_column(count, domain, place.doubt or Doubt.NOT_MAPPED)
+    zeros = np.zeros(count, np.int64)
+    known = np.full(count, -1, np.int8)
+    if place.default is None:
+        nothing = None if domain is None else pa.nulls(count, domain)
+        return FileColumn(nothing, nothing, np.zeros(count, np.bool_), rows, zeros, zeros, zeros, known)
+    try:
+        value = pa.array([place.default], table)
+        low, high = (to_physical(value, table, upper=upper).take(pa.array(zeros)) for upper in (False, True))
+    except (pa.ArrowException, TypeError, ValueError):
+        return _unknown_column(count, domain, Doubt.NOT_MAPPED)
+    if low.null_count:
+        return _unknown_column(count, domain, Doubt.NAN)
+    return FileColumn(low, high, np.zeros(count, np.bool_), pa.array(zeros), zeros, zeros, zeros, known)
+
+
+def _unknown_column(count: int, domain: pa.DataType | None, why: Doubt) -> FileColumn:
+    nothing = None if domain is None else pa.nulls(count, domain)
+    zeros = np.zeros(count, np.int64)
+    doubt = np.full(count, DOUBTS.index(why), np.int8)
+    return FileColumn(
+        nothing, nothing, np.zeros(count, np.bool_), pa.nulls(count, pa.int64()), zeros, zeros, zeros, doubt
+    )
+
+
+def _nan_count(table: pa.DataType, nulls: pa.Array, rows: pa.Array) -> pa.Array | None:
+    """Footers do not count NaN; where every row is NULL there is none."""
+    if not column_domain_has_nan(table):
+        return None
+    import pyarrow.compute as pc
+
+    none = pc.fill_null(pc.equal(nulls, rows), False)
+    return from_vector(np.zeros(len(rows), np.int64), valid_mask(pc.if_else(none, 0, None)), pa.int64())
+
+
+def _joined(parts: list[FooterStatistics]) -> FooterStatistics:
+    if len(parts) == 1:
+        return parts[0]
+
+    def join(arrays: Iterable[pa.Array | None]) -> pa.Array | None:
+        known = [a for a in arrays if a is not None]
+        return pa.concat_arrays(known) if known else None
+
+    columns = []
+    for same in zip(*(p.columns for p in parts), strict=True):
+        names = ("lower", "upper", "null_count", "nan_count", "row_count", "lower_exact", "upper_exact")
+        bounds = ColumnBounds(same[0].leaf.type, *(join(getattr(c.bounds, name) for c in same) for name in names))
+        rest = ("present", "value_count", "compressed_bytes", "uncompressed_bytes", "doubt")
+        columns.append(FooterColumn(same[0].leaf, bounds, *(join(getattr(c, name) for c in same) for name in rest)))
+    return FooterStatistics(
+        tuple(path for p in parts for path in p.paths),
+        join(p.num_rows for p in parts),
+        join(p.row_groups for p in parts),
+        tuple(columns),
+        join(p.failures for p in parts),
+    )
