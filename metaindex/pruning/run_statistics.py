@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.literals import Literal, column_domain_has_nan, convert_bounds, physical_type
+from expressions.literals import Literal
+from expressions.physical import column_domain_has_nan, convert_bounds, physical_type
 from expressions.statistics import ArrowStatistics, ColumnBounds, Interval, Mask
 from expressions.tree import ColumnRef
 from metaindex.kinds.rows import StatState
@@ -145,10 +147,7 @@ class RunStatistics:
         count = len(footer.rows)
         ids = footer.range("column_id")
         candidates = np.fromiter(
-            (
-                not ids.known[g] or ids.least[g] <= stored.column_id <= ids.greatest[g]  # type: ignore[operator]
-                for g in range(count)
-            ),
+            (not ids.known[g] or ids.least[g] <= stored.column_id <= ids.greatest[g] for g in range(count)),
             np.bool_,
             count,
         )
@@ -157,7 +156,7 @@ class RunStatistics:
             inside = np.concatenate(([0], np.cumsum(self._scope)))
             for g in np.flatnonzero(candidates):
                 if ordered.known[g] and ids.known[g] and ids.least[g] == ids.greatest[g]:
-                    low, high = int(ordered.least[g]), int(ordered.greatest[g])  # type: ignore[call-overload]
+                    low, high = int(ordered.least[g]), int(ordered.greatest[g])
                     candidates[g] = inside[min(high + 1, len(self._scope))] > inside[low]
         if not candidates.any():
             return []
@@ -195,12 +194,15 @@ def _bounds_of_groups(footer: Footer, type_: pa.DataType, suffix: str) -> Column
     count = len(footer.rows)
     state = footer.range("state")
     bounded = np.fromiter(
-        (bool(state.known[g]) and state.least[g] is not None and state.least[g] != StatState.UNKNOWN for g in range(count)),  # type: ignore[comparison-overlap]
+        (
+            bool(state.known[g]) and state.least[g] is not None and state.least[g] != StatState.UNKNOWN
+            for g in range(count)
+        ),
         np.bool_,
         count,
     )
     all_null = np.fromiter(
-        (bool(bounded[g]) and state.greatest[g] == StatState.ALL_NULL for g in range(count)),  # type: ignore[comparison-overlap]
+        (bool(bounded[g]) and state.greatest[g] == StatState.ALL_NULL for g in range(count)),
         np.bool_,
         count,
     )
@@ -208,8 +210,7 @@ def _bounds_of_groups(footer: Footer, type_: pa.DataType, suffix: str) -> Column
     known = bounded & lower.known & upper.known & ~all_null
     nulls = _counts(footer, "null_count")
     nulls[all_null] = 1
-    rows = np.where(all_null, 1, 2).astype(np.int64)  # only "equal to the nulls" and "not zero" are ever asked of it
-    nulls[(nulls > 0) & ~all_null] = 1
+    rows = np.where(all_null, 1, 1 << 60)  # nothing but "equal to the counts" and "not zero" is asked of it
     return ColumnBounds(
         type=type_,
         lower=_physical(lower.least, known, suffix),
@@ -235,11 +236,9 @@ def _nan_counts(footer: Footer) -> pa.Array:
     return np_columns.array(counts, counts >= 0, pa.int64())
 
 
-def _physical(found: list[object], known: npt.NDArray[np.bool_], suffix: str) -> pa.Array:
+def _physical(found: list[Any], known: npt.NDArray[np.bool_], suffix: str) -> pa.Array:
     if suffix == "bytes":
-        return np_columns.binary(
-            [v if k and isinstance(v, bytes) else None for v, k in zip(found, known, strict=True)]
-        )
+        return np_columns.binary([v if k and isinstance(v, bytes) else None for v, k in zip(found, known, strict=True)])
     dtype, type_ = (np.int64, pa.int64()) if suffix == "int" else (np.float64, pa.float64())
     data = np.zeros(len(found), dtype)
     there = np.fromiter((v is not None for v in found), np.bool_, len(found)) & known

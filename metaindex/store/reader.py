@@ -17,6 +17,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -84,8 +85,8 @@ class StoreCache:
 class GroupRange:
     """Of one column, for every row group of a part: least and greatest value and how many nulls; `known` is False where the footer does not say."""
 
-    least: list[object]
-    greatest: list[object]
+    least: list[Any]
+    greatest: list[Any]
     nulls: _Ints
     known: npt.NDArray[np.bool_]
 
@@ -108,8 +109,8 @@ class Footer:
     def _load(self, column: str) -> GroupRange:
         at = self.columns[column]
         count = self.metadata.num_row_groups
-        least: list[object] = [None] * count
-        greatest: list[object] = [None] * count
+        least: list[Any] = [None] * count
+        greatest: list[Any] = [None] * count
         nulls = np.full(count, -1, np.int64)
         known = np.zeros(count, np.bool_)
         for group in range(count):

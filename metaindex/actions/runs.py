@@ -1,0 +1,145 @@
+"""Writes the run of a set of files: numbers them, writes `files`, `file_ids` and `partitions`, has the builder write the statistics, then the manifest."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import xxhash
+
+from formats.model import FileTable, Snapshot
+from formats.protocol import TableRef
+from formats.storage import Storage
+from metaindex.build.protocol import Builder, BuildReport, BuildRequest, Progress
+from metaindex.keys import column_id, file_ids, partition_id
+from metaindex.kinds.rows import FILE_IDS, FILES, PARTITIONS
+from metaindex.kinds.specs import Kind, leaves_of
+from metaindex.log.entry import CoveredColumn, RunRef
+from metaindex.store.reader import manifest_path
+from metaindex.store.writer import PartInfo, RunSink, manifest_bytes, write_sorted
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltRun:
+    """A written run, and what its builder could not know."""
+
+    ref: RunRef
+    report: BuildReport
+    order: npt.NDArray[np.int64]  # row of the snapshot for each ordinal
+
+
+def build_run(
+    ref: TableRef,
+    snapshot: Snapshot,
+    rows: npt.NDArray[np.int64],
+    kinds: Sequence[Kind],
+    builder: Builder,
+    sink: RunSink,
+    progress: Progress | None = None,
+) -> BuiltRun:
+    """Writes everything of a run for the given rows of the snapshot's files."""
+    chosen = snapshot.files.table.take(pa.array(rows)).combine_chunks()
+    order = pc.sort_indices(chosen, sort_keys=[("partition", "ascending"), ("path", "ascending")])
+    files = FileTable(chosen.take(order))
+    rows = rows[order.to_numpy()]
+    partition_ord, partitions = number_partitions(files)
+    ids = file_ids(files, snapshot.format)
+    parts = _write_files(sink, files, partition_ord, partitions, ids)
+    leaves = leaves_of(kinds, snapshot.schema)
+    request = BuildRequest(
+        ref=ref,
+        snapshot=snapshot,
+        files=files,
+        snapshot_rows=rows,
+        partition_ord=partition_ord,
+        partitions=partitions,
+        leaves=tuple(leaf for leaf in leaves if not leaf.field.partition),
+        partition_leaves=tuple(leaf for leaf in leaves if leaf.field.partition),
+        scan_floats=any(kind.scan_floats for kind in kinds),
+    )
+    report = builder.column_stats(request, sink, progress)
+    parts = [*parts, *report.parts]
+    manifest = manifest_bytes(parts)
+    sink.storage.put(manifest_path(sink.run), manifest)
+    columns = tuple(
+        CoveredColumn(leaf.stable, column_id(leaf.stable), ".".join(leaf.parts), str(leaf.type), leaf.field.partition)
+        for leaf in leaves
+    )
+    run = RunRef(
+        run=sink.run,
+        files=len(files),
+        partitions=partitions.num_rows,
+        size_bytes=sum(part.size_bytes for part in parts) + len(manifest),
+        manifest_bytes=len(manifest),
+        manifest_digest=xxhash.xxh3_128_hexdigest(manifest),
+        files_digest=xxhash.xxh3_128_hexdigest(ids.buffers()[1] or b""),
+        columns=columns,
+        created_ms=int(time.time() * 1000),
+        builder=builder.name,
+        uncovered_files=report.uncovered_files,
+    )
+    return BuiltRun(run, report, rows)
+
+
+def number_partitions(files: FileTable) -> tuple[npt.NDArray[np.int32], pa.Table]:
+    """The number of each file's partition, and the partitions by number. The files are sorted by partition."""
+    text = files.table.column("partition").combine_chunks()
+    if not len(text):
+        return np.zeros(0, np.int32), PARTITIONS.empty_table()
+    changes = pc.not_equal(text.slice(1), text.slice(0, len(text) - 1))
+    starts = np.concatenate(([0], np.flatnonzero(changes.to_numpy(zero_copy_only=False)) + 1))
+    numbers = np.zeros(len(text), np.int32)
+    numbers[starts[1:]] = 1
+    numbers = np.cumsum(numbers, dtype=np.int32)
+    counts = np.diff(np.append(starts, len(text)))
+    sizes = np.add.reduceat(files.table.column("size_bytes").to_numpy(), starts)
+    names = text.take(pa.array(starts))
+    table = pa.table(
+        [
+            pa.array([partition_id(n) for n in names.to_pylist()], pa.int64()),
+            pa.array(np.arange(len(starts), dtype=np.int32)),
+            names,
+            pa.array(starts.astype(np.int32)),
+            pa.array(counts.astype(np.int32)),
+            pa.array(sizes.astype(np.int64)),
+        ],
+        schema=PARTITIONS,
+    )
+    return numbers, table
+
+
+def _write_files(
+    sink: RunSink, files: FileTable, partition_ord: npt.NDArray[np.int32], partitions: pa.Table, ids: pa.Array
+) -> list[PartInfo]:
+    ordinals = pa.array(np.arange(len(files), dtype=np.int32))
+    columns = {"ordinal": ordinals, "partition_ord": pa.array(partition_ord), "file_id": ids}
+    by_ordinal = pa.table([columns[n] if n in columns else files.table.column(n) for n in FILES.names], schema=FILES)
+    by_id = pa.table([ids, ordinals], schema=FILE_IDS)
+    by_id = by_id.take(_order_of_ids(ids))
+    return [
+        *write_sorted(sink, "files", by_ordinal),
+        *write_sorted(sink, "file_ids", by_id),
+        *write_sorted(sink, "partitions", partitions.sort_by("partition_id")),
+    ]
+
+
+def _order_of_ids(ids: pa.FixedSizeBinaryArray) -> pa.Array:
+    data = ids.buffers()[1]
+    words = (
+        np.frombuffer(data, ">u8", len(ids) * 2).reshape(-1, 2) if data is not None and len(ids) else np.empty((0, 2))
+    )
+    return pa.array(np.lexsort((words[:, 1], words[:, 0])))
+
+
+def remove_run(storage: Storage, run: str) -> None:
+    """Removes every object of a run: its manifest first, so that what is half removed cannot be opened."""
+    storage.delete(manifest_path(run))
+    for kind in storage.folders(""):
+        if not kind.startswith("_"):
+            for info in list(storage.list(f"{kind}/{run}")):
+                storage.delete(info.path)

@@ -1,0 +1,185 @@
+"""An index opened for reading: its entry, and readers of its runs that share a cache and a count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from expressions.statistics import Mask
+from expressions.tree import ColumnRef
+from formats.model import FILE_SCHEMA, Schema
+from formats.storage import Storage
+from metaindex.errors import DamagedIndexError
+from metaindex.kinds.rows import FILES
+from metaindex.log.entry import IndexLogEntry, RunRef
+from metaindex.log.types import type_from_text
+from metaindex.store import columns as np_columns
+from metaindex.store.reader import ReadCount, RunReader, StoreCache
+
+from .run_statistics import RunStatistics, StoredColumn, Units
+
+Ordinals = npt.NDArray[np.int64]
+
+ATTACHED = "attached"
+"""Stands in `FileTable.deletes` where an index knows that deletes are attached and the table's log was not asked which."""
+
+
+@dataclass(slots=True)
+class OpenIndex:
+    """One readable index."""
+
+    name: str
+    entry: IndexLogEntry
+    storage: Storage
+    cache: StoreCache
+    count: ReadCount = field(default_factory=ReadCount)
+    _readers: dict[str, RunReader] = field(default_factory=dict)
+
+    def reader(self, run: RunRef) -> RunReader:
+        if run.run not in self._readers:
+            self._readers[run.run] = RunReader(self.storage, run, self.cache, self.count)
+        return self._readers[run.run]
+
+    def stored_columns(self, run: RunRef, refs: Sequence[ColumnRef], schema: Schema) -> dict[ColumnRef, StoredColumn]:
+        """Those of the predicate's columns that the run covers, found by stable name: a renamed column is the same, a dropped and re-added one is not."""
+        covered = {c.stable: c for c in run.columns}
+        leaves = {leaf.parts: leaf for leaf in schema.leaves()}
+        out: dict[ColumnRef, StoredColumn] = {}
+        for ref in refs:
+            leaf = leaves.get(ref.parts)
+            column = covered.get(leaf.stable) if leaf is not None else None
+            stored = type_from_text(column.type_text) if column is not None else None
+            if leaf is not None and column is not None and stored is not None:
+                out[ref] = StoredColumn(column.column_id, stored, leaf.type, column.partition)
+        return out
+
+    def files_of(self, run: RunRef, ordinals: Ordinals, with_deletes: Mask) -> pa.Table:
+        """FILE_SCHEMA rows of the given files (ascending ordinals). Reads the row groups that hold them."""
+        names = [n for n in FILE_SCHEMA.names if n not in ("deletes", "deleted_count")]
+        rows = self._rows(run, "files", ordinals, names)
+        deletes = with_deletes[ordinals]
+        attached = pa.nulls(len(ordinals), pa.string())
+        if deletes.any():
+            attached = pa.array([ATTACHED if d else None for d in deletes], pa.string())
+        columns = {n: rows.column(n) for n in names} | {
+            "deletes": attached,
+            "deleted_count": pa.nulls(len(ordinals), pa.int64()),
+        }
+        return pa.table([columns[n] for n in FILE_SCHEMA.names], schema=FILE_SCHEMA)
+
+    def _rows(self, run: RunRef, kind: str, ordinals: Ordinals, names: list[str]) -> pa.Table:
+        """Rows by position: the metadata partition is sorted by ordinal and has one row for each."""
+        reader = self.reader(run)
+        pieces = []
+        start = 0
+        for part in reader.parts(kind):
+            footer = reader.footer(part)
+            inside = ordinals[(ordinals >= start) & (ordinals < start + part.rows)] - start
+            start += part.rows
+            if not len(inside):
+                continue
+            ends = np.cumsum(footer.rows)
+            groups = np.unique(np.searchsorted(ends, inside, side="right"))
+            table = reader.read(part, groups.tolist(), [*names, "ordinal"] if "ordinal" not in names else names)
+            # Positions inside the groups that were read: the groups before each one that were not read are left out.
+            before = np.zeros(len(ends), np.int64)
+            before[groups] = np.concatenate(([0], np.cumsum(footer.rows[groups])[:-1]))
+            group_of = np.searchsorted(ends, inside, side="right")
+            at = inside - (ends[group_of] - footer.rows[group_of]) + before[group_of]
+            picked = table.take(np_columns.array(at.astype(np.int64), None, pa.int64()))
+            found = np_columns.values(np_columns.one(picked.column("ordinal")))
+            if not np.array_equal(found, inside + start - part.rows):
+                raise DamagedIndexError(
+                    f"`{kind}` has one row an ordinal, in order; run {run.run} of index {self.name!r} has not; refresh with mode='full'"
+                )
+            pieces.append(picked.select(names))
+        if start != run.files:
+            raise DamagedIndexError(
+                f"run {run.run} of index {self.name!r} has {run.files} files; its rows are {start}; refresh with mode='full'"
+            )
+        return pa.concat_tables(pieces) if pieces else _no_rows(names)
+
+    def identities(self, run: RunRef) -> tuple[pa.FixedSizeBinaryArray, pa.ChunkedArray]:
+        """File ids and etags of all files of the run, by ordinal."""
+        table = self._rows(run, "files", np.arange(run.files), ["file_id", "etag"])
+        return np_columns.one(table.column("file_id")), table.column("etag")
+
+    def locate(self, run: RunRef, file_ids: pa.FixedSizeBinaryArray, etags: pa.ChunkedArray | None) -> Ordinals:
+        """The ordinal of each file id in the run, -1 where the run does not have it. With `etags`, a file whose etag is known on both sides and differs is not it."""
+        reader = self.reader(run)
+        tables = []
+        for part in reader.parts("file_ids"):
+            footer = reader.footer(part)
+            tables.append(reader.read(part, range(len(footer.rows)), ["file_id", "ordinal"]))
+        table = pa.concat_tables(tables)
+        if table.num_rows != run.files:
+            raise DamagedIndexError(
+                f"run {run.run} of index {self.name!r} has {run.files} files and {table.num_rows} ids; refresh with mode='full'"
+            )
+        mine = _words(np_columns.one(table.column("file_id")))
+        ordinals = np_columns.values(np_columns.one(table.column("ordinal"))).astype(np.int64)
+        asked = _words(file_ids)
+        out = np.full(len(asked), -1, np.int64)
+        if not len(mine) or not len(asked):
+            return out
+        # Sorted by the whole id, hence by its first word; ids that share it are told apart by the second.
+        at = np.searchsorted(mine[:, 0], asked[:, 0])
+        for step in range(4):
+            here = np.minimum(at + step, len(mine) - 1)
+            same = (mine[here] == asked).all(axis=1) & (out < 0)
+            out[same] = ordinals[here[same]]
+        if etags is not None and (out >= 0).any():
+            found = np.flatnonzero(out >= 0)
+            order = np.argsort(out[found], kind="stable")
+            stored = self._rows(run, "files", out[found][order], ["etag"]).column("etag")
+            asked_etags = etags.take(np_columns.array(found[order], None, pa.int64()))
+            differs = np_columns.bits(pc.fill_null(pc.not_equal(stored, asked_etags), False))
+            out[found[order][differs]] = -1
+        return out
+
+    def partition_source(self, run: RunRef, columns: dict[ColumnRef, StoredColumn]) -> RunStatistics:
+        return RunStatistics(self.reader(run), Units("partition_stats", "partition_ord", run.partitions), columns)
+
+    def file_source(self, run: RunRef, columns: dict[ColumnRef, StoredColumn], scope: Mask | None) -> RunStatistics:
+        return RunStatistics(self.reader(run), Units("column_stats", "ordinal", run.files), columns, scope)
+
+    def expand(self, run: RunRef, partitions: Mask) -> Mask:
+        """A truth per partition as a truth per file: the files of a partition are one range of ordinals."""
+        reader = self.reader(run)
+        tables = []
+        for part in reader.parts("partitions"):
+            tables.append(
+                reader.read(
+                    part, range(len(reader.footer(part).rows)), ["partition_ord", "first_ordinal", "file_count"]
+                )
+            )
+        table = pa.concat_tables(tables)
+        numbers, first, files = (np_columns.values(np_columns.one(table.column(n))) for n in table.column_names)
+        if len(numbers) != run.partitions or int(files.sum()) != run.files:
+            raise DamagedIndexError(
+                f"the partitions of run {run.run} of index {self.name!r} hold its files; they do not; refresh with mode='full'"
+            )
+        out = np.zeros(run.files, np.bool_)
+        order = np.argsort(first, kind="stable")
+        out[:] = np.repeat(partitions[numbers[order]], files[order])
+        return out
+
+
+def _words(ids: pa.FixedSizeBinaryArray) -> npt.NDArray[np.uint64]:
+    """16-byte ids as two big-endian words, so that the order of words is the order of bytes."""
+    data = ids.buffers()[1]
+    raw = (
+        np.frombuffer(data, ">u8", (ids.offset + len(ids)) * 2)[ids.offset * 2 :]
+        if data is not None
+        else np.empty(0, ">u8")
+    )
+    return raw.astype(np.uint64).reshape(-1, 2)
+
+
+def _no_rows(names: list[str]) -> pa.Table:
+    return pa.schema([FILES.field(n) for n in names]).empty_table()

@@ -1,0 +1,330 @@
+"""The straight line of a query: version -> files that the index knows -> one walk -> what is not proved droppable is kept.
+
+Two ways to the set of files, one way through it:
+
+    recorded   an index has recorded exactly the asked version: its own `files` rows are the list, the table's log is not replayed
+    snapshot   otherwise the table's own snapshot is the list; every index answers for those files that it finds by full identity
+
+Any error in an index takes that index out, says so in the report and the log, and the walk starts again without it: the answer is wider, never wrong.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from expressions.bind import bind
+
+from expressions.errors import MetaIndexError
+from expressions.references import columns, leaves
+from expressions.skipping import may_fail, may_match
+from expressions.statistics import CompositeStatistics, Mask, PruningStatistics
+from expressions.tree import ColumnRef, Opaque, Predicate
+from formats.model import FileTable, Schema, Snapshot, Version
+from metaindex.keys import file_ids
+from metaindex.log.entry import RunRef, VersionRecord
+
+from .open_index import OpenIndex, Ordinals
+from .result import IndexReport, PruneResult
+from .run_statistics import StoredColumn
+from .sources import Gathered, Portion, RunSource, log_source
+from .versions import from_text, live_files
+
+logger = logging.getLogger("metaindex")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of which table."""
+
+    table: str
+    format: str
+    version: Version
+    predicate: Predicate
+
+
+@dataclass(slots=True)
+class _Answer:
+    files: FileTable
+    total_files: int
+    total_bytes: int
+    predicate: Predicate
+    alone: dict[str, int]  # files dropped by each source alone
+    used_columns: dict[str, tuple[str, ...]]
+    dropped: object
+    certain: object
+
+
+def recorded_at(index: OpenIndex, version: Version) -> VersionRecord | None:
+    return index.entry.content.record(version)
+
+
+class Pruner:
+    """Answers one question with the indexes given. `refused`: reports of indexes that could not even be opened."""
+
+    def __init__(self, indexes: Sequence[OpenIndex], refused: Sequence[IndexReport] = ()) -> None:
+        self._indexes = list(indexes)
+        self._refused = list(refused)
+
+    def recorded(self, version: Version) -> bool:
+        """Does some index know the version's files, so that no snapshot is needed?"""
+        return any(recorded_at(index, version) is not None for index in self._indexes)
+
+    def prune(self, question: Question, snapshot: Snapshot | None) -> PruneResult:
+        """`snapshot` is needed where `recorded` says no, or says no more once a damaged index is out (SnapshotNeeded is raised then)."""
+        started = time.perf_counter()
+        while True:
+            try:
+                answer = self._recorded(question) if snapshot is None else self._over_snapshot(question, snapshot)
+                break
+            except _Failed as failed:
+                self._take_out(failed.index, failed.__cause__)
+                if snapshot is None and not self.recorded(question.version):
+                    raise SnapshotNeeded from failed
+        reports = [self._report(index, answer) for index in self._indexes]
+        if "the table's log" in answer.alone:
+            reports.append(
+                IndexReport(
+                    "the table's log",
+                    True,
+                    "",
+                    answer.used_columns["the table's log"],
+                    answer.alone["the table's log"],
+                )
+            )
+        return PruneResult(
+            table=question.table,
+            format=question.format,
+            version=question.version,
+            predicate=answer.predicate,
+            files=answer.files,
+            total_files=answer.total_files,
+            total_bytes=answer.total_bytes,
+            indexes=(*reports, *self._refused),
+            seconds=time.perf_counter() - started,
+            not_understood=tuple(leaf.text for leaf in leaves(answer.predicate) if isinstance(leaf, Opaque)),
+            _dropped=answer.dropped,  # type: ignore[arg-type]
+            _certain=answer.certain,  # type: ignore[arg-type]
+        )
+
+    def _take_out(self, index: OpenIndex, error: BaseException | None) -> None:
+        self._indexes.remove(index)
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        logger.warning("index %r is not used for this query, which reads more: %s", index.name, reason)
+        self._refused.append(IndexReport(index.name, False, reason))
+
+    def _report(self, index: OpenIndex, answer: _Answer) -> IndexReport:
+        used = answer.used_columns.get(index.name, ())
+        reason = "" if used else "none of the predicate's columns is covered"
+        return IndexReport(
+            index.name, bool(used), reason, used, answer.alone.get(index.name, 0), index.count.reads, index.count.bytes
+        )
+
+    # -- the version's files are known to an index ---------------------------------------------------------------
+
+    def _recorded(self, question: Question) -> _Answer:
+        candidates = [(i, r) for i in self._indexes if (r := recorded_at(i, question.version)) is not None]
+        asked = {ref.parts for ref in columns(question.predicate)}
+
+        def covered(pair: tuple[OpenIndex, VersionRecord]) -> int:
+            schema = pair[0].entry.content.schemas[pair[1].schema]
+            stable = {leaf.stable for leaf in schema.leaves() if leaf.parts in asked}
+            return len(stable & {c.stable for run in pair[0].entry.content.runs for c in run.columns})
+
+        primary, record = max(candidates, key=covered)
+        schema = primary.entry.content.schemas[record.schema]
+        predicate = bound(question.predicate, schema)
+        refs = columns(predicate)
+        with guard(primary):
+            live = live_files(primary.entry.content, record)
+            segments = [
+                _Segment(primary, run, live.mask(run), record, primary.stored_columns(run, refs, schema))
+                for run in primary.entry.content.runs
+                if run.run in live.dead
+            ]
+        others = [(i, _covered(i, refs, schema)) for i in self._indexes if i is not primary]
+        kept: list[tuple[_Segment, Mask]] = []
+        alone = {index.name: 0 for index in self._indexes}
+        for segment in segments:
+            own, inside = segment.narrowed(predicate)
+            sources: dict[str, PruningStatistics[Mask]] = {primary.name: own}
+            for index, runs in others:
+                if runs:
+                    with guard(index):
+                        sources[index.name] = self._aligned(index, runs, segment)
+            alone[primary.name] += int(np.count_nonzero(segment.live & ~inside))
+            kept.append((segment, self._walk(predicate, sources, segment.live & inside, alone)))
+        with guard(primary):
+            files = FileTable(_concat([s.files(np.flatnonzero(m)) for s, m in kept]))
+
+        def dropped() -> FileTable:
+            return FileTable(_concat([s.files(np.flatnonzero(s.live & ~m)) for s, m in kept]))
+
+        def certain() -> pa.Array:
+            masks = [_surely(predicate, s.whole(), s.run.files)[m] for s, m in kept]
+            return pa.array(np.concatenate(masks) if masks else [], pa.bool_())
+
+        used = {primary.name: _names(set().union(*(s.columns for s in segments)) if segments else set())}
+        used |= {i.name: _names(set().union(*(c for _, c in runs))) for i, runs in others if runs}
+        return _Answer(files, record.files, record.size_bytes, predicate, alone, used, dropped, certain)
+
+    def _aligned(
+        self, index: OpenIndex, runs: list[tuple[RunRef, dict[ColumnRef, StoredColumn]]], segment: _Segment
+    ) -> Gathered:
+        """Another index's answers for the files of a segment: by equal numbering where the digests agree, else by file id."""
+        portions = []
+        everything = np.arange(segment.run.files)
+        for run, stored in runs:
+            if run.files_digest == segment.run.files_digest:
+                portions.append(Portion(RunSource(index, run, stored), everything, everything))
+                continue
+            at = index.locate(run, *segment.index.identities(segment.run))
+            positions = np.flatnonzero(at >= 0)
+            if len(positions):
+                portions.append(Portion(RunSource(index, run, stored), positions, at[positions]))
+        return Gathered(segment.run.files, portions)
+
+    # -- the table's own snapshot is the list ----------------------------------------------------------------------
+
+    def _over_snapshot(self, question: Question, snapshot: Snapshot) -> _Answer:
+        predicate = bound(question.predicate, snapshot.schema)
+        refs = columns(predicate)
+        count = len(snapshot.files)
+        ids: pa.FixedSizeBinaryArray | None = None
+        etags = snapshot.files.table.column("etag") if snapshot.format == "files" else None
+        sources: dict[str, PruningStatistics[Mask]] = {}
+        used: dict[str, tuple[str, ...]] = {}
+        for index in list(self._indexes):
+            runs = _covered(index, refs, snapshot.schema)
+            if not runs:
+                continue
+            if ids is None:
+                ids = file_ids(snapshot.files, snapshot.format)
+            with guard(index):
+                portions = []
+                for run, stored in runs:
+                    at = index.locate(run, ids, etags)
+                    positions: Ordinals = np.flatnonzero(at >= 0)
+                    if len(positions):
+                        portions.append(Portion(RunSource(index, run, stored), positions, at[positions]))
+                sources[index.name] = Gathered(count, portions)
+                used[index.name] = _names(set().union(*(c for _, c in runs)))
+        sources["the table's log"] = log_source(snapshot, refs)
+        used["the table's log"] = _names(set(refs))
+        alone = dict.fromkeys(sources, 0)
+        everything = np.ones(count, np.bool_)
+        mask = self._walk(predicate, sources, everything, alone)
+        if alone["the table's log"] == 0:
+            del alone["the table's log"]
+
+        def certain() -> pa.Array:
+            return pa.array(_surely(predicate, CompositeStatistics(list(sources.values())), count)[mask])
+
+        return _Answer(
+            snapshot.files.filter(pa.array(mask)),
+            count,
+            snapshot.files.size_bytes,
+            predicate,
+            alone,
+            used,
+            lambda: snapshot.files.filter(pa.array(~mask)),
+            certain,
+        )
+
+    def _walk(
+        self, predicate: Predicate, sources: dict[str, PruningStatistics[Mask]], live: Mask, alone: dict[str, int]
+    ) -> Mask:
+        """One walk over all sources together; and, for the report, over each alone (its answers are kept, so that costs no read)."""
+        by_name = {index.name: index for index in self._indexes}
+        masks = []
+        for name, source in sources.items():
+            with guard(by_name.get(name)):
+                masks.append(may_match(predicate, source))
+                alone[name] = alone.get(name, 0) + int(np.count_nonzero(live & ~masks[-1]))
+        if len(masks) == 1:
+            return masks[0] & live
+        return may_match(predicate, CompositeStatistics(list(sources.values()))) & live
+
+
+class SnapshotNeeded(Exception):
+    """The indexes that knew the version are out: load the snapshot and ask again."""
+
+
+class _Failed(Exception):
+    def __init__(self, index: OpenIndex) -> None:
+        super().__init__(index.name)
+        self.index = index
+
+
+class guard:  # noqa: N801 - reads as a statement
+    """Whatever goes wrong inside is the index's fault: any exception takes it out of this query. Without an index, errors pass."""
+
+    def __init__(self, index: OpenIndex | None) -> None:
+        self._index = index
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if self._index is not None and isinstance(error, Exception) and not isinstance(error, _Failed):
+            raise _Failed(self._index) from error
+
+
+class _Segment:
+    """The files of one run of the primary index, as the list to walk over."""
+
+    def __init__(
+        self, index: OpenIndex, run: RunRef, live: Mask, record: VersionRecord, stored: dict[ColumnRef, StoredColumn]
+    ) -> None:
+        self.index, self.run, self.live, self.columns = index, run, live, stored
+        self._deletes = np.zeros(run.files, np.bool_)
+        if run.run in record.with_deletes:
+            self._deletes[np.array(from_text(record.with_deletes[run.run]), np.int64)] = True
+
+    def narrowed(self, predicate: Predicate) -> tuple[RunSource, Mask]:
+        """Partitions first (RFC-27): a source that looks only into those that may match, and the files inside them. Its answers mean nothing outside."""
+        everything = np.ones(self.run.files, np.bool_)
+        if self.run.partitions > 1:
+            with guard(self.index):
+                scope = may_match(predicate, self.index.partition_source(self.run, self.columns))
+                if not scope.all():
+                    return RunSource(self.index, self.run, self.columns, scope), self.index.expand(self.run, scope)
+        return self.whole(), everything
+
+    def whole(self) -> RunSource:
+        return RunSource(self.index, self.run, self.columns)
+
+    def files(self, ordinals: Ordinals) -> pa.Table:
+        return self.index.files_of(self.run, ordinals, self._deletes)
+
+
+def bound(predicate: Predicate, schema: Schema) -> Predicate:
+    return bind(predicate, [(leaf.parts, leaf.type) for leaf in schema.leaves()])
+
+
+def _surely(predicate: Predicate, source: PruningStatistics[Mask], count: int) -> Mask:
+    """Where every row matches; nowhere where an index cannot say."""
+    try:
+        return ~may_fail(predicate, source)
+    except MetaIndexError as error:
+        logger.warning("no file is called certain: %s", error)
+        return np.zeros(count, np.bool_)
+
+
+def _covered(
+    index: OpenIndex, refs: Sequence[ColumnRef], schema: Schema
+) -> list[tuple[RunRef, dict[ColumnRef, StoredColumn]]]:
+    pairs = [(run, index.stored_columns(run, refs, schema)) for run in index.entry.content.runs]
+    return [(run, stored) for run, stored in pairs if stored]
+
+
+def _names(refs: set[ColumnRef]) -> tuple[str, ...]:
+    return tuple(sorted(ref.name for ref in refs))
+
+
+def _concat(tables: list[pa.Table]) -> pa.Table:
+    return pa.concat_tables(tables) if tables else FileTable.empty().table
