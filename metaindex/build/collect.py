@@ -1,0 +1,228 @@
+"""What can be known of many data files: the facts of every column, and which files are not to be relied on.
+
+Both builders call this, the local one for all files and a Spark task for its share, so that what a file amounts to is
+decided in one place. A file that cannot be read whole, or is not what the snapshot says, has no facts at all: every
+column of it is UNKNOWN and the reason is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from expressions.errors import FormatError, StorageError
+from formats.footer_trust import Doubt
+from formats.footers import FooterColumn, read_footers
+from formats.model import Leaf, Trust
+from formats.storage import Storage
+
+from .extremes import ColumnScan, bounds_of
+from .parquet_scan import scan_parquet
+from .protocol import BuildRequest, Progress
+from .statistics import facts_of, facts_schema, replace_rows, unknown_facts
+
+CHUNK_FILES = 10_000
+UNREADABLE = (pa.ArrowException, OSError, StorageError, FormatError)
+"""What reading one damaged, missing or foreign file raises. Anything else is a fault of ours, and the build fails."""
+
+_NEVER_SCANNED = (Doubt.LEGACY_CALENDAR, Doubt.NOT_MAPPED, Doubt.AMBIGUOUS, Doubt.OTHER_TYPE)
+_FOREIGN = {".orc": "ORC", ".avro": "Avro"}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """How the data files are read and what of them is asked: plain data, so that it travels to a Spark task."""
+
+    leaves: tuple[Leaf, ...]
+    file_format: str
+    options: tuple[tuple[str, object], ...]
+    columns: tuple[str, ...]  # the table's columns that stand in the files, in order
+    scan_floats: bool
+
+    @classmethod
+    def of(cls, request: BuildRequest) -> Source:
+        options = dict(request.snapshot.details.read_options())
+        file_format = str(options.pop("file_format", "parquet"))
+        columns = tuple(one.source or one.name for one in request.snapshot.schema if not one.partition)
+        return cls(request.leaves, file_format, tuple(options.items()), columns, request.scan_floats)
+
+
+@dataclass(slots=True)
+class Collected:
+    """The facts of each leaf over the files asked, why files were left out (by row), and which were scanned."""
+
+    facts: list[pa.Table]
+    problems: dict[int, str] = field(default_factory=dict)
+    scanned: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+
+
+Scanner = Callable[[Storage, str, int, Sequence[Leaf]], list[ColumnScan]]
+
+
+def collect(
+    storage: Storage,
+    source: Source,
+    paths: pa.ChunkedArray,
+    sizes: pa.ChunkedArray,
+    threads: int,
+    progress: Progress | None = None,
+) -> Collected:
+    """Everything about the files, in their order, a bounded number of them at a time."""
+    whole = Collected([facts_schema(leaf.type).empty_table() for leaf in source.leaves])
+    pieces: list[list[pa.Table]] = [[one] for one in whole.facts]
+    for start in range(0, len(paths), CHUNK_FILES):
+        some_paths = paths.slice(start, CHUNK_FILES).to_pylist()
+        some_sizes = sizes.slice(start, CHUNK_FILES).to_pylist()
+        part = _collect_some(storage, source, some_paths, some_sizes, threads)
+        for piece, facts in zip(pieces, part.facts, strict=True):
+            piece.append(facts)
+        whole.problems |= {start + row: why for row, why in part.problems.items()}
+        whole.scanned = np.concatenate([whole.scanned, part.scanned])
+        if progress is not None:
+            progress("files read", start + len(some_paths), len(paths))
+    whole.facts = [pa.concat_tables(piece) for piece in pieces]
+    return whole
+
+
+def _collect_some(storage: Storage, source: Source, paths: list[str], sizes: list[int], threads: int) -> Collected:
+    match source.file_format:
+        case "parquet":
+            return _collect_parquet(storage, source, paths, sizes, threads)
+        case "csv":
+            from .csv_scan import csv_scanner
+
+            return _collect_scanned(storage, source, paths, sizes, threads, csv_scanner(source))
+        case "json":
+            from .json_scan import json_scanner
+
+            return _collect_scanned(storage, source, paths, sizes, threads, json_scanner(source))
+        case other:
+            why = f"data files of format {other!r} are not read for statistics"
+            return _without_facts(source, len(paths), why)
+
+
+def _collect_parquet(storage: Storage, source: Source, paths: list[str], sizes: list[int], threads: int) -> Collected:
+    footers = read_footers(storage, paths, source.leaves, sizes=sizes, threads=threads)
+    readable = np.array([why is None for why in footers.failures.to_pylist()], np.bool_)
+    facts, wanted = [], []
+    for column in footers.columns:
+        facts.append(_footer_facts(column, len(paths)))
+        wanted.append(_to_scan(column, source.scan_floats) & readable)
+    problems = {row: footers.failures[row].as_py() for row in np.flatnonzero(~readable).tolist()}
+    found = Collected(facts, problems, np.zeros(len(paths), np.bool_))
+    if wanted:
+        _scan_into(found, storage, source, paths, sizes, threads, scan_parquet, np.array(wanted, np.bool_))
+    _leave_out(found, source, paths)
+    return found
+
+
+def _collect_scanned(
+    storage: Storage, source: Source, paths: list[str], sizes: list[int], threads: int, scanner: Scanner
+) -> Collected:
+    """Formats without footers: every file is read for every column."""
+    found = _without_facts(source, len(paths), "")
+    found.problems = {}
+    wanted = np.ones((len(source.leaves), len(paths)), np.bool_)
+    _scan_into(found, storage, source, paths, sizes, threads, scanner, wanted)
+    _leave_out(found, source, paths)
+    return found
+
+
+def _scan_into(
+    found: Collected,
+    storage: Storage,
+    source: Source,
+    paths: list[str],
+    sizes: list[int],
+    threads: int,
+    scanner: Scanner,
+    wanted: npt.NDArray[np.bool_],
+) -> None:
+    """Reads the wanted (leaf, file) pairs and puts what they say in the place of what was known."""
+    rows = np.flatnonzero(wanted.any(axis=0))
+    if not len(rows):
+        return
+
+    def scan(row: int) -> list[ColumnScan] | str:
+        leaves = [leaf for leaf, want in zip(source.leaves, wanted[:, row], strict=True) if want]
+        try:
+            return scanner(storage, paths[row], sizes[row], leaves)
+        except UNREADABLE as error:
+            text = str(error).splitlines()
+            return f"cannot read {paths[row]!r}: {text[0] if text else repr(error)}"
+
+    if threads > 1 and len(rows) > 1:
+        with ThreadPoolExecutor(min(threads, len(rows))) as pool:
+            results = list(pool.map(scan, rows.tolist()))
+    else:
+        results = [scan(row) for row in rows.tolist()]
+
+    by_leaf: list[tuple[list[int], list[ColumnScan]]] = [([], []) for _ in source.leaves]
+    for row, result in zip(rows.tolist(), results, strict=True):
+        if isinstance(result, str):
+            found.problems[row] = result
+            continue
+        found.scanned[row] = True
+        scans = iter(result)
+        for place in np.flatnonzero(wanted[:, row]).tolist():
+            by_leaf[place][0].append(row)
+            by_leaf[place][1].append(next(scans))
+    for place, (places, scans_) in enumerate(by_leaf):
+        if places:
+            where = np.array(places, np.int64)
+            better = _scanned_facts(scans_, source.leaves[place], found.facts[place].take(pa.array(where)))
+            found.facts[place] = replace_rows(found.facts[place], where, better)
+
+
+def _footer_facts(column: FooterColumn, count: int) -> pa.Table:
+    bounds = column.bounds
+    absent = pc.fill_null(pc.invert(column.present), False)
+    nan_count, exact = bounds.nan_count, bounds.lower_exact
+    if pc.any(absent).as_py() and bounds.lower is not None:
+        # The default of an absent column is one value, seen in every row.
+        exact = pc.or_(pc.fill_null(exact, False), absent)
+        if nan_count is not None:
+            nan_count = pc.if_else(absent, 0, nan_count)
+    bounds = replace(bounds, nan_count=nan_count, lower_exact=exact, upper_exact=exact)
+    known = pc.or_(pc.is_valid(bounds.null_count), pc.invert(pc.is_valid(column.doubt)))
+    trust = pc.if_else(known, int(Trust.FOOTER), int(Trust.NONE))
+    return facts_of(bounds, count, trust, column.compressed_bytes, column.uncompressed_bytes)
+
+
+def _to_scan(column: FooterColumn, scan_floats: bool) -> npt.NDArray[np.bool_]:
+    """Would the data say more than the footer did? Not where the file lacks the column, nor where a doubt is about what
+    the values mean and not about what they are."""
+    hopeless = pc.is_in(column.doubt.cast(pa.string()), pa.array([doubt.value for doubt in _NEVER_SCANNED]))
+    wanted = column.needs_scan() if scan_floats else pc.is_valid(column.doubt)
+    wanted = pc.and_not(pc.and_(wanted, pc.fill_null(column.present, False)), hopeless)
+    return np.asarray(wanted.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _scanned_facts(scans: list[ColumnScan], leaf: Leaf, before: pa.Table) -> pa.Table:
+    bounds = bounds_of(scans, leaf.type)
+    read = pa.array([scan.unread is None for scan in scans], pa.bool_())
+    trust = pc.if_else(read, int(Trust.COMPUTED), int(Trust.NONE))
+    sizes = [before.column(name).combine_chunks() for name in ("compressed_bytes", "uncompressed_bytes")]
+    return facts_of(bounds, len(scans), trust, *sizes)
+
+
+def _without_facts(source: Source, count: int, why: str) -> Collected:
+    facts = [unknown_facts(leaf.type, count) for leaf in source.leaves]
+    return Collected(facts, dict.fromkeys(range(count), why), np.zeros(count, np.bool_))
+
+
+def _leave_out(found: Collected, source: Source, paths: list[str]) -> None:
+    """Nothing is said of files with a problem, not even what their footers did say."""
+    rows = np.array(sorted(found.problems), np.int64)
+    for place, leaf in enumerate(source.leaves):
+        found.facts[place] = replace_rows(found.facts[place], rows, unknown_facts(leaf.type, len(rows)))
+    for row in rows.tolist():
+        for ending, name in _FOREIGN.items():
+            if paths[row].lower().endswith(ending):
+                found.problems[row] = f"{name} data files are not read for statistics"

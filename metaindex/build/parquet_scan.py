@@ -1,0 +1,188 @@
+"""Reads the data of Parquet files for what their footers cannot say: chosen columns only, batch by batch."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from expressions.errors import FormatError
+from formats.model import Leaf
+from formats.storage import Storage
+
+from .extremes import ColumnScan
+
+BATCH_ROWS = 65_536
+_FIELD_ID = b"PARQUET:field_id"
+
+
+class AmbiguousLeafError(FormatError):
+    """Two columns of a data file answer to the same name."""
+
+
+def scan_parquet(storage: Storage, path: str, size: int, leaves: Sequence[Leaf]) -> list[ColumnScan]:
+    """All rows of the file, for each leaf. Raises ArrowException or StorageError where the file cannot be read whole."""
+    with storage.open_input(path) as source:
+        if source.size() != size:
+            raise pa.ArrowInvalid(f"the snapshot says {size} bytes, the file has {source.size()}")
+        file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=False)
+        scans = [ColumnScan() for _ in leaves]
+        found: list[_Place] = []
+        schema = file.schema_arrow
+        for leaf, scan in zip(leaves, scans, strict=True):
+            try:
+                place = locate(schema, leaf)
+            except AmbiguousLeafError as error:
+                scan.unread = str(error)
+                continue
+            if place is None:
+                scan.unread = "the file has no such column"
+            else:
+                found.append(_Place(*place, leaf, scan))
+        try:
+            _read(file, found)
+        except pa.ArrowNotImplementedError:
+            # One column is beyond Arrow: the others are still told.
+            for one in found:
+                _reset(one.scan)
+                try:
+                    _read(file, [one])
+                except pa.ArrowNotImplementedError as error:
+                    one.scan.unread = str(error)
+        for one in found:
+            one.scan.close()
+            least = one.scan.least
+            int96 = file.schema.column(one.index).physical_type == "INT96"
+            if least and _in_older_calendar(file.metadata, least[0].type, int96, least[0]):
+                one.scan.unfit = "dates or timestamps were written in an older calendar"
+            if one.scan.unread is None and one.scan.rows != file.metadata.num_rows:
+                raise pa.ArrowInvalid(f"the footer says {file.metadata.num_rows} rows, its pages hold {one.scan.rows}")
+        return scans
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    path: tuple[str, ...]
+    index: int
+    leaf: Leaf
+    scan: ColumnScan
+
+
+def _read(file: pq.ParquetFile, places: Sequence[_Place]) -> None:
+    if not places:
+        return
+    wanted = sorted({place.index for place in places})
+    clocks = {}
+    for place in places:
+        column = file.schema.column(place.index)
+        assert column.max_repetition_level == 0
+        assert column.name == place.path[-1]
+        # INT96 says nothing of zones: it is an instant or a wall clock as the table's type says.
+        if column.physical_type == "INT96":
+            clocks[place.index] = pa.timestamp("us", getattr(place.leaf.type, "tz", None))
+    groups = list(range(file.metadata.num_row_groups))
+    for batch in file.reader.iter_batches(BATCH_ROWS, row_groups=groups, column_indices=wanted, use_threads=False):
+        for place in places:
+            values = _descend(batch, place.path)
+            clock = clocks.get(place.index)
+            place.scan.add(values if clock is None else values.view(clock))
+
+
+_GREGORIAN_DAY = pa.scalar(dt.date(1582, 10, 15))
+_GREGORIAN_SECONDS = -2208988800
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def _in_older_calendar(metadata: pq.FileMetaData, type_: pa.DataType, int96: bool, least: pa.Array) -> bool:
+    """Did Spark write these values in the calendar that was used before 1582 (for instants: with the zone offsets used
+    before 1900)? Spark's reader moves them, others do not: no bound holds for both."""
+    if pa.types.is_date32(type_):
+        old = pc.less(least, _GREGORIAN_DAY)
+    elif pa.types.is_timestamp(type_):
+        # As numbers: a zone changes how an instant is shown, not what it is.
+        old = pc.less(least.view(pa.int64()), _GREGORIAN_SECONDS * _PER_SECOND[type_.unit])
+    else:
+        return False
+    if not old[0].as_py() or not (metadata.created_by or "").startswith("parquet-mr"):
+        return False
+    said = metadata.metadata or {}
+    version = said.get(b"org.apache.spark.version", b"")
+    marked = b"org.apache.spark.legacyDateTime" in said or b"org.apache.spark.legacyINT96" in said
+    return marked or version < (b"3.1" if int96 else b"3")
+
+
+def _reset(scan: ColumnScan) -> None:
+    scan.rows = scan.nulls = scan.nans = 0
+    scan.least, scan.greatest = [], []
+
+
+def _descend(batch: pa.RecordBatch, path: tuple[str, ...]) -> pa.Array:
+    """The leaf's values; null where it or a struct around it is null."""
+    values = batch.column(batch.schema.get_field_index(path[0]))
+    indices = []
+    type_ = values.type
+    for part in path[1:]:
+        at = type_.get_field_index(part)
+        indices.append(at)
+        type_ = type_.field(at).type
+    return pc.struct_field(values, indices=indices) if indices else values
+
+
+def locate(schema: pa.Schema, leaf: Leaf) -> tuple[tuple[str, ...], int] | None:
+    """Where a leaf is in a file's Arrow schema: the names that lead to it and its number among the primitive columns;
+    None where the file has no such column. The rules are those of the footers' reader (`formats.footer_trust.locate`):
+    field ids decide where the table and the file have them, else names, without regard to case where none is the same."""
+    every = list(_leaves(list(schema), (), (), 0))
+    if leaf.field.field_id is not None and any(_field_id(one) is not None for one in _all_fields(list(schema))):
+        hits = [(names, index) for names, fields, index in every if _field_id(fields[-1]) == leaf.field.field_id]
+    else:
+        hits = [(names, index) for names, _, index in every if len(names) == len(leaf.source)]
+        for depth, part in enumerate(leaf.source):
+            same = [hit for hit in hits if hit[0][depth] == part]
+            hits = same or [hit for hit in hits if hit[0][depth].casefold() == part.casefold()]
+    if len(hits) > 1:
+        raise AmbiguousLeafError(f"the file has {len(hits)} columns {'.'.join(leaf.source)!r}; rename one of them")
+    return hits[0] if hits else None
+
+
+_Leaf = tuple[tuple[str, ...], tuple[pa.Field, ...], int]
+
+
+def _leaves(level: list[pa.Field], names: tuple[str, ...], above: tuple[pa.Field, ...], start: int) -> Iterator[_Leaf]:
+    """The primitive columns that stand under structs only, with the names and fields that lead to each."""
+    for one in level:
+        path, fields = (*names, one.name), (*above, one)
+        if pa.types.is_struct(one.type):
+            yield from _leaves(list(one.type), path, fields, start)
+        elif not pa.types.is_nested(one.type):
+            yield path, fields, start
+        start += _width(one.type)
+
+
+def _all_fields(level: list[pa.Field]) -> Iterator[pa.Field]:
+    for one in level:
+        yield one
+        if pa.types.is_nested(one.type) and not pa.types.is_dictionary(one.type):
+            yield from _all_fields([one.type.field(at) for at in range(one.type.num_fields)])
+
+
+def _width(type_: pa.DataType) -> int:
+    """How many primitive columns a type takes in a Parquet file."""
+    if isinstance(type_, pa.BaseExtensionType):
+        return _width(type_.storage_type)
+    if pa.types.is_struct(type_):
+        return sum(_width(one.type) for one in type_)
+    if pa.types.is_map(type_):
+        return _width(type_.key_type) + _width(type_.item_type)
+    if pa.types.is_nested(type_):
+        return _width(type_.value_type)
+    return 1
+
+
+def _field_id(field: pa.Field) -> int | None:
+    value = (field.metadata or {}).get(_FIELD_ID)
+    return None if value is None else int(value)

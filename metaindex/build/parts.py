@@ -1,0 +1,45 @@
+"""Sorted tables in, parts of a run out: small tables share a part, large ones are cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from metaindex.kinds.rows import PART_ROWS
+from metaindex.store.writer import PartInfo, RunSink
+
+
+@dataclass(slots=True)
+class PartStream:
+    """Takes tables in the order of their rows and writes a part whenever PART_ROWS have come together. `close` writes
+    what is left (an empty part when nothing came and one is `needed`)."""
+
+    sink: RunSink
+    kind: str
+    schema: pa.Schema
+    first_number: int = 0
+    parts: list[PartInfo] = field(default_factory=list)
+    waiting: list[pa.Table] = field(default_factory=list)
+    waiting_rows: int = 0
+
+    def add(self, table: pa.Table) -> None:
+        """The next rows."""
+        while table.num_rows:
+            taken = table.slice(0, PART_ROWS - self.waiting_rows)
+            table = table.slice(taken.num_rows)
+            self.waiting.append(taken)
+            self.waiting_rows += taken.num_rows
+            if self.waiting_rows == PART_ROWS:
+                self._write()
+
+    def close(self, *, needed: bool = True) -> list[PartInfo]:
+        """All parts, in order."""
+        if self.waiting or (needed and not self.parts):
+            self._write()
+        return self.parts
+
+    def _write(self) -> None:
+        table = pa.concat_tables([self.schema.empty_table(), *self.waiting]).combine_chunks()
+        self.waiting, self.waiting_rows = [], 0
+        self.parts.append(self.sink.write(self.kind, table, self.first_number + len(self.parts)))

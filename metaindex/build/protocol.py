@@ -1,0 +1,54 @@
+"""The contract of a builder: it turns data files into index rows and writes them as sorted parts of a run. Two builders, one outcome (a contract test compares their rows).
+
+What it says of a file is about *all rows in the file's bytes*, deleted ones included; a file or column it cannot be sure of gets rows of state UNKNOWN and a line in the report,
+or the build fails whole. It never leaves a (file, covered column) without a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from formats.model import FileTable, Leaf, Snapshot
+from formats.protocol import TableRef
+from metaindex.store.writer import PartInfo, RunSink
+
+Progress = Callable[[str, int, int], None]
+"""Called with (what, done, total) now and then."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildRequest:
+    """What to build: the files of one run in ordinal order, and the columns to cover."""
+
+    ref: TableRef
+    snapshot: Snapshot
+    files: FileTable  # sorted by (partition, path): the ordinals
+    snapshot_rows: npt.NDArray[np.int64]  # row of each in snapshot.files
+    partition_ord: npt.NDArray[np.int32]  # of each file
+    partitions: pa.Table  # rows.PARTITIONS, by partition_ord here
+    leaves: tuple[Leaf, ...]  # columns to cover, partition columns apart
+    partition_leaves: tuple[Leaf, ...] = ()  # columns whose value is the partition's: rows in partition_stats only
+    scan_floats: bool = True  # count NaN by reading float columns; else footer bounds with NaN unknown
+
+
+@dataclass(frozen=True, slots=True)
+class BuildReport:
+    """What a builder wrote, and what it could not know."""
+
+    parts: tuple[PartInfo, ...]
+    uncovered: tuple[tuple[str, str], ...] = ()  # (path, why): the file's rows are UNKNOWN (the first hundred)
+    uncovered_files: int = 0
+    files_scanned: int = 0  # files whose data pages were read for at least one column
+
+
+class Builder(Protocol):
+    name: str
+
+    def column_stats(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
+        """Writes the parts of `column_stats` and `partition_stats` for the request's files into the sink."""
