@@ -85,20 +85,15 @@ def read_schema(footer: bytes) -> tuple[Node, int]:
     return root, reader.at
 
 
-def says_type_defined_order(footer: bytes, created_by: str, columns: int) -> bool:
-    """Do the footer's last bytes say `created_by` and then TYPE_DEFINED_ORDER for every column?
+def type_defined_order(created_by: str, columns: int) -> bytes:
+    """The last bytes of a footer that says `created_by` and then TYPE_DEFINED_ORDER for each of its columns.
 
     Only then are statistics of byte arrays and unsigned numbers in the order of their types; older writers compared
-    them as signed bytes. False also where the footer ends otherwise (encryption, fields of newer writers): unknown.
+    them as signed bytes. A footer that ends otherwise (encryption, fields of newer writers) leaves the order unknown.
     """
-    return footer.endswith(type_defined_suffix(created_by, columns))
-
-
-def type_defined_suffix(created_by: str, columns: int) -> bytes:
-    """What `says_type_defined_order` looks for, made once for many footers."""
     text = created_by.encode()
     head = bytes([columns << 4 | 12]) if columns < 15 else b"\xfc" + _varint(columns)
-    return b"\x18" + _varint(len(text)) + text + b"\x19" + head + b"\x1c\x00\x00" * columns + b"\x00"
+    return _varint(len(text)) + text + b"\x19" + head + b"\x1c\x00\x00" * columns + b"\x00"
 
 
 def _node(elements: list[Struct], at: int, columns: Iterator[int]) -> tuple[Node, int]:

@@ -33,7 +33,7 @@ from expressions.statistics import ColumnBounds
 from expressions.vectors import from_vector, valid_mask
 
 from .footer_bounds import DOUBTS, FileColumn, RawColumn, aggregate
-from .footer_schema import Node, read_schema, type_defined_suffix
+from .footer_schema import Node, read_schema, type_defined_order
 from .footer_trust import Absent, Doubt, Found, locate
 from .model import Leaf
 from .storage import Storage
@@ -92,7 +92,8 @@ def read_footers(
 ) -> FooterStatistics:
     """The statistics of `leaves` in the files `paths`. `sizes` (from a listing) saves a call a file, and a file of
     another size is a failure."""
-    threads = threads or (min(32, 4 * (os.cpu_count() or 1)) if "://" in storage.root else os.cpu_count() or 1)
+    # Parsing holds the interpreter lock, so threads only pay where reads wait for a network.
+    threads = threads or (min(32, 8 * (os.cpu_count() or 1)) if "://" in storage.root else 1)
     jobs = list(_chunks(zip(paths, sizes if sizes is not None else [None] * len(paths), strict=True)))
     layouts = _Layouts(tuple(leaves))
     work = partial(_read_chunk, storage, layouts)
@@ -145,7 +146,7 @@ class _Layouts:
     def typed_order(self, footer: bytes, created_by: str, columns: int) -> bool:
         suffix = self.suffixes.get((created_by, columns))
         if suffix is None:
-            suffix = self.suffixes[created_by, columns] = type_defined_suffix(created_by, columns)
+            suffix = self.suffixes[created_by, columns] = type_defined_order(created_by, columns)
         return footer.endswith(suffix)
 
 
