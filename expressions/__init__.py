@@ -108,3 +108,5 @@ __all__ = [
     "to_physical",
     "transform",
 ]
+
+__metaindex_room__ = "a room of metaindex"  # told from a stranger's package of the same name

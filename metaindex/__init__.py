@@ -1,0 +1,64 @@
+"""metaindex: one live index over Delta, Iceberg and plain tables on a data lake.
+
+import metaindex as mi
+table = mi.open_table("/lake/flights")
+table.create_index("stats", mi.ColumnStats())
+table.prune("tailnum = 'N14228' AND dep_delay > 60").paths
+"""
+
+import expressions as _expressions
+import formats as _formats
+
+_MARK = "a room of metaindex"
+
+
+def _check_rooms() -> None:
+    """`formats` and `expressions` are common names: a stranger's package of that name must not be taken for ours."""
+    for room in (_expressions, _formats):
+        if getattr(room, "__metaindex_room__", None) != _MARK:
+            raise ImportError(
+                f"metaindex needs its own package {room.__name__!r}; the import path has another one at {room.__file__}; "
+                "take that one off the path, or install metaindex into an environment of its own"
+            )
+
+
+_check_rooms()
+
+from expressions import ColumnBuilder, MetaIndexError, col  # noqa: E402 - after the check
+
+from .actions.action import Outcome  # noqa: E402
+from .api import Table, open_table  # noqa: E402
+from .config import Config  # noqa: E402
+from .errors import (  # noqa: E402
+    BuildError,
+    ConcurrentWriteError,
+    DamagedIndexError,
+    IndexExistsError,
+    IndexNotFoundError,
+    IndexStateError,
+)
+from .info import IndexInfo  # noqa: E402
+from .kinds.specs import ColumnStats  # noqa: E402
+from .pruning.result import IndexReport, PruneResult  # noqa: E402
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BuildError",
+    "ColumnBuilder",
+    "ColumnStats",
+    "ConcurrentWriteError",
+    "Config",
+    "DamagedIndexError",
+    "IndexExistsError",
+    "IndexInfo",
+    "IndexNotFoundError",
+    "IndexReport",
+    "IndexStateError",
+    "MetaIndexError",
+    "Outcome",
+    "PruneResult",
+    "Table",
+    "col",
+    "open_table",
+]

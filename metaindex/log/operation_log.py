@@ -21,12 +21,12 @@ class OperationLog:
     """The log of one index. `storage` is rooted at the index folder."""
 
     def __init__(self, storage: Storage) -> None:
-        self._storage = storage
+        self.storage = storage
         self._cached: IndexLogEntry | None = None
 
     def numbers(self) -> list[int]:
         """All entry numbers, ascending. One listing."""
-        found = (_NAME.search(info.path) for info in self._storage.list("_log", recursive=False))
+        found = (_NAME.search(info.path) for info in self.storage.list("_log", recursive=False))
         return sorted(int(match[1]) for match in found if match)
 
     def latest(self) -> IndexLogEntry | None:
@@ -40,12 +40,12 @@ class OperationLog:
 
     def entry(self, number: int) -> IndexLogEntry:
         path = entry_path(number)
-        return decode(self._storage.read(path), f"{self._storage.uri(path)}")
+        return decode(self.storage.read(path), f"{self.storage.uri(path)}")
 
     def append(self, entry: IndexLogEntry) -> None:
         """Creates the entry under its number. ConcurrentWriteError when the number is taken by somebody else; a put whose answer was lost is recognized by its nonce."""
         try:
-            self._storage.put_if_absent(entry_path(entry.id), encode(entry))
+            self.storage.put_if_absent(entry_path(entry.id), encode(entry))
         except ObjectExistsError as error:
             if self.entry(entry.id).nonce != entry.nonce:
                 raise ConcurrentWriteError(

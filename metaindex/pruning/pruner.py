@@ -17,12 +17,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from expressions.bind import bind
 
+from expressions.bind import bind
 from expressions.errors import MetaIndexError
 from expressions.references import columns, leaves
+from expressions.scalar_statistics import CompositeStatistics
 from expressions.skipping import may_fail, may_match
-from expressions.statistics import CompositeStatistics, Mask, PruningStatistics
+from expressions.statistics import Mask, PruningStatistics
 from expressions.tree import ColumnRef, Opaque, Predicate
 from formats.model import FileTable, Schema, Snapshot, Version
 from metaindex.keys import file_ids

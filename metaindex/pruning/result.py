@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -57,6 +57,10 @@ class PruneResult:
     def certain(self) -> FileTable:
         """The kept files whose every *physical* row matches; deleted rows are the reader's business."""
         return self.files.filter(self._certain())
+
+    def timed(self, seconds: float) -> PruneResult:
+        """The same with the time that the caller saw."""
+        return replace(self, seconds=seconds)
 
     @property
     def kept_files(self) -> int:

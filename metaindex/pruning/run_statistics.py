@@ -17,9 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from expressions.arrow_statistics import ArrowStatistics
+from expressions.conversion import convert_bounds
 from expressions.literals import Literal
-from expressions.physical import column_domain_has_nan, convert_bounds, physical_type
-from expressions.statistics import ArrowStatistics, ColumnBounds, Interval, Mask
+from expressions.physical import column_domain_has_nan, physical_type
+from expressions.statistics import ColumnBounds, Interval, Mask
 from expressions.tree import ColumnRef
 from metaindex.kinds.rows import StatState
 from metaindex.store import columns as np_columns

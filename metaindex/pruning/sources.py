@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from expressions.arrow_statistics import ArrowStatistics
 from expressions.literals import Literal
-from expressions.statistics import ArrowStatistics, CompositeStatistics, Interval, Mask, PruningStatistics
+from expressions.scalar_statistics import CompositeStatistics
+from expressions.statistics import Interval, Mask, PruningStatistics
 from expressions.tree import ColumnRef
 from formats.model import Snapshot
 from metaindex.log.entry import RunRef

@@ -10,10 +10,12 @@ companions that Spark already has. A file that stands in the cache under its fin
 import hashlib
 import http.client
 import os
+import re
 import ssl
 import tempfile
 import urllib.error
 import urllib.request
+import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -24,9 +26,10 @@ from expressions.errors import MetaIndexError
 
 from .cache import cache_dir
 
-DEFAULT_REPOSITORY = ""
-"""Maven Central. METAINDEX_MAVEN_REPOSITORY names a mirror: any http(s) or file address with the usual Maven layout."""
+REPOSITORY_VARIABLE = "METAINDEX_MAVEN_REPOSITORY"
+"""Names the repository to fetch from: any http(s) or file address with the usual Maven layout. Without it, the one that Spark itself fetches packages from."""
 
+_RESOLVER = "org/apache/ivy/plugins/resolver/IBiblioResolver.class"
 _TIMEOUT_SECONDS = 60.0
 _TRIES = 3
 _CHUNK_BYTES = 1 << 20
@@ -47,6 +50,18 @@ class JarGroup(StrEnum):
     ICEBERG = "iceberg"
     SQLITE = "sqlite"
     """The JDBC driver for an Iceberg catalog kept in an SQLite file; only taken when asked for."""
+
+
+def default_repository() -> str:
+    """The repository that `spark.jars.packages` resolves from by default: a constant of the resolver among Spark's own jars, so that both fetch from one place."""
+    import pyspark
+
+    for jar in sorted(Path(pyspark.__file__).parent.glob("jars/ivy-*.jar")):
+        with zipfile.ZipFile(jar) as archive:
+            found = re.search(rb"https://[\w./-]+/maven2/", archive.read(_RESOLVER))
+        if found:
+            return found[0].decode().rstrip("/")
+    raise JarError(f"Spark's own jars name a package repository; this installation does not; set {REPOSITORY_VARIABLE}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +189,7 @@ def _is_whole(path: Path, jar: Jar, verify: bool) -> bool:
 
 
 def _fetch(jar: Jar, path: Path, environ: Mapping[str, str], progress: Progress | None) -> None:
-    repository = environ.get("METAINDEX_MAVEN_REPOSITORY") or DEFAULT_REPOSITORY
+    repository = environ.get(REPOSITORY_VARIABLE) or default_repository()
     if not repository.startswith(("https://", "http://", "file://")):
         raise JarError(
             f"a Maven repository is an http, https or file address; METAINDEX_MAVEN_REPOSITORY is {repository!r}; "

@@ -1,0 +1,444 @@
+"""The public face: a table, and the verbs on its indexes. Only delegates.
+
+table = mi.open_table("s3://lake/flights")
+table.create_index("stats", mi.ColumnStats())
+result = table.prune("tailnum = 'N14228' AND dep_delay > 60")
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow.compute as pc
+from formats.diff import compare
+from formats.registry import open_ref
+
+from expressions.errors import ExpressionError, MetaIndexError, VersionNotFoundError
+from expressions.tree import Predicate
+from formats.model import Diff, Snapshot, Version
+from formats.protocol import At, TableFormat, TableRef
+from formats.storage import parent_of
+
+from .actions.action import Outcome, execute
+from .actions.create import Create, racy
+from .actions.lifecycle import Delete, Restore, Vacuum, cancel
+from .actions.refresh import Refresh, check_same_table
+from .build.protocol import Builder, Progress
+from .config import BuilderName, Config
+from .errors import IndexNotFoundError
+from .info import IndexInfo, index_info
+from .kinds.specs import Kind, kind_from_spec, leaves_of
+from .log.operation_log import OperationLog
+from .log.states import State
+from .pruning.open_index import OpenIndex
+from .pruning.pruner import Pruner, Question, SnapshotNeeded, bound
+from .pruning.result import IndexReport, PruneResult
+from .store.layout import check_name, index_storage, indexes_folder, list_names
+from .store.reader import StoreCache
+from .store.writer import RunSink, new_run_id
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from .readers.scan import Scan
+
+logger = logging.getLogger("metaindex")
+
+VersionLike = str | int | None
+TimestampLike = str | int | dt.datetime | None
+
+
+def open_table(
+    path: str,
+    *,
+    format: str | None = None,  # noqa: A002 - the word of every reader in the field
+    catalog: object = None,
+    storage_options: Mapping[str, str] | None = None,
+    spark: SparkSession | None = None,
+    config: Config | None = None,
+    **options: object,
+) -> Table:
+    """Opens the table at a path: Delta, Iceberg, or a folder of Parquet, CSV or JSON files, detected unless `format` says.
+
+    `catalog` is a pyiceberg catalog (`path` is then the table's identifier). `storage_options` are the object store's. `spark` is the session that builds indexes
+    (one is started when needed). Other options are the reader's (`header`, `delimiter`, `schema` ...).
+    Raises NotATableError, UnsupportedFeatureError, StorageError.
+    """
+    if catalog is not None:
+        options["catalog"] = catalog
+    table_format, ref = open_ref(path, format=format, storage_options=storage_options, **options)
+    return Table(table_format, ref, config or Config(), spark, dict(storage_options or {}))
+
+
+@dataclass
+class Table:
+    """A table of the lake and its indexes. Opened by `open_table`; holds no state of the table but caches of immutable things."""
+
+    _format: TableFormat
+    _ref: TableRef
+    config: Config
+    _spark: SparkSession | None = field(default=None, repr=False)
+    _storage_options: dict[str, str] = field(default_factory=dict, repr=False)
+    _snapshots: dict[Version, Snapshot] = field(default_factory=dict, repr=False)
+    _logs: dict[str, OperationLog] = field(default_factory=dict, repr=False)
+    _cache: StoreCache = field(default_factory=StoreCache, repr=False)
+    _folder: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        self._cache.limit_bytes = self.config.cache_bytes
+
+    # -- the table -------------------------------------------------------------------------------------------------
+
+    @property
+    def path(self) -> str:
+        return self._ref.path
+
+    @property
+    def format(self) -> str:
+        return self._format.name
+
+    def snapshot(self, version: VersionLike = None, timestamp: TimestampLike = None) -> Snapshot:
+        """The live files at a version (default: now). VersionNotFoundError where there is none."""
+        return self._snapshot(_at(version, timestamp))
+
+    def diff(self, base: VersionLike, target: VersionLike) -> Diff:
+        """What changed from one version to another: from the log where it serves the range, else by comparing snapshots."""
+        start = self._snapshot(_at(base, None))
+        found = self._format.diff(self._ref, start, _at(target, None))
+        return found if found is not None else compare(start, self._snapshot(_at(target, None)))
+
+    def versions(self) -> Sequence[Version]:
+        """Versions that can be read, oldest first."""
+        return self._format.versions(self._ref)
+
+    # -- indexes ---------------------------------------------------------------------------------------------------
+
+    def create_index(
+        self,
+        name: str,
+        *kinds: Kind,
+        builder: BuilderName | Builder | None = None,
+        progress: Progress | None = None,
+    ) -> Outcome:
+        """Indexes every file of the table as it is now, each file read once for all kinds.
+
+        Raises ValueError for a name no folder may have, UnknownColumnError, IndexExistsError, IndexStateError, BuildError; then nothing is visible.
+        """
+        check_name(name)
+        if not kinds:
+            raise ValueError("an index has at least one kind; none was given; for example mi.ColumnStats()")
+        snapshot, stable = self._settled()
+        leaves_of(kinds, snapshot.schema)
+        log = self._log(name)
+        action = Create(
+            name,
+            self._ref,
+            snapshot,
+            kinds,
+            self._builder(builder),
+            RunSink(log.storage, new_run_id()),
+            stable,
+            {k: v for k, v in self._ref.options.items() if isinstance(v, str | int | float | bool)},
+            progress,
+        )
+        outcome = execute(log, action)
+        self._remember(snapshot)
+        return outcome
+
+    def refresh_index(
+        self,
+        name: str,
+        mode: Literal["incremental", "full"] = "incremental",
+        builder: BuilderName | Builder | None = None,
+        progress: Progress | None = None,
+    ) -> Outcome:
+        """Brings an index to the table as it is now. `incremental` reads only files that the index does not know; `full` reads all of them again."""
+        log = self._log(name)
+        base = log.latest()
+        if base is None:
+            raise IndexNotFoundError(
+                f"refresh needs an index; there is none named {name!r}; there are: {', '.join(self._names()) or 'none'}"
+            )
+        if mode not in ("incremental", "full"):
+            raise ValueError(f"a refresh is incremental or full, not {mode!r}")
+        snapshot, stable = self._settled()
+        check_same_table(base, snapshot)
+        action = Refresh(
+            name,
+            self._ref,
+            snapshot,
+            [kind_from_spec(spec) for spec in base.kinds],
+            self._builder(builder),
+            RunSink(log.storage, new_run_id()),
+            stable,
+            progress=progress,
+            mode=mode,
+            cache=self._cache,
+        )
+        outcome = execute(log, action)
+        self._remember(snapshot)
+        return outcome
+
+    def delete_index(self, name: str) -> Outcome:
+        """No query uses the index any more; its files stay until `vacuum_index`, and `restore_index` brings it back."""
+        return execute(self._log(name), Delete(name))
+
+    def restore_index(self, name: str) -> Outcome:
+        """Brings a deleted index back."""
+        return execute(self._log(name), Restore(name))
+
+    def vacuum_index(self, name: str) -> Outcome:
+        """Removes the files of a deleted index for good."""
+        log = self._log(name)
+        return execute(log, Vacuum(name, storage=log.storage))
+
+    def cancel_index(self, name: str) -> Outcome:
+        """Ends the operations under way of an index whose writer is dead."""
+        log = self._log(name)
+        return cancel(log, log.storage, name)
+
+    def indexes(self, *, all: bool = False) -> list[IndexInfo]:  # noqa: A002 - all indexes, vacuumed ones too
+        """The indexes of the table, by name; one that cannot be read says why."""
+        version: Version | None = None
+        try:
+            version = self._format.resolve(self._ref, At())
+        except MetaIndexError as error:
+            logger.warning("the table's version is not known, so staleness is not either: %s", error)
+        found = [index_info(name, self._log(name), version) for name in self._names()]
+        return [info for info in found if all or info.state != State.DOESNOTEXIST.value]
+
+    # -- queries ---------------------------------------------------------------------------------------------------
+
+    def prune(
+        self,
+        predicate: object,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        *,
+        indexes: Iterable[str] | None = None,
+    ) -> PruneResult:
+        """Which files can hold rows that match, at a version of the table (default: now)?
+
+        `predicate`: SQL text (Spark's dialect), a `col()` expression, a Spark Column, a pyarrow, pyiceberg or Polars expression. `indexes` restricts the candidates.
+        What an index cannot prove keeps the file; an index that is stale, damaged or missing makes the answer wider, never wrong.
+        """
+        started = time.perf_counter()
+        found, refused = self._open_indexes(indexes)
+        at = _at(version, timestamp)
+        asked = self._version(at, found)
+        snapshot: Snapshot | None = None
+        pruner = Pruner(found, refused)
+        if not pruner.recorded(asked):
+            snapshot = self._snapshot(at)
+            asked = snapshot.version
+        tree = self._predicate(predicate, snapshot, found, asked)
+        question = Question(self._root(snapshot), self.format, asked, tree)
+        try:
+            result = pruner.prune(question, snapshot)
+        except SnapshotNeeded:
+            result = pruner.prune(question, self._snapshot(At(version=asked.id)))
+        return result.timed(time.perf_counter() - started)
+
+    def scan(
+        self,
+        predicate: object = None,
+        columns: Sequence[str] | None = None,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        *,
+        indexes: Iterable[str] | None = None,
+    ) -> Scan:
+        """The rows that match, read from the kept files only, with deletes applied and the predicate applied again.
+
+        Gives `.to_arrow()`, `.to_batches()`, `.to_duckdb(con)`, `.to_polars()`, `.to_spark(spark)`.
+        """
+        from .readers.scan import Scan
+
+        snapshot = self._snapshot(_at(version, timestamp))
+        names = tuple(columns) if columns is not None else None
+        if predicate is None:
+            return Scan(snapshot, self._ref.storage, self._ref, columns=names)
+        found, refused = self._open_indexes(indexes)
+        tree = self._predicate(predicate, snapshot, found, snapshot.version)
+        question = Question(self._root(snapshot), self.format, snapshot.version, tree)
+        pruner = Pruner(found, refused)
+        try:
+            result = pruner.prune(question, None if pruner.recorded(snapshot.version) else snapshot)
+        except SnapshotNeeded:
+            result = pruner.prune(question, snapshot)
+        kept = pc.is_in(snapshot.files.paths, value_set=result.files.paths.combine_chunks())
+        rows = np.flatnonzero(np.asarray(kept.to_numpy(), np.bool_))
+        return Scan(
+            snapshot,
+            self._ref.storage,
+            self._ref,
+            rows,
+            bound(tree, snapshot.schema),
+            predicate if isinstance(predicate, str) else None,
+            names,
+        )
+
+    def explain(self, predicate: object, version: VersionLike = None, timestamp: TimestampLike = None) -> str:
+        """How a query would be planned: the predicate as understood, what each index answers, what is kept and why."""
+        from .explain import explain_result
+
+        return explain_result(self.prune(predicate, version, timestamp))
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _snapshot(self, at: At) -> Snapshot:
+        version = self._format.resolve(self._ref, at)
+        found = self._snapshots.get(version)
+        if found is None:
+            found = self._format.snapshot(self._ref, at)
+            if len(self._snapshots) >= 4:
+                self._snapshots.pop(next(iter(self._snapshots)))
+            self._snapshots[found.version] = found
+        return found
+
+    def _version(self, at: At, found: Sequence[OpenIndex]) -> Version:
+        """Which version is asked. For plain files an index that recorded the listing says so, and nothing is listed."""
+        if self.format == "files" and at.version is not None:
+            for index in found:
+                for record in index.entry.content.record_by_id(str(at.version)):
+                    return record.version
+        return self._format.resolve(self._ref, at)
+
+    def _predicate(
+        self, condition: object, snapshot: Snapshot | None, found: Sequence[OpenIndex], version: Version
+    ) -> Predicate:
+        if isinstance(condition, Predicate):
+            return condition
+        from expressions.engines import to_predicate
+
+        schema = snapshot.schema if snapshot is not None else None
+        for index in found:
+            record = index.entry.content.record(version)
+            if schema is None and record is not None:
+                schema = index.entry.content.schemas[record.schema]
+        return to_predicate(condition, schema.arrow() if schema is not None else None)
+
+    def _settled(self) -> tuple[Snapshot, bool]:
+        """The snapshot to index, and whether every file's identity can be believed. Waits once for files changed a moment ago."""
+        snapshot = self._format.snapshot(self._ref, At())
+        if racy(snapshot).any():
+            newest = pc.max(snapshot.files.table.column("modified_ms")).as_py() or 0
+            wait = newest / 1000 + self.config.settle_seconds - time.time()
+            time.sleep(min(max(wait, 0.0) + 0.01, self.config.settle_seconds + 0.1))
+            snapshot = self._format.snapshot(self._ref, At())
+        return snapshot, not racy(snapshot).any()
+
+    def _remember(self, snapshot: Snapshot) -> None:
+        """Plain folders have no log: a listing that was indexed is kept as a version."""
+        remember = getattr(self._format, "remember", None)
+        if remember is not None:
+            remember(self._ref, snapshot)
+
+    def _open_indexes(self, only: Iterable[str] | None) -> tuple[list[OpenIndex], list[IndexReport]]:
+        if not self.config.use_indexes:
+            return [], []
+        wanted = set(only) if only is not None else None
+        found, refused = [], []
+        try:
+            names = self._names()
+        except MetaIndexError as error:
+            return [], [IndexReport("(all)", False, f"the indexes cannot be listed: {error}")]
+        if wanted is not None and (missing := wanted - set(names)):
+            raise IndexNotFoundError(
+                f"there is no index named {', '.join(sorted(missing))}; there are: {', '.join(names) or 'none'}"
+            )
+        for name in names:
+            if wanted is not None and name not in wanted:
+                continue
+            try:
+                log = self._log(name)
+                entry = log.latest()
+                if entry is None or entry.stable is State.DOESNOTEXIST:
+                    continue
+                if not entry.readable:
+                    refused.append(
+                        IndexReport(name, False, f"it is {entry.state.value}" + ("" if entry.enabled else ", disabled"))
+                    )
+                    continue
+                if entry.table.format != self.format:
+                    refused.append(IndexReport(name, False, f"it was built for a {entry.table.format} table"))
+                    continue
+                for spec in entry.kinds:
+                    kind_from_spec(spec)
+                found.append(OpenIndex(name, entry, log.storage, self._cache))
+            except MetaIndexError as error:
+                logger.warning("index %r is not used: %s", name, error)
+                refused.append(IndexReport(name, False, str(error)))
+        return found, refused
+
+    def _names(self) -> list[str]:
+        return list_names(self._indexes_folder(), self._storage_options)
+
+    def _indexes_folder(self) -> str:
+        if not self._folder:
+            self._folder = indexes_folder(self._root(None), self.format, self.config.index_location)
+        return self._folder
+
+    def _log(self, name: str) -> OperationLog:
+        if name not in self._logs:
+            self._logs[name] = OperationLog(index_storage(self._indexes_folder(), name, self._storage_options))
+        return self._logs[name]
+
+    def _root(self, snapshot: Snapshot | None) -> str:
+        if snapshot is not None:
+            return snapshot.table
+        if self.format != "iceberg":
+            return self._ref.storage.uri("") if self.format == "delta" else self._ref.path
+        if "catalog" in self._ref.options:
+            return self._snapshot(At()).table
+        if self._ref.path.endswith(".json"):
+            return parent_of(parent_of(self._ref.path))
+        return self._ref.path
+
+    def _builder(self, chosen: BuilderName | Builder | None) -> Builder:
+        name = chosen if chosen is not None else self.config.builder
+        if not isinstance(name, str):
+            return name
+        if name == "default":
+            from importlib.util import find_spec
+
+            name = "spark" if find_spec("pyspark") is not None else "local"
+        if name == "local":
+            from .build.local import LocalBuilder
+
+            return LocalBuilder()
+        if name == "spark":
+            from .build.spark import SparkBuilder
+
+            return SparkBuilder(self._session())
+        raise ValueError(f"a builder is 'spark', 'local' or 'default', not {name!r}")
+
+    def _session(self) -> Any:
+        if self._spark is None:
+            from .spark import spark_session
+
+            self._spark = spark_session()
+        return self._spark
+
+
+def _at(version: VersionLike, timestamp: TimestampLike) -> At:
+    if version is not None and timestamp is not None:
+        raise VersionNotFoundError("a version is asked by number or by time, not by both; leave one out")
+    if isinstance(timestamp, dt.datetime):
+        if timestamp.tzinfo is None:
+            timestamp = timestamp.replace(tzinfo=dt.UTC)
+        return At(timestamp_ms=int(timestamp.timestamp() * 1000))
+    if isinstance(timestamp, str):
+        try:
+            return _at(None, dt.datetime.fromisoformat(timestamp))
+        except ValueError as error:
+            raise ExpressionError(
+                f"a timestamp is ISO 8601 (UTC where it names no zone), milliseconds or a datetime; got {timestamp!r}"
+            ) from error
+    return At(version, timestamp)

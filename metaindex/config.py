@@ -1,0 +1,26 @@
+"""Every knob, with its unit and default. One frozen value; pass it to `open_table`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+BuilderName = Literal["spark", "local", "default"]
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """How metaindex works for one table.
+
+    * `index_location`: folder (path or URI) that holds the indexes; None: beside the table, see `store.layout`.
+    * `builder`: "spark" (the PySpark pipeline), "local" (in this process, no JVM), or "default": spark where pyspark is installed, else local.
+    * `cache_bytes`: decoded index columns kept in memory by an opened table.
+    * `settle_seconds`: how old a plain file must be before its identity is believed (a file system's clock ticks coarsely); create and refresh wait for it once.
+    * `use_indexes`: False answers every query from the table alone.
+    """
+
+    index_location: str | None = None
+    builder: BuilderName = "default"
+    cache_bytes: int = 128 << 20
+    settle_seconds: float = 2.0
+    use_indexes: bool = True

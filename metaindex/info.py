@@ -1,0 +1,65 @@
+"""What a person or a machine is told of an index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from expressions.errors import MetaIndexError
+from formats.model import Version
+
+from .log.operation_log import OperationLog
+from .log.states import State
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """One index at a glance. `fresh`: the table's version now is recorded (None: not known). `problem`: why the index cannot be used."""
+
+    name: str
+    state: str
+    enabled: bool = True
+    kinds: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+    fresh: bool | None = None
+    files: int = 0
+    runs: int = 0
+    size_bytes: int = 0
+    uncovered_files: int = 0
+    entry: int = 0
+    changed_ms: int = 0
+    location: str = ""
+    problem: str = ""
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def index_info(name: str, log: OperationLog, version: Version | None) -> IndexInfo:
+    """Reads the latest entry; what goes wrong is told and not raised."""
+    where = log.storage.uri("")
+    try:
+        entry = log.latest()
+    except MetaIndexError as error:
+        return IndexInfo(name, "DAMAGED", location=where, problem=str(error))
+    if entry is None:
+        return IndexInfo(name, State.DOESNOTEXIST.value, location=where)
+    content = entry.content
+    columns = {column.name: None for run in content.runs for column in run.columns}
+    return IndexInfo(
+        name=name,
+        state=entry.state.value,
+        enabled=entry.enabled,
+        kinds=tuple(kind.name for kind in entry.kinds),
+        columns=tuple(columns),
+        versions=tuple(record.version.id for record in content.versions),
+        fresh=None if version is None else content.record(version) is not None,
+        files=content.versions[-1].files if content.versions else sum(run.files for run in content.runs),
+        runs=len(content.runs),
+        size_bytes=sum(run.size_bytes for run in content.runs),
+        uncovered_files=sum(run.uncovered_files for run in content.runs),
+        entry=entry.id,
+        changed_ms=entry.timestamp_ms,
+        location=where,
+    )
