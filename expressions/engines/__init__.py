@@ -50,7 +50,7 @@ def _of_engine(condition: Any, schema: pa.Schema | None) -> Predicate | None:
             case ("pyiceberg", "BooleanExpression"):
                 from .iceberg import from_iceberg
 
-                return from_iceberg(condition)
+                return from_iceberg(condition, schema)
             case ("polars", "Expr"):
                 from .polars import from_polars
 

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from expressions.errors import ExpressionError
 from expressions.literals import Literal, LiteralValue
+from expressions.normalize import fold_signed
 from expressions.tree import (
     And,
     ColumnRef,
@@ -30,6 +31,7 @@ from expressions.tree import (
     In,
     IsNan,
     IsNull,
+    Leaf,
     Not,
     Op,
     Opaque,
@@ -51,24 +53,18 @@ def to_arrow(predicate: Predicate, schema: pa.Schema | None = None) -> pc.Expres
 
     With a `schema` literals take their column's type; bind the predicate to it first. Opaque raises ExpressionError.
     """
-    return _Writer(schema).passes(predicate, wanted=True)
+    return fold_signed(predicate, False, _Writer(schema).leaf, _append, _joined)
 
 
 class _Writer:
-    """NOT is pushed down on the way, so that a leaf need only say for which rows it is true, or for which false."""
+    """Leaves only: NOT is carried down to them, so each says for which rows it is true, or for which false (NULL is neither)."""
 
     def __init__(self, schema: pa.Schema | None) -> None:
         self.schema = schema
 
-    def passes(self, p: Predicate, *, wanted: bool) -> pc.Expression:
-        """True where `p` is `wanted`."""
+    def leaf(self, p: Leaf, negated: bool) -> pc.Expression:
+        wanted = not negated
         match p:
-            case And(parts):
-                return _joined([self.passes(part, wanted=wanted) for part in parts], every=wanted)
-            case Or(parts):
-                return _joined([self.passes(part, wanted=wanted) for part in parts], every=not wanted)
-            case Not(child):
-                return self.passes(child, wanted=not wanted)
             case Comparison(column, Op.NULL_SAFE_EQ, value):
                 return self._null_safe_eq(column, value.value, wanted)
             case Comparison(column, op, value):
@@ -129,7 +125,7 @@ class _Writer:
             scalars = [self._scalar(column, value) for value in plain]
             common = scalars[0].type
             if any(scalar.type != common for scalar in scalars):
-                among = _joined([field == scalar for scalar in scalars], every=False)
+                among = _joined(False, [field == scalar for scalar in scalars])
             else:
                 among = field.isin(pa.array([scalar.as_py() for scalar in scalars], common))
         if any(value is not None and value != value for value in values):
@@ -182,14 +178,20 @@ _COMPARE: Final[dict[Op, Callable[[Any, Any], pc.Expression]]] = {
 }
 
 
-def _joined(parts: list[pc.Expression], *, every: bool) -> pc.Expression:
-    """Halves, not a chain: a list of ten thousand parts must not become ten thousand levels."""
+def _append(every: bool, so_far: list[pc.Expression] | None, part: pc.Expression) -> list[pc.Expression]:
+    parts = [] if so_far is None else so_far
+    parts.append(part)
+    return parts
+
+
+def _joined(every: bool, parts: list[pc.Expression] | None) -> pc.Expression:
+    """Halves, not a chain: pyarrow walks its trees by recursion."""
     if not parts:
         return pc.scalar(every)
     if len(parts) == 1:
         return parts[0]
     middle = len(parts) // 2
-    left, right = _joined(parts[:middle], every=every), _joined(parts[middle:], every=every)
+    left, right = _joined(every, parts[:middle]), _joined(every, parts[middle:])
     return left & right if every else left | right
 
 

@@ -8,6 +8,7 @@ arguments: what a later parser adds is Opaque until somebody proves it.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from decimal import Decimal
@@ -39,7 +40,7 @@ from expressions.tree import (
 
 from .casts import keeps_values
 from .sql_text import to_sql
-from .sql_values import NotReadable, cast_value, like_pattern, number_value
+from .sql_values import NotReadable, blob_value, cast_value, like_pattern, number_value
 
 __all__ = ["parse", "to_sql"]
 
@@ -201,7 +202,9 @@ class _Reader:
 
     def _is_nan(self, node: exp.Expression) -> Predicate:
         _only(node, "this")
-        return IsNan(self._column(node.this.unnest()))
+        column = self._column(node.this.unnest())
+        # DuckDB says NULL of NULL, as `= NaN` does; Spark says false.
+        return Comparison(column, Op.EQ, Literal(math.nan)) if self.dialect == "duckdb" else IsNan(column)
 
     def _flag(self, node: exp.Expression) -> Predicate:
         return Comparison(self._column(node), Op.EQ, Literal(True))
@@ -262,7 +265,10 @@ class _Reader:
             return self._negated(node.this.unnest())
         if kind in {exp.Cast, exp.TryCast}:
             _only(node, "this", "to", "safe")
-            return cast_value(self._value(node.this), node.args["to"].sql(dialect="spark"), self.timezone)
+            name, value = node.args["to"].sql(dialect="spark"), self._value(node.this)
+            if name == "BINARY" and self.dialect == "duckdb" and isinstance(value, str):
+                return blob_value(value)
+            return cast_value(value, name, self.timezone)
         raise NotReadable
 
     def _negated(self, node: exp.Expression) -> LiteralValue:

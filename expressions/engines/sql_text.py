@@ -15,28 +15,44 @@ from typing import Final, assert_never
 from expressions.errors import ExpressionError
 from expressions.literals import Literal, LiteralValue
 from expressions.tree import (
-    And,
     ColumnRef,
     Comparison,
     Constant,
     In,
     IsNan,
     IsNull,
-    Not,
+    Leaf,
     Op,
     Opaque,
-    Or,
     Predicate,
     StartsWith,
+    fold,
 )
 
 
 def to_sql(predicate: Predicate, dialect: str = "spark") -> str:
     """The condition as text. `dialect` is "spark" or "duckdb"; Opaque raises ExpressionError."""
-    writer = _DIALECTS.get(dialect)
-    if writer is None:
-        raise ExpressionError(f"SQL can be written for {', '.join(_DIALECTS)}, not for {dialect!r}")
-    return writer.predicate(predicate)
+    writer = _dialect(dialect)
+    return fold(predicate, writer.leaf, lambda child: f"(NOT {child})", _all_of, _any_of)
+
+
+def literal_to_sql(literal: Literal, dialect: str = "spark") -> str:
+    """A literal alone, typed as written."""
+    return _dialect(dialect).literal(literal)
+
+
+def _dialect(name: str) -> _Dialect:
+    if name not in _DIALECTS:
+        raise ExpressionError(f"SQL can be written for {', '.join(_DIALECTS)}, not for {name!r}")
+    return _DIALECTS[name]
+
+
+def _all_of(parts: list[str]) -> str:
+    return f"({' AND '.join(parts)})" if parts else "TRUE"
+
+
+def _any_of(parts: list[str]) -> str:
+    return f"({' OR '.join(parts)})" if parts else "FALSE"
 
 
 class _Dialect(ABC):
@@ -44,14 +60,8 @@ class _Dialect(ABC):
     instant: str
     naive_timestamp: str
 
-    def predicate(self, p: Predicate) -> str:
+    def leaf(self, p: Leaf) -> str:
         match p:
-            case And(parts):
-                return self._joined(parts, " AND ", "TRUE")
-            case Or(parts):
-                return self._joined(parts, " OR ", "FALSE")
-            case Not(child):
-                return f"(NOT {self.predicate(child)})"
             case Comparison(column, op, value):
                 sign = self.null_safe_eq if op is Op.NULL_SAFE_EQ else op.value
                 return f"({self.column(column)} {sign} {self.literal(value)})"
@@ -73,9 +83,6 @@ class _Dialect(ABC):
                 )
             case _:
                 assert_never(p)
-
-    def _joined(self, parts: tuple[Predicate, ...], between: str, empty: str) -> str:
-        return f"({between.join(self.predicate(part) for part in parts)})" if parts else empty
 
     def literal(self, literal: Literal) -> str:
         value: LiteralValue = literal.value

@@ -21,8 +21,10 @@ _DATE: Final = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})")
 _TIMESTAMP: Final = re.compile(
     r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
     r"(?:[ T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{1,6}))?)?)? ?"
-    r"(Z|UTC|GMT|[+-][0-9]{2}:[0-9]{2}|[A-Z][A-Za-z_]+/[A-Za-z_/]+)?"
+    r"(Z|UTC|GMT|[+-][0-9]{2}(?::[0-9]{2})?|[A-Z][A-Za-z_]+/[A-Za-z_/]+)?"
 )
+_BLOB: Final = re.compile(r"(\\x[0-9A-Fa-f]{2}|[ -\[\]-~])*")
+_BLOB_BYTE: Final = re.compile(r"\\x(..)|(.)")
 _INTEGER_BITS: Final = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _SPECIAL: Final = {"nan": "nan", "inf": "inf", "+inf": "inf", "-inf": "-inf"}
 _SPECIAL_LONG: Final = {"infinity": "inf", "+infinity": "inf", "-infinity": "-inf"}
@@ -68,6 +70,13 @@ def cast_value(value: LiteralValue, type_name: str, timezone: str) -> LiteralVal
     raise NotReadable
 
 
+def blob_value(text: str) -> bytes:
+    r"""DuckDB's text of a BLOB: ASCII with \xHH for the other bytes."""
+    if not _BLOB.fullmatch(text):
+        raise NotReadable
+    return bytes(int(pair, 16) if pair else ord(plain) for pair, plain in _BLOB_BYTE.findall(text))
+
+
 def date_value(text: str) -> dt.date:
     found = _DATE.fullmatch(text)
     if not found:
@@ -100,8 +109,9 @@ def _zone(name: str) -> dt.tzinfo:
     if name in {"Z", "UTC", "GMT"}:
         return dt.UTC
     if name[0] in "+-":
-        offset = dt.timedelta(hours=int(name[1:3]), minutes=int(name[4:6]))
-        if offset > dt.timedelta(hours=18) or int(name[4:6]) > 59:
+        minutes = int(name[4:6] or 0)
+        offset = dt.timedelta(hours=int(name[1:3]), minutes=minutes)
+        if offset > dt.timedelta(hours=18) or minutes > 59:
             raise NotReadable
         return dt.timezone(-offset if name[0] == "-" else offset)
     return zoneinfo.ZoneInfo(name)

@@ -1,0 +1,30 @@
+"""DuckDB expressions, in and out: DuckDB prints an expression as SQL and reads SQL as an expression, so SQL is the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from expressions.errors import ExpressionError
+from expressions.tree import Opaque, Predicate
+
+from .sql_text import to_sql
+
+if TYPE_CHECKING:
+    from duckdb import Expression
+
+
+def to_duckdb(predicate: Predicate) -> Expression:
+    """For `relation.filter(...)`; its text is `to_sql(predicate, "duckdb")`. Opaque raises ExpressionError."""
+    import duckdb
+
+    return duckdb.SQLExpression(to_sql(predicate, "duckdb"))
+
+
+def from_duckdb(expression: Expression) -> Predicate:
+    """What cannot be read is Opaque, never an error."""
+    from .sql import parse
+
+    try:
+        return parse(str(expression), "duckdb")
+    except ExpressionError:
+        return Opaque(str(expression))

@@ -1,0 +1,252 @@
+"""pyiceberg's boolean expressions, in and out.
+
+Iceberg's readers differ on what `!=`, NOT IN and NOT STARTS WITH say of NULL. In: such rows pass (a wider predicate, so a file is dropped only where no
+reader finds a row). Out: each is joined with IS NOT NULL, which all agree on; what still cannot be said exactly is handed back as a residual.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, assert_never
+
+import pyarrow as pa
+
+from expressions.literals import Literal, LiteralValue
+from expressions.normalize import normalize
+from expressions.tree import (
+    And,
+    ColumnRef,
+    Comparison,
+    Constant,
+    In,
+    IsNan,
+    IsNull,
+    Not,
+    Op,
+    Opaque,
+    Or,
+    Predicate,
+    StartsWith,
+)
+
+from .casts import field_type
+from .sql_values import NotReadable
+
+if TYPE_CHECKING:
+    from pyiceberg.expressions import BooleanExpression
+
+
+def to_iceberg(predicate: Predicate, schema: pa.Schema | None = None) -> tuple[BooleanExpression, Predicate]:
+    """(expression, residual): rows that match pass the expression, and of the rows that pass it those match that match the residual.
+
+    The residual is `Constant(True)` where all was said. Without a `schema` any column compared with a number may hold NaN, of which pyiceberg's readers
+    think differently, so such comparisons go to the residual.
+    """
+    from pyiceberg import expressions as iceberg
+
+    normal = normalize(predicate)
+    said: list[Any] = []
+    left: list[Predicate] = []
+    for conjunct in normal.parts if isinstance(normal, And) else (normal,):
+        try:
+            said.append(_Writer(schema, iceberg).write(conjunct))
+        except (NotReadable, RecursionError):
+            left.append(conjunct)
+    expression = iceberg.And(*said) if len(said) > 1 else said[0] if said else iceberg.AlwaysTrue()
+    residual: Predicate = And(tuple(left)) if len(left) > 1 else left[0] if left else Constant(True)
+    return expression, residual
+
+
+class _Writer:
+    """Of a normal form: NOT stands on leaves only."""
+
+    def __init__(self, schema: pa.Schema | None, iceberg: Any) -> None:
+        self.schema, self.iceberg = schema, iceberg
+
+    def write(self, p: Predicate) -> Any:
+        ice = self.iceberg
+        match p:
+            case And(parts):
+                return ice.And(*map(self.write, parts)) if len(parts) > 1 else self.write(parts[0])
+            case Or(parts):
+                return ice.Or(*map(self.write, parts)) if len(parts) > 1 else self.write(parts[0])
+            case Constant(truth):
+                return ice.AlwaysTrue() if truth else ice.AlwaysFalse()
+            case Comparison(column, op, literal):
+                return self._comparison(column, op, literal.value)
+            case In(column, values):
+                found = [self._value(value.value) for value in values if value.value is not None]
+                return ice.In(self._name(column), set(found)) if found else ice.AlwaysFalse()
+            case IsNull(column):
+                return ice.IsNull(self._name(column))
+            case IsNan(column):
+                return ice.IsNaN(self._name(column)) if self._is_float(column) else ice.AlwaysFalse()
+            case StartsWith(column, prefix):
+                return ice.StartsWith(self._name(column), prefix)
+            case Not(child):
+                return self._not(child)
+            case Opaque():
+                raise NotReadable
+            case _:
+                assert_never(p)
+
+    def _not(self, p: Predicate) -> Any:
+        ice = self.iceberg
+        match p:
+            case IsNull(column):
+                return ice.NotNull(self._name(column))
+            case In(column, values):
+                if any(value.value is None for value in values):
+                    return ice.AlwaysFalse()
+                name = self._name(column)
+                return ice.And(ice.NotIn(name, {self._value(value.value) for value in values}), ice.NotNull(name))
+            case StartsWith(column, prefix):
+                name = self._name(column)
+                return ice.And(ice.NotStartsWith(name, prefix), ice.NotNull(name))
+            case Comparison(column, Op.NULL_SAFE_EQ, literal):
+                name = self._name(column)
+                return ice.Or(ice.NotEqualTo(name, self._value(literal.value)), ice.IsNull(name))
+            case _:
+                raise NotReadable
+
+    def _comparison(self, column: ColumnRef, op: Op, value: LiteralValue) -> Any:
+        ice = self.iceberg
+        name, found = self._name(column), self._value(value)
+        match op:
+            case Op.EQ | Op.NULL_SAFE_EQ:
+                return ice.EqualTo(name, found)
+            case Op.NE:
+                return ice.And(ice.NotEqualTo(name, found), ice.NotNull(name))
+            case Op.LT:
+                return ice.LessThan(name, found)
+            case Op.LE:
+                return ice.LessThanOrEqual(name, found)
+            case Op.GT | Op.GE:
+                above = ice.GreaterThan(name, found) if op is Op.GT else ice.GreaterThanOrEqual(name, found)
+                number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+                return ice.Or(above, ice.IsNaN(name)) if number and self._is_float(column) else above
+            case _:
+                assert_never(op)
+
+    def _is_float(self, column: ColumnRef) -> bool:
+        known = None if self.schema is None else field_type(self.schema, column)
+        if known is None:
+            raise NotReadable
+        return bool(pa.types.is_floating(known))
+
+    def _name(self, column: ColumnRef) -> str:
+        if any("." in part for part in column.parts):
+            raise NotReadable  # a dot is the only separator that Iceberg's names have
+        return column.name.replace("`", "")
+
+    def _value(self, value: LiteralValue) -> Any:
+        if value is None or (isinstance(value, float) and not math.isfinite(value)):
+            raise NotReadable
+        if isinstance(value, int) and not isinstance(value, bool) and not -(1 << 63) <= value < 1 << 63:
+            raise NotReadable
+        return value
+
+
+def from_iceberg(expression: BooleanExpression, schema: pa.Schema | None = None) -> Predicate:
+    """A predicate that passes every row that any of Iceberg's readers passes; what cannot be read is Opaque."""
+    from pyiceberg.expressions.visitors import rewrite_not
+
+    try:
+        return _Reader(schema).read(rewrite_not(expression))
+    except (NotReadable, RecursionError, NotImplementedError, TypeError, ValueError):
+        return Opaque(str(expression))
+
+
+class _Reader:
+    """Without NOT, so that a wider leaf is a wider whole."""
+
+    def __init__(self, schema: pa.Schema | None) -> None:
+        self.schema = schema
+
+    def read(self, expression: Any) -> Predicate:
+        from pyiceberg import expressions as ice
+
+        match expression:
+            case ice.AlwaysTrue():
+                return Constant(True)
+            case ice.AlwaysFalse():
+                return Constant(False)
+            case ice.And():
+                return And((self.read(expression.left), self.read(expression.right)))
+            case ice.Or():
+                return Or((self.read(expression.left), self.read(expression.right)))
+            case _:
+                try:
+                    return self._leaf(expression)
+                except (NotReadable, AttributeError):
+                    return Opaque(str(expression))
+
+    def _leaf(self, expression: Any) -> Predicate:
+        column = self._column(expression)
+        match type(expression).__name__:
+            case "IsNull":
+                return IsNull(column)
+            case "NotNull":
+                return Not(IsNull(column))
+            case "IsNaN":
+                return IsNan(column)
+            case "NotNaN":
+                return Not(IsNan(column))
+            case "In" | "NotIn" as kind:
+                found = In(column, tuple(self._literal(literal, column) for literal in expression.literals))
+                return found if kind == "In" else Or((Not(found), IsNull(column)))
+            case "StartsWith" | "NotStartsWith" as kind:
+                prefix = self._literal(expression.literal, column).value
+                if not isinstance(prefix, str):
+                    raise NotReadable
+                starts = StartsWith(column, prefix)
+                return starts if kind == "StartsWith" else Or((Not(starts), IsNull(column)))
+            case "NotEqualTo":
+                return Or((Comparison(column, Op.NE, self._literal(expression.literal, column)), IsNull(column)))
+            case kind if kind in _OPS:
+                return Comparison(column, _OPS[kind], self._literal(expression.literal, column))
+            case _:
+                raise NotReadable
+
+    def _column(self, expression: Any) -> ColumnRef:
+        term = expression.term
+        if type(term).__name__ != "Reference":
+            raise NotReadable
+        name = str(term.name)
+        if self.schema is not None and name in self.schema.names:
+            return ColumnRef((name,))
+        return ColumnRef(tuple(name.split(".")))
+
+    def _literal(self, literal: Any, column: ColumnRef) -> Literal:
+        value = literal.value
+        match type(literal).__name__:
+            case (
+                "BooleanLiteral" | "LongLiteral" | "DoubleLiteral" | "FloatLiteral" | "StringLiteral" | "BinaryLiteral"
+            ):
+                return Literal(value)
+            case "DecimalLiteral":
+                return Literal(value)
+            case "DateLiteral":
+                return Literal(dt.date(1970, 1, 1) + dt.timedelta(days=value))
+            case "TimestampLiteral":
+                return Literal(self._moment(value, column))
+            case _:
+                raise NotReadable
+
+    def _moment(self, micros: int, column: ColumnRef) -> dt.datetime:
+        """pyiceberg's timestamp literal forgets whether it had a zone: the column says."""
+        known = None if self.schema is None else field_type(self.schema, column)
+        if known is None or not pa.types.is_timestamp(known):
+            raise NotReadable
+        return dt.datetime(1970, 1, 1, tzinfo=None if known.tz is None else dt.UTC) + dt.timedelta(microseconds=micros)
+
+
+_OPS = {
+    "EqualTo": Op.EQ,
+    "LessThan": Op.LT,
+    "LessThanOrEqual": Op.LE,
+    "GreaterThan": Op.GT,
+    "GreaterThanOrEqual": Op.GE,
+}
