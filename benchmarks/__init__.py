@@ -1,0 +1,1 @@
+"""Named workloads, one command each: `python -m benchmarks NAME`."""
