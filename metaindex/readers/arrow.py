@@ -1,0 +1,184 @@
+"""A scan's rows as Arrow batches: each file read, its deletes applied, its columns brought to the table's, the predicate applied again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from expressions.engines.arrow import to_arrow
+from expressions.errors import ObjectNotFoundError
+from expressions.references import columns, leaves
+from expressions.tree import Opaque, Predicate
+from formats.model import EqualityDelete, Field, Leaf
+
+from .deletes import DeletedPositions, ValueDeletes
+from .errors import ScanError
+from .parquet import read_parquet
+from .partitions import PartitionValues
+from .projection import FileNames, constant
+from .scan import Scan, describe
+from .text import TextReader
+
+Mask = npt.NDArray[np.bool_]
+_Part = tuple[int, int, list[pa.Array]]
+
+
+def read_batches(scan: Scan) -> Iterator[pa.RecordBatch]:
+    """What cannot be answered is refused here, before the first batch; a file that is gone or damaged when its turn comes."""
+    return _FileReader(scan).read(scan.file_rows)
+
+
+def refuse_opaque(predicate: Predicate, engine: str) -> None:
+    """A part that could not be read cannot be applied, and leaving it out would return rows that do not match."""
+    found = [leaf for leaf in leaves(predicate) if isinstance(leaf, Opaque)]
+    if found:
+        raise ScanError(
+            f"every part of a predicate is applied to the rows; {engine} cannot apply {found[0].text!r}; rewrite it with comparisons, IN, IS NULL and LIKE 'p%', or read with .to_spark(spark)"
+        )
+
+
+class _FileReader:
+    def __init__(self, scan: Scan) -> None:
+        snapshot = scan.snapshot
+        self._storage = scan.storage
+        self._snapshot = snapshot
+        self._shown = scan.fields
+        self._schema = scan.schema
+        self._predicate = None
+        wanted = list(self._shown)
+        if scan.predicate is not None:
+            refuse_opaque(scan.predicate, "the Arrow reader")
+            self._predicate = to_arrow(scan.predicate, snapshot.schema.arrow())
+            asked = {column.parts[0] for column in columns(scan.predicate)}
+            wanted += [f for f in snapshot.schema if f.name in asked and f not in wanted]
+        self._fields = tuple(wanted)
+        self._all_schema = pa.schema([pa.field(f.name, f.type) for f in self._fields])
+        self._partitions = PartitionValues(snapshot)
+        options = snapshot.details.read_options()
+        self._format = str(options.get("file_format", "parquet")).lower()
+        self._text = None
+        if self._format in ("csv", "json"):
+            self._text = TextReader(self._format, options, snapshot.schema)
+        elif self._format != "parquet":
+            raise ScanError(
+                f"data files are read as Parquet, CSV or JSON; those of {snapshot.format} table {snapshot.table} are {self._format}; read with .to_spark(spark)"
+            )
+        self._names = FileNames.of(snapshot)
+        self._value_deletes: dict[int, tuple[EqualityDelete, ValueDeletes]] = {}
+
+    def read(self, rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+        for row in rows.tolist():
+            yield from self._file(row)
+
+    def _file(self, row: int) -> Iterator[pa.RecordBatch]:
+        files = self._snapshot.files.table
+        path = files.column("path")[row].as_py()
+        where = describe(self._snapshot, path)
+        self._refuse_format(row, where)
+        positions, equality = self._deletes(row)
+        extra = tuple(dict.fromkeys(leaf for delete, _ in equality for leaf in delete.columns))
+        for first, count, arrays in self._parts(row, path, where, extra):
+            batch = pa.RecordBatch.from_arrays(arrays[: len(self._fields)], schema=self._all_schema)
+            live = positions.live(first, count) if positions is not None else None
+            if equality:
+                keys = dict(zip(extra, arrays[len(self._fields) :], strict=True))
+                for delete, values in equality:
+                    kept = values.live([keys[leaf] for leaf in delete.columns])
+                    live = kept if live is None else live & kept
+            if live is not None and not live.all():
+                batch = batch.filter(pa.array(live))
+            if self._predicate is not None:
+                batch = batch.filter(self._predicate)
+            if batch.num_rows:
+                shown = [batch.column(i) for i in range(len(self._shown))]
+                yield pa.RecordBatch.from_arrays(shown, schema=self._schema)
+
+    def _parts(self, row: int, path: str, where: str, extra: tuple[Leaf, ...]) -> Iterator[_Part]:
+        """Batches of the file's physical rows: the scan's fields, then the columns that equality deletes compare."""
+        wanted = self._fields + tuple(_chain(leaf) for leaf in extra)
+        shared: dict[str, pa.Scalar] = {}
+        for f in wanted:
+            if f.partition and (value := self._shared(f, row)) is not None:
+                shared[f.name] = value
+        in_file = tuple(f for f in wanted if f.name not in shared)
+        size = int(self._snapshot.files.table.column("size_bytes")[row].as_py())
+        try:
+            source = self._storage.open_input(path)
+        except ObjectNotFoundError as error:
+            raise ObjectNotFoundError(
+                f"a scan reads every file of the version or none; {where} is gone; ask a version that is still whole, or restore the file"
+            ) from error
+        with source:
+            if self._snapshot.format == "files" and source.size() != size:
+                raise ScanError(
+                    f"a scan reads the files of its snapshot; {where} was replaced ({source.size()} bytes, it had {size}); take a new snapshot"
+                )
+            if self._text is not None:
+                parts = self._text.read(source, path, in_file, where)
+            else:
+                parts = read_parquet(source, in_file, names=self._names, where=where)
+            for first, count, arrays in parts:
+                given = iter(arrays)
+                columns = []
+                for i, f in enumerate(wanted):
+                    whole = constant(shared[f.name], f.type, count) if f.name in shared else next(given)
+                    at = i - len(self._fields)
+                    columns.append(whole if at < 0 else _leaf(whole, extra[at]))
+                yield first, count, columns
+
+    def _shared(self, field: Field, row: int) -> pa.Scalar | None:
+        """The value that all rows of the file have. Iceberg files written under another partition spec hold the column themselves."""
+        if self._snapshot.format == "iceberg":
+            return self._partitions.known(field, row)
+        return self._partitions.value(field, row)
+
+    def _deletes(self, row: int) -> tuple[DeletedPositions | None, list[tuple[EqualityDelete, ValueDeletes]]]:
+        if self._snapshot.files.table.column("deletes")[row].as_py() is None:
+            return None, []
+        deletes = self._snapshot.details.deletes(row)
+        equality = []
+        for delete in deletes.equality:
+            if id(delete) not in self._value_deletes:  # one delete file serves many data files
+                keys = [
+                    _as(column, leaf.type) for column, leaf in zip(delete.rows.columns, delete.columns, strict=True)
+                ]
+                self._value_deletes[id(delete)] = (delete, ValueDeletes(keys))
+            equality.append(self._value_deletes[id(delete)])
+        if self._text is not None:
+            raise ScanError(
+                f"deletes are applied to rows of Parquet files; {self._format} files of table {self._snapshot.table} carry some; read with .to_spark(spark)"
+            )
+        return (DeletedPositions.of(deletes) if len(deletes.positions) else None), equality
+
+    def _refuse_format(self, row: int, where: str) -> None:
+        files = self._snapshot.files.table
+        if "iceberg_file_format" in files.schema.names:
+            kind = files.column("iceberg_file_format")[row].as_py()
+            if kind.lower() != "parquet":
+                raise ScanError(
+                    f"data files are read as Parquet, CSV or JSON; {where} is {kind.upper()}; read with .to_spark(spark)"
+                )
+
+
+def _chain(leaf: Leaf) -> Field:
+    """The leaf's top-level field with nothing else inside it."""
+    field = leaf.path[-1]
+    for above in reversed(leaf.path[:-1]):
+        field = replace(above, children=(field,), type=pa.struct([pa.field(field.name, field.type)]))
+    return field
+
+
+def _leaf(values: pa.Array, leaf: Leaf) -> pa.Array:
+    """The leaf of a column made by `_chain`."""
+    for _ in leaf.path[1:]:
+        values = pc.struct_field(values, [0])
+    return values
+
+
+def _as(column: pa.ChunkedArray, t: pa.DataType) -> pa.ChunkedArray:
+    return column if column.type.equals(t) else column.cast(t)

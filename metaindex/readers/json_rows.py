@@ -1,0 +1,284 @@
+"""Lines of JSON -> columns, with the rules of Spark's reader.
+
+A line that is no JSON object gives a row of NULLs, a line that is an array gives a row for each object in it, a blank line none. Names are matched exactly;
+of two fields with one name the last counts. A value of another type than its column's is NULL, and takes the list or map around it with it, while a
+struct keeps its other fields. What stands behind the object on its line is ignored. Texts in single quotes, which Spark reads, are refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from formats.model import Field
+
+from .errors import ScanError
+from .values import Uncertain, Values, decimal_value, typed
+
+_BLANKS = "".join(map(chr, range(33)))
+_SPACE = re.compile(r"[ \t\n\r]*")
+_SPECIAL = {
+    "NaN": math.nan,
+    "Infinity": math.inf,
+    "+Infinity": math.inf,
+    "+INF": math.inf,
+    "-Infinity": -math.inf,
+    "-INF": -math.inf,
+}
+
+
+class _Bad(Exception):
+    """The value is none of its column's type."""
+
+
+class _Number(str):
+    """A number as it is written; `whole` tells an integer."""
+
+    __slots__ = ("whole",)
+    whole: bool
+
+
+def _integer(text: str) -> _Number:
+    number = _Number(text)
+    number.whole = True
+    return number
+
+
+def _fraction(text: str) -> _Number:
+    number = _Number(text)
+    number.whole = False
+    return number
+
+
+class JsonRows:
+    def __init__(self, values: Values) -> None:
+        self._values = values
+        self._decoder = json.JSONDecoder(parse_int=_integer, parse_float=_fraction, parse_constant=_fraction)
+
+    def parse(
+        self, block: bytes, fields: tuple[Field, ...], where: str, head: bool
+    ) -> tuple[int, list[pa.Array], bool]:
+        """Rows, one array per field; JSON has no header."""
+        rows: list[dict[str, tuple[Any, str]]] = []
+        for raw in block.splitlines():
+            if raw.strip(_BLANKS.encode()):
+                rows += self._line(raw, where)
+        arrays = []
+        for f in fields:
+            convert = self._converter(f.type, f.name)
+            out = []
+            for row in rows:
+                value, text = row.get(f.name, (None, ""))
+                try:
+                    out.append(None if value is None else convert(value, text))
+                except _Bad:
+                    out.append(None)
+                except Uncertain as error:
+                    raise ScanError(
+                        f"a text file is read as Spark reads it, or refused; {where} holds {error} in column {f.name!r} of type {f.type}; read with .to_spark(spark)"
+                    ) from None
+            try:
+                arrays.append(_array(out, f.type))
+            except UnicodeEncodeError as error:
+                raise ScanError(
+                    f"texts are UTF-8; {where} holds half a surrogate pair in column {f.name!r}; read with .to_spark(spark)"
+                ) from error
+        return len(rows), arrays, False
+
+    def _line(self, raw: bytes, where: str) -> list[dict[str, tuple[Any, str]]]:
+        try:
+            line = raw.decode()
+            start = _SPACE.match(line).end()  # type: ignore[union-attr]  # it matches everywhere
+            if line[start : start + 1] == "[":
+                return self._objects(line, start + 1, where)
+            if line[start : start + 1] == "{":
+                return [self._object(line, start)[0]]
+        except (ValueError, RecursionError):
+            if b"'" in raw:
+                raise ScanError(
+                    f"JSON texts stand in double quotes; {where} has the line {raw[:80]!r}; read with .to_spark(spark)"
+                ) from None
+        return [{}]
+
+    def _objects(self, line: str, at: int, where: str) -> list[dict[str, tuple[Any, str]]]:
+        rows = []
+        at = _SPACE.match(line, at).end()  # type: ignore[union-attr]
+        if line[at : at + 1] == "]":
+            return []
+        while True:
+            if line[at : at + 1] != "{":
+                raise ScanError(
+                    f"an array of a line holds objects; {where} has the line {line[:80]!r}; read with .to_spark(spark)"
+                )
+            row, at = self._object(line, at)
+            rows.append(row)
+            at = _SPACE.match(line, at).end()  # type: ignore[union-attr]
+            if line[at : at + 1] == "]":
+                return rows
+            if line[at : at + 1] != ",":
+                raise ValueError("no comma")
+            at = _SPACE.match(line, at + 1).end()  # type: ignore[union-attr]
+
+    def _object(self, line: str, at: int) -> tuple[dict[str, tuple[Any, str]], int]:
+        """The fields, each with its text: what a column of texts shows of a value that is none."""
+        row: dict[str, tuple[Any, str]] = {}
+        at = _SPACE.match(line, at + 1).end()  # type: ignore[union-attr]
+        if line[at : at + 1] == "}":
+            return row, at + 1
+        while True:
+            if line[at : at + 1] != '"':
+                raise ValueError("no name")
+            name, at = self._decoder.raw_decode(line, at)
+            at = _SPACE.match(line, at).end()  # type: ignore[union-attr]
+            if line[at : at + 1] != ":":
+                raise ValueError("no colon")
+            at = _SPACE.match(line, at + 1).end()  # type: ignore[union-attr]
+            value, end = self._decoder.raw_decode(line, at)
+            row[name] = (value, line[at:end])
+            at = _SPACE.match(line, end).end()  # type: ignore[union-attr]
+            if line[at : at + 1] == "}":
+                return row, at + 1
+            if line[at : at + 1] != ",":
+                raise ValueError("no comma")
+            at = _SPACE.match(line, at + 1).end()  # type: ignore[union-attr]
+
+    def _converter(self, t: pa.DataType, name: str) -> Callable[[Any, str], object]:
+        """From a value and its text to what `_array` takes; raises _Bad."""
+        is_ = pa.types
+        if is_.is_string(t) or is_.is_large_string(t):
+            return _text
+        if is_.is_binary(t) or is_.is_large_binary(t):
+            return _bytes
+        if is_.is_boolean(t):
+            return lambda v, _: v if isinstance(v, bool) else _bad()
+        if is_.is_signed_integer(t):
+            width = t.bit_width
+            return lambda v, _: _whole(v, width)
+        if is_.is_floating(t) and t.bit_width >= 32:
+            read = self._values.reader(t, name)
+            return lambda v, _: _double(v, read)
+        if is_.is_decimal(t):
+            read_decimal = self._values.reader(t, name)
+            return lambda v, _: _known(decimal_value(v, t) if isinstance(v, _Number) else read_decimal(_plain_text(v)))
+        if is_.is_date32(t):
+            read_day = self._values.reader(t, name)
+            return lambda v, _: _known(read_day(_plain_text(v)))
+        if is_.is_timestamp(t):
+            read_micros = self._values.reader(t, name)
+            return lambda v, _: _instant(v, t.tz is not None, read_micros)
+        if is_.is_struct(t):
+            inner = {
+                t.field(i).name: self._converter(t.field(i).type, f"{name}.{t.field(i).name}")
+                for i in range(t.num_fields)
+            }
+            return lambda v, _: _struct(v, inner)
+        if is_.is_list(t):
+            element = self._converter(t.value_type, f"{name}.element")
+            return lambda v, _: [_element(e, element) for e in v] if isinstance(v, list) else _bad()
+        if is_.is_map(t) and is_.is_string(t.key_type):
+            item = self._converter(t.item_type, f"{name}.value")
+            return lambda v, _: [(k, _element(e, item)) for k, e in v.items()] if isinstance(v, dict) else _bad()
+        raise ScanError(
+            f"column {name!r} is of type {t}, which JSON files are not read as here; read with .to_spark(spark)"
+        )
+
+
+def _bad() -> object:
+    raise _Bad
+
+
+def _known(value: object) -> object:
+    return _bad() if value is None else value
+
+
+def _plain_text(v: Any) -> str:
+    if not isinstance(v, str) or isinstance(v, _Number):
+        raise _Bad
+    return v
+
+
+def _text(v: Any, text: str) -> str:
+    if isinstance(v, str):
+        return str(v)
+    if isinstance(v, bool):
+        return "true" if v else "false"
+    if not text:
+        raise Uncertain("an object or list inside another where a text is wanted")
+    return text
+
+
+def _bytes(v: Any, _: str) -> bytes:
+    try:
+        return base64.b64decode(_plain_text(v), validate=True)
+    except (binascii.Error, ValueError):
+        raise _Bad from None
+
+
+def _whole(v: Any, width: int) -> int:
+    if not isinstance(v, _Number) or not v.whole or len(v) > 4000:
+        raise _Bad
+    number = int(v)
+    if width == 8 and 128 <= number <= 255:
+        return number - 256  # Spark takes a byte without sign too
+    if not -(1 << (width - 1)) <= number < 1 << (width - 1):
+        raise _Bad
+    return number
+
+
+def _double(v: Any, read: Callable[[str], object]) -> object:
+    if isinstance(v, _Number):
+        return _SPECIAL[v] if v in _SPECIAL else read(v)
+    return _SPECIAL.get(_plain_text(v)) if _plain_text(v) in _SPECIAL else _bad()
+
+
+def _instant(v: Any, zoned: bool, read: Callable[[str], object]) -> object:
+    if isinstance(v, _Number):
+        if zoned and v.whole and abs(int(v)) < 9_000_000_000_000:
+            return int(v) * 1_000_000
+        raise _Bad
+    return _known(read(_plain_text(v)))
+
+
+def _struct(v: Any, inner: dict[str, Callable[[Any, str], object]]) -> dict[str, object]:
+    if not isinstance(v, dict):
+        raise _Bad
+    out = {}
+    for name, convert in inner.items():
+        value = v.get(name)
+        try:
+            out[name] = None if value is None else convert(value, "")
+        except _Bad:
+            out[name] = None
+    return out
+
+
+def _element(v: Any, convert: Callable[[Any, str], object]) -> object:
+    return None if v is None else convert(v, "")
+
+
+def _array(values: list[Any], t: pa.DataType) -> pa.Array:
+    """Nested values keep days and microseconds as numbers, so the array is made of those and cast."""
+    if pa.types.is_nested(t):
+        return pa.array(values, _plain(t)).cast(t)
+    return typed(values, t)
+
+
+def _plain(t: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(t):
+        return pa.struct([pa.field(t.field(i).name, _plain(t.field(i).type)) for i in range(t.num_fields)])
+    if pa.types.is_list(t):
+        return pa.list_(_plain(t.value_type))
+    if pa.types.is_map(t):
+        return pa.map_(t.key_type, _plain(t.item_type))
+    if pa.types.is_date32(t):
+        return pa.int32()
+    if pa.types.is_timestamp(t):
+        return pa.timestamp("us")
+    return t

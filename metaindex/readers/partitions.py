@@ -1,0 +1,85 @@
+"""The values that files have in common: partition columns, one value a file, exact and typed."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from expressions.physical import from_physical
+from expressions.statistics import ColumnBounds
+from formats.model import Field, Leaf, Snapshot
+
+from .errors import ScanError
+from .scan import describe
+
+_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+class PartitionValues:
+    """The partition columns of a snapshot, asked file by file; what the format says of a column is loaded once."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._bounds: dict[str, ColumnBounds | None] = {}
+
+    def known(self, field: Field, row: int) -> pa.Scalar | None:
+        """The column's value in file `row`, where the format knows it: NULL is a known value."""
+        if field.name not in self._bounds:
+            self._bounds[field.name] = self._snapshot.details.partition_bounds(Leaf((field,)))
+        bounds = self._bounds[field.name]
+        if _is_null(self._snapshot.files.table.column("partition")[row].as_py(), field):
+            return pa.scalar(None, field.type)
+        if bounds is not None and bounds.lower is not None and bounds.upper is not None:
+            low, high = bounds.lower[row].as_py(), bounds.upper[row].as_py()
+            if low is not None and low == high and _is_tight(bounds, row):
+                return _typed(low, field.type)
+            if low is None and _equal(bounds.null_count, bounds.row_count, row):
+                return pa.scalar(None, field.type)
+            if low is None and _equal(bounds.nan_count, bounds.row_count, row) and pa.types.is_floating(field.type):
+                return pa.scalar(float("nan"), pa.float64()).cast(field.type)
+        return None
+
+    def value(self, field: Field, row: int) -> pa.Scalar:
+        """The same, or a refusal."""
+        found = self.known(field, row)
+        if found is not None:
+            return found
+        where = describe(self._snapshot, self._snapshot.files.paths[row].as_py())
+        raise ScanError(
+            f"a partition column has one known value per file; that of {field.name!r} is not known for {where}; "
+            "leave it out of columns and predicate, or read with .to_spark(spark)"
+        )
+
+
+def _is_null(text: str, field: Field) -> bool:
+    for part in text.split("/") if text else ():
+        name, _, value = part.partition("=")
+        if unquote(name) == field.name:
+            return unquote(value) == _HIVE_NULL
+    return False
+
+
+def _is_tight(bounds: ColumnBounds, row: int) -> bool:
+    """Bounds that meet prove one value only for rows that have one; the formats call those of an identity partition exact."""
+    tight = (bounds.lower_exact, bounds.upper_exact)
+    return all(t is not None and t[row].as_py() for t in tight)
+
+
+def _equal(count: pa.Array | None, rows: pa.Array | None, row: int) -> bool:
+    if count is None or rows is None:
+        return False
+    number = count[row].as_py()
+    return number is not None and number > 0 and number == rows[row].as_py()
+
+
+def _typed(value: object, t: pa.DataType) -> pa.Scalar:
+    """A physical value as a scalar of the column's type; days and microseconds beyond Python's calendar too."""
+    if pa.types.is_date32(t) and isinstance(value, int):
+        return pa.scalar(value, pa.int32()).cast(t)
+    if pa.types.is_timestamp(t) and isinstance(value, int):
+        return pa.scalar(value, pa.int64()).cast(pa.timestamp("us")).cast(t)
+    if pa.types.is_string(t) or pa.types.is_large_string(t):
+        assert isinstance(value, bytes)
+        return pa.scalar(value, pa.binary()).cast(t)
+    return pa.scalar(from_physical(value, t), t)  # type: ignore[arg-type]  # an Arrow scalar of a physical domain is a physical value

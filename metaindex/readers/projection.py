@@ -1,0 +1,298 @@
+"""Columns of a Parquet file -> the table's columns.
+
+A field is found by its id where the field has one and the file carries ids, else by its `source` name, at every depth. Where it is not found it
+shows its default. Types are brought to the table's by a short list of conversions that keep every value, those that Spark makes; any other pair is refused.
+
+Inside lists and maps the table's fields are known by their Arrow type only, whose metadata may carry a field id (`PARQUET:field_id`) or a physical
+name (`delta.columnMapping.physicalName`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from formats.model import Field, Snapshot
+
+from .errors import ScanError
+
+_FIELD_ID = b"PARQUET:field_id"
+_VARIANT = pa.struct([pa.field("metadata", pa.binary()), pa.field("value", pa.binary())])
+_PHYSICAL_NAME = b"delta.columnMapping.physicalName"
+
+
+@dataclass(frozen=True, slots=True)
+class FileNames:
+    """How the files of a table name its columns."""
+
+    ignore_case: bool  # Spark's own readers do; Iceberg does not
+    mapped: bool  # the table's names are not those in files
+    positional: bool  # a file without ids and names for it: the n-th column has id n, as Iceberg has it
+    by_id: Mapping[int, tuple[str, ...]]  # Iceberg's name mapping: the names that a field may have in files without ids
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> FileNames:
+        text = snapshot.details.read_options().get("name_mapping")
+        names: dict[int, tuple[str, ...]] = {}
+        if isinstance(text, str):
+            _mapped_names(json.loads(text), names)
+        iceberg = snapshot.format == "iceberg"
+        mapped = any(f.field_id is not None or (f.source and f.source != f.name) for f in snapshot.schema)
+        return cls(
+            ignore_case=not iceberg, mapped=mapped, positional=iceberg and not isinstance(text, str), by_id=names
+        )
+
+
+def _mapped_names(mapping: list[dict[str, Any]], into: dict[int, tuple[str, ...]]) -> None:
+    for one in mapping:
+        if "field-id" in one:
+            into[int(one["field-id"])] = tuple(one.get("names", ()))
+        _mapped_names(one.get("fields") or [], into)
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """How to find the table's fields among those of one file. `where` names the file in errors."""
+
+    where: str
+    names: FileNames
+    with_ids: bool  # the file carries field ids
+
+    def find(self, wanted: Field, among: Sequence[pa.Field], *, top: bool = False) -> int | None:
+        """The place of a field among a file's; None: the file does not have it."""
+        if wanted.field_id is None:
+            found = self._named((wanted.source or wanted.name,), among)
+        elif self.with_ids:
+            text = str(wanted.field_id).encode()
+            found = [i for i, f in enumerate(among) if (f.metadata or {}).get(_FIELD_ID) == text]
+        elif self.names.positional:
+            if not top:
+                raise ScanError(
+                    f"a field inside a struct is found by its id or by the table's name mapping; {self.where} has no ids "
+                    f"and the table no mapping for {wanted.name!r}; read with .to_spark(spark)"
+                )
+            found = [wanted.field_id - 1] if 1 <= wanted.field_id <= len(among) else []
+        elif self.names.by_id:
+            found = self._named(self.names.by_id.get(wanted.field_id, ()), among)
+        else:
+            found = self._named((wanted.source or wanted.name,), among)
+        if len(found) > 1:
+            names = ", ".join(among[i].name for i in found)
+            raise ScanError(
+                f"a column must be one column of a file; {wanted.name!r} fits {names} of {self.where}; "
+                "rewrite the file with one of them"
+            )
+        return found[0] if found else None
+
+    def _named(self, names: Sequence[str], among: Sequence[pa.Field]) -> list[int]:
+        if self.names.ignore_case:
+            low = {name.lower() for name in names}
+            return [i for i, f in enumerate(among) if f.name.lower() in low]
+        return [i for i, f in enumerate(among) if f.name in names]
+
+    def column(self, wanted: Field, found: pa.Field, values: pa.Array) -> pa.Array:
+        """A file's column as the table's."""
+        return self._struct(wanted, values) if wanted.children else self._value(wanted.type, values, wanted.name)
+
+    def missing(self, wanted: Field, count: int) -> pa.Array:
+        """What a file without the column shows."""
+        if not wanted.default_known:
+            raise ScanError(
+                f"a file without a column shows the column's default; that of {wanted.name!r} is not known and {self.where} lacks the column; leave it out of columns"
+            )
+        return constant(wanted.default, wanted.type, count)
+
+    def _struct(self, wanted: Field, values: pa.Array) -> pa.Array:
+        if not pa.types.is_struct(values.type):
+            raise self._refused(wanted.name, values.type, wanted.type)
+        fields = [values.type.field(i) for i in range(values.type.num_fields)]
+        children = []
+        for child in wanted.children:
+            at = self.find(child, fields)
+            if at is None:
+                # Where the struct itself is NULL its fields are, whatever their defaults.
+                shown = replace(child, default_known=True) if child.default is not None else child
+                children.append(self.missing(shown, len(values)))
+            else:
+                children.append(self.column(child, fields[at], pc.struct_field(values, [at])))
+        fields_shown = [pa.field(c.name, c.type, c.nullable) for c in wanted.children]
+        return _structs(children, fields_shown, values).cast(wanted.type)
+
+    def _value(self, target: pa.DataType, values: pa.Array, name: str) -> pa.Array:
+        if values.type.equals(target):
+            return values
+        if isinstance(values.type, pa.BaseExtensionType):
+            return self._value(target, values.storage, name)
+        if pa.types.is_dictionary(values.type):
+            return self._value(target, values.dictionary_decode(), name)
+        if pa.types.is_struct(target) and target.num_fields == 0:
+            raise ScanError(
+                f"column {name!r} has a type that Arrow readers do not know; leave it out of columns, or read with .to_spark(spark)"
+            )
+        if target.equals(_VARIANT) and pa.types.is_struct(values.type):
+            return self._variant(values, name)
+        if pa.types.is_struct(target) and pa.types.is_struct(values.type):
+            return self._struct(self._field_of(pa.field(name, target)), values)
+        if _is_list(target) and _is_list(values.type):
+            plain = _unsliced(values)
+            items = self._value(target.value_type, plain.values, f"{name}.element")
+            kind = pa.LargeListArray if pa.types.is_large_list(values.type) else pa.ListArray
+            made = kind.from_arrays(plain.offsets, items, mask=plain.is_null() if plain.null_count else None)
+            return made.cast(target)
+        if pa.types.is_map(target) and pa.types.is_map(values.type):
+            plain = _unsliced(values)
+            keys = self._value(target.key_type, plain.keys, f"{name}.key")
+            items = self._value(target.item_type, plain.items, f"{name}.value")
+            offsets = plain.offsets
+            if (
+                plain.null_count
+            ):  # a null map is a null offset: from_arrays takes no mask in every pyarrow that we allow
+                null = pa.concat_arrays([plain.is_null(), pa.array([False])])
+                offsets = pc.if_else(null, pa.scalar(None, offsets.type), offsets)
+            return pa.MapArray.from_arrays(offsets, keys, items).cast(target)
+        convert = _conversion(values.type, target)
+        if convert is None:
+            raise self._refused(name, values.type, target)
+        try:
+            return convert(values)
+        except pa.ArrowInvalid as error:
+            raise ScanError(
+                f"column {name!r} must hold values of {target}; {self.where} holds others ({error}); rewrite the file"
+            ) from error
+
+    def _variant(self, values: pa.Array, name: str) -> pa.Array:
+        names = {values.type.field(i).name for i in range(values.type.num_fields)}
+        if names != {"metadata", "value"}:
+            raise ScanError(
+                f"variants are read where they are stored whole; column {name!r} of {self.where} is shredded; read with .to_spark(spark)"
+            )
+        return _structs(
+            [pc.struct_field(values, n).cast(pa.binary()) for n in ("metadata", "value")], list(_VARIANT), values
+        )
+
+    def _field_of(self, shown: pa.Field) -> Field:
+        """A field inside a list or map, made from its Arrow type."""
+        metadata = shown.metadata or {}
+        field_id = metadata.get(_FIELD_ID)
+        source = metadata.get(_PHYSICAL_NAME)
+        children: tuple[Field, ...] = ()
+        if pa.types.is_struct(shown.type):
+            children = tuple(self._field_of(shown.type.field(i)) for i in range(shown.type.num_fields))
+            for child in children:
+                if self.names.mapped and child.field_id is None and not child.source:
+                    raise ScanError(
+                        f"fields inside lists and maps of a table with mapped names are found by id or physical name; the table's schema has none for {child.name!r}; leave the column out of columns, or read with .to_spark(spark)"
+                    )
+        return Field(
+            name=shown.name,
+            type=shown.type,
+            nullable=shown.nullable,
+            source=source.decode() if source else "",
+            field_id=int(field_id) if field_id else None,
+            children=children,
+        )
+
+    def _refused(self, name: str, found: pa.DataType, target: pa.DataType) -> ScanError:
+        return ScanError(
+            f"column {name!r} is {target} in the table; it is {found} in {self.where}, which Spark does not read as such either; rewrite the file with the table's type"
+        )
+
+
+def carries_ids(fields: Sequence[pa.Field]) -> bool:
+    return any(_FIELD_ID in (f.metadata or {}) for f in fields)
+
+
+def constant(value: object, type_: pa.DataType, count: int) -> pa.Array:
+    """One value for every row."""
+    if value is None:
+        return pa.nulls(count, type_)
+    if isinstance(value, pa.Scalar):
+        return pa.repeat(value.cast(type_), count)
+    return pa.repeat(pa.scalar(value, type_), count)
+
+
+def _structs(children: list[pa.Array], fields: list[pa.Field], like: pa.Array) -> pa.Array:
+    mask = like.is_null() if like.null_count else None
+    return pa.StructArray.from_arrays(children, fields=[f.with_nullable(True) for f in fields], mask=mask)
+
+
+def _unsliced(values: pa.Array) -> pa.Array:
+    """The same values in buffers of their own: offsets of a slice do not go with a mask."""
+    if values.offset == 0:
+        return values
+    return pa.concat_arrays([values, values.slice(0, 0)])
+
+
+def _is_list(t: pa.DataType) -> bool:
+    return bool(pa.types.is_list(t) or pa.types.is_large_list(t))
+
+
+def _cast(target: pa.DataType) -> Callable[[pa.Array], pa.Array]:
+    return lambda values: values.cast(target)
+
+
+def _conversion(found: pa.DataType, target: pa.DataType) -> Callable[[pa.Array], pa.Array] | None:
+    """The function that brings values of one type to another without changing what they say, as Spark does; None where it reads no such pair."""
+    is_ = pa.types
+    if found.equals(target):
+        return lambda values: values
+    if is_.is_null(found):
+        return _cast(target)
+    if is_.is_integer(found):
+        if is_.is_integer(target):
+            return _cast(target)  # checked: a value that does not fit raises
+        if is_.is_float64(target) and found.bit_width <= 32:
+            return _cast(target)
+        if is_.is_decimal(target):
+            return lambda values: values.cast(pa.decimal128(38, 0)).cast(target)
+        return None
+    if is_.is_duration(found) and is_.is_int64(target):
+        return _cast(target)
+    if is_.is_floating(found) and is_.is_floating(target) and found.bit_width <= target.bit_width:
+        return _cast(target)
+    if is_.is_decimal(found) and is_.is_decimal(target):
+        return _cast(target)  # checked: digits that do not fit raise
+    if _is_text(found) and (_is_text(target) or _is_bytes(target)):
+        return _cast(target)
+    if _is_bytes(found) and (_is_bytes(target) or _is_text(target)):
+        return _cast(target)
+    if is_.is_fixed_size_binary(found) and (_is_bytes(target) or is_.is_fixed_size_binary(target)):
+        return _cast(target)
+    if is_.is_fixed_size_binary(found) and found.byte_width == 16 and _is_text(target):
+        return _uuid_text
+    if is_.is_date(found) and is_.is_date(target):
+        return _cast(target)
+    if is_.is_date(found) and is_.is_timestamp(target) and target.tz is None:
+        return _cast(target)
+    if is_.is_time(found) and is_.is_time(target):
+        return _cast(target)
+    if is_.is_timestamp(found) and is_.is_timestamp(target):
+        return lambda values: _instants(values, target)
+    return None
+
+
+def _instants(values: pa.Array, target: pa.DataType) -> pa.Array:
+    """Both kinds of timestamps are read as the number that stands in the file; nanoseconds are cut as Spark cuts them, towards the past."""
+    if values.type.unit == "ns" and target.unit == "us":
+        values = pc.floor_temporal(values, unit="microsecond")
+    plain = values.cast(pa.timestamp(values.type.unit)) if values.type.tz else values
+    return plain.cast(pa.timestamp(target.unit)).cast(target)
+
+
+def _uuid_text(values: pa.Array) -> pa.Array:
+    from uuid import UUID
+
+    return pa.array([None if v is None else str(UUID(bytes=v)) for v in values.to_pylist()], pa.string())
+
+
+def _is_text(t: pa.DataType) -> bool:
+    return bool(pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t))
+
+
+def _is_bytes(t: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(t) or pa.types.is_large_binary(t) or pa.types.is_binary_view(t))

@@ -1,0 +1,121 @@
+"""A scan: which files of which snapshot, which columns, which rows; and the engines that can answer it.
+
+Every `to_...` returns the same rows: those of the files, less what is deleted at the snapshot's version, that satisfy the predicate (rows for
+which it is NULL are left out, as in SQL). No order is promised across files. A scan that cannot be answered exactly raises; it never returns fewer rows.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from expressions.errors import UnknownColumnError
+from expressions.tree import Predicate
+from formats.model import Field, Snapshot
+from formats.protocol import TableRef
+from formats.storage import Storage
+
+from .errors import ScanError
+
+if TYPE_CHECKING:
+    import duckdb
+    import polars as pl
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["Scan", "ScanError"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """`rows` are indices into `snapshot.files` (None: all of them). `predicate` is bound: names and literals are those of `snapshot.schema`;
+    `predicate_text` is the user's own SQL, for an engine that reads it itself. `columns` are top-level names, in the order of the result
+    (None: all); names are matched exactly first and without regard to case second. A field inside a struct is not a column: ask for the struct."""
+
+    snapshot: Snapshot
+    storage: Storage
+    ref: TableRef
+    rows: npt.NDArray[np.int64] | None = None
+    predicate: Predicate | None = None
+    predicate_text: str | None = None
+    columns: tuple[str, ...] | None = None
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The columns of the result."""
+        if self.columns is None:
+            return self.snapshot.schema.fields
+        if not self.columns:
+            raise ScanError("a scan returns at least one column; columns is empty; name one, or pass None for all")
+        fields = tuple(self._field(name) for name in self.columns)
+        if len({f.name for f in fields}) < len(fields):
+            raise ScanError(
+                f"a column can be asked for once; columns are {', '.join(self.columns)}; leave out the repetition"
+            )
+        return fields
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The result's schema: the snapshot's types and logical names."""
+        return pa.schema([pa.field(f.name, f.type, f.nullable) for f in self.fields])
+
+    @property
+    def file_rows(self) -> npt.NDArray[np.int64]:
+        if self.rows is None:
+            return np.arange(len(self.snapshot.files), dtype=np.int64)
+        return np.asarray(self.rows, dtype=np.int64)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        from .arrow import read_batches
+
+        return read_batches(self)
+
+    def to_arrow(self) -> pa.Table:
+        return pa.Table.from_batches(self.to_batches(), schema=self.schema)
+
+    def to_duckdb(self, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+        from .duckdb import relation
+
+        return relation(self, con)
+
+    def to_polars(self) -> pl.LazyFrame:
+        from .polars import lazy_frame
+
+        return lazy_frame(self)
+
+    def to_spark(self, spark: SparkSession) -> DataFrame:
+        from .spark import data_frame
+
+        return data_frame(self, spark)
+
+    def _field(self, name: str) -> Field:
+        fields = self.snapshot.schema.fields
+        exact = [f for f in fields if f.name == name]
+        found = exact or [f for f in fields if f.name.lower() == name.lower()]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            both = ", ".join(f.name for f in found)
+            raise ScanError(
+                f"a column's name must fit one column; {name!r} fits {both}; write it as it stands in the table"
+            )
+        top = name.split(".", 1)[0]
+        if top != name and any(f.name.lower() == top.lower() for f in fields):
+            raise ScanError(
+                f"a scan returns top-level columns; {name!r} is inside one; ask for {top!r} and take the field from it"
+            )
+        near = difflib.get_close_matches(name, [f.name for f in fields], n=3)
+        cure = f"did you mean {', '.join(near)}?" if near else f"it has {', '.join(f.name for f in fields[:20])}"
+        raise UnknownColumnError(
+            f"columns must exist in the table's version {self.snapshot.version}; there is no {name!r}; {cure}"
+        )
+
+
+def describe(snapshot: Snapshot, path: str) -> str:
+    """A data file as errors name it."""
+    return f"data file {snapshot.uri(path)} of {snapshot.format} table {snapshot.table} at version {snapshot.version}"

@@ -1,0 +1,253 @@
+"""Texts of CSV and JSON files -> typed values, by the rules of Spark's readers: a text that is no value of its column's type is NULL.
+
+Columns in regular form are cast as a whole by Arrow; in any other column each distinct text is read by the rules below. A text on which
+Spark's answer is not certain (a zone by name, a time without a date) is refused.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from formats.model import Field
+
+from .errors import ScanError
+
+_BLANKS: Final = "".join(map(chr, range(33)))
+_INTEGER = re.compile(r"[+-]?\d+")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_HEX_NUMBER = re.compile(r"[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+")
+_DATE = re.compile(r"([+-]?)(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.DOTALL)
+_TIMESTAMP = re.compile(
+    r"([+-]?)(\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T](?:(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d{0,9}))?)?)?\s*(Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?)?)?)?)?)?"
+)
+_REGULAR_DATE = r"^\d{4}-\d{2}-\d{2}$"
+_REGULAR_TIMESTAMP = r"^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?$"
+_EXACT = Context(prec=2000)
+_EPOCH = dt.datetime(1970, 1, 1)
+_MICROS_PER_DAY = 86_400_000_000
+
+
+class Uncertain(Exception):
+    """What Spark makes of the text is not known here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The options that say how texts become values; `json`: by the JSON reader's rules where they differ."""
+
+    json: bool = False
+    zone: str = "UTC"
+    nan: str = "NaN"
+    positive_inf: str = "Inf"
+    negative_inf: str = "-Inf"
+    strict_dates: bool = False  # dateFormat is given: only yyyy-MM-dd, other texts are refused
+    timestamp_format: str | None = None
+
+    def column(self, texts: pa.Array, field: Field, where: str) -> pa.Array:
+        """One column of tokens as values of the field's type."""
+        t = field.type
+        if pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t):
+            return texts.cast(t)
+        if pa.types.is_binary(t) or pa.types.is_large_binary(t):
+            return texts.cast(pa.binary()).cast(t)
+        read = self.reader(t, field.name)
+        whole = _whole(texts, t, self)
+        if whole is not None:
+            return whole
+        coded = texts.dictionary_encode()
+        try:
+            values = [None if text is None else read(text) for text in coded.dictionary.to_pylist()]
+        except Uncertain as error:
+            raise ScanError(
+                f"a text file is read as Spark reads it, or refused; {where} holds {error} in column {field.name!r} of type {t}; read with .to_spark(spark)"
+            ) from None
+        return typed(values, t).take(coded.indices)
+
+    def reader(self, t: pa.DataType, name: str) -> Callable[[str], object]:
+        """The function from a text to a value as `typed` takes it (days, microseconds, unscaled numbers stay plain)."""
+        is_ = pa.types
+        if is_.is_boolean(t):
+            return lambda s: {"true": True, "false": False}.get(s.lower())
+        if is_.is_signed_integer(t):
+            limit = 1 << (t.bit_width - 1)
+            return lambda s: _integer(s, limit)
+        if is_.is_floating(t) and t.bit_width >= 32:
+            return self._double if t.bit_width == 64 else lambda s: _float(self._double(s), s)
+        if is_.is_decimal(t):
+            return lambda s: decimal_value(s.replace(",", ""), t)
+        if is_.is_date32(t):
+            return self._day
+        if is_.is_timestamp(t) and t.unit == "us":
+            zoned = t.tz is not None
+            return lambda s: self._micros(s, zoned)
+        raise ScanError(
+            f"column {name!r} is of type {t}; text files are read here for booleans, integers, floats, decimals, texts, dates and timestamps; read with .to_spark(spark)"
+        )
+
+    def _double(self, s: str) -> float | None:
+        special = {self.nan: math.nan, self.negative_inf: -math.inf, self.positive_inf: math.inf}
+        if s in special:
+            return special[s]
+        text = s.strip(_BLANKS)
+        bare = text.lstrip("+-") if text[:2] not in ("++", "--", "+-", "-+") else ""
+        if bare in ("NaN", "Infinity"):
+            return float(text.replace("Infinity", "inf"))
+        if text[-1:] in "fFdD" and not _HEX_NUMBER.fullmatch(text):
+            text = text[:-1]
+        if _NUMBER.fullmatch(text) and text.isascii():
+            return float(text)
+        if _HEX_NUMBER.fullmatch(text):
+            return float.fromhex(text)
+        return None
+
+    def _day(self, s: str) -> int | None:
+        if self.strict_dates and not re.fullmatch(r"\d{4}-\d\d-\d\d", s):
+            raise Uncertain(repr(s))
+        text = s.strip(_BLANKS)
+        found = _DATE.fullmatch(text)
+        if found is None:
+            if (self.json and _INTEGER.fullmatch(text)) or "GMT" in text:
+                raise Uncertain(repr(s))  # a day's number, or a form of old
+            return None
+        sign, year, month, day = found.groups()
+        return _days(int(sign + year), int(month or 1), int(day or 1))
+
+    def _micros(self, s: str, zoned: bool) -> int | None:
+        text = s.strip(_BLANKS)
+        if self.timestamp_format is not None:
+            raise Uncertain(f"{s!r} with timestampFormat {self.timestamp_format!r}")
+        found = _TIMESTAMP.fullmatch(text)
+        if found is None:
+            if re.match(r"[+-]?\d{4,6}-\d{1,2}-\d{1,2}[ T]\d{1,2}:.*[A-Za-z+-]", text) or re.match(r"T?\d{1,2}:", text):
+                raise Uncertain(repr(s))  # a zone by name or with seconds, or a time of today
+            if self.json and _INTEGER.fullmatch(text):
+                raise Uncertain(repr(s))
+            return None
+        sign, year, month, day, hour, minute, second, fraction, zone = found.groups()
+        if zone is not None and not zoned:
+            return None
+        days = _days(int(sign + year), int(month or 1), int(day or 1))
+        clock = [int(part or 0) for part in (hour, minute, second)]
+        if days is None or clock[0] > 23 or clock[1] > 59 or clock[2] > 59:
+            return None
+        local = days * _MICROS_PER_DAY + (clock[0] * 3600 + clock[1] * 60 + clock[2]) * 1_000_000
+        local += int((fraction or "0").ljust(9, "0")[:6])
+        return local - self._offset(local, zone, s) if zoned else local
+
+    def _offset(self, local: int, zone: str | None, s: str) -> int:
+        """Microseconds that the local clock is ahead of UTC."""
+        if zone in ("Z", "UTC", "GMT"):
+            return 0
+        if zone is not None:
+            digits = zone[1:].replace(":", "")
+            hours, minutes = (int(digits), 0) if len(digits) <= 2 else (int(digits[:-2]), int(digits[-2:]))
+            if hours > 18 or minutes > 59 or hours * 60 + minutes > 18 * 60:
+                raise Uncertain(repr(s))
+            return (1 if zone[0] == "+" else -1) * (hours * 60 + minutes) * 60_000_000
+        if self.zone in ("UTC", "Z", "GMT"):
+            return 0
+        try:
+            known = ZoneInfo(self.zone)
+            offset = (_EPOCH + dt.timedelta(microseconds=local)).replace(tzinfo=known).utcoffset()
+        except (ZoneInfoNotFoundError, ValueError, OverflowError) as error:
+            raise Uncertain(f"{s!r} in zone {self.zone}") from error
+        assert offset is not None
+        return offset // dt.timedelta(microseconds=1)
+
+
+def typed(values: list[object], t: pa.DataType) -> pa.Array:
+    """What the readers return as an array: days and microseconds by number, so that no year is beyond a calendar."""
+    if pa.types.is_date32(t):
+        return pa.array(values, pa.int32()).cast(t)
+    if pa.types.is_timestamp(t):
+        return pa.array(values, pa.int64()).cast(pa.timestamp("us")).cast(t)
+    return pa.array(values, t)
+
+
+def decimal_value(text: str, t: pa.DataType) -> Decimal | None:
+    """Rounded half up to the type's scale; NULL where it does not fit."""
+    if not _NUMBER.fullmatch(text):
+        return None
+    try:
+        number = Decimal(text)
+        if number.adjusted() > t.precision - t.scale + 1:
+            return None if number else Decimal(0).scaleb(-t.scale)
+        rounded = number.quantize(Decimal(1).scaleb(-t.scale), ROUND_HALF_UP, _EXACT)
+    except InvalidOperation:
+        return None
+    return rounded if len(rounded.as_tuple().digits) <= t.precision or not rounded else None
+
+
+def _integer(s: str, limit: int) -> int | None:
+    if not _INTEGER.fullmatch(s) or len(s) > 4000:
+        return None
+    number = int(s)
+    return number if -limit <= number < limit else None
+
+
+def _float(double: float | None, s: str) -> float | None:
+    """The nearest 32-bit float of the text: through the double it could be rounded twice."""
+    if double is None or not math.isfinite(double):
+        return double
+    with np.errstate(over="ignore"):
+        near = np.float32(double)
+    text = s.strip(_BLANKS).rstrip("fFdD")
+    if not _NUMBER.fullmatch(text) or float(near) == double or not np.isfinite(near):
+        return float(near)
+    exact = Decimal(text)
+    other = np.nextafter(near, np.float32(np.inf if Decimal(float(near)) < exact else -np.inf))
+    gap, gap_other = (abs(_EXACT.subtract(Decimal(float(f)), exact)) for f in (near, other))
+    return float(other if gap_other < gap else near)
+
+
+def _days(year: int, month: int, day: int) -> int | None:
+    """Days since 1970-01-01 in the Gregorian calendar, extended both ways; None where there is no such day."""
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    lengths = (31, 29 if leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+    if not 1 <= month <= 12 or not 1 <= day <= lengths[month - 1]:
+        return None
+    years = year - (month <= 2)
+    era, of_era = divmod(years, 400)
+    of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
+    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
+
+
+def _whole(texts: pa.Array, t: pa.DataType, values: Values) -> pa.Array | None:
+    """The column cast by Arrow, where every text has the regular form for which both agree; None otherwise."""
+    is_ = pa.types
+    if is_.is_signed_integer(t):
+        form = r"^-?[0-9]+$"
+    elif is_.is_floating(t) and t.bit_width >= 32:
+        form = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?$"
+    elif is_.is_decimal(t):
+        form = rf"^-?[0-9]+(\.[0-9]{{1,{t.scale}}})?$" if t.scale else r"^-?[0-9]+$"
+    elif is_.is_date32(t):
+        form = _REGULAR_DATE
+    elif (
+        is_.is_timestamp(t)
+        and t.unit == "us"
+        and (t.tz is None or values.zone == "UTC")
+        and not values.timestamp_format
+    ):
+        form = _REGULAR_TIMESTAMP
+    else:
+        return None
+    if pc.all(pc.match_substring_regex(texts, form)).as_py() is False:
+        return None
+    try:
+        if is_.is_timestamp(t):
+            return texts.cast(pa.timestamp("us")).cast(t)
+        return texts.cast(t)
+    except pa.ArrowInvalid:
+        return None  # a number too large, a day that is none
