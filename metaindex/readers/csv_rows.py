@@ -50,7 +50,7 @@ class CsvDialect:
     def of(cls, given: Mapping[str, str]) -> CsvDialect:
         def single(name: str, default: str) -> str:
             value = {"\\t": "\t", "\\0": "\0", "\x00": ""}.get(given.get(name, default), given.get(name, default))
-            if len(value) > 1 or not value.isascii() or value in "\r\n" * bool(value):
+            if len(value) > 1 or not value.isascii() or value in ("\r", "\n"):
                 raise ScanError(
                     f"{name} of CSV files is one ASCII character; the table has {value!r}; read with .to_spark(spark)"
                 )

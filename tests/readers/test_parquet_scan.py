@@ -76,7 +76,7 @@ def test_an_opaque_part_is_refused_and_never_dropped(numbers: Lake) -> None:
 
 
 def test_unknown_columns_are_named_with_near_ones(numbers: Lake) -> None:
-    with pytest.raises(UnknownColumnError, match="no 'bb'.*did you mean b"):
+    with pytest.raises(UnknownColumnError, match=r"no 'bb'.*did you mean b"):
         numbers.scan(columns=["bb"]).to_arrow()
     with pytest.raises(ScanError, match="once"):
         numbers.scan(columns=["b", "B"]).to_arrow()
@@ -278,7 +278,7 @@ def test_nested_structs_keep_their_nulls(tmp_path: Path) -> None:
 def test_renamed_fields_in_lists_without_ids_are_refused(tmp_path: Path) -> None:
     lake = Lake(tmp_path, Schema((Field("l", pa.list_(pa.struct({"x": INT})), source="col-1"),)))
     lake.add("f.parquet", pa.table({"col-1": pa.array([[{"col-2": 1}]])}))
-    with pytest.raises(ScanError, match="inside lists and maps"):
+    with pytest.raises(ScanError, match=r"inside lists and maps"):
         lake.read()
 
 
