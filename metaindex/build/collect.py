@@ -7,6 +7,7 @@ column of it is UNKNOWN and the reason is told.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -16,10 +17,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.errors import FormatError, StorageError
+from expressions.errors import MetaIndexError
 from formats.footer_trust import Doubt
 from formats.footers import FooterColumn, read_footers
-from formats.model import Leaf, Trust
+from formats.model import Field, Leaf, Trust
 from formats.storage import Storage
 
 from .extremes import ColumnScan, bounds_of
@@ -28,7 +29,7 @@ from .protocol import BuildRequest, Progress
 from .statistics import facts_of, facts_schema, replace_rows, unknown_facts
 
 CHUNK_FILES = 10_000
-UNREADABLE = (pa.ArrowException, OSError, StorageError, FormatError)
+UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, MetaIndexError)
 """What reading one damaged, missing or foreign file raises. Anything else is a fault of ours, and the build fails."""
 
 _NEVER_SCANNED = (Doubt.LEGACY_CALENDAR, Doubt.NOT_MAPPED, Doubt.AMBIGUOUS, Doubt.OTHER_TYPE)
@@ -42,15 +43,15 @@ class Source:
     leaves: tuple[Leaf, ...]
     file_format: str
     options: tuple[tuple[str, object], ...]
-    columns: tuple[str, ...]  # the table's columns that stand in the files, in order
+    fields: tuple[Field, ...]  # the table's columns that stand in the files, in order
     scan_floats: bool
 
     @classmethod
     def of(cls, request: BuildRequest) -> Source:
         options = dict(request.snapshot.details.read_options())
         file_format = str(options.pop("file_format", "parquet"))
-        columns = tuple(one.source or one.name for one in request.snapshot.schema if not one.partition)
-        return cls(request.leaves, file_format, tuple(options.items()), columns, request.scan_floats)
+        in_files = tuple(one for one in request.snapshot.schema if not one.partition)
+        return cls(request.leaves, file_format, tuple(options.items()), in_files, request.scan_floats)
 
 
 @dataclass(slots=True)
@@ -94,14 +95,17 @@ def _collect_some(storage: Storage, source: Source, paths: list[str], sizes: lis
     match source.file_format:
         case "parquet":
             return _collect_parquet(storage, source, paths, sizes, threads)
-        case "csv":
-            from .csv_scan import csv_scanner
+        case "csv" | "json":
+            # Only tables of texts load the text reader.
+            from metaindex.readers.errors import ScanError
 
-            return _collect_scanned(storage, source, paths, sizes, threads, csv_scanner(source))
-        case "json":
-            from .json_scan import json_scanner
+            from .text_scan import TextScanner
 
-            return _collect_scanned(storage, source, paths, sizes, threads, json_scanner(source))
+            try:
+                scanner = TextScanner.of(source.file_format, dict(source.options), source.fields)
+            except ScanError as error:
+                return _without_facts(source, len(paths), str(error))
+            return _collect_scanned(storage, source, paths, sizes, threads, scanner)
         case other:
             why = f"data files of format {other!r} are not read for statistics"
             return _without_facts(source, len(paths), why)

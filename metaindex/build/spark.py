@@ -1,0 +1,226 @@
+"""The PySpark builder: files are read, rows sorted, aggregated and written by Spark's tasks; the driver sees one line a part.
+
+    files -> createDataFrame (Arrow) -> tasks read footers and data (`spark_tasks.ReadTask`) -> rows, kept once
+      -> range partition + sort -> tasks write the parts of `column_stats`
+      -> aggregate by (column, partition) -> sort -> tasks write the parts of `partition_stats`
+
+Files of texts (CSV, JSON) are read and aggregated by Spark's own readers in the JVM (`spark_text`), whose parse rules are
+the truth. Works on `local[*]` and on a cluster that shares the table's and the index's storage; the workers get this
+project as an archive where it is not installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from expressions.errors import MetaIndexError
+from metaindex.errors import BuildError
+from metaindex.kinds.rows import COLUMN_STATS, PART_ROWS, PARTITION_STATS, StatState
+from metaindex.store.writer import PartInfo, RunSink
+
+from .collect import Source
+from .local import partition_values
+from .protocol import BuildReport, BuildRequest, Progress
+from .spark_schemas import FILE, FILE_ROWS, WRITTEN, sql_schema
+from .spark_tasks import ReadTask, WriteTask
+from .spark_text import text_rows
+from .statistics import COUNTS
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+_STEPS = 3
+_COLUMN_ORDER = ("column_id", "partition_ord", "lower_int", "lower_double", "lower_bytes", "ordinal")
+_PARTITION_ORDER = ("column_id", "partition_ord")
+_ROWS_PER_RANGE = PART_ROWS * 6 // 10  # ranges are estimated from a sample: some come out larger
+
+
+@dataclass(frozen=True, slots=True)
+class SparkBuilder:
+    """Builds on a Spark session. `files_per_task`: how many files one task reads."""
+
+    spark: SparkSession
+    files_per_task: int = 500
+
+    name = "spark"
+
+    def column_stats(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
+        """See `protocol.Builder`."""
+        from .spark_workers import ship
+
+        say = progress or _silent
+        with _spark_errors():
+            ship(self.spark)
+            source = Source.of(request)
+            files = self._files(request)
+            if source.file_format in ("csv", "json"):
+                rows = text_rows(self.spark, request, source, files)
+            else:
+                rows = self._read(request, source, files)
+            rows = rows.persist()
+            try:
+                say("statistics computed", 0, _STEPS)
+                report = _report(rows)
+                say("statistics computed", 1, _STEPS)
+                columns = self._write(sink, "column_stats", rows, _COLUMN_ORDER, len(request.files) * len(source.leaves))
+                say("column_stats written", 2, _STEPS)
+                aggregated = self._partitions(request, rows)
+                count = request.partitions.num_rows * (len(source.leaves) + len(request.partition_leaves))
+                partitions = self._write(sink, "partition_stats", aggregated, _PARTITION_ORDER, count)
+                say("partition_stats written", 3, _STEPS)
+            finally:
+                rows.unpersist()
+        return BuildReport((*columns, *partitions), *report)
+
+    def _files(self, request: BuildRequest) -> DataFrame:
+        """The files (FILE), spread over as many tasks as they need."""
+        ord_of = pa.array(request.partition_ord)
+        by_ord = request.partitions.sort_by("partition_ord").column("partition_id").combine_chunks()
+        table = pa.Table.from_arrays(
+            [
+                pa.array(range(len(request.files)), pa.int32()),
+                request.files.paths,
+                request.files.table.column("size_bytes"),
+                ord_of,
+                by_ord.take(ord_of),
+            ],
+            schema=FILE,
+        )
+        frame = self._frame(table)
+        tasks = max(1, -(-len(request.files) // self.files_per_task))
+        # Files of one partition lie side by side and often in size too: dealing them out evens the tasks.
+        return frame.coalesce(1) if tasks == 1 else frame.repartition(tasks)
+
+    def _frame(self, table: pa.Table) -> DataFrame:
+        """An Arrow table as a DataFrame, without a Python object a row."""
+        return self.spark.createDataFrame(table)
+
+    def _read(self, request: BuildRequest, source: Source, files: DataFrame) -> DataFrame:
+        task = ReadTask(request.ref.storage, source)
+
+        def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return task.run(batches)
+
+        return files.mapInArrow(read, sql_schema(FILE_ROWS))
+
+    def _write(
+        self, sink: RunSink, kind: str, rows: DataFrame, order: tuple[str, ...], count: int
+    ) -> tuple[PartInfo, ...]:
+        """Sorts the rows over all tasks and has each write its range."""
+        schema = {"column_stats": COLUMN_STATS, "partition_stats": PARTITION_STATS}[kind]
+        task = WriteTask(sink, kind, schema)
+
+        def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            from pyspark import TaskContext
+
+            context = TaskContext.get()
+            return task.run(batches, context.partitionId() if context is not None else 0)
+
+        ranges = -(-count // _ROWS_PER_RANGE)
+        rows = rows.select(*schema.names)
+        rows = rows.repartitionByRange(ranges, *order) if ranges > 1 else rows.coalesce(1)
+        written = rows.sortWithinPartitions(*order).mapInArrow(write, sql_schema(WRITTEN))
+        parts = sorted(written.collect(), key=lambda row: int(row["number"]))
+        found = tuple(PartInfo(**{name: row[name] for name in PartInfo.__dataclass_fields__}) for row in parts)
+        return found or (sink.write(kind, schema.empty_table(), 0),)
+
+    def _partitions(self, request: BuildRequest, rows: DataFrame) -> DataFrame:
+        """PARTITION_STATS rows: the aggregate of the files' rows, and the values of partition columns."""
+        out = _aggregate(rows)
+        if request.partition_leaves:
+            values = [partition_values(request, place) for place in range(len(request.partition_leaves))]
+            out = out.unionByName(self._frame(pa.concat_tables(values)))
+        return out
+
+
+def _aggregate(rows: DataFrame) -> DataFrame:
+    """See `statistics.partition_rows`: the same rules in SQL."""
+    from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
+
+    def whole_sum(name: str) -> Column:
+        return F.when(F.count(name) == F.count("*"), F.sum(name)).alias(name)
+
+    def bound(name: str) -> Column:
+        """The extreme with, among equal ones, an exact one first."""
+        side = name.split("_")[0]
+        exact = F.col(f"{side}_exact")
+        pair = F.struct(F.col(name).alias("value"), (~exact if side == "lower" else exact).alias("mark"))
+        known = F.when(F.col(name).isNotNull(), pair)
+        return (F.min(known) if side == "lower" else F.max(known)).alias(name)
+
+    bounds = [f"{side}_{domain}" for domain in ("int", "double", "bytes") for side in ("lower", "upper")]
+    grouped = rows.groupBy("column_id", "partition_ord", "partition_id").agg(
+        F.max(F.col("state") == int(StatState.UNKNOWN)).alias("unknown"),
+        F.max(F.col("state") == int(StatState.VALUES)).alias("values"),
+        *(bound(name) for name in bounds),
+        *(whole_sum(name) for name in COUNTS),
+        F.min("trust").alias("trust"),
+        F.count("*").cast("int").alias("file_count"),
+    )
+    known = ~F.col("unknown")
+
+    def exact(side: str) -> Column:
+        marks = [F.col(f"{side}_{domain}.mark") for domain in ("int", "double", "bytes")]
+        mark = F.coalesce(*marks)
+        return F.coalesce(known & (~mark if side == "lower" else mark), F.lit(False)).alias(f"{side}_exact")
+
+    state = F.when(F.col("unknown"), int(StatState.UNKNOWN)).when(F.col("values"), int(StatState.VALUES))
+    return grouped.select(
+        "column_id",
+        "partition_ord",
+        state.otherwise(int(StatState.ALL_NULL)).cast("byte").alias("state"),
+        *(F.when(known, F.col(f"{name}.value")).alias(name) for name in bounds),
+        *(name for name in COUNTS[:3]),
+        exact("lower"),
+        exact("upper"),
+        "trust",
+        *(name for name in COUNTS[3:]),
+        "file_count",
+        "partition_id",
+    )
+
+
+def _report(rows: DataFrame) -> tuple[tuple[tuple[str, str], ...], int, int]:
+    """Files left out (the first hundred, with why), how many, and how many were scanned."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    once = rows.filter("first")
+    left_out, scanned = once.agg(F.count("problem"), F.count_if("scanned")).head()
+    if not left_out:
+        return (), 0, int(scanned)
+    shown = once.filter("problem IS NOT NULL").orderBy("ordinal").select("path", "problem").limit(100).collect()
+    return tuple((row["path"], row["problem"]) for row in shown), int(left_out), int(scanned)
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    pass
+
+
+@contextmanager
+def _spark_errors() -> Iterator[None]:
+    """What Spark raises, in one line; its own trace stays chained."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except MetaIndexError:
+        raise
+    except (Py4JError, PySparkException) as error:
+        raise BuildError(
+            f"an index is built whole or not at all; Spark failed: {_one_line(str(error))}; "
+            "nothing became visible, try again or build without Spark"
+        ) from error
+
+
+def _one_line(text: str) -> str:
+    """The line that says most: a Python worker's last line, else the first of the message."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    named = [line for line in lines if line.split(":")[0].endswith(("Error", "Exception")) and not line.startswith("at ")]
+    chosen = next((line for line in reversed(named) if not line.startswith(("org.apache", "py4j", "Caused"))), None)
+    return (chosen or (lines[0] if lines else "no message"))[:300]

@@ -1,0 +1,59 @@
+"""The rows that travel between Spark's tasks, as Arrow schemas and as Spark's own."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from metaindex.kinds.rows import COLUMN_STATS
+
+FILE = pa.schema(
+    [
+        pa.field("ordinal", pa.int32()),
+        pa.field("path", pa.string()),
+        pa.field("size_bytes", pa.int64()),
+        pa.field("partition_ord", pa.int32()),
+        pa.field("partition_id", pa.int64()),
+    ]
+)
+"""What a task is told of a file."""
+
+FILE_ROWS = pa.schema(
+    [
+        *(one.with_nullable(True) for one in COLUMN_STATS),
+        pa.field("first", pa.bool_()),  # the row of the file's first column: what is said once a file stands there
+        pa.field("path", pa.string()),  # of a file with a problem
+        pa.field("problem", pa.string()),
+        pa.field("scanned", pa.bool_()),
+    ]
+)
+"""COLUMN_STATS rows with what the report says of the file."""
+
+WRITTEN = pa.schema(
+    [
+        pa.field("number", pa.int64()),
+        pa.field("kind", pa.string()),
+        pa.field("path", pa.string()),
+        pa.field("rows", pa.int64()),
+        pa.field("size_bytes", pa.int64()),
+        pa.field("footer_bytes", pa.int64()),
+        pa.field("footer_digest", pa.string()),
+        pa.field("first_key", pa.int64()),
+        pa.field("last_key", pa.int64()),
+    ]
+)
+"""A PartInfo as a row."""
+
+_SQL = {
+    pa.int8(): "tinyint",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    pa.float64(): "double",
+    pa.binary(): "binary",
+    pa.string(): "string",
+    pa.bool_(): "boolean",
+}
+
+
+def sql_schema(schema: pa.Schema) -> str:
+    """The schema in Spark's words."""
+    return ", ".join(f"`{one.name}` {_SQL[one.type]}" for one in schema)

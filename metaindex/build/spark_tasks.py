@@ -1,0 +1,83 @@
+"""What runs in Spark's Python workers: functions from Arrow batches to Arrow batches. No Spark is imported here.
+
+`file_rows` reads files and says their COLUMN_STATS rows; `write_parts` writes sorted rows as parts of a run. Both are the
+local builder's own code over a share of the files, so the two builders agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import pyarrow as pa
+
+from formats.storage import Storage
+from metaindex.store.writer import RunSink
+
+from .collect import Collected, Source, collect
+from .parts import PartStream
+from .spark_schemas import FILE_ROWS, WRITTEN
+from .statistics import column_rows
+
+PIECES = 100
+"""Parts that one task may write: its part numbers begin at PIECES times the number of its partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTask:
+    """A share of the files, to be read."""
+
+    storage: Storage
+    source: Source
+    threads: int = 2
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """COLUMN_STATS rows of the files described by the batches (FILE)."""
+        for batch in batches:
+            files = pa.Table.from_batches([batch])
+            if files.num_rows:
+                found = collect(
+                    self.storage, self.source, files.column("path"), files.column("size_bytes"), self.threads
+                )
+                yield from file_rows(self.source, files, found)
+
+
+def file_rows(source: Source, files: pa.Table, found: Collected) -> Iterator[pa.RecordBatch]:
+    """FILE_ROWS of the files, column by column."""
+    columns = [files.column(name).combine_chunks() for name in ("ordinal", "partition_ord", "partition_id")]
+    count = files.num_rows
+    problems = pa.array([found.problems.get(row) for row in range(count)], pa.string())
+    paths = pa.array(
+        [files.column("path")[row].as_py() if row in found.problems else None for row in range(count)], pa.string()
+    )
+    for place, leaf in enumerate(source.leaves):
+        rows = column_rows(leaf, found.facts[place], *columns)
+        first = place == 0
+        said = [
+            pa.repeat(first, count),
+            paths if first else pa.nulls(count, pa.string()),
+            problems if first else pa.nulls(count, pa.string()),
+            pa.array(found.scanned) if first else pa.repeat(False, count),
+        ]
+        table = pa.Table.from_arrays([*rows.columns, *said], schema=FILE_ROWS)
+        yield from table.combine_chunks().to_batches()
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTask:
+    """A range of sorted rows, to be written."""
+
+    sink: RunSink
+    kind: str
+    schema: pa.Schema
+
+    def run(self, batches: Iterator[pa.RecordBatch], partition: int) -> Iterator[pa.RecordBatch]:
+        """Writes the batches as parts and says which (WRITTEN)."""
+        stream = PartStream(self.sink, self.kind, self.schema, first_number=partition * PIECES)
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            stream.add(table.select(self.schema.names).cast(self.schema))
+        parts = stream.close(needed=False)
+        if parts:
+            rows = [asdict(part) | {"number": partition * PIECES + i} for i, part in enumerate(parts)]
+            yield from pa.Table.from_pylist(rows, schema=WRITTEN).to_batches()

@@ -1,0 +1,216 @@
+"""CSV and JSON files in Spark: read and aggregated per file inside the JVM, with the snapshot's schema and options.
+
+A file is found again by `_metadata.file_path`, which says `file:/...` and percent-encodes: both sides are brought to one
+form. A group that belongs to no file of the request fails the build; a file without a group has no rows.
+
+A text that does not parse as its column's type is NULL to Spark and an error elsewhere. Where Spark marks any record, the
+files are read once more with every column a text: a column with fewer values than texts is UNKNOWN for that file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from expressions.physical import to_physical
+from expressions.statistics import ColumnBounds
+from formats.model import Leaf, Trust
+from formats.storage import Storage
+from metaindex.errors import BuildError
+
+from .collect import UNREADABLE, Collected, Source
+from .protocol import BuildRequest
+from .spark_schemas import FILE, FILE_ROWS, sql_schema
+from .spark_tasks import file_rows
+from .statistics import facts_of, replace_rows, unknown_facts
+from .text_scan import as_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+_CORRUPT = "_metaindex_corrupt_record"
+_KEYED = pa.schema([*FILE, pa.field("problem", pa.string()), pa.field("key", pa.string())])
+# Options that choose files (the snapshot did that), or would hide what is missing.
+_NOT_PASSED = {
+    *("file_format", "path", "paths", "basepath", "recursivefilelookup", "pathglobfilter", "modifiedbefore"),
+    *("modifiedafter", "ignorecorruptfiles", "ignoremissingfiles", "mergeschema", "schema", "inferschema"),
+    *("partitions", "partition_types", "partition_columns", "columnnameofcorruptrecord"),
+}
+
+
+def text_rows(spark: SparkSession, request: BuildRequest, source: Source, files: DataFrame) -> DataFrame:
+    """FILE_ROWS of every file and leaf."""
+    check = CheckTask(request.ref.storage)
+
+    def checked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return check.run(batches)
+
+    keyed = files.mapInArrow(checked, sql_schema(_KEYED)).persist()
+    left_out = {row["ordinal"] for row in keyed.filter("problem IS NOT NULL").select("ordinal").collect()}
+    paths = request.files.paths.to_pylist()
+    uris = [request.ref.storage.uri(path) for ordinal, path in enumerate(paths) if ordinal not in left_out]
+    if uris:
+        groups = _aggregate(spark, source, uris, as_text=False)
+        if (groups.agg({"corrupt": "max"}).head() or [0])[0]:
+            groups = groups.join(_aggregate(spark, source, uris, as_text=True), "key", "left")
+        joined = keyed.join(groups, "key", "full_outer")
+    else:
+        joined = keyed
+    task = TextTask(source)
+
+    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return task.run(batches)
+
+    return joined.mapInArrow(rows, sql_schema(FILE_ROWS))
+
+
+@dataclass(frozen=True, slots=True)
+class CheckTask:
+    """Are the files what the snapshot says? And the keys by which their groups are found."""
+
+    storage: Storage
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            paths, sizes = batch.column("path").to_pylist(), batch.column("size_bytes").to_pylist()
+            problems = [self._problem(path, size) for path, size in zip(paths, sizes, strict=True)]
+            keys = [_our_key(self.storage.uri(path)) for path in paths]
+            columns = [*batch.columns, pa.array(problems, pa.string()), pa.array(keys, pa.string())]
+            yield pa.RecordBatch.from_arrays(columns, schema=_KEYED)
+
+    def _problem(self, path: str, size: int) -> str | None:
+        name = path.rpartition("/")[2]
+        if name.startswith(("_", ".")) or name.endswith("._COPYING_"):
+            return f"cannot read {path!r}: Spark's readers leave out hidden files"
+        try:
+            actual = self.storage.head(path).size_bytes
+        except UNREADABLE as error:
+            return f"cannot read {path!r}: {str(error).splitlines()[0]}"
+        return None if actual == size else f"cannot read {path!r}: the snapshot says {size} bytes, the file has {actual}"
+
+
+@dataclass(frozen=True, slots=True)
+class TextTask:
+    """Files with their aggregates (columns low0, high0, present0, nan0, texts0 ...) to FILE_ROWS."""
+
+    source: Source
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            if not table.num_rows:
+                continue
+            if table.column("ordinal").null_count:
+                stray = table.filter(pc.is_null(table.column("ordinal"))).column("key")[0].as_py()
+                raise BuildError(
+                    f"every row read belongs to a file of the request; Spark read {stray!r}, which does not; "
+                    "report this with the table's path"
+                )
+            problems = {row: why for row, why in enumerate(table.column("problem").to_pylist()) if why is not None}
+            facts = [self._facts(table, place, leaf) for place, leaf in enumerate(self.source.leaves)]
+            out = np.array(sorted(problems), np.int64)
+            facts = [
+                replace_rows(one, out, unknown_facts(leaf.type, len(out)))
+                for one, leaf in zip(facts, self.source.leaves, strict=True)
+            ]
+            scanned = np.ones(table.num_rows, np.bool_)
+            scanned[out] = False
+            yield from file_rows(self.source, table.select(FILE.names), Collected(facts, problems, scanned))
+
+    def _facts(self, table: pa.Table, place: int, leaf: Leaf) -> pa.Table:
+        count = table.num_rows
+        if f"low{place}" not in table.schema.names:
+            return unknown_facts(leaf.type, count)
+
+        def number(name: str) -> pa.Array:
+            return pc.fill_null(table.column(name).combine_chunks(), 0)
+
+        rows, present = number("rows"), number(f"present{place}")
+        low, high = (table.column(f"{side}{place}").combine_chunks() for side in ("low", "high"))
+        lower, upper = to_physical(low, leaf.type, upper=False), to_physical(high, leaf.type, upper=True)
+        sure = pa.repeat(True, count)
+        if f"texts{place}" in table.schema.names:
+            sure = pc.equal(number(f"texts{place}"), present)
+
+        def where_sure(values: pa.Array) -> pa.Array:
+            return pc.if_else(sure, values, None)
+
+        bounds = ColumnBounds(
+            leaf.type,
+            lower=where_sure(lower),
+            upper=where_sure(upper),
+            null_count=where_sure(pc.subtract(rows, present)),
+            nan_count=where_sure(number(f"nan{place}")),
+            row_count=where_sure(rows),
+            lower_exact=pc.equal(lower, to_physical(low, leaf.type, upper=True)),
+            upper_exact=pc.equal(upper, to_physical(high, leaf.type, upper=False)),
+        )
+        return facts_of(bounds, count, pc.if_else(sure, int(Trust.COMPUTED), int(Trust.NONE)))
+
+
+def _aggregate(spark: SparkSession, source: Source, uris: list[str], *, as_text: bool) -> DataFrame:
+    """One row a file: `key` and the aggregates of every leaf; with `as_text`, only how many texts there are."""
+    from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    fields = [as_text(one) for one in source.fields] if as_text else source.fields
+    arrow = pa.schema([pa.field(one.name, one.type) for one in fields])
+    schema = StructType([*spark.createDataFrame(arrow.empty_table()).schema, StructField(_CORRUPT, StringType())])
+    options = {name: _option(value) for name, value in source.options if name.lower() not in _NOT_PASSED}
+    if "timezone" not in {name.lower() for name in options}:
+        options["timeZone"] = "UTC"  # as every reader of this project takes it
+    options |= {"columnNameOfCorruptRecord": _CORRUPT, "ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
+    # The paths are names of files, not patterns.
+    frame = spark.read.format(source.file_format).schema(schema).options(**options).option("globPaths", "false").load(uris)
+
+    aggregates: list[Column] = []
+    for place, leaf in enumerate(source.leaves):
+        column = F.col(".".join("`" + part.replace("`", "``") + "`" for part in leaf.parts))
+        if as_text:
+            aggregates.append(F.count(column).alias(f"texts{place}"))
+            continue
+        floating = pa.types.is_floating(leaf.type)
+        numbers = F.when(~F.isnan(column), column) if floating else column
+        aggregates += [
+            F.min(numbers).alias(f"low{place}"),
+            F.max(numbers).alias(f"high{place}"),
+            F.count(column).alias(f"present{place}"),
+            (F.count_if(F.isnan(column)) if floating else F.lit(0).cast("bigint")).alias(f"nan{place}"),
+        ]
+    if not as_text:
+        aggregates += [F.count("*").alias("rows"), F.count(_CORRUPT).alias("corrupt")]
+    # Every aggregate reads a parsed column, and the record's mark is only right when all of them are parsed.
+    groups = frame.groupBy(F.col("_metadata.file_path").alias("key")).agg(*aggregates)
+    return groups.mapInArrow(with_our_keys, groups.schema)
+
+
+def with_our_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows with `key` in our form."""
+    for batch in batches:
+        keys = pa.array([_spark_key(uri) for uri in batch.column("key").to_pylist()], pa.string())
+        place = batch.schema.get_field_index("key")
+        yield batch.set_column(place, batch.schema.field(place), keys)
+
+
+def _spark_key(uri: str) -> str:
+    """Of `_metadata.file_path`: percent-encoded."""
+    return _our_key(unquote(uri))
+
+
+def _our_key(uri: str) -> str:
+    """A local path, or scheme and path with the names of one store made one."""
+    local = re.sub(r"^file:/*", "/", uri)
+    if "://" not in local:
+        return re.sub(r"/+", "/", local)
+    return re.sub(r"^s3[an]://", "s3://", local)
+
+
+def _option(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,61 @@
+"""Gives Spark's Python workers this project where they may not have it."""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from metaindex.errors import BuildError
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+_ROOMS = ("expressions", "formats", "metaindex")
+_shipped: set[str] = set()
+"""Applications that have the archive."""
+
+
+def ship(spark: SparkSession) -> None:
+    """Adds the project's sources to the application once. Local workers share this interpreter's installed packages, so
+    an installed project needs no archive there."""
+    try:
+        context = spark.sparkContext
+    except Exception as error:  # noqa: BLE001  (Spark Connect raises one of several kinds)
+        raise BuildError(
+            "the Spark builder needs a session with a JVM of its own; this one is Spark Connect; build without Spark"
+        ) from error
+    if context.applicationId in _shipped or (_is_local(context) and _is_installed()):
+        return
+    with tempfile.TemporaryDirectory(prefix="metaindex-") as folder:
+        archive = Path(folder) / "metaindex-rooms.zip"
+        write_archive(archive)
+        context.addPyFile(str(archive))
+    _shipped.add(context.applicationId)
+
+
+def write_archive(archive: Path) -> None:
+    """The three packages as an importable archive."""
+    import metaindex
+
+    root = Path(next(iter(metaindex.__path__))).parent
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        for room in _ROOMS:
+            for source in sorted((root / room).rglob("*.py")):
+                file.write(source, source.relative_to(root).as_posix())
+
+
+def _is_local(context: SparkContext) -> bool:
+    master: str = context.master
+    return master.startswith("local") and not master.startswith("local-cluster")
+
+
+def _is_installed() -> bool:
+    try:
+        distribution("metaindex")
+    except PackageNotFoundError:
+        return False
+    return True
