@@ -168,8 +168,7 @@ def _all_paths(schema: SchemaLike) -> Iterable[tuple[tuple[str, ...], pa.DataTyp
     else:
         given = [(tuple(path), t) for path, t in schema]
     paths: dict[tuple[str, ...], pa.DataType | None] = {}
-    while given:
-        path, t = given.pop()
+    for path, t in given:  # grows on the way
         paths[path] = t
         if pa.types.is_struct(t):
             given += (((*path, child.name), child.type) for child in t)

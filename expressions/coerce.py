@@ -265,7 +265,7 @@ def _in_every_float(double: float, value: float, t: pa.DataType) -> bool:
     if t.bit_width == 64:
         return True
     with np.errstate(over="ignore"):
-        return bool(np.float32(double) == value)
+        return float(np.float32(double)) == value  # NumPy itself would compare as float32
 
 
 def _scale(value: Decimal) -> int:

@@ -8,8 +8,9 @@ Only where every reader maps old values to new ones in the same order and meanin
     integer, decimal         decimal with room for all its digits  rescaled
     float16, float32         float32, float64                      the same
     date                     date; timestamp without zone          midnight
-    timestamp                timestamp of another unit; both with a zone or both without
-    time                     time of another unit                  the same
+    timestamp                timestamp, both with a zone or both    the same; a coarser unit rounds outwards
+                             without
+    time                     time of another unit                  as timestamps
     string, binary (any)     string, binary (any)                  the same bytes
 """
 
@@ -28,6 +29,7 @@ from .vectors import from_vector, one_array, valid_mask, vector
 
 _Step: TypeAlias = Callable[[pa.Array, bool], pa.Array]
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}  # of the widest integer of so many bits
+_MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}  # bounds of nanoseconds are whole microseconds already
 
 
 def convert_bounds(bounds: ColumnBounds, to: pa.DataType) -> ColumnBounds | None:
@@ -79,9 +81,9 @@ def _step(old: pa.DataType, new: pa.DataType) -> _Step | None:
             return _same
         return _midnights if is_.is_timestamp(new) and new.tz is None else None
     if is_.is_timestamp(old):
-        return _same if is_.is_timestamp(new) and (old.tz is None) == (new.tz is None) else None
+        return _unit_step(old, new) if is_.is_timestamp(new) and (old.tz is None) == (new.tz is None) else None
     if is_.is_time(old):
-        return _same if is_.is_time(new) else None
+        return _unit_step(old, new) if is_.is_time(new) else None
     if _is_bytes(old) and _is_bytes(new):
         return _same
     return None
@@ -114,7 +116,8 @@ def _to_doubles(values: pa.Array, upper: bool) -> pa.Array:
     integers = vector(values, np.int64)
     doubles = integers.astype(np.float64)
     loose = np.nextafter(doubles, np.inf if upper else -np.inf)
-    return from_vector(np.where(np.abs(doubles) <= 2.0**53, doubles, loose), valid_mask(values), pa.float64())
+    exact = (integers >= -(2**53)) & (integers <= 2**53)
+    return from_vector(np.where(exact, doubles, loose), valid_mask(values), pa.float64())
 
 
 def _midnights(values: pa.Array, upper: bool) -> pa.Array:
@@ -123,6 +126,23 @@ def _midnights(values: pa.Array, upper: bool) -> pa.Array:
     fits, valid = np.abs(days) <= limit, valid_mask(values)
     fits = fits if valid is None else fits & valid
     return from_vector(np.where(fits, days, 0) * 86_400_000_000, fits, pa.int64())
+
+
+def _unit_step(old: pa.DataType, new: pa.DataType) -> _Step:
+    """A coarser unit cuts the values, down or towards zero as the reader likes: bounds move to the next whole unit outwards."""
+    micros = _MICROS[new.unit]
+    if micros <= _MICROS[old.unit]:
+        return _same
+
+    def step(values: pa.Array, upper: bool) -> pa.Array:
+        raw, valid = vector(values, np.int64), valid_mask(values)
+        down = raw // micros
+        whole = down + (raw - down * micros != 0) if upper else down
+        fits = np.abs(whole) <= 2**63 // micros - 1
+        moved = np.where(fits, whole, 0) * micros
+        return from_vector(moved, fits if valid is None else fits & valid, pa.int64())
+
+    return step
 
 
 def _decimal_step(old: pa.DataType, new: pa.DataType, *, integers: bool = False) -> _Step:
