@@ -115,7 +115,7 @@ def deletes_by_run(
     attached = np.asarray(snapshot.files.table.column("deletes").is_valid().to_numpy(), np.bool_)
     out = {}
     for run, rows in rows_by_run.items():
-        with_deletes = np.flatnonzero((rows >= 0) & attached[np.maximum(rows, 0)]) if len(attached) else []
+        with_deletes = np.flatnonzero((rows >= 0) & attached[np.maximum(rows, 0)]) if len(attached) else rows[:0]
         if len(with_deletes):
             out[run] = to_text(BitMap(with_deletes))
     return out

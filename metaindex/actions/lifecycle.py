@@ -87,6 +87,8 @@ def cancel(log: OperationLog, storage: Storage, name: str) -> Outcome:
             )
         vacuuming = any(u.operation is Operation.VACUUM for u in latest.under_way)
         garbage = {run for u in latest.under_way for run in u.runs} - {r.run for r in latest.content.runs}
+        if vacuuming:
+            remove_all_runs(storage)  # before the log says so: nobody else may write until it does
         ended = replace(
             latest,
             id=latest.id + 1,
@@ -100,8 +102,6 @@ def cancel(log: OperationLog, storage: Storage, name: str) -> Outcome:
             log.append(ended)
         except ConcurrentWriteError:
             continue
-        if vacuuming:
-            remove_all_runs(storage)
         for run in garbage:
             remove_run(storage, run)
         return Outcome(name, "cancel", True, ended)

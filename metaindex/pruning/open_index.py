@@ -84,12 +84,12 @@ class OpenIndex:
             if not len(inside):
                 continue
             ends = np.cumsum(footer.rows)
-            groups = np.unique(np.searchsorted(ends, inside, side="right"))
+            group_of = np.searchsorted(ends, inside, side="right")  # ascending, as the ordinals are
+            groups = group_of[np.flatnonzero(np.diff(group_of, prepend=-1))]
             table = reader.read(part, groups.tolist(), [*names, "ordinal"] if "ordinal" not in names else names)
             # Positions inside the groups that were read: the groups before each one that were not read are left out.
             before = np.zeros(len(ends), np.int64)
             before[groups] = np.concatenate(([0], np.cumsum(footer.rows[groups])[:-1]))
-            group_of = np.searchsorted(ends, inside, side="right")
             at = inside - (ends[group_of] - footer.rows[group_of]) + before[group_of]
             picked = table.take(np_columns.array(at.astype(np.int64), None, pa.int64()))
             found = np_columns.values(np_columns.one(picked.column("ordinal")))
@@ -150,24 +150,35 @@ class OpenIndex:
 
     def expand(self, run: RunRef, partitions: Mask) -> Mask:
         """A truth per partition as a truth per file: the files of a partition are one range of ordinals."""
-        reader = self.reader(run)
-        tables = []
-        for part in reader.parts("partitions"):
-            tables.append(
-                reader.read(
-                    part, range(len(reader.footer(part).rows)), ["partition_ord", "first_ordinal", "file_count"]
-                )
-            )
-        table = pa.concat_tables(tables)
-        numbers, first, files = (np_columns.values(np_columns.one(table.column(n))) for n in table.column_names)
-        if len(numbers) != run.partitions or int(files.sum()) != run.files:
-            raise DamagedIndexError(
-                f"the partitions of run {run.run} of index {self.name!r} hold its files; they do not; refresh with mode='full'"
-            )
+        first, count = self.reader(run).derived("partition ranges", lambda: self._partition_ranges(run))
         out = np.zeros(run.files, np.bool_)
-        order = np.argsort(first, kind="stable")
-        out[:] = np.repeat(partitions[numbers[order]], files[order])
+        inside = np.flatnonzero(partitions)
+        if len(inside) <= 256:
+            for number in inside:
+                out[first[number] : first[number] + count[number]] = True
+        else:
+            out[:] = np.repeat(partitions, count)
         return out
+
+    def _partition_ranges(self, run: RunRef) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """First ordinal and number of files of each partition, by its number."""
+        reader = self.reader(run)
+        names = ["partition_ord", "first_ordinal", "file_count"]
+        tables = [reader.read(p, range(len(reader.footer(p).rows)), names) for p in reader.parts("partitions")]
+        table = pa.concat_tables(tables)
+        numbers, first, count = (np_columns.values(np_columns.one(table.column(n))) for n in names)
+        order = np.argsort(numbers, kind="stable")
+        first, count = first[order], count[order]
+        ends = np.cumsum(count)
+        if (
+            len(numbers) != run.partitions
+            or not np.array_equal(first, ends - count)
+            or (len(ends) and ends[-1] != run.files)
+        ):
+            raise DamagedIndexError(
+                f"the partitions of run {run.run} of index {self.name!r} hold its files in order; they do not; refresh with mode='full'"
+            )
+        return first, count
 
 
 def _words(ids: pa.FixedSizeBinaryArray) -> npt.NDArray[np.uint64]:
@@ -182,4 +193,4 @@ def _words(ids: pa.FixedSizeBinaryArray) -> npt.NDArray[np.uint64]:
 
 
 def _no_rows(names: list[str]) -> pa.Table:
-    return pa.schema([FILES.field(n) for n in names]).empty_table()
+    return pa.Table.from_batches([], schema=pa.schema([FILES.field(n) for n in names]))

@@ -68,6 +68,7 @@ class RunStatistics:
         self._columns = columns
         self._scope = scope
         self._answers: dict[object, Mask] = {}
+        self._cumulated: npt.NDArray[np.int64] | None = None
 
     def some_between(self, column: ColumnRef, interval: Interval) -> Mask:
         return self._answer(("between", interval), column, ("bounds",), lambda s: s.some_between(column, interval))
@@ -131,10 +132,10 @@ class RunStatistics:
                 continue
             table = self._reader.read(part, groups, read)
             ids = np_columns.values(np_columns.one(table.column("column_id")))
-            mine = np.flatnonzero(ids == stored.column_id)
-            if not len(mine):
+            start = int(np.searchsorted(ids, stored.column_id))  # sorted by column id: one stretch
+            stop = int(np.searchsorted(ids, stored.column_id, side="right"))
+            if start == stop:
                 continue
-            start, stop = int(mine[0]), int(mine[-1]) + 1  # sorted by column id: one stretch
             table = table.slice(start, stop - start)
             numbers = np_columns.values(np_columns.one(table.column(self._units.number)))
             bounds = _bounds_of_rows(table, stored.stored, suffix)
@@ -147,24 +148,48 @@ class RunStatistics:
     def _groups(self, footer: Footer, column: ColumnRef, stored: StoredColumn, suffix: str, ask: Ask) -> list[int]:
         """Row groups that hold rows of the column, touch the scope, and may say yes."""
         count = len(footer.rows)
-        ids = footer.range("column_id")
-        candidates = np.fromiter(
-            (not ids.known[g] or ids.least[g] <= stored.column_id <= ids.greatest[g] for g in range(count)),
-            np.bool_,
-            count,
-        )
+        columns_of = _span(footer, "column_id")
+        candidates = (columns_of.least <= stored.column_id) & (columns_of.greatest >= stored.column_id)
         if self._scope is not None:
-            ordered = footer.range("partition_ord")
-            inside = np.concatenate(([0], np.cumsum(self._scope)))
-            for g in np.flatnonzero(candidates):
-                if ordered.known[g] and ids.known[g] and ids.least[g] == ids.greatest[g]:
-                    low, high = int(ordered.least[g]), int(ordered.greatest[g])
-                    candidates[g] = inside[min(high + 1, len(self._scope))] > inside[low]
+            ordered = _span(footer, "partition_ord")
+            inside = self._cumulated_scope()
+            last = len(self._scope) - 1
+            touched = inside[np.clip(ordered.greatest, 0, last) + 1] > inside[np.clip(ordered.least, 0, last)]
+            candidates &= touched | (columns_of.least != columns_of.greatest) | ~ordered.known
         if not candidates.any():
             return []
-        bounds = _bounds_of_groups(footer, stored.stored, suffix)
+        bounds = footer.derived.get(stored.stored)
+        if bounds is None:
+            bounds = footer.derived[stored.stored] = _bounds_of_groups(footer, stored.stored, suffix)
         may = ask(_statistics(column, bounds, stored, count))
         return [int(g) for g in np.flatnonzero(candidates & may)]
+
+    def _cumulated_scope(self) -> npt.NDArray[np.int64]:
+        if self._cumulated is None:
+            assert self._scope is not None
+            self._cumulated = np.concatenate((np.zeros(1, np.int64), np.cumsum(self._scope)))
+        return self._cumulated
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Least and greatest of an integer column in each row group; everything where the footer does not say."""
+
+    least: npt.NDArray[np.int64]
+    greatest: npt.NDArray[np.int64]
+    known: npt.NDArray[np.bool_]
+
+
+def _span(footer: Footer, column: str) -> _Span:
+    found = footer.derived.get(column)
+    if found is None:
+        limits = np.iinfo(np.int64)
+        ranged = footer.range(column)
+        known = np.array([k and v is not None for k, v in zip(ranged.known, ranged.least, strict=True)], np.bool_)
+        least = np.array([v if k else limits.min for k, v in zip(known, ranged.least, strict=True)], np.int64)
+        greatest = np.array([v if k else limits.max for k, v in zip(known, ranged.greatest, strict=True)], np.int64)
+        found = footer.derived[column] = _Span(least, greatest, known)
+    return found
 
 
 def _within(part: PartInfo, column_id: int) -> bool:

@@ -67,4 +67,4 @@ def binary(data: list[bytes | None]) -> pa.Array:
 
 
 def _none(type_: pa.DataType) -> pa.Array:
-    return pa.table({"x": pa.chunked_array([], type=type_)}).column("x").combine_chunks()
+    return pa.chunked_array([], type=type_).combine_chunks()

@@ -15,7 +15,7 @@ import json
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,6 +56,7 @@ class StoreCache:
     limit_bytes: int = 128 << 20
     manifests: dict[str, tuple[PartInfo, ...]] = field(default_factory=dict)
     footers: dict[str, Footer] = field(default_factory=dict)
+    derived: dict[tuple[str, str], Any] = field(default_factory=dict)  # small things computed from immutable parts
     _columns: OrderedDict[tuple[str, int, str], pa.ChunkedArray] = field(default_factory=OrderedDict)
     _bytes: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -99,6 +100,7 @@ class Footer:
     columns: dict[str, int]
     rows: _Ints
     ranges: dict[str, GroupRange] = field(default_factory=dict)
+    derived: dict[object, Any] = field(default_factory=dict)  # what readers compute from the ranges
 
     def range(self, column: str) -> GroupRange:
         found = self.ranges.get(column)
@@ -139,6 +141,13 @@ class RunReader:
         """The parts of a metadata partition, in order."""
         return [part for part in self._manifest() if part.kind == kind]
 
+    def derived(self, name: str, compute: Callable[[], Any]) -> Any:
+        """Something small that follows from the run's parts, computed once."""
+        key = (self.run.run, name)
+        if key not in self._cache.derived:
+            self._cache.derived[key] = compute()
+        return self._cache.derived[key]
+
     def footer(self, part: PartInfo) -> Footer:
         found = self._cache.footers.get(part.path)
         if found is None:
@@ -173,11 +182,7 @@ class RunReader:
                 if data is None:  # pushed out of the cache meanwhile
                     return self.read(part, groups, columns)
                 chunks.extend(data.chunks)
-            arrays.append(
-                pa.chunked_array(chunks, type=footer.metadata.schema.to_arrow_schema().field(column).type)
-                if chunks
-                else _empty(footer, column)
-            )
+            arrays.append(pa.chunked_array(chunks) if chunks else _empty(footer, column))
         return pa.table(arrays, names=list(columns))
 
     def _manifest(self) -> tuple[PartInfo, ...]:

@@ -26,6 +26,28 @@ PLAIN_SORTED = ("ordinal", "partition_ord", "lower_int", "upper_int", "null_coun
 WITHOUT_DICTIONARY = ("lower_double", "upper_double", "lower_bytes", "upper_bytes", "file_id", "path")
 
 
+RANGED = (
+    "column_id",
+    "partition_ord",
+    "ordinal",
+    "state",
+    "null_count",
+    "nan_count",
+    "partition_id",
+    "file_id",
+    "lower_int",
+    "upper_int",
+    "lower_double",
+    "upper_double",
+    "lower_bytes",
+    "upper_bytes",
+)
+"""Columns by which row groups are passed over. The others get no ranges: a footer is read whole before anything else."""
+
+SMALL_GROUPS = {"files": 4096}
+"""`files` is read a few rows here and there, `column_stats` in long stretches."""
+
+
 @dataclass(frozen=True, slots=True)
 class PartInfo:
     """One Parquet file of a run, as the manifest states it."""
@@ -66,12 +88,12 @@ def write_part(storage: Storage, path: str, kind: str, table: pa.Table) -> PartI
     pq.write_table(
         table,
         out,
-        row_group_size=ROW_GROUP_ROWS,
+        row_group_size=SMALL_GROUPS.get(kind, ROW_GROUP_ROWS),
         compression="zstd",
         use_dictionary=[n for n in names if n not in delta and n not in plain],
         column_encoding=delta | plain,
         write_page_checksum=True,
-        write_statistics=True,
+        write_statistics=[n for n in names if n in RANGED],
         store_schema=False,
     )
     buffer = out.getvalue()

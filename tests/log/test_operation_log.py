@@ -1,0 +1,90 @@
+"""Numbers are taken once, whoever races for them."""
+
+import dataclasses
+import multiprocessing
+from pathlib import Path
+
+import pytest
+
+from formats.storage_local import LocalStorage
+from metaindex.errors import ConcurrentWriteError, DamagedIndexError
+from metaindex.log.entry import IndexLogEntry, TableInfo
+from metaindex.log.operation_log import OperationLog, entry_path
+from metaindex.log.states import State
+
+
+def entry(number: int, nonce: str = "n") -> IndexLogEntry:
+    return IndexLogEntry(number, "stats", "u", nonce, State.ACTIVE, TableInfo("/t", "delta"), ())
+
+
+def test_an_empty_folder_has_no_entry(tmp_path: Path) -> None:
+    assert OperationLog(LocalStorage(str(tmp_path))).latest() is None
+
+
+def test_the_highest_number_is_the_latest(tmp_path: Path) -> None:
+    log = OperationLog(LocalStorage(str(tmp_path)))
+    for number in range(1, 12):
+        log.append(entry(number))
+
+    assert OperationLog(log.storage).latest() == entry(11)
+    assert log.numbers() == list(range(1, 12))
+
+
+def test_a_taken_number_is_a_lost_race(tmp_path: Path) -> None:
+    log = OperationLog(LocalStorage(str(tmp_path)))
+    log.append(entry(1, "mine"))
+
+    with pytest.raises(ConcurrentWriteError, match="1 of index 'stats' was taken"):
+        log.append(entry(1, "other"))
+    assert log.entry(1).nonce == "mine"
+
+
+def test_a_put_whose_answer_was_lost_is_recognized(tmp_path: Path) -> None:
+    log = OperationLog(LocalStorage(str(tmp_path)))
+    log.append(entry(1, "mine"))
+
+    log.append(entry(1, "mine"))
+
+    assert log.numbers() == [1]
+
+
+def test_a_damaged_latest_entry_is_an_error_and_not_the_one_before(tmp_path: Path) -> None:
+    log = OperationLog(LocalStorage(str(tmp_path)))
+    log.append(entry(1))
+    (tmp_path / entry_path(2)).write_bytes(b"{}")
+
+    with pytest.raises(DamagedIndexError):
+        OperationLog(log.storage).latest()
+
+
+def _race(folder: str, who: int, wins: "multiprocessing.Queue[tuple[int, int]]") -> None:
+    log = OperationLog(LocalStorage(folder))
+    for number in range(1, 21):
+        try:
+            log.append(dataclasses.replace(entry(number), nonce=f"{who}.{number}"))
+        except ConcurrentWriteError:
+            continue
+        wins.put((number, who))
+    wins.put((0, who))
+
+
+def test_processes_racing_for_numbers_have_one_winner_each(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    wins: multiprocessing.Queue[tuple[int, int]] = context.Queue()
+    racers = [context.Process(target=_race, args=(str(tmp_path), who, wins)) for who in range(4)]
+    for racer in racers:
+        racer.start()
+    won, done = [], 0
+    while done < len(racers):
+        number, who = wins.get(timeout=60)
+        done += number == 0
+        if number:
+            won.append((number, who))
+    for racer in racers:
+        racer.join()
+    wins.close()
+    wins.join_thread()
+
+    assert sorted(number for number, _ in won) == list(range(1, 21))
+    log = OperationLog(LocalStorage(str(tmp_path)))
+    assert all(log.entry(number).nonce == f"{who}.{number}" for number, who in won)
