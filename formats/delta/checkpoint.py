@@ -1,0 +1,199 @@
+"""Checkpoints as columns: classic, multi-part and V2 (JSON or Parquet top level, sidecars).
+
+Two steps, so that nothing is read that is not used: `open_checkpoint` reads what describes the table, `CheckpointReader.files` the live
+files, with the partition values only where the table is partitioned. Statistics stay where they are; a file remembers its part and row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from formats.storage import Storage
+
+from .actions import LIVE_SCHEMA, FileAction, FileKey, Metadata, Protocol, file_columns, parse_commit
+from .columns import constant, one, rows_array, strings, where
+from .log_segment import LOG, CheckpointFiles
+from .parquet_part import flattened, has_field, opened
+from .paths import decoded, decoded_column
+from .stats_json import numbers_of_records
+
+_HEADER = ("protocol", "metaData", "sidecar")
+_ADD = (
+    "path",
+    "size",
+    "modificationTime",
+    "deletionVector",
+    "baseRowId",
+    "defaultRowCommitVersion",
+)
+
+
+@dataclass(slots=True)
+class CheckpointReader:
+    """An opened checkpoint. `parts` are the Parquet files that may hold adds, in the order that `delta_part` counts."""
+
+    storage: Storage
+    table: str
+    version: int
+    parts: list[str] = field(default_factory=list)
+    protocol: Protocol | None = None
+    metadata: Metadata | None = None
+    loose: list[tuple[FileKey, FileAction]] = field(default_factory=list)  # adds of a JSON top level
+
+    def where(self, path: str) -> str:
+        return f"{self.table} version {self.version}, {path}"
+
+    def files(self, partitioned: bool) -> tuple[pa.Table, list[str | None]]:
+        """Every add as LIVE_SCHEMA, and the statistics of the loose ones."""
+        tables = [self._part(number, path, partitioned) for number, path in enumerate(self.parts)]
+        loose, stats = file_columns(self.loose)
+        return pa.concat_tables([*tables, loose]), stats
+
+    def _part(self, number: int, path: str, partitioned: bool) -> pa.Table:
+        with opened(self.storage, path, self.where(path)) as part:
+            return _adds(part, number, partitioned)
+
+
+def open_checkpoint(storage: Storage, table: str, files: CheckpointFiles) -> CheckpointReader:
+    """What the checkpoint says of the table, and which files hold its adds."""
+    out = CheckpointReader(storage, table, files.version)
+    sidecars: list[str] = []
+    for info in files.files:
+        if info.path.endswith(".json"):
+            top = parse_commit(storage.read(info.path), out.where(info.path))
+            out.protocol, out.metadata = top.protocol, top.metadata
+            out.loose = [(key, body) for added, key, body in top.files if added]
+            sidecars += top.sidecars
+        else:
+            out.parts.append(info.path)
+            with opened(storage, info.path, out.where(info.path)) as part:
+                sidecars += _header(part, out)
+    out.parts += [_sidecar_path(path) for path in sidecars]
+    return out
+
+
+def _sidecar_path(path: str) -> str:
+    path = decoded(path)
+    return path if "/" in path else f"{LOG}/_sidecars/{path}"
+
+
+def _header(part: Any, out: CheckpointReader) -> list[str]:
+    """Takes protocol and metaData into `out`; gives the sidecars' paths. Row groups whose statistics show nothing are left out."""
+    columns = [name for name in part.schema_arrow.names if name in _HEADER]
+    sidecars: list[str] = []
+    for group in range(part.num_row_groups):
+        wanted = [c for c in columns if _some_values(part.metadata.row_group(group), c)]
+        if not wanted:
+            continue
+        table = part.read_row_group(group, columns=wanted, use_threads=False)
+        for name in wanted:
+            column = one(table.column(name)).drop_null()
+            for row in column.to_pylist(maps_as_pydicts="lossy"):
+                match name:
+                    case "protocol":
+                        out.protocol = Protocol.of(row)
+                    case "metaData":
+                        out.metadata = Metadata.of(row)
+                    case _:
+                        sidecars.append(row["path"])
+    return sidecars
+
+
+_TELLING = {"protocol": "protocol.minReaderVersion", "metaData": "metaData.schemaString", "sidecar": "sidecar.path"}
+
+
+def _some_values(group: Any, name: str) -> bool:
+    for index in range(group.num_columns):
+        chunk = group.column(index)
+        if chunk.path_in_schema == _TELLING[name]:
+            statistics = chunk.statistics
+            known = statistics is not None and statistics.has_null_count
+            return not known or statistics.null_count < group.num_rows
+    return True
+
+
+def _adds(part: Any, number: int, partitioned: bool) -> pa.Table:
+    schema = part.schema_arrow
+    if "add" not in schema.names:
+        return LIVE_SCHEMA.empty_table()
+    add = schema.field("add").type
+    names = {add.field(i).name for i in range(add.num_fields)}
+    if not {"path", "size"} <= names:
+        raise ValueError("its add column has no path or size")
+    wanted = [name for name in _ADD if name in names]
+    if partitioned and "partitionValues" in names:
+        wanted.append("partitionValues")
+    counted = "stats_parsed" in names and has_field(add.field("stats_parsed").type, "numRecords")
+    columns = [f"add.{name}" for name in wanted]
+    if counted:
+        columns.append("add.stats_parsed.numRecords")
+    text = "stats" in names and not counted
+    if text:
+        columns.append("add.stats")
+    flat = flattened(part.read(columns=columns))
+    rows = where(flat["path"].is_valid())
+    whole = len(rows) == len(flat["path"])
+    if not whole:
+        taken = rows_array(rows)
+        flat = {name: column.take(taken) for name, column in flat.items()}
+    count = len(rows)
+    if counted:
+        records = _counted(part, flat["stats_parsed"], rows, "stats" in names)
+    else:
+        records = numbers_of_records(flat["stats"]) if text else pa.nulls(count, pa.int64())
+
+    def column(name: str, type_: pa.DataType) -> pa.Array:
+        return flat[name].cast(type_) if name in flat else pa.nulls(count, type_)
+
+    dv = flat.get("deletionVector")
+    arrays = [
+        decoded_column(column("path", pa.string())),
+        column("size", pa.int64()),
+        column("modificationTime", pa.int64()),
+        records,
+        column("partitionValues", LIVE_SCHEMA.field("partition_values").type),
+        *_deletion_vectors(dv, count),
+        column("baseRowId", pa.int64()),
+        column("defaultRowCommitVersion", pa.int64()),
+        constant(number, count, pa.int32()),
+        rows_array(rows),
+    ]
+    if arrays[1].null_count:
+        raise ValueError("an add has no size")
+    return pa.Table.from_arrays(arrays, schema=LIVE_SCHEMA)
+
+
+def _counted(part: Any, parsed: pa.Array, rows: Any, texts: bool) -> pa.Array:
+    """numRecords of the struct; of the JSON where a row has no struct."""
+    import pyarrow.compute as pc
+
+    records = pc.struct_field(parsed, ["numRecords"]).cast(pa.int64())
+    if not texts or not records.null_count:
+        return records
+    text = flattened(part.read(columns=["add.stats"]))["stats"].take(rows_array(rows))
+    return pc.coalesce(records, numbers_of_records(text.cast(pa.string())))
+
+
+def _deletion_vectors(dv: pa.Array | None, count: int) -> list[pa.Array]:
+    """id, cardinality, storage, path, offset, size."""
+    import pyarrow.compute as pc
+
+    text, small, big = pa.string(), pa.int32(), pa.int64()
+    if dv is None or dv.null_count == count:
+        types = (text, big, text, text, small, small)
+        return [pa.nulls(count, t) for t in types]
+
+    def part(name: str, type_: pa.DataType) -> pa.Array:
+        return pc.struct_field(dv, [name]).cast(type_) if has_field(dv.type, name) else pa.nulls(count, type_)
+
+    storage, path = part("storageType", text), part("pathOrInlineDv", text)
+    offset, size, cardinality = part("offset", small), part("sizeInBytes", small), part("cardinality", big)
+    # Few files have one: their ids are made row by row, in the same words as `actions.dv_id`.
+    ids: list[str | None] = [None] * count
+    for row in where(storage.is_valid()).tolist():
+        at = offset[row].as_py()
+        ids[row] = f"{storage[row].as_py()}{path[row].as_py()}" + ("" if at is None else f"@{at}")
+    return [strings(ids), cardinality, storage, path, offset, size]

@@ -1,0 +1,64 @@
+"""Paths as a Delta log writes them: URI-encoded, relative to the table or absolute.
+
+Promise: a decoded relative path stays below the table's root; an absolute one is a plain local path or a store's URI.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from expressions.errors import CorruptTableError
+
+_SCHEME = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.\-]*:/")
+_FILE_URI = re.compile(r"^file:(?://(?:localhost)?)?(?=/)")
+
+
+def decoded(raw: str) -> str:
+    """One path. Absolute local ones lose their `file:` so that every spelling of one file is one key."""
+    if _SCHEME.match(raw):
+        return _inner_unquote(_FILE_URI.sub("", raw))
+    path = _inner_unquote(raw) if "%" in raw else raw
+    if ".." in path and ".." in path.split("/") and not path.startswith("/"):
+        raise CorruptTableError(
+            f"a relative path in a Delta log stays below the table; {raw!r} climbs out of it; the log is damaged or hostile"
+        )
+    if not path:
+        raise CorruptTableError("a path in a Delta log is not empty; this one is; the log is damaged")
+    return path
+
+
+def _inner_unquote(text: str) -> str:
+    return unquote(text, errors="strict") if "%" in text else text
+
+
+def decoded_column(raw: pa.Array) -> pa.Array:
+    """The same for a column of strings; only the rows that need it are touched one by one."""
+    import pyarrow.compute as pc
+
+    from .columns import strings, where
+
+    # An escape, a scheme or a climb: everything else is what it says.
+    odd = where(pc.match_substring_regex(raw, r"%|^[a-zA-Z][a-zA-Z0-9+.\-]*:/|\.\.|^$"))
+    if len(odd) == 0:
+        return raw
+    if len(odd) == len(raw):
+        return strings(_all_decoded(raw.to_pylist()))
+    values = raw.to_pylist()
+    for row in odd.tolist():
+        values[row] = decoded(values[row])
+    return strings(values)
+
+
+def _all_decoded(values: list[str]) -> list[str]:
+    folder: Callable[[str], str] = lru_cache(maxsize=65536)(decoded)  # a partition's files share their folder
+    out = []
+    for value in values:
+        head, slash, name = value.rpartition("/")
+        plain_name = slash and "%" not in name and name not in ("", "..") and head
+        out.append(f"{folder(head)}/{name}" if plain_name else decoded(value))
+    return out

@@ -1,0 +1,272 @@
+"""What the log says of a column of every file, repaired for known faults of writers.
+
+fault or doubt                                    answer
+column outside the indexed ones, null, damaged    unknown
+times are cut to milliseconds                     upper bound + 999 us
+zone offsets lose their seconds (old dates)       both bounds 59 s wider
+texts are cut to some length, max gets a mark     lower as it is; upper is above everything that starts so
+a deletion vector, whatever `tightBounds` says    unknown: the numbers may be those of the rows left
+tightBounds false, no deletion vector             bounds, not exact; null count unknown
+NaN as a bound                                    both unknown; nan_count is never known
+float printed before the column became double     loosened to the nearest floats
+lower above upper, counts beyond the rows         unknown
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from expressions.physical import physical_type, to_physical
+from expressions.statistics import ColumnBounds
+from expressions.vectors import from_bytes, from_vector, truths, valid_mask, vector
+from formats.model import Leaf
+from formats.storage import Storage
+
+from .columns import booleans, int64_values, rows_array, where
+from .parquet_part import flattened, has_field, opened
+from .stats_json import LeafStatistics, read_leaf
+
+_MILLISECOND_REST = 999
+_OFFSET_REST = 59_000_000
+_OLD_DATES_END = int(
+    np.datetime64("1973-01-01", "us").astype(np.int64)
+)  # the last zone with seconds in its offset changed in 1972
+_MARKS = ("\ufffd".encode(), "\U0010ffff".encode())
+_CUT_LENGTH = 32
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class LogStatistics:
+    """Where the statistics of a snapshot's files are: row `row[i]` of part `part[i]`, or of `loose` where part is -1."""
+
+    storage: Storage
+    table: str
+    parts: tuple[str, ...]
+    loose: pa.Array
+    part: npt.NDArray[np.int32]
+    row: npt.NDArray[np.int64]
+    with_deletes: Mask
+    record_count: pa.Array
+    once_float: frozenset[tuple[str, ...]]
+
+    def bounds(self, leaf: Leaf) -> ColumnBounds | None:
+        if physical_type(leaf.type) is None:
+            return None
+        written = self._written(leaf.source, leaf.type)
+        return _repaired(written, self.with_deletes, self.record_count, leaf.type, leaf.source in self.once_float)
+
+    def _written(self, source: tuple[str, ...], type_: pa.DataType) -> LeafStatistics:
+        """Aligned with the files."""
+        pieces: list[LeafStatistics] = []
+        order = np.zeros(len(self.part), np.int64)
+        start = 0
+        for number in range(-1, len(self.parts)):
+            files = np.flatnonzero(self.part == number)
+            if not len(files):
+                continue
+            if number < 0:
+                piece = read_leaf(self.loose.take(rows_array(self.row[files])), source, type_)
+            else:
+                path = self.parts[number]
+                with opened(self.storage, path, f"{self.table}, {path}") as part:
+                    piece = _of_part(part, self.row[files], source, type_)
+            order[files] = np.arange(start, start + len(files))
+            start += len(files)
+            pieces.append(piece)
+        return LeafStatistics.joined(pieces).take(order) if pieces else LeafStatistics.unknown(0, type_)
+
+
+def _of_part(part: Any, rows: npt.NDArray[np.int64], source: tuple[str, ...], type_: pa.DataType) -> LeafStatistics:
+    """From the parsed struct where the checkpoint has one, from the text where a row has only that."""
+    add = part.schema_arrow.field("add").type
+    texts = has_field(add, "stats")
+    if has_field(add, "stats_parsed"):
+        found, without = _of_struct(part, add.field("stats_parsed").type, rows, source, type_)
+        if not texts or not len(without):
+            return found
+        order = np.arange(len(rows))
+        order[without] = len(rows) + np.arange(len(without))
+        return LeafStatistics.joined([found, read_leaf(_texts(part, rows[without]), source, type_)]).take(order)
+    return read_leaf(_texts(part, rows), source, type_) if texts else LeafStatistics.unknown(len(rows), type_)
+
+
+def _texts(part: Any, rows: npt.NDArray[np.int64]) -> pa.Array:
+    return flattened(part.read(columns=["add.stats"]))["stats"].take(rows_array(rows)).cast(pa.string())
+
+
+def _of_struct(
+    part: Any, parsed: pa.DataType, rows: npt.NDArray[np.int64], source: tuple[str, ...], type_: pa.DataType
+) -> tuple[LeafStatistics, npt.NDArray[np.int64]]:
+    """The statistics, and which of `rows` have no struct."""
+    import pyarrow.compute as pc
+
+    paths = {
+        kind: [kind, *source] for kind in ("minValues", "maxValues", "nullCount") if _reaches(parsed, (kind, *source))
+    }
+    for flag in ("tightBounds", "numRecords"):
+        if has_field(parsed, flag):
+            paths[flag] = [flag]
+    unknown = LeafStatistics.unknown(len(rows), type_)
+    if not paths:
+        return unknown, np.arange(len(rows))
+    columns = ["add.stats_parsed." + ".".join(path) for path in paths.values()]
+    struct = flattened(part.read(columns=columns))["stats_parsed"].take(rows_array(rows))
+    without = where(struct.is_null())
+
+    def leaf(kind: str) -> pa.Array | None:
+        return pc.struct_field(struct, paths[kind]) if kind in paths else None
+
+    def bound(kind: str, default: pa.Array, upper: bool) -> pa.Array:
+        found = leaf(kind)
+        if found is None or pa.types.is_binary(type_):
+            return default
+        try:
+            if pa.types.is_timestamp(found.type) and pa.types.is_timestamp(type_):
+                return to_physical(found, type_, upper=upper)  # whatever its unit
+            return to_physical(found.cast(type_), type_, upper=upper)
+        except (pa.ArrowException, TypeError):
+            return default
+
+    lower, upper = bound("minValues", unknown.lower, False), bound("maxValues", unknown.upper, True)
+    nulls, tight = leaf("nullCount"), leaf("tightBounds")
+    loose = unknown.loose
+    if tight is not None and pa.types.is_boolean(tight.type):
+        loose = ~truths(tight, null=True)
+    counted = nulls.cast(pa.int64()) if nulls is not None and pa.types.is_integer(nulls.type) else unknown.null_count
+    if pa.types.is_floating(type_):
+        lower, upper = _without_nan(leaf, lower, upper)
+    return LeafStatistics(lower, upper, counted, loose), without
+
+
+def _without_nan(leaf: Any, lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Bounds only where neither is NaN."""
+    import pyarrow.compute as pc
+
+    nan = np.zeros(len(lower), np.bool_)
+    for kind in ("minValues", "maxValues"):
+        found = leaf(kind)
+        if found is not None and pa.types.is_floating(found.type):
+            nan[where(pc.is_nan(found))] = True
+    if not nan.any():
+        return lower, upper
+    keep = rows_array(np.arange(len(lower)), ~nan)
+    return lower.take(keep), upper.take(keep)
+
+
+def _reaches(type_: pa.DataType, path: Sequence[str]) -> bool:
+    for name in path:
+        if not has_field(type_, name):
+            return False
+        type_ = type_.field(name).type
+    return not pa.types.is_nested(type_)
+
+
+# Repairs ----------------------------------------------------------------------------------------------------------
+
+
+def _repaired(
+    written: LeafStatistics, with_deletes: Mask, record_count: pa.Array, type_: pa.DataType, once_float: bool
+) -> ColumnBounds | None:
+    lower, upper = written.lower, written.upper
+    low_known, high_known = ~_null_mask(lower), ~_null_mask(upper)
+    is_ = pa.types
+    exact = not (is_.is_string(type_) or is_.is_timestamp(type_) or once_float)
+    if is_.is_timestamp(type_):
+        lower, upper = _wider_times(lower, upper)
+    elif is_.is_string(type_):
+        upper = _above_cut_texts(upper)
+    elif once_float and is_.is_float64(type_):
+        lower, upper = _wider_floats(lower, upper)
+
+    rows, rows_known = int64_values(record_count)
+    nulls, nulls_known = int64_values(written.null_count)
+    nulls_known &= (nulls >= 0) & ~written.loose & ~with_deletes
+    nulls_known &= ~rows_known | (nulls <= rows)
+    trusted = ~with_deletes & ~_crossed(lower, upper, low_known & high_known)
+    # A file cannot be all NULL and have bounds: then one of the two is wrong.
+    contradiction = nulls_known & rows_known & (nulls == rows) & (low_known | high_known)
+    nulls_known &= ~contradiction
+    trusted &= ~contradiction
+    low_known &= trusted
+    high_known &= trusted
+    if not (low_known.any() or high_known.any() or nulls_known.any()):
+        return None
+    every = np.arange(len(rows))
+    exactly = booleans(~written.loose & low_known) if exact else None
+    exactly_high = booleans(~written.loose & high_known) if exact else None
+    return ColumnBounds(
+        type=type_,
+        lower=lower.take(rows_array(every, low_known)),
+        upper=upper.take(rows_array(every, high_known)),
+        null_count=from_vector(nulls.copy(), nulls_known, pa.int64()),
+        nan_count=None,
+        row_count=record_count,
+        lower_exact=exactly,
+        upper_exact=exactly_high,
+    )
+
+
+def _null_mask(values: pa.Array) -> Mask:
+    valid = valid_mask(values)
+    return np.zeros(len(values), np.bool_) if valid is None else ~valid
+
+
+def _crossed(lower: pa.Array, upper: pa.Array, both: Mask) -> Mask:
+    import pyarrow.compute as pc
+
+    out = np.zeros(len(both), np.bool_)
+    out[where(pc.greater(lower, upper))] = True
+    return out & both
+
+
+def _wider_times(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
+    (low, low_known), (high, high_known) = int64_values(lower), int64_values(upper)
+    limits = np.iinfo(np.int64)
+    low = np.where((low < _OLD_DATES_END) & (low > limits.min + _OFFSET_REST), low - _OFFSET_REST, low)
+    rest = np.where(high < _OLD_DATES_END, _OFFSET_REST + _MILLISECOND_REST, _MILLISECOND_REST)
+    high = np.where(high < limits.max - rest, high + rest, limits.max)
+    return from_vector(low, low_known, pa.int64()), from_vector(high, high_known, pa.int64())
+
+
+def _wider_floats(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, high = vector(lower, np.float64), vector(upper, np.float64)
+        low = np.minimum(low, low.astype(np.float32).astype(np.float64))
+        high = np.maximum(high, high.astype(np.float32).astype(np.float64))
+    return from_vector(low, valid_mask(lower), pa.float64()), from_vector(high, valid_mask(upper), pa.float64())
+
+
+def _above_cut_texts(upper: pa.Array) -> pa.Array:
+    """A max that may have been cut: an upper bound of every text that begins like it.
+
+    Writers cut to 32 characters (a setting) and append U+FFFD or U+10FFFF; the first of them sorts below an emoji, so the mark is taken off and
+    a byte that no UTF-8 text holds is put on.
+    """
+    import pyarrow.compute as pc
+
+    marked = np.zeros(len(upper), np.bool_)
+    marked[where(pc.greater_equal(pc.binary_length(upper), _int32(_CUT_LENGTH)))] = True
+    for mark in _MARKS:
+        marked[where(pc.ends_with(upper, mark))] = True
+    if not marked.any():
+        return upper
+    values: list[bytes | None] = upper.to_pylist()
+    known = ~_null_mask(upper)
+    for row in np.flatnonzero(marked).tolist():
+        value = values[row] or b""
+        while value.endswith(_MARKS):
+            value = value[: -len(_MARKS[0])] if value.endswith(_MARKS[0]) else value[: -len(_MARKS[1])]
+        values[row] = value + b"\xff"
+    return from_bytes([v or b"" for v in values]).take(rows_array(np.arange(len(values)), known))
+
+
+def _int32(value: int) -> pa.Scalar:
+    return from_vector(np.array([value], np.int32), None, pa.int32())[0]

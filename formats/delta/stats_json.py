@@ -1,0 +1,336 @@
+"""Statistics of add actions as JSON text, read by columns.
+
+A million texts of which one column is asked are newline-joined and given to Arrow's JSON reader with a schema of just that column. Where that
+fails (a number as text, a damaged row) the chunk is read row by row and the odd row is unknown. Absent and explicit null are the same: unknown.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from expressions.physical import physical_type, to_physical
+from expressions.vectors import from_vector, truths, valid_mask, vector
+
+from .columns import one, rows_array, strings, where
+
+_CHUNK_ROWS = 20_000
+_PREFIX = b'{"numRecords":'
+_DIGITS = 14
+_NOT_NUMBERS = r':\s*"(?:NaN|[+\-]?(?:Infinity|infinity|INF|Inf|inf))"'
+
+
+@dataclass(frozen=True, slots=True)
+class LeafStatistics:
+    """One column's statistics as written: bounds in the physical domain, null counts, and whether the bounds are said to be loose."""
+
+    lower: pa.Array
+    upper: pa.Array
+    null_count: pa.Array
+    loose: npt.NDArray[np.bool_]
+
+    @classmethod
+    def unknown(cls, count: int, type_: pa.DataType) -> LeafStatistics:
+        domain = physical_type(type_)
+        nothing = pa.nulls(count, domain)
+        return cls(nothing, nothing, pa.nulls(count, pa.int64()), np.zeros(count, np.bool_))
+
+    @classmethod
+    def joined(cls, parts: Sequence[LeafStatistics]) -> LeafStatistics:
+        return cls(
+            pa.concat_arrays([p.lower for p in parts]),
+            pa.concat_arrays([p.upper for p in parts]),
+            pa.concat_arrays([p.null_count for p in parts]),
+            np.concatenate([p.loose for p in parts]),
+        )
+
+    def take(self, rows: npt.NDArray[np.int64]) -> LeafStatistics:
+        taken = rows_array(rows)
+        return LeafStatistics(
+            self.lower.take(taken), self.upper.take(taken), self.null_count.take(taken), self.loose[rows]
+        )
+
+
+def numbers_of_records(stats: pa.Array) -> pa.Array:
+    """numRecords of every text: null where it is not said, or makes no sense."""
+    count = len(stats)
+    if count == 0 or stats.null_count == count:
+        return pa.nulls(count, pa.int64())
+    numbers, known = _leading_numbers(stats)
+    valid = valid_mask(stats)
+    rest = np.flatnonzero(~known if valid is None else ~known & valid)
+    if len(rest):
+        texts = stats.take(rows_array(rest))
+        for start in range(0, len(rest), _CHUNK_ROWS):
+            chunk = texts.slice(start, _CHUNK_ROWS)
+            rows = rest[start : start + _CHUNK_ROWS]
+            table = _read(chunk, pa.schema([("numRecords", pa.int64())]))
+            if table is not None:
+                found = one(table.column("numRecords"))
+            else:
+                found = pa.array([_whole(_parsed(t).get("numRecords")) for t in chunk.to_pylist()], pa.int64())
+            values, said = vector(found, np.int64), valid_mask(found)
+            numbers[rows] = values
+            known[rows] = True if said is None else said
+    known &= numbers >= 0
+    return from_vector(numbers, known, pa.int64())
+
+
+def _leading_numbers(stats: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Nearly every writer puts numRecords first: its digits are read straight from the buffer."""
+    count, width = len(stats), len(_PREFIX) + _DIGITS
+    numbers, known = np.zeros(count, np.int64), np.zeros(count, np.bool_)
+    wide = pa.types.is_large_string(stats.type)
+    offsets_buffer, data_buffer = stats.buffers()[1:3]
+    if data_buffer is None:
+        return numbers, known
+    width_of_offset = np.dtype(np.int64 if wide else np.int32)
+    offsets = np.frombuffer(offsets_buffer, width_of_offset, count + 1, stats.offset * width_of_offset.itemsize).astype(
+        np.int64
+    )
+    data = np.frombuffer(data_buffer, np.uint8)
+    starts = offsets[:-1]
+    long_enough = np.flatnonzero((starts + width <= len(data)) & (offsets[1:] - offsets[:-1] >= width))
+    if len(data) < width or len(long_enough) == 0:
+        return numbers, known
+    heads = np.lib.stride_tricks.sliding_window_view(data, width)[starts[long_enough]]
+    fits = (heads[:, : len(_PREFIX)] == np.frombuffer(_PREFIX, np.uint8)).all(axis=1)
+    value = np.zeros(len(long_enough), np.int64)
+    running, ended = fits.copy(), np.zeros(len(long_enough), np.bool_)
+    for at in range(len(_PREFIX), width):
+        byte = heads[:, at]
+        digit = (byte >= 48) & (byte <= 57)
+        ended |= running & ((byte == 44) | (byte == 125)) & (at > len(_PREFIX))
+        running &= digit
+        value = np.where(running, value * 10 + (byte.astype(np.int64) - 48), value)
+        if not running.any():
+            break
+    numbers[long_enough] = value
+    known[long_enough] = ended
+    return numbers, known
+
+
+def read_leaf(stats: pa.Array, source: tuple[str, ...], type_: pa.DataType) -> LeafStatistics:
+    """What the texts say of the column at `source` (physical names)."""
+    chunks = [
+        _read_chunk(stats.slice(start, _CHUNK_ROWS), source, type_) for start in range(0, len(stats), _CHUNK_ROWS)
+    ]
+    return LeafStatistics.joined(chunks) if chunks else LeafStatistics.unknown(0, type_)
+
+
+def _read_chunk(stats: pa.Array, source: tuple[str, ...], type_: pa.DataType) -> LeafStatistics:
+    import pyarrow.compute as pc
+
+    count = len(stats)
+    if stats.null_count == count:
+        return LeafStatistics.unknown(count, type_)
+    read_as = _json_type(type_)
+    fields = [pa.field("tightBounds", pa.bool_()), pa.field("nullCount", _nested(source, pa.int64()))]
+    if read_as is not None:
+        fields += [pa.field("minValues", _nested(source, read_as)), pa.field("maxValues", _nested(source, read_as))]
+    nan = np.zeros(count, np.bool_)
+    table = _read(stats, pa.schema(fields))
+    if table is None and pa.types.is_floating(type_):
+        # Not-numbers stand as texts between the numbers. They bound nothing; a NaN makes both bounds doubtful.
+        nan = truths(pc.match_substring(stats, '"NaN"'), null=False)
+        table = _read(pc.replace_substring_regex(stats, _NOT_NUMBERS, ":null"), pa.schema(fields))
+    if table is None:
+        return _row_by_row(stats, source, type_)
+
+    def leaf(name: str) -> pa.Array:
+        return pc.struct_field(one(table.column(name)), [0] * len(source))
+
+    loose = _loose(one(table.column("tightBounds")))
+    if read_as is None:
+        nothing = pa.nulls(count, physical_type(type_))
+        return LeafStatistics(nothing, nothing, leaf("nullCount"), loose)
+    lower, upper = (
+        to_physical(_typed(leaf(name), type_), type_, upper=above)
+        for name, above in (("minValues", False), ("maxValues", True))
+    )
+    if nan.any():
+        keep = rows_array(np.arange(count), ~nan)
+        lower, upper = lower.take(keep), upper.take(keep)
+    return LeafStatistics(lower, upper, leaf("nullCount"), loose)
+
+
+def _loose(tight: pa.Array) -> npt.NDArray[np.bool_]:
+    return ~truths(tight, null=True)
+
+
+def _nested(source: tuple[str, ...], type_: pa.DataType) -> pa.DataType:
+    for name in reversed(source):
+        type_ = pa.struct([pa.field(name, type_)])
+    return type_
+
+
+def _json_type(type_: pa.DataType) -> pa.DataType | None:
+    """How bounds of a type stand in JSON; None where it has none that may be believed."""
+    is_ = pa.types
+    if is_.is_boolean(type_) or is_.is_floating(type_) or is_.is_decimal(type_) or is_.is_string(type_):
+        return type_
+    if is_.is_integer(type_):
+        return pa.int64()
+    if is_.is_date(type_) or is_.is_timestamp(type_):
+        return pa.string()
+    return None
+
+
+def _read(stats: pa.Array, schema: pa.Schema) -> pa.Table | None:
+    """The texts as a table, one row each; None where they cannot be read so."""
+    import pyarrow.compute as pc
+    from pyarrow import json as arrow_json
+
+    empty, newline = strings(["{}"])[0], strings(["\n"])[0]
+    lines = stats.cast(pa.string())
+    for odd in ("\n", "\r"):
+        if len(where(pc.match_substring(lines, odd))):
+            lines = pc.replace_substring(lines, odd, " ")  # between tokens only: inside of texts it would be escaped
+    lines = pc.coalesce(lines, empty)
+    bare = where(pc.match_substring_regex(lines, r"^\s*$"))
+    if len(bare):
+        values = lines.to_pylist()
+        for row in bare.tolist():
+            values[row] = "{}"
+        lines = strings(values)
+    offsets = from_vector(np.array([0, len(lines)], np.int32), None, pa.int32())
+    text = pc.binary_join(pa.ListArray.from_arrays(offsets, lines), newline)
+    data = text.buffers()[2]
+    if data is None:
+        return None
+    try:
+        table = arrow_json.read_json(
+            pa.BufferReader(data.slice(0, _length(text))),
+            read_options=arrow_json.ReadOptions(use_threads=False, block_size=max(_length(text) + 2, 1024)),
+            parse_options=arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+        )
+    except (pa.ArrowException, OverflowError):
+        return None
+    return table if table.num_rows == len(stats) else None
+
+
+def _length(text: pa.Array) -> int:
+    offsets = np.frombuffer(text.buffers()[1], np.int32, 2)
+    return int(offsets[1])
+
+
+def _typed(values: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Texts of dates and times as such; what cannot be read is null."""
+    if not pa.types.is_string(values.type) or pa.types.is_string(type_):
+        return values
+    if pa.types.is_date(type_):
+        try:
+            return values.cast(pa.date32())
+        except pa.ArrowInvalid:
+            pass
+    else:
+        try:
+            return values.cast(type_)
+        except pa.ArrowInvalid:
+            pass
+    return pa.array([_moment(v, type_) for v in values.to_pylist()], type_)
+
+
+def _moment(text: str | None, type_: pa.DataType) -> dt.date | dt.datetime | None:
+    """A date or a time; a time with a zone becomes UTC, a zone that is missing or too many makes it unknown."""
+    if text is None:
+        return None
+    try:
+        value = dt.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if pa.types.is_date(type_):
+        return value.date() if len(text) == 10 else None
+    if (value.tzinfo is None) != (type_.tz is None):
+        return None
+    try:
+        return value if value.tzinfo is None else value.astimezone(dt.UTC)
+    except OverflowError:
+        return None
+
+
+def _parsed(text: str | None) -> Mapping[str, Any]:
+    try:
+        found = json.loads(text or "{}", parse_float=Decimal)
+    except (ValueError, InvalidOperation, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _row_by_row(stats: pa.Array, source: tuple[str, ...], type_: pa.DataType) -> LeafStatistics:
+    lower: list[Any] = []
+    upper: list[Any] = []
+    nulls: list[int | None] = []
+    loose: list[bool] = []
+    for text in stats.to_pylist():
+        row = _parsed(text)
+        low, high = _at(row.get("minValues"), source), _at(row.get("maxValues"), source)
+        doubtful = any(v == "NaN" or (isinstance(v, float) and v != v) for v in (low, high))
+        if doubtful and pa.types.is_floating(type_):
+            low = high = None
+        lower.append(_value(low, type_, ROUND_FLOOR))
+        upper.append(_value(high, type_, ROUND_CEILING))
+        nulls.append(_whole(_at(row.get("nullCount"), source)))
+        loose.append(row.get("tightBounds", True) is not True and row.get("tightBounds") is not None)
+    if _json_type(type_) is None:
+        nothing = pa.nulls(len(nulls), physical_type(type_))
+        return LeafStatistics(nothing, nothing, pa.array(nulls, pa.int64()), np.array(loose, np.bool_))
+    kept_as = pa.int64() if pa.types.is_integer(type_) else type_
+    return LeafStatistics(
+        to_physical(pa.array(lower, kept_as), type_, upper=False),
+        to_physical(pa.array(upper, kept_as), type_, upper=True),
+        pa.array(nulls, pa.int64()),
+        np.array(loose, np.bool_),
+    )
+
+
+def _at(values: Any, source: tuple[str, ...]) -> Any:
+    for name in source:
+        if not isinstance(values, dict):
+            return None
+        values = values.get(name)
+    return values
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63 else None
+
+
+def _value(raw: Any, type_: pa.DataType, rounding: str) -> Any:
+    """A bound as JSON has it, as a value of the type; None where it is none."""
+    is_ = pa.types
+    if is_.is_boolean(type_):
+        return raw if isinstance(raw, bool) else None
+    if is_.is_string(type_):
+        return raw if isinstance(raw, str) else None
+    if is_.is_date(type_) or is_.is_timestamp(type_):
+        return _moment(raw, type_) if isinstance(raw, str) else None
+    if isinstance(raw, bool) or not isinstance(raw, int | float | Decimal):
+        return None
+    try:
+        if is_.is_floating(type_):
+            number = float(raw)
+            return number if is_.is_float64(type_) else _float32(number, raw)
+        exact = Decimal(raw)
+        if is_.is_integer(type_):
+            return _whole(int(exact.to_integral_value(rounding=rounding)))
+        if is_.is_decimal(type_):
+            scaled = exact.quantize(Decimal(1).scaleb(-type_.scale), rounding=rounding)
+            return scaled if len(scaled.as_tuple().digits) <= type_.precision else None
+    except (InvalidOperation, OverflowError, ValueError):
+        return None
+    return None
+
+
+def _float32(number: float, raw: Any) -> float | None:
+    with np.errstate(over="ignore"):
+        near = float(np.float32(number))
+    return near if np.isfinite(near) or not np.isfinite(float(raw)) else None

@@ -1,0 +1,120 @@
+"""The Delta format: versions, snapshots and diffs from `_delta_log`, without a JVM.
+
+A `Version` of Delta is its number and a fingerprint of its commit file; `table_uuid` is always "" there, because asking for it would cost a
+replay, and the commit's bytes hold its time and transaction id. The metadata's id stands in `Snapshot.properties["table_uuid"]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from expressions.errors import CorruptTableError, NotATableError, ObjectNotFoundError, VersionNotFoundError
+from formats.model import Diff, Snapshot, Version
+from formats.protocol import At, TableRef
+from formats.storage import Storage
+
+from .log_segment import LogListing, LogSegment, find_segment, has_log, list_log, stored_commit_fingerprint
+
+if TYPE_CHECKING:
+    from .replay import Header
+
+# What only a snapshot needs (Parquet, compute) is imported where it is needed: resolving a version stays cheap in a cold process.
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaFormat:
+    """Delta tables by path."""
+
+    name: str = "delta"
+
+    def detect(self, ref: TableRef) -> bool:
+        return has_log(ref.storage)
+
+    def resolve(self, ref: TableRef, at: At) -> Version:
+        wanted = _wanted(ref, at)
+        if wanted is not None:
+            try:
+                return _version(wanted, stored_commit_fingerprint(ref.storage, wanted))
+            except ObjectNotFoundError:
+                pass  # cleaned, perhaps: its checkpoint may still stand
+        return self._of_segment(ref.storage, find_segment(ref.storage, ref.path, wanted))
+
+    def snapshot(self, ref: TableRef, at: At) -> Snapshot:
+        from .snapshot import build
+
+        segment, header = self._read_newest_consistent(ref, _wanted(ref, at))
+        return build(ref, segment, header, _version(segment.version, header.fingerprint))
+
+    def diff(self, ref: TableRef, base: Snapshot, target: At) -> Diff | None:
+        from .diff import diff_from_log
+
+        return diff_from_log(ref, self, base, target)
+
+    def versions(self, ref: TableRef) -> Sequence[Version]:
+        listing = _listed(ref.storage, ref.path)
+        out = []
+        for number in listing.readable():
+            if number in listing.commits:
+                out.append(_version(number, stored_commit_fingerprint(ref.storage, number)))
+            else:
+                out.append(_version(number, listing.checkpoints[number].fingerprint))
+        return out
+
+    def _of_segment(self, storage: Storage, segment: LogSegment) -> Version:
+        from .replay import version_fingerprint
+
+        return _version(segment.version, version_fingerprint(storage, segment))
+
+    def _read_newest_consistent(self, ref: TableRef, wanted: int | None) -> tuple[LogSegment, Header]:
+        """A log may be cleaned between its listing and its reading: then a second listing shows the newer checkpoint."""
+        from .replay import read_header
+
+        segment = find_segment(ref.storage, ref.path, wanted)
+        try:
+            return segment, read_header(ref.storage, ref.path, segment)
+        except CorruptTableError:
+            again = find_segment(ref.storage, ref.path, wanted)
+            if (again.version, again.checkpoint, again.listing.commits.keys()) == (
+                segment.version,
+                segment.checkpoint,
+                segment.listing.commits.keys(),
+            ):
+                raise
+            return again, read_header(ref.storage, ref.path, again)
+
+
+def _version(number: int, fingerprint: str) -> Version:
+    return Version("", str(number), fingerprint)
+
+
+def _wanted(ref: TableRef, at: At) -> int | None:
+    """The number of the version asked, None for the newest."""
+    if at.timestamp_ms is not None:
+        if at.version is not None:
+            raise ValueError("ask for a version or for a time, not for both")
+        return _at_time(ref, at.timestamp_ms)
+    if at.version is None:
+        return None
+    text = str(at.version)
+    if not text.isascii() or not text.isdigit() or len(text) > 20:
+        raise VersionNotFoundError(f"versions of a Delta table are numbers from 0; {ref.path} has no version {text!r}")
+    return int(text)
+
+
+def _at_time(ref: TableRef, timestamp_ms: int) -> int:
+    from .history import version_at
+    from .replay import read_header
+
+    listing = _listed(ref.storage, ref.path)
+    segment = find_segment(ref.storage, ref.path, None)
+    header = read_header(ref.storage, ref.path, segment)
+    return version_at(ref.storage, ref.path, listing, header.metadata, timestamp_ms)
+
+
+def _listed(storage: Storage, path: str) -> LogListing:
+    listing = list_log(storage)
+    if listing.latest < 0:
+        raise NotATableError(f"a Delta table has commits under _delta_log; {path} has none; check the path")
+    return listing
