@@ -67,7 +67,9 @@ class SparkBuilder:
                 say("statistics computed", 0, _STEPS)
                 report = _report(rows)
                 say("statistics computed", 1, _STEPS)
-                columns = self._write(sink, "column_stats", rows, _COLUMN_ORDER, len(request.files) * len(source.leaves))
+                columns = self._write(
+                    sink, "column_stats", rows, _COLUMN_ORDER, len(request.files) * len(source.leaves)
+                )
                 say("column_stats written", 2, _STEPS)
                 aggregated = self._partitions(request, rows)
                 count = request.partitions.num_rows * (len(source.leaves) + len(request.partition_leaves))
@@ -221,6 +223,8 @@ def _spark_errors() -> Iterator[None]:
 def _one_line(text: str) -> str:
     """The line that says most: a Python worker's last line, else the first of the message."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    named = [line for line in lines if line.split(":")[0].endswith(("Error", "Exception")) and not line.startswith("at ")]
+    named = [
+        line for line in lines if line.split(":")[0].endswith(("Error", "Exception")) and not line.startswith("at ")
+    ]
     chosen = next((line for line in reversed(named) if not line.startswith(("org.apache", "py4j", "Caused"))), None)
     return (chosen or (lines[0] if lines else "no message"))[:300]

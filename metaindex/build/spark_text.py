@@ -57,9 +57,9 @@ def text_rows(spark: SparkSession, request: BuildRequest, source: Source, files:
     paths = request.files.paths.to_pylist()
     uris = [request.ref.storage.uri(path) for ordinal, path in enumerate(paths) if ordinal not in left_out]
     if uris:
-        groups = _aggregate(spark, source, uris, as_text=False)
+        groups = _aggregate(spark, source, uris, texts=False)
         if (groups.agg({"corrupt": "max"}).head() or [0])[0]:
-            groups = groups.join(_aggregate(spark, source, uris, as_text=True), "key", "left")
+            groups = groups.join(_aggregate(spark, source, uris, texts=True), "key", "left")
         joined = keyed.join(groups, "key", "full_outer")
     else:
         joined = keyed
@@ -93,7 +93,9 @@ class CheckTask:
             actual = self.storage.head(path).size_bytes
         except UNREADABLE as error:
             return f"cannot read {path!r}: {str(error).splitlines()[0]}"
-        return None if actual == size else f"cannot read {path!r}: the snapshot says {size} bytes, the file has {actual}"
+        return (
+            None if actual == size else f"cannot read {path!r}: the snapshot says {size} bytes, the file has {actual}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,25 +157,26 @@ class TextTask:
         return facts_of(bounds, count, pc.if_else(sure, int(Trust.COMPUTED), int(Trust.NONE)))
 
 
-def _aggregate(spark: SparkSession, source: Source, uris: list[str], *, as_text: bool) -> DataFrame:
-    """One row a file: `key` and the aggregates of every leaf; with `as_text`, only how many texts there are."""
+def _aggregate(spark: SparkSession, source: Source, uris: list[str], *, texts: bool) -> DataFrame:
+    """One row a file: `key` and the aggregates of every leaf; with `texts`, only how many texts there are."""
     from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
     from pyspark.sql.types import StringType, StructField, StructType
 
-    fields = [as_text(one) for one in source.fields] if as_text else source.fields
+    fields = [as_text(one) for one in source.fields] if texts else source.fields
     arrow = pa.schema([pa.field(one.name, one.type) for one in fields])
     schema = StructType([*spark.createDataFrame(arrow.empty_table()).schema, StructField(_CORRUPT, StringType())])
     options = {name: _option(value) for name, value in source.options if name.lower() not in _NOT_PASSED}
     if "timezone" not in {name.lower() for name in options}:
         options["timeZone"] = "UTC"  # as every reader of this project takes it
     options |= {"columnNameOfCorruptRecord": _CORRUPT, "ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
-    # The paths are names of files, not patterns.
-    frame = spark.read.format(source.file_format).schema(schema).options(**options).option("globPaths", "false").load(uris)
+    # The paths are names of files, and Spark takes paths for patterns.
+    names = [re.sub(r"([][{}*?\\])", r"\\\1", uri) for uri in uris]
+    frame = spark.read.format(source.file_format).schema(schema).options(**options).load(names)
 
     aggregates: list[Column] = []
     for place, leaf in enumerate(source.leaves):
         column = F.col(".".join("`" + part.replace("`", "``") + "`" for part in leaf.parts))
-        if as_text:
+        if texts:
             aggregates.append(F.count(column).alias(f"texts{place}"))
             continue
         floating = pa.types.is_floating(leaf.type)
@@ -184,7 +187,7 @@ def _aggregate(spark: SparkSession, source: Source, uris: list[str], *, as_text:
             F.count(column).alias(f"present{place}"),
             (F.count_if(F.isnan(column)) if floating else F.lit(0).cast("bigint")).alias(f"nan{place}"),
         ]
-    if not as_text:
+    if not texts:
         aggregates += [F.count("*").alias("rows"), F.count(_CORRUPT).alias("corrupt")]
     # Every aggregate reads a parsed column, and the record's mark is only right when all of them are parsed.
     groups = frame.groupBy(F.col("_metadata.file_path").alias("key")).agg(*aggregates)

@@ -68,7 +68,9 @@ class TextScanner:
                 present = [count + len(one) - one.null_count for count, one in zip(present, texts, strict=True)]
             for i, count in zip(doubtful, present, strict=True):
                 if count != scans[i].rows - scans[i].nulls:
-                    scans[i].unread = f"{count - scans[i].rows + scans[i].nulls} values do not parse as {leaves[i].type}"
+                    scans[
+                        i
+                    ].unread = f"{count - scans[i].rows + scans[i].nulls} values do not parse as {leaves[i].type}"
         for scan in scans:
             scan.close()
         return scans
