@@ -191,12 +191,3 @@ def _sign(left: object, right: object) -> int:
 def _bytes(value: str | bytes) -> bytes:
     # surrogatepass: a lone surrogate has no UTF-8, yet an order is wanted for every str
     return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
-
-
-def __getattr__(name: str) -> object:
-    from . import conversion, physical
-
-    for module in (physical, conversion):
-        if name in vars(module) and not name.startswith("_"):
-            return vars(module)[name]
-    raise AttributeError(name)
