@@ -1,0 +1,142 @@
+"""The arguments that commands share, and a parser whose errors are one line with the cure."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Iterable
+from typing import NoReturn
+
+DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+
+EXIT_CODES = """exit codes:
+  0    done
+  1    an error of metaindex, the table or the storage: one line on stderr says what and the cure
+  2    the command line was not understood
+  130  interrupted; nothing half-done is visible"""
+
+
+class Parser(argparse.ArgumentParser):
+    """An error is one line, not the usage of every option, and says where to read on."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(USAGE, f"{self.prog}: error: {message}; read {self.prog} --help\n")
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """ ", did you mean ...?" or nothing."""
+    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f"did you mean {found[0]!r}?" if found else ""
+
+
+def table(parser: argparse.ArgumentParser) -> None:
+    """TABLE and how to open it."""
+    parser.add_argument(
+        "table",
+        metavar="TABLE",
+        help="path or URI of the table: a Delta or Iceberg table, or a folder of Parquet, CSV or JSON files",
+    )
+    group = parser.add_argument_group("opening the table")
+    group.add_argument(
+        "--format",
+        choices=["delta", "iceberg", "parquet", "csv", "json", "files"],
+        help="the table's format; detected where not given",
+    )
+    group.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        type=_pair,
+        metavar="KEY=VALUE",
+        help="an option of the reader, such as header=true or delimiter=';'; can be repeated",
+    )
+    group.add_argument(
+        "--storage-option",
+        action="append",
+        default=[],
+        type=_pair,
+        metavar="KEY=VALUE",
+        help="an option of the object store, such as region=eu-west-1 or endpoint=...; can be repeated",
+    )
+    group.add_argument(
+        "--index-location",
+        metavar="FOLDER",
+        help="folder that holds the indexes; beside the table where not given",
+    )
+    group.add_argument(
+        "--catalog",
+        metavar="NAME",
+        help="an Iceberg catalog as pyiceberg is configured for it; TABLE is then the name in the catalog, such as db.flights",
+    )
+
+
+def index_name(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the index, by the name it was created with")
+
+
+def predicate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "predicate",
+        metavar="PREDICATE",
+        help="a SQL condition as behind WHERE, in one argument: \"dep_delay > 60 AND dest = 'SEA'\"",
+    )
+
+
+def version(parser: argparse.ArgumentParser) -> None:
+    """Time travel."""
+    group = parser.add_argument_group("which version of the table (time travel; default: as it is now)")
+    which = group.add_mutually_exclusive_group()
+    which.add_argument(
+        "--version",
+        metavar="V",
+        help="a Delta version number, an Iceberg snapshot id, branch or tag, or a listing of plain files that an index remembers "
+        "(`metaindex indexes TABLE NAME` lists those)",
+    )
+    which.add_argument(
+        "--timestamp",
+        metavar="T",
+        help="the version that was current then: ISO 8601, UTC where it names no zone",
+    )
+
+
+def only_indexes(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("which indexes")
+    which = group.add_mutually_exclusive_group()
+    which.add_argument(
+        "--index",
+        action="append",
+        metavar="NAME",
+        help="use only this index; can be repeated; default: all that can help",
+    )
+    which.add_argument(
+        "--no-indexes", action="store_true", help="use none: what the table's own log and partitions prove, to compare"
+    )
+
+
+def builder(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--builder",
+        choices=["spark", "local"],
+        help="who reads the files: spark (PySpark, for large tables) or local (this process, no Java); default: spark where pyspark is installed",
+    )
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise argparse.ArgumentTypeError(f"an option is KEY=VALUE; got {text!r}")
+    return key.strip(), value
+
+
+def names(text: str) -> list[str]:
+    """Comma-separated column names."""
+    found = [name.strip() for name in text.split(",") if name.strip()]
+    if not found:
+        raise argparse.ArgumentTypeError("columns are names separated by commas; got none")
+    return found
+
+
+def at_least_zero(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"a whole number from 0 on is needed; got {text!r}")
+    return int(text)

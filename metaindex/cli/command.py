@@ -1,0 +1,22 @@
+"""What a command is: a name, help that teaches, arguments, and the verb. Each stands in a file of its own and is listed in `main.COMMANDS`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .output import Output
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """`line` stands in the list of commands, `about` (with the terms explained) and `examples` in the command's own help.
+    `run` returns the exit code; what goes wrong it raises."""
+
+    name: str
+    line: str
+    about: str
+    examples: tuple[str, ...]
+    arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace, Output], int]

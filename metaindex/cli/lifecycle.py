@@ -1,0 +1,28 @@
+"""The verbs that read no data file: delete, restore, cancel, vacuum. Each names its own words; the way is the same."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from . import arguments
+from .opening import open_from
+from .outcomes import report
+from .output import Output
+
+if TYPE_CHECKING:
+    from metaindex.actions.action import Outcome
+    from metaindex.api import Table
+
+
+def table_and_name(parser: argparse.ArgumentParser) -> None:
+    arguments.table(parser)
+    arguments.index_name(parser)
+
+
+def runs(verb: Callable[[Table, str], Outcome]) -> Callable[[argparse.Namespace, Output], int]:
+    def run(args: argparse.Namespace, out: Output) -> int:
+        return report(verb(open_from(args), args.name), out)
+
+    return run

@@ -1,0 +1,171 @@
+"""`metaindex VERB ...`: finds the command, runs it, and turns what goes wrong into one line and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from expressions.errors import MetaIndexError
+
+from . import cancel, create, delete, demo, explain, indexes, prune, refresh, restore, scan, vacuum
+from .arguments import DONE, EXIT_CODES, FAILED, INTERRUPTED, Parser, near
+from .command import Command
+from .output import Output, one_line
+
+COMMANDS: tuple[Command, ...] = (
+    create.COMMAND,
+    refresh.COMMAND,
+    indexes.COMMAND,
+    prune.COMMAND,
+    scan.COMMAND,
+    explain.COMMAND,
+    delete.COMMAND,
+    restore.COMMAND,
+    cancel.COMMAND,
+    vacuum.COMMAND,
+    demo.COMMAND,
+)
+
+_ABOUT = """One index over Delta, Iceberg and plain Parquet, CSV and JSON tables: read only the files that can match.
+
+An index is built beside the table and changes nothing in it. A query asks which files can hold matching rows; what no
+index can prove is read, so an index that is old, damaged or missing makes an answer slower and never wrong."""
+
+_START = """a first round:
+  metaindex create  lake/flights stats                  build an index named stats over all columns
+  metaindex prune   lake/flights "dep_delay > 1000"     which files can hold such rows?
+  metaindex scan    lake/flights "dep_delay > 1000"     the rows themselves
+  metaindex refresh lake/flights stats                  after the table changed
+
+words:
+  kept, dropped   files to read; files proved to hold no matching row
+  run             an immutable sorted set of index rows, written by one create or refresh
+  version         of the table: Delta number, Iceberg snapshot id, listing of a plain folder
+  fresh           the index has recorded the table's version as it is now"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; returns its exit code (see `EXIT_CODES`). Never raises but for a bug with --debug."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a name may not fit the terminal's encoding
+    parser = _parser()
+    try:
+        if not words:
+            parser.print_help()
+            return DONE
+        _check_command(parser, words)
+        arguments = parser.parse_args(words)
+    except SystemExit as stop:  # argparse has said what it had to say
+        return stop.code if isinstance(stop.code, int) else FAILED
+    out = Output(json=arguments.json)
+    try:
+        with _log_to_stderr():
+            return _run(arguments, out)
+    except BrokenPipeError:
+        # The reader of our output has what it wanted. Python would complain once more when it closes stdout.
+        _forget_stdout()
+        return DONE
+    except KeyboardInterrupt:
+        out.say("metaindex: interrupted; nothing half-done is visible")
+        return INTERRUPTED
+
+
+def _run(arguments: argparse.Namespace, out: Output) -> int:
+    command: Command = arguments.command
+    try:
+        return command.run(arguments, out)
+    except BrokenPipeError:
+        raise
+    except MetaIndexError as error:
+        message = str(error)
+        failure: Exception = error
+    except (OSError, ValueError) as error:
+        message = str(error)
+        failure = error
+    except Exception as error:  # noqa: BLE001 - the last stop: a bug is told in a line too, and in full with --debug
+        message = f"{type(error).__name__}: {error}; this is a bug in metaindex; --debug shows where"
+        failure = error
+    if arguments.debug:
+        import traceback
+
+        traceback.print_exception(failure, file=sys.stderr)
+    out.data({"error": {"type": type(failure).__name__, "message": message}})
+    out.say(f"metaindex {command.name}: error: {one_line(' '.join(message.split()))}")
+    return FAILED
+
+
+def _parser() -> Parser:
+    from metaindex import __version__
+
+    parser = Parser(
+        prog="metaindex",
+        description=_ABOUT,
+        epilog=f"{_START}\n\n{EXIT_CODES}\n\nmetaindex COMMAND --help explains each, with examples.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"metaindex {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
+    for command in COMMANDS:
+        examples = "\n".join(f"  {line}" for line in command.examples)
+        one = commands.add_parser(
+            command.name,
+            help=command.line,
+            description=command.about,
+            epilog=f"examples:\n{examples}\n\n{EXIT_CODES}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        command.arguments(one)
+        group = one.add_argument_group("output")
+        group.add_argument("--json", action="store_true", help="one JSON value on stdout, for machines; an error too")
+        group.add_argument("--debug", action="store_true", help="show the traceback of an error")
+        one.set_defaults(command=command)
+    return parser
+
+
+def _check_command(parser: Parser, words: Sequence[str]) -> None:
+    """A wrong or misplaced command, said in a line. Options of the main parser stand before it."""
+    known = [command.name for command in COMMANDS]
+    first = words[0]
+    if first.startswith("-") or first in known:
+        return
+    if len(words) > 1 and words[1] in known:
+        parser.error(f"the command comes first: metaindex {words[1]} {first} ...")
+    hint = near(first, known) or f"the commands are {', '.join(known)}"
+    parser.error(f"there is no command {first!r}; {hint}")
+
+
+class _Line(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return f"metaindex: {record.levelname.lower()}: {one_line(record.getMessage())}"
+
+
+@contextmanager
+def _log_to_stderr() -> Iterator[None]:
+    """What the library warns of is a line on stderr, for the time of the command."""
+    logger = logging.getLogger("metaindex")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Line())
+    propagate, logger.propagate = logger.propagate, False
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = propagate
+
+
+def _forget_stdout() -> None:
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    except (OSError, ValueError):
+        pass  # stdout is no file here: nothing will be flushed to it

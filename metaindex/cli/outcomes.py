@@ -1,0 +1,29 @@
+"""What the verbs that change an index tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .arguments import DONE
+from .output import Output
+
+if TYPE_CHECKING:
+    from metaindex.actions.action import Outcome
+
+
+def report(outcome: Outcome, out: Output) -> int:
+    entry = outcome.entry
+    out.data(
+        {
+            "index": outcome.index,
+            "operation": outcome.operation,
+            "changed": outcome.changed,
+            "state": entry.state.value,
+            "entry": entry.id,
+            "files": entry.content.versions[-1].files if entry.content.versions else 0,
+            "size_bytes": sum(run.size_bytes for run in entry.content.runs),
+            "notes": list(outcome.notes),
+        }
+    )
+    out.write(str(outcome))
+    return DONE

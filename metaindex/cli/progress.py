@@ -1,0 +1,69 @@
+"""Progress of long work, on stderr: nothing for the first two seconds, then a bar on a terminal, else a line now and then."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
+
+_QUIET_SECONDS = 2.0
+_LINE_SECONDS = 10.0
+
+
+class Progress:
+    """Use as a context; call it as the builders do: `progress(what, done, total)`. Safe to call from several threads."""
+
+    def __init__(self, quiet_seconds: float = _QUIET_SECONDS) -> None:
+        self._started = time.monotonic()
+        self._quiet_seconds = quiet_seconds
+        self._said = 0.0
+        self._lock = threading.Lock()
+        self._bar: Bar | None = None
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        with self._lock:
+            now = time.monotonic()
+            if now - self._started < self._quiet_seconds:
+                return
+            if sys.stderr.isatty():
+                self._draw(what, done, total)
+            elif now - self._said >= _LINE_SECONDS or not self._said:
+                self._said = now
+                sys.stderr.write(f"metaindex: {what}: {done:,} of {total:,}, {now - self._started:.0f} s\n")
+                sys.stderr.flush()
+
+    def _draw(self, what: str, done: int, total: int) -> None:
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+            from rich.progress import Progress as Bar
+
+            self._bar = Bar(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+                console=Console(file=sys.stderr, stderr=True),
+                transient=True,
+            )
+            self._bar.start()
+        if what not in self._tasks:
+            self._tasks[what] = self._bar.add_task(what, total=total)
+        self._bar.update(self._tasks[what], completed=done, total=total)

@@ -1,0 +1,90 @@
+"""Rows written to a file, streaming: the file appears whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from expressions.errors import MetaIndexError
+
+from .json_value import json_value
+
+
+class OutputError(MetaIndexError, OSError):
+    """The rows cannot be written there."""
+
+
+def check_target(name: str, table: str, overwrite: bool) -> None:
+    """Said before anything is read."""
+    path = Path(name)
+    if path.suffix not in (".parquet", ".csv", ".jsonl"):
+        raise OutputError(
+            f"rows are written as .parquet, .csv or .jsonl; {name!r} ends otherwise; choose one of these endings"
+        )
+    if "://" in name:
+        raise OutputError(f"rows are written to a local file; {name!r} is elsewhere; write it here and copy it")
+    if not path.absolute().parent.is_dir():
+        raise OutputError(
+            f"the folder of an output file must exist; {path.absolute().parent} does not; create it first"
+        )
+    if path.is_dir() or (path.exists() and not overwrite):
+        raise OutputError(f"an output file is not replaced; {name!r} exists; choose another name or --overwrite")
+    if "://" not in table and path.absolute().parent.resolve().is_relative_to(Path(table).resolve()):
+        raise OutputError(
+            f"a file inside the table's folder would become part of the table; {name!r} is inside; write it elsewhere"
+        )
+
+
+def save(name: str, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
+    """Writes all rows; returns how many. On an error nothing is left."""
+    path = Path(name).absolute()
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    try:
+        write = {".parquet": _parquet, ".csv": _csv, ".jsonl": _jsonl}[path.suffix]
+        rows = write(Path(temporary), schema, batches)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return rows
+
+
+def _parquet(path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
+    import pyarrow.parquet as pq
+
+    rows = 0
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            rows += batch.num_rows
+    return rows
+
+
+def _csv(path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
+    from pyarrow import csv
+
+    rows = 0
+    with csv.CSVWriter(path, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            rows += batch.num_rows
+    return rows
+
+
+def _jsonl(path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
+    rows = 0
+    with path.open("w", encoding="utf-8") as file:
+        for batch in batches:
+            for row in batch.to_pylist():
+                file.write(json.dumps({k: json_value(v) for k, v in row.items()}, ensure_ascii=False) + "\n")
+            rows += batch.num_rows
+    return rows

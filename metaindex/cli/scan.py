@@ -1,0 +1,135 @@
+"""`metaindex scan TABLE [PREDICATE]`: the rows that match, read from the kept files only."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from . import arguments
+from .arguments import DONE
+from .command import Command
+from .json_value import json_value
+from .opening import open_from
+from .output import Column, Output
+from .progress import Progress
+from .saving import check_target, save
+
+if TYPE_CHECKING:
+    from metaindex.readers.scan import Scan
+
+_SHOWN = 20
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    arguments.table(parser)
+    parser.add_argument(
+        "predicate", metavar="PREDICATE", nargs="?", help="a SQL condition as behind WHERE; none: every row"
+    )
+    parser.add_argument("--columns", type=arguments.names, metavar="A,B", help="only these columns; default: all")
+    parser.add_argument(
+        "--limit",
+        type=arguments.at_least_zero,
+        metavar="N",
+        help=f"stop after N rows; default: {_SHOWN}, and no limit with --output or --count; 0: no limit",
+    )
+    parser.add_argument("--count", action="store_true", help="only count the rows")
+    parser.add_argument("--output", metavar="FILE", help="write the rows to FILE: .parquet, .csv or .jsonl")
+    parser.add_argument("--overwrite", action="store_true", help="--output may replace a file")
+    arguments.version(parser)
+    arguments.only_indexes(parser)
+
+
+def _run(args: argparse.Namespace, out: Output) -> int:
+    table = open_from(args)
+    if args.output is not None:
+        check_target(args.output, table.path, args.overwrite)
+    scan = table.scan(args.predicate, args.columns, args.version, args.timestamp, indexes=args.index)
+    limit = args.limit if args.limit is not None else (0 if args.output or args.count else _SHOWN)
+    with Progress() as progress:
+        batches = _limited(_watched(scan, progress), limit)
+        if args.count:
+            count = sum(batch.num_rows for batch in batches)
+            out.data({"rows": count, **_files(scan)})
+            out.write(f"{count}")
+        elif args.output is not None:
+            count = save(args.output, scan.schema, batches)
+            out.data({"rows": count, "output": args.output, **_files(scan)})
+            out.write(f"{count:,} rows written to {args.output}")
+        else:
+            found = pa.Table.from_batches(batches, schema=scan.schema)
+            _show(found, scan, limit, out)
+    return DONE
+
+
+def _watched(scan: Scan, progress: Progress) -> Iterator[pa.RecordBatch]:
+    rows = 0
+    for batch in scan.to_batches():
+        rows += batch.num_rows
+        progress("rows read", rows, rows)
+        yield batch
+
+
+def _limited(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
+    """At most `limit` rows, and no batch is read beyond them. 0: all."""
+    left = limit
+    for batch in batches:
+        if not limit:
+            yield batch
+            continue
+        yield batch.slice(0, left)
+        left -= min(left, batch.num_rows)
+        if not left:
+            return
+
+
+def _show(found: pa.Table, scan: Scan, limit: int, out: Output) -> None:
+    rows = found.to_pylist() if found.num_columns else []
+    out.data(
+        {
+            "columns": found.column_names,
+            "rows": [{k: json_value(v) for k, v in row.items()} for row in rows],
+            **_files(scan),
+        }
+    )
+    if out.json:
+        return
+    right = [pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t) for t in found.schema.types]
+    out.table(
+        [Column(name, right=r) for name, r in zip(found.column_names, right, strict=True)],
+        [[_cell(row[name]) for name in found.column_names] for row in rows],
+    )
+    files = _files(scan)
+    more = f"the first {found.num_rows:,} rows" if limit and found.num_rows == limit else f"{found.num_rows:,} rows"
+    out.say(f"{more}; {files['kept_files']:,} of {files['total_files']:,} files had to be looked at")
+
+
+def _files(scan: Scan) -> dict[str, int]:
+    return {"kept_files": len(scan.file_rows), "total_files": len(scan.snapshot.files)}
+
+
+def _cell(value: object) -> str:
+    """For people: NULL is not an empty text."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value)
+
+
+COMMAND = Command(
+    "scan",
+    "read the rows that match, from the kept files only",
+    """Reads the rows that match a predicate: the indexes say which files can hold any, only those are read, rows deleted
+in the table are left out, and the predicate is applied again. The answer is the one that a full read gives.""",
+    (
+        'metaindex scan lake/flights "dep_delay > 1000"',
+        'metaindex scan lake/flights "dep_delay > 1000" --columns tailnum,dep_delay --limit 5',
+        "metaindex scan lake/flights \"dest = 'ABQ'\" --output abq.parquet",
+        'metaindex scan lake/flights "dep_delay > 1000" --version 3 --count',
+    ),
+    _arguments,
+    _run,
+)
