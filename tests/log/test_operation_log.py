@@ -1,7 +1,7 @@
 """Numbers are taken once, whoever races for them."""
 
-import dataclasses
-import multiprocessing
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,33 +57,45 @@ def test_a_damaged_latest_entry_is_an_error_and_not_the_one_before(tmp_path: Pat
         OperationLog(log.storage).latest()
 
 
-def _race(folder: str, who: int, wins: "multiprocessing.Queue[tuple[int, int]]") -> None:
-    log = OperationLog(LocalStorage(folder))
-    for number in range(1, 21):
-        try:
-            log.append(dataclasses.replace(entry(number), nonce=f"{who}.{number}"))
-        except ConcurrentWriteError:
-            continue
-        wins.put((number, who))
-    wins.put((0, who))
+RACER = """
+import sys
+from formats.storage_local import LocalStorage
+from metaindex.errors import ConcurrentWriteError
+from metaindex.log.entry import IndexLogEntry, TableInfo
+from metaindex.log.operation_log import OperationLog
+from metaindex.log.states import State
+
+folder, who = sys.argv[1:]
+log = OperationLog(LocalStorage(folder))
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(1, 21):
+    try:
+        log.append(IndexLogEntry(number, "stats", "u", f"{who}.{number}", State.ACTIVE, TableInfo("/t", "delta"), ()))
+        print(number)
+    except ConcurrentWriteError:
+        pass
+"""
 
 
 def test_processes_racing_for_numbers_have_one_winner_each(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    wins: multiprocessing.Queue[tuple[int, int]] = context.Queue()
-    racers = [context.Process(target=_race, args=(str(tmp_path), who, wins)) for who in range(4)]
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", RACER, str(tmp_path), str(who)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for who in range(4)
+    ]
     for racer in racers:
-        racer.start()
-    won, done = [], 0
-    while done < len(racers):
-        number, who = wins.get(timeout=60)
-        done += number == 0
-        if number:
-            won.append((number, who))
+        assert racer.stdout is not None
+        assert racer.stdout.readline() == "ready\n"
     for racer in racers:
-        racer.join()
-    wins.close()
-    wins.join_thread()
+        assert racer.stdin is not None
+        racer.stdin.write("go\n")
+        racer.stdin.flush()
+    won = [(int(line), who) for who, racer in enumerate(racers) for line in racer.communicate()[0].split()]
 
     assert sorted(number for number, _ in won) == list(range(1, 21))
     log = OperationLog(LocalStorage(str(tmp_path)))
