@@ -108,6 +108,11 @@ def read_footers(
     return _joined(parts or [work([])])
 
 
+def read_metadata(storage: Storage, path: str, size: int | None = None) -> pq.FileMetaData:
+    """The footer of one file by a read or two of its end."""
+    return _open(storage, path, size)[1]
+
+
 def _chunks(files: Iterable[tuple[str, int | None]]) -> Iterator[list[tuple[str, int | None]]]:
     iterator = iter(files)
     while chunk := list(islice(iterator, _CHUNK)):

@@ -1,0 +1,74 @@
+"""The diff of two snapshots by their file tables: what serves where the log cannot.
+
+A file is the same file when its path and size are, and for plain files its time and etag too: those formats never
+write a path twice, plain files do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .model import Diff, FileTable, Snapshot
+
+_IDENTITY = ("path", "size_bytes")
+_PLAIN_IDENTITY = ("path", "size_bytes", "modified_ms", "etag")
+
+
+def compare(base: Snapshot, target: Snapshot) -> Diff:
+    """What changed from `base` to `target`, in either direction of time. Rows are as in their own snapshot,
+    `deletes_changed` as at target."""
+    keys = _PLAIN_IDENTITY if target.format == "files" else _IDENTITY
+    before, after = base.files.table, target.files.table
+    was, now = _positions(before, after, keys)
+    appended = _without(after, now)
+    deleted = _without(before, was)
+    same_before, same_after = before.column("deletes").take(was), after.column("deletes").take(now)
+    changed = now.filter(_differs(same_before, same_after))
+    return Diff(
+        base.version,
+        target.version,
+        FileTable(appended),
+        FileTable(deleted),
+        FileTable(after.take(changed.sort())),
+        base.schema != target.schema,
+    )
+
+
+def _positions(before: pa.Table, after: pa.Table, keys: Sequence[str]) -> tuple[pa.Array, pa.Array]:
+    """Row numbers of the files that are in both: in `before`, and in `after`, side by side."""
+    hit = pc.index_in(after.column("path"), before.column("path"))
+    now = _numbers(after.num_rows)
+    both = pc.is_valid(hit)
+    was = _one(hit.filter(both)).cast(pa.int64())
+    now = _one(now).filter(_one(both))
+    same = None
+    for key in keys[1:]:
+        equal = pc.invert(_differs(before.column(key).take(was), after.column(key).take(now)))
+        same = equal if same is None else pc.and_(same, equal)
+    return (was, now) if same is None else (was.filter(_one(same)), now.filter(_one(same)))
+
+
+def _numbers(count: int) -> pa.Array:
+    return pa.array(np.arange(count, dtype=np.int64))
+
+
+def _one(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+
+
+def _differs(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.Array:
+    """NULL equals NULL."""
+    unequal = pc.fill_null(pc.not_equal(left, right), False)
+    return _one(pc.or_(unequal, pc.xor(pc.is_null(left), pc.is_null(right))))
+
+
+def _without(table: pa.Table, rows: pa.Array) -> pa.Table:
+    if not len(rows):
+        return table
+    kept = np.ones(table.num_rows, np.bool_)
+    kept[rows.to_numpy()] = False
+    return table.filter(pa.array(kept))

@@ -1,0 +1,124 @@
+"""Remembered listings: what gives plain files a history.
+
+A listing lies at `<parent>/_metaindex/<folder>/_history/<time>-<id>.listing`, a Parquet file of the snapshot's file
+table with the schema in its metadata; it is written once and never changed. Names sort by time, so one listing call
+tells all versions. What such a version promises is what was there then: a file that has gone or was replaced since
+is still listed, and whoever opens it finds out.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from expressions.errors import CorruptTableError, ObjectExistsError, ObjectNotFoundError, VersionNotFoundError
+from formats.model import FileTable, Snapshot
+from formats.protocol import At, TableRef
+from formats.storage import parent_of
+
+_SUFFIX = ".listing"
+_FORMAT = b"1"
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """One kept listing: when it was taken, its id, where it is."""
+
+    timestamp_ms: int
+    id: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What a kept listing holds: the columns of the data files (partition columns apart), the files and their
+    format."""
+
+    timestamp_ms: int
+    file_format: str
+    data_schema: pa.Schema
+    files: FileTable
+
+
+def history_folder(root: str) -> str:
+    """Beside the table, as overwriting a folder empties it."""
+    return f"{parent_of(root).rstrip('/')}/_metaindex/{root.rstrip('/').rpartition('/')[2]}/_history"
+
+
+def remembered(ref: TableRef) -> Sequence[Remembered]:
+    """All kept listings, oldest first."""
+    found = []
+    for one in ref.storage.list(history_folder(ref.storage.root), recursive=False):
+        name = one.path.rpartition("/")[2]
+        if not name.endswith(_SUFFIX):
+            continue
+        moment, _, id_ = name.removesuffix(_SUFFIX).partition("-")
+        if moment.isdigit() and id_:
+            found.append(Remembered(int(moment), id_, one.path))
+    return found
+
+
+def remember(ref: TableRef, snapshot: Snapshot) -> None:
+    """Keeps the listing of a snapshot of plain files as a version; nothing to do where the newest kept one is the
+    same."""
+    kept = remembered(ref)
+    if kept and kept[-1].id == snapshot.version.id:
+        return
+    data = pa.schema([pa.field(f.name, f.type) for f in snapshot.schema if not f.partition or f.source])
+    about = {
+        b"metaindex.listing": _FORMAT,
+        b"metaindex.timestamp_ms": str(snapshot.timestamp_ms).encode(),
+        b"metaindex.file_format": str(snapshot.details.read_options()["file_format"]).encode(),
+        b"metaindex.schema": base64.b64encode(data.serialize().to_pybytes()),
+    }
+    sink = pa.BufferOutputStream()
+    table = snapshot.files.table
+    pq.write_table(table.replace_schema_metadata(about), sink, compression="zstd")
+    # Later than every kept one, whatever the clock says: the order of versions is the order of remembering.
+    moment = max(snapshot.timestamp_ms, kept[-1].timestamp_ms + 1 if kept else 0)
+    path = f"{history_folder(ref.storage.root)}/{moment:014d}-{snapshot.version.id}{_SUFFIX}"
+    try:
+        ref.storage.put_if_absent(path, sink.getvalue().to_pybytes())
+    except ObjectExistsError:
+        return  # somebody else remembered the same
+
+
+def find(ref: TableRef, at: At) -> Remembered:
+    """The kept listing that is asked: by id the newest of that id, by time the last one taken until then."""
+    kept = remembered(ref)
+    if at.version is not None:
+        fits = [k for k in kept if k.id == str(at.version)]
+    else:
+        fits = [k for k in kept if at.timestamp_ms is not None and k.timestamp_ms <= at.timestamp_ms]
+    if fits:
+        return fits[-1]
+    asked = f"version {at.version!r}" if at.version is not None else f"version at {at.timestamp_ms} ms"
+    known = f"{len(kept)} are kept, from {kept[0].id} to {kept[-1].id}" if kept else "none is kept"
+    raise VersionNotFoundError(
+        f"plain files have the versions that were remembered by indexing them; {ref.path!r} has no {asked}: {known}"
+    )
+
+
+def recall(ref: TableRef, kept: Remembered) -> Recalled:
+    """Reads a kept listing."""
+    try:
+        with ref.storage.open_input(kept.path) as source:
+            table = pq.read_table(source)
+        about = table.schema.metadata or {}
+        if about.get(b"metaindex.listing") != _FORMAT:
+            raise CorruptTableError(
+                f"the kept listing {kept.path!r} is of another format than {_FORMAT.decode()}; use a newer metaindex"
+            )
+        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(about[b"metaindex.schema"])))
+        file_format = about[b"metaindex.file_format"].decode()
+    except ObjectNotFoundError as error:
+        raise VersionNotFoundError(f"version {kept.id!r} of {ref.path!r} was removed while it was read") from error
+    except (pa.ArrowException, KeyError, ValueError) as error:
+        raise CorruptTableError(
+            f"the kept listing {kept.path!r} of {ref.path!r} is damaged: {str(error).splitlines()[0]}; remove it"
+        ) from error
+    return Recalled(kept.timestamp_ms, file_format, schema, FileTable(table.replace_schema_metadata(None)))

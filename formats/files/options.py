@@ -1,0 +1,150 @@
+"""What the user says beside the path of plain files, and how the files are then to be read.
+
+Names are those of Spark's readers, case does not matter; `format`, `schema` and `glob` are ours. CSV files have a
+header unless `header=False` says otherwise (Spark's own default is none: what is passed on to a reader always says it).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from expressions.errors import UnsupportedFeatureError
+
+FORMATS = ("parquet", "csv", "json")
+
+_FORMAT_OF = {
+    "parquet": "parquet",
+    "parq": "parquet",
+    "pq": "parquet",
+    "csv": "csv",
+    "tsv": "csv",
+    "json": "json",
+    "jsonl": "json",
+    "ndjson": "json",
+}
+COMPRESSIONS = {"gz": "gzip", "bz2": "bz2", "zst": "zstd"}
+_UNREADABLE = {"lz4", "snappy", "deflate", "xz", "zip"}  # of whole text files; inside Parquet they mean nothing here
+_FOREIGN = {"orc", "avro", "xlsx", "xml", "arrow", "feather"}
+
+
+@dataclass(frozen=True, slots=True)
+class FilesOptions:
+    """`reader`: Spark's options by lower-case name, as text."""
+
+    format: str | None = None
+    schema: pa.Schema | None = None
+    glob: str | None = None
+    reader: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, given: Mapping[str, object]) -> FilesOptions:
+        format_ = schema = glob = None
+        reader: dict[str, str] = {}
+        for name, value in given.items():
+            match name.lower(), value:
+                case (_, None):
+                    pass
+                case "format", str() if value.lower() in FORMATS:
+                    format_ = value.lower()
+                case "format", _:
+                    raise UnsupportedFeatureError(
+                        f"plain files are {', '.join(FORMATS)}; got format={value!r}; name one of these"
+                    )
+                case "schema", pa.Schema():
+                    schema = value
+                case "schema", str():
+                    schema = parse_ddl(value)
+                case "schema", _:
+                    raise UnsupportedFeatureError(
+                        f"schema= is a pyarrow.Schema or text such as 'a INT, b STRING'; got {type(value).__name__}; give one of these"
+                    )
+                case (("glob" | "pathglobfilter"), str()):
+                    glob = value
+                case "delimiter", _:
+                    reader["sep"] = str(value)
+                case key, bool():
+                    reader[key] = str(value).lower()
+                case key, _:
+                    reader[key] = str(value)
+        return cls(format_, schema, glob, reader)
+
+    def read_options(self, file_format: str, header: bool = True) -> dict[str, object]:
+        """Plain data for readers: `file_format` and Spark's options."""
+        if file_format == "csv":
+            return {"file_format": "csv", "header": "true" if header else "false", **self.reader}
+        return {"file_format": file_format, **self.reader}
+
+
+def format_of(name: str) -> str | None:
+    """The format that a file's name says; None where it says nothing. What is known and cannot be read is refused by
+    name."""
+    parts = name.lower().split(".")[1:]
+    if not parts:
+        return None
+    last = parts[-1]
+    if last in COMPRESSIONS or last in _UNREADABLE:
+        inner = _FORMAT_OF.get(parts[-2]) if len(parts) > 1 else None
+        if inner in ("csv", "json") and last in _UNREADABLE:
+            raise UnsupportedFeatureError(
+                f"text files are read plain or compressed as {', '.join(COMPRESSIONS)}; {name!r} is not; compress it anew"
+            )
+        return inner if inner != "parquet" else None
+    if last in _FOREIGN:
+        raise UnsupportedFeatureError(f"plain files are Parquet, CSV or JSON lines; {name!r} is none; convert it first")
+    return _FORMAT_OF.get(last)
+
+
+_TYPES = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "byte": pa.int8(),
+    "smallint": pa.int16(),
+    "short": pa.int16(),
+    "int": pa.int32(),
+    "integer": pa.int32(),
+    "bigint": pa.int64(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "real": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ltz": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+_COLUMN = re.compile(
+    r"\s*(?:`((?:[^`]|``)+)`|([^\s`:,]+))\s*:?\s+([A-Za-z_]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?(?:\s+NOT\s+NULL)?(?:\s+COMMENT\s+'[^']*')?\s*(,|$)",
+    re.IGNORECASE,
+)
+
+
+def parse_ddl(text: str) -> pa.Schema:
+    """`a INT, b DECIMAL(10, 2), `c d` STRING` as a schema: Spark's names of types, nested ones only as a
+    pyarrow.Schema."""
+    fields, at = [], 0
+    while at < len(text):
+        found = _COLUMN.match(text, at)
+        t = _type(found) if found else None
+        if found is None or t is None:
+            raise UnsupportedFeatureError(
+                f"a schema text lists columns with types, 'a INT, b DECIMAL(10,2)'; cannot read {text[at : at + 40]!r}; nested types: give a pyarrow.Schema"
+            )
+        fields.append(pa.field((found[1] or "").replace("``", "`") or found[2], t))
+        at = found.end()
+    return pa.schema(fields)
+
+
+def _type(found: re.Match[str]) -> pa.DataType | None:
+    name, first, second = found[3].lower(), found[4], found[5]
+    if name in ("decimal", "dec", "numeric"):
+        precision, scale = int(first or 10), int(second or 0)
+        return pa.decimal128(precision, scale) if 1 <= precision <= 38 and scale <= precision else None
+    if name in ("varchar", "char") and first:
+        return pa.string()
+    return None if first else _TYPES.get(name)

@@ -1,0 +1,83 @@
+"""The formats, in the order in which they are looked for: a Delta or Iceberg table holds Parquet files too, so plain
+files come last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from expressions.errors import NotATableError, UnsupportedFeatureError
+
+from .protocol import TableFormat, TableRef
+from .storage import Storage, storage_for
+
+NAMES = ("delta", "iceberg", "files")
+_PLAIN = ("parquet", "csv", "json")  # `files` with its format option
+
+
+def format_named(name: str) -> TableFormat:
+    """One format; each is imported when it is first asked for."""
+    match name:
+        case "delta":
+            from .delta.table import DeltaFormat
+
+            return DeltaFormat()
+        case "iceberg":
+            from .iceberg.table import IcebergFormat
+
+            return IcebergFormat()
+        case "files":
+            from .files.table import FilesFormat
+
+            return FilesFormat()
+        case _:
+            raise UnsupportedFeatureError(
+                f"the formats are {', '.join((*NAMES, *_PLAIN))}; got {name!r}; name one of these"
+            )
+
+
+def detect(ref: TableRef) -> TableFormat:
+    """The format of the table at a path, or an error that says what was looked for."""
+    for name in NAMES:
+        found = format_named(name)
+        if found.detect(ref):
+            return found
+    what = "is empty or holds no data files" if _anything(ref.storage) else "does not exist"
+    raise NotATableError(
+        f"a table is a folder with _delta_log (Delta), with metadata (Iceberg), or with Parquet, CSV or JSON files; {ref.path!r} {what}; check the path"
+    )
+
+
+def open_ref(
+    path: str,
+    format: str | None = None,  # noqa: A002 - the word that users know from Spark
+    storage_options: Mapping[str, str] | None = None,
+    **options: object,
+) -> tuple[TableFormat, TableRef]:
+    """The format of a table and where it is. `format`: "delta", "iceberg", "files", or "parquet", "csv", "json" for
+    plain files of that kind."""
+    catalog = options.get("catalog")
+    if catalog is not None and format in (None, "iceberg"):
+        # The path is a name in the catalog, which knows where the table is.
+        ref = TableRef(storage_for("/", None)[0], path, {**options, "storage_options": dict(storage_options or {})})
+        return format_named("iceberg"), ref
+    storage, root = storage_for(path, storage_options)
+    if format is None:
+        ref = TableRef(storage, root, dict(options))
+        return detect(ref), ref
+    wanted = format.lower()
+    ref = TableRef(storage, root, {**options, "format": wanted} if wanted in _PLAIN else dict(options))
+    if wanted in _PLAIN or wanted == "files":
+        for other in ("delta", "iceberg"):
+            if format_named(other).detect(ref):
+                raise UnsupportedFeatureError(
+                    f"{root!r} is a table of format {other}, whose files are not all live; open it with format={other!r}"
+                )
+        return format_named("files"), ref
+    found = format_named(wanted)
+    if not found.detect(ref):
+        raise NotATableError(f"there is no table of format {wanted} at {root!r}; check the path, or leave format= out")
+    return found, ref
+
+
+def _anything(storage: Storage) -> bool:
+    return next(iter(storage.list("")), None) is not None
