@@ -58,8 +58,11 @@ class Absent:
 
 def locate(leaf: Leaf, root: Node, created_by: str, typed_order: bool) -> Found | Absent:
     """Where the leaf is in files of one schema by one writer."""
-    ids = leaf.field.field_id is not None and any(n.field_id is not None for n in _all(root))
-    found = _by_id(leaf, root) if ids else _by_name(leaf, root)
+    by_id = leaf.field.field_id is not None
+    if by_id and all(n.field_id is None for n in _all(root)):
+        # Readers find the column by a name mapping or by its place then: its name here proves nothing.
+        return Absent(False, None, Doubt.NOT_MAPPED)
+    found = _by_id(leaf, root) if by_id else _by_name(leaf, root)
     if not isinstance(found, tuple):
         return found
     node, required = found
