@@ -30,7 +30,7 @@ def open_from(arguments: argparse.Namespace, spark: SparkSession | None = None) 
         storage_options=dict(arguments.storage_option),
         spark=spark,
         config=config,
-        **options,  # type: ignore[arg-type] # the reader's own names
+        **options,
     )
 
 

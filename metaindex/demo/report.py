@@ -1,0 +1,135 @@
+"""What the demo says while it goes, and what it found: text for people, plain data for machines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from metaindex.cli.output import Column, Output
+from metaindex.pruning.result import human_bytes
+
+from .answers import Asked
+from .questions import Question
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One comparison: which answers, and how they differ (empty: they are equal)."""
+
+    stage: str
+    lake: str
+    question: str
+    against: str
+    difference: str
+
+
+@dataclass(slots=True)
+class Report:
+    """Collects; `step` says the time since the start."""
+
+    out: Output
+    started: float = field(default_factory=time.monotonic)
+    checks: list[Check] = field(default_factory=list)
+    facts: dict[str, object] = field(default_factory=dict)
+    asked: list[tuple[str, str, Asked]] = field(default_factory=list)
+
+    def step(self, text: str) -> None:
+        line = f"[{time.monotonic() - self.started:5.1f} s] {text}"
+        if self.out.json:
+            self.out.say(line)
+        else:
+            self.out.write(line)
+
+    def headline(self, text: str) -> None:
+        if not self.out.json:
+            self.out.write(f"\n{text}")
+
+    def check(self, stage: str, lake: str, question: Question, against: str, difference: str) -> None:
+        self.checks.append(Check(stage, lake, question.name, against, difference))
+        if difference:
+            self.step(f"DIFFERS: {stage}, {lake}, {question.name!r}, against {against}: {difference}")
+
+    @property
+    def broken(self) -> list[Check]:
+        return [check for check in self.checks if check.difference]
+
+    def legend(self, questions: Sequence[Question]) -> None:
+        self.out.table([Column("question"), Column("condition")], [[q.name, q.sql] for q in questions])
+
+    def results(self, stage: str, lake: str, asked: Sequence[Asked]) -> None:
+        """One table of one format, with and without the index side by side."""
+        self.asked += [(stage, lake, one) for one in asked]
+        self.out.table(
+            [
+                Column(lake),
+                Column("rows", right=True),
+                Column("files: all", right=True),
+                Column("index", right=True),
+                Column("bytes: all", right=True),
+                Column("index", right=True),
+                Column("time: all", right=True),
+                Column("index", right=True),
+                Column("equal"),
+            ],
+            [
+                [
+                    one.question.name,
+                    f"{one.rows:,}",
+                    f"{one.all_files:,}",
+                    f"{one.kept_files:,}",
+                    human_bytes(one.all_bytes),
+                    human_bytes(one.kept_bytes),
+                    seconds(one.all_seconds),
+                    seconds(one.seconds),
+                    "NO" if self._broken(stage, lake, one.question) else "yes",
+                ]
+                for one in asked
+            ],
+        )
+        self.headline("") if not self.out.json else None
+
+    def summary(self, stage: str) -> None:
+        """Questions by formats: files read with the index, and how many times faster than reading all."""
+        found = [(lake, one) for at, lake, one in self.asked if at == stage]
+        names = list(dict.fromkeys(lake for lake, _ in found))
+        questions = list(dict.fromkeys(one.question for _, one in found))
+        cells = {(lake, one.question): one for lake, one in found}
+        self.out.table(
+            [Column("files read, times as fast"), *(Column(name, right=True) for name in names)],
+            [[q.name, *(_cell(cells.get((name, q))) for name in names)] for q in questions],
+        )
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            **self.facts,
+            "seconds": round(time.monotonic() - self.started, 3),
+            "answers": [
+                {
+                    "stage": stage,
+                    "format": lake,
+                    "question": one.question.name,
+                    "condition": one.question.sql,
+                    "rows": one.rows,
+                    "files": {"all": one.all_files, "table_alone": one.table_files, "index": one.kept_files},
+                    "bytes": {"all": one.all_bytes, "index": one.kept_bytes},
+                    "seconds": {"all": one.all_seconds, "index": one.seconds, "prune": one.prune_seconds},
+                }
+                for stage, lake, one in self.asked
+            ],
+            "comparisons": len(self.checks),
+            "broken": [{name: getattr(check, name) for name in Check.__slots__} for check in self.broken],
+        }
+
+    def _broken(self, stage: str, lake: str, question: Question) -> bool:
+        return any((c.stage, c.lake, c.question) == (stage, lake, question.name) for c in self.broken)
+
+
+def seconds(value: float) -> str:
+    return f"{value * 1000:,.0f} ms" if value < 1 else f"{value:.2f} s"
+
+
+def _cell(one: Asked | None) -> str:
+    if one is None:
+        return "-"
+    return f"{one.kept_files} of {one.all_files} {one.all_seconds / max(one.seconds, 1e-9):5.0f}x"

@@ -1,0 +1,204 @@
+"""The story, step by step: write, index, ask, commit, refresh, ask again, ask the old version. Exit code 0 only if every comparison held."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from metaindex.api import Table, open_table
+from metaindex.cli.arguments import DONE, FAILED
+from metaindex.cli.jvm import quiet_session
+from metaindex.cli.output import Output
+from metaindex.config import Config
+from metaindex.errors import BuildError
+from metaindex.kinds.specs import ColumnStats
+from metaindex.pruning.result import human_bytes
+
+from .answers import Asked, ask, canonical, difference
+from .data import days, flights, split
+from .lakes import Lake, columns, lakes
+from .questions import AFTER_COMMIT, CORRECTION, QUESTIONS, Question
+from .report import Report, seconds
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+INDEX = "stats"
+_CONF = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.driver.memory": "2g",
+}
+
+
+@dataclass(slots=True)
+class Indexed:
+    """A lake and its index as the story goes on."""
+
+    lake: Lake
+    table: Table
+    bare: Table
+    runs: frozenset[str]
+    version: str
+    paths: list[str]
+
+
+def run_demo(folder: str | None, keep: bool, out: Output, spark: SparkSession | None = None) -> int:
+    """Tells the story in `folder` (new or empty; kept), or in a temporary folder (removed unless `keep`)."""
+    place = _place(folder)
+    report = Report(out)
+    kept = keep or folder is not None
+    try:
+        _tell(place, report, spark)
+    finally:
+        if not kept:
+            shutil.rmtree(place, ignore_errors=True)
+    out.data(report.to_json())
+    report.headline("")
+    if kept:
+        report.step(f"the tables and their indexes stay in {place}")
+    if report.broken:
+        report.step(f"{len(report.broken)} of {len(report.checks)} comparisons are BROKEN:")
+        for check in report.broken:
+            report.step(
+                f"  {check.stage}, {check.lake}, {check.question!r}, against {check.against}: {check.difference}"
+            )
+        return FAILED
+    report.step(f"all {len(report.checks)} comparisons held")
+    return DONE
+
+
+def _tell(place: Path, report: Report, given: SparkSession | None) -> None:
+    flown = flights()
+    year, last_day = split(flown)
+    report.facts["flights"] = flown.num_rows
+    report.step(f"{flown.num_rows:,} flights of 2013 read; the {last_day.num_rows:,} of 31 December are held back")
+    started = time.monotonic()
+    spark = given or quiet_session("metaindex demo", conf=_CONF, log=place / "spark.log")
+    report.step(f"Spark {spark.version} started in {time.monotonic() - started:.1f} s")
+
+    report.headline("1. Four tables of one year, a file per day, partitioned by month")
+    daily = _daily(spark, year).cache()
+    found = lakes(spark, place)
+    for lake in found:
+        started = time.monotonic()
+        lake.create(daily)
+        snapshot = open_table(str(lake.path), **lake.options).snapshot()  # type: ignore[arg-type]
+        report.step(
+            f"{lake.title:<8}{len(snapshot.files):,} files, {human_bytes(snapshot.files.size_bytes)}, "
+            f"written by Spark in {time.monotonic() - started:.1f} s"
+        )
+    daily.unpersist()
+
+    report.headline(f"2. An index {INDEX!r} on each: statistics of all columns, built by PySpark")
+    indexed = [_index(spark, lake, report) for lake in found]
+
+    report.headline("3. Questions: all files read, and those that the index keeps; the same reader, warm")
+    report.legend(QUESTIONS)
+    report.headline("")
+    for one in indexed:
+        _ask_all(one, "the year", QUESTIONS, one.lake.now(), report)
+
+    report.headline("4. A new day is committed; Delta and Iceberg also delete the flights cancelled on 8 February")
+    new_day = _daily(spark, last_day)
+    for one in indexed:
+        _commit_and_refresh(one, new_day, report)
+
+    report.headline("5. The same after the commits")
+    report.legend([q for q in AFTER_COMMIT if q not in QUESTIONS])
+    report.headline("")
+    for one in indexed:
+        _ask_all(one, "after the commits", AFTER_COMMIT, one.lake.now(), report)
+
+    report.headline("6. Time travel: the version before the commits, from the same index")
+    for one in indexed:
+        _ask_all(one, "the old version", AFTER_COMMIT, one.lake.then(one.version, one.paths), report, one.version)
+
+    report.headline("Summary: files read with the index, and how many times as fast as reading all files")
+    report.summary("the year")
+
+
+def _daily(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """The rows with each day in a Spark partition of its own, and so in a file of its own."""
+    day = days(table)
+    numbered = table.append_column("day_of_year", day)
+    count = len(day.unique())
+    return spark.createDataFrame(numbered).repartitionById(count, "day_of_year").drop("day_of_year")
+
+
+def _index(spark: SparkSession, lake: Lake, report: Report) -> Indexed:
+    path = str(lake.path)
+    table = open_table(path, spark=spark, **lake.options)  # type: ignore[arg-type]
+    started = time.monotonic()
+    outcome = table.create_index(INDEX, ColumnStats(), builder="spark")
+    content = outcome.entry.content
+    snapshot = table.snapshot()
+    size = sum(run.size_bytes for run in content.runs)
+    report.step(
+        f"{lake.title:<8}{content.versions[-1].files:,} files, {len(content.runs[0].columns)} columns, "
+        f"{human_bytes(size)} of index, in {time.monotonic() - started:.1f} s"
+    )
+    return Indexed(
+        lake,
+        table,
+        open_table(path, config=Config(use_indexes=False), **lake.options),  # type: ignore[arg-type]
+        frozenset(run.run for run in content.runs),
+        snapshot.version.id,
+        [snapshot.uri(name) for name in snapshot.files.paths.to_pylist()],
+    )
+
+
+def _ask_all(
+    one: Indexed,
+    stage: str,
+    questions: Sequence[Question],
+    frame: DataFrame,
+    report: Report,
+    version: str | None = None,
+) -> None:
+    asked: list[Asked] = []
+    ask(one.table, one.bare, questions[0], version)  # the first question pays for imports and for opening files
+    for question in questions:
+        answer = ask(one.table, one.bare, question, version)
+        report.check(
+            stage, one.lake.title, question, "reading all files", difference(answer.with_index, answer.without)
+        )
+        spark_says = canonical(columns(frame.where(question.sql)).toArrow())
+        report.check(stage, one.lake.title, question, "Spark", difference(answer.with_index, spark_says))
+        asked.append(answer)
+    report.results(stage, one.lake.title, asked)
+
+
+def _commit_and_refresh(one: Indexed, new_day: DataFrame, report: Report) -> None:
+    lake = one.lake
+    lake.append(new_day)
+    if lake.deletes_rows:
+        lake.delete(CORRECTION)
+    one.table = open_table(str(lake.path), spark=one.table._spark, **lake.options)  # type: ignore[arg-type]
+    one.bare = open_table(str(lake.path), config=Config(use_indexes=False), **lake.options)  # type: ignore[arg-type]
+    started = time.monotonic()
+    outcome = one.table.refresh_index(INDEX, builder="spark")
+    took = time.monotonic() - started
+    fresh = [run for run in outcome.entry.content.runs if run.run not in one.runs]
+    total = outcome.entry.content.versions[-1].files
+    read = sum(run.files for run in fresh)
+    report.step(f"{lake.title:<8}refreshed incrementally: {read} of {total:,} files read, in {seconds(took)}")
+    report.facts.setdefault("refreshed", {})[lake.title] = {"files_read": read, "files": total, "seconds": took}  # type: ignore[index]
+
+
+def _place(folder: str | None) -> Path:
+    if folder is None:
+        return Path(tempfile.mkdtemp(prefix="metaindex-demo-"))
+    place = Path(folder).absolute()
+    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+        raise BuildError(f"the demo writes into a new or empty folder; {place} is not; name another")
+    place.mkdir(parents=True, exist_ok=True)
+    return place
