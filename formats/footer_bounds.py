@@ -161,20 +161,23 @@ def _physical(raw: Sequence[Any], file: FileType, table: pa.DataType, *, upper: 
 
 def _within(values: pa.Array, table: pa.DataType) -> pa.Array:
     """The integers that the table's type holds; null for others, which readers would wrap or refuse."""
+    (least, greatest), (low, high) = _range(values.type), _range(table)
+    if low <= least and greatest <= high:
+        return values
     import pyarrow.compute as pc
 
-    bits = table.bit_width - (0 if pa.types.is_unsigned_integer(table) else 1)
-    least = 0 if pa.types.is_unsigned_integer(table) else -(2**bits)
-    mine = (
-        (2**values.type.bit_width - 1, 0)
-        if pa.types.is_unsigned_integer(values.type)
-        else (2 ** (values.type.bit_width - 1) - 1, -(2 ** (values.type.bit_width - 1)))
-    )
+    t = values.type
     fits = pc.and_(
-        pc.less_equal(values, pa.scalar(min(2**bits - 1, mine[0]), values.type)),
-        pc.greater_equal(values, pa.scalar(max(least, mine[1]), values.type)),
+        pc.greater_equal(values, pa.scalar(max(least, low), t)),
+        pc.less_equal(values, pa.scalar(min(greatest, high), t)),
     )
-    return pc.if_else(fits, values, pa.scalar(None, values.type))
+    return pc.if_else(fits, values, pa.scalar(None, t))
+
+
+def _range(t: pa.DataType) -> tuple[int, int]:
+    if pa.types.is_unsigned_integer(t):
+        return 0, 2**t.bit_width - 1
+    return -(2 ** (t.bit_width - 1)), 2 ** (t.bit_width - 1) - 1
 
 
 def _decode(raw: Sequence[Any], file: FileType) -> pa.Array:

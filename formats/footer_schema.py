@@ -8,8 +8,8 @@ protocol and nothing else.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, TypeAlias
 
@@ -55,6 +55,7 @@ class Node:
     children: tuple[Node, ...] = ()
     column: int | None = None
     type: FileType | None = None
+    by_name: Mapping[str, Node] = field(default_factory=dict, repr=False, compare=False)  # the children
 
     def leaves(self) -> Iterator[Node]:
         if self.column is not None:
@@ -107,7 +108,7 @@ def _node(elements: list[Struct], at: int, columns: Iterator[int]) -> tuple[Node
     for _ in range(element.get(5, 0)):
         child, at = _node(elements, at, columns)
         children.append(child)
-    return Node(*about, children=tuple(children)), at
+    return Node(*about, children=tuple(children), by_name={c.name: c for c in children}), at
 
 
 def _file_type(element: Struct) -> FileType:

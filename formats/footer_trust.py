@@ -101,14 +101,15 @@ def _by_name(leaf: Leaf, root: Node) -> tuple[Node, bool] | Absent:
     for depth, part in enumerate(leaf.source):
         if node.column is not None:
             return Absent(False, None, Doubt.OTHER_TYPE)  # a struct is asked for where the file has a value
-        matches = [c for c in node.children if c.name == part]
-        if not matches:
+        child = node.by_name.get(part)
+        if child is None:
             matches = [c for c in node.children if c.name.casefold() == part.casefold()]
-        if not matches:
-            return _absent(leaf, depth)
-        if len(matches) > 1:
-            return Absent(False, None, Doubt.AMBIGUOUS)
-        node = matches[0]
+            if not matches:
+                return _absent(leaf, depth)
+            if len(matches) > 1:
+                return Absent(False, None, Doubt.AMBIGUOUS)
+            child = matches[0]
+        node = child
         required = required and not node.optional
         if node.repeated:
             return Absent(False, None, Doubt.OTHER_TYPE)

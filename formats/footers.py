@@ -128,7 +128,8 @@ class _Shape:
     groups: list[int] = field(default_factory=list)
     group_rows: list[int] = field(default_factory=list)
     legacy: list[bool] = field(default_factory=list)
-    raw: list[tuple[int, RawColumn]] = field(default_factory=list)
+    raw: list[tuple[int, RawColumn]] = field(default_factory=list)  # with the column's ordinal in the file
+    of_leaf: dict[int, RawColumn] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -170,7 +171,8 @@ def _read_chunk(storage: Storage, layouts: _Layouts, files: list[tuple[str, int 
             if shape is None:
                 places = tuple(locate(leaf, root, created_by, typed) for leaf in layouts.leaves)
                 shape = shapes[prefix, created_by, typed] = _Shape(places)
-                shape.raw = [(p.column, RawColumn(p)) for p in places if isinstance(p, Found)]
+                shape.of_leaf = {at: RawColumn(p) for at, p in enumerate(places) if isinstance(p, Found)}
+                shape.raw = [(raw.found.column, raw) for raw in shape.of_leaf.values()]
             _collect(shape, metadata)
         except _FAILURES as error:
             failures[ordinal] = (
@@ -266,9 +268,8 @@ def _column(leaf: Leaf, position: int, shapes: list[_Shape], num_rows: pa.Array)
     for shape in shapes:
         place = shape.places[position]
         if isinstance(place, Found):
-            raw = next(r for _, r in shape.raw if r.found is place)
             column = aggregate(
-                raw,
+                shape.of_leaf[position],
                 np.array(shape.groups, np.int64),
                 np.array(shape.group_rows, np.int64),
                 np.array(shape.legacy, np.bool_),
@@ -278,19 +279,17 @@ def _column(leaf: Leaf, position: int, shapes: list[_Shape], num_rows: pa.Array)
         else:
             rows = num_rows.take(pa.array(shape.ordinals, pa.int64()))
             parts.append(_Part(shape.ordinals, False if place.known else None, _absent_column(place, rows, leaf.type)))
-    # Files that failed are in no layout.
-    seen = np.zeros(files, np.bool_)
+    missing = np.ones(files, np.bool_)
     for part in parts:
-        seen[part.ordinals] = True
-    missing = np.flatnonzero(~seen)
-    failed = _unknown_column(len(missing), domain, Doubt.UNREADABLE)
-    parts.append(_Part(missing.tolist(), None, failed, sized=False))
-
+        missing[part.ordinals] = False
+    if missing.any() or not parts:  # files that could not be read are in no layout
+        failed = np.flatnonzero(missing).tolist()
+        parts.append(_Part(failed, None, _unknown_column(len(failed), domain, Doubt.UNREADABLE), sized=False))
     order = np.argsort(np.concatenate([np.asarray(p.ordinals, np.int64) for p in parts]), kind="stable")
-    back = pa.array(order, pa.int64())
+    back = pa.array(order, pa.int64()) if len(parts) > 1 else None
 
     def gather(pick: list[pa.Array]) -> pa.Array:
-        return pa.concat_arrays(pick).take(back)
+        return pick[0] if back is None else pa.concat_arrays(pick).take(back)
 
     columns = [p.column for p in parts]
     nulls = gather([c.nulls for c in columns])

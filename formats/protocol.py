@@ -30,7 +30,8 @@ class TableRef:
 class TableFormat(Protocol):
     """Reads logs and footers, never data pages. Stateless: a TableRef goes in, values come out."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def detect(self, ref: TableRef) -> bool:
         """Is there a table of this format at the path? One or two storage calls."""

@@ -56,10 +56,13 @@ def open_ref(
     """The format of a table and where it is. `format`: "delta", "iceberg", "files", or "parquet", "csv", "json" for
     plain files of that kind."""
     catalog = options.get("catalog")
-    if catalog is not None and format in (None, "iceberg"):
-        # The path is a name in the catalog, which knows where the table is.
-        ref = TableRef(storage_for("/", None)[0], path, {**options, "storage_options": dict(storage_options or {})})
-        return format_named("iceberg"), ref
+    if catalog is not None:
+        if format not in (None, "iceberg"):
+            raise UnsupportedFeatureError(
+                f"catalog= opens Iceberg tables; got format={format!r}; leave one of them out"
+            )
+        # The path is a name in the catalog, which alone knows where the table is.
+        return format_named("iceberg"), TableRef(_storage_of(catalog, path, storage_options), path, dict(options))
     storage, root = storage_for(path, storage_options)
     if format is None:
         ref = TableRef(storage, root, dict(options))
@@ -77,6 +80,17 @@ def open_ref(
     if not found.detect(ref):
         raise NotATableError(f"there is no table of format {wanted} at {root!r}; check the path, or leave format= out")
     return found, ref
+
+
+def _storage_of(catalog: object, name: str, storage_options: Mapping[str, str] | None) -> Storage:
+    """The storage where a catalog's table lies. What is wrong with the name or the catalog is said by the format,
+    which asks again."""
+    load = getattr(catalog, "load_table", None)
+    try:
+        location = str(load(name).location()) if load is not None else "/"
+    except ValueError:
+        location = "/"
+    return storage_for(location, storage_options if "://" in location and not location.startswith("file:") else None)[0]
 
 
 def _anything(storage: Storage) -> bool:
