@@ -151,11 +151,15 @@ def _zstandard(block: bytes) -> bytes:
     return plain
 
 
+_NEEDED = frozenset({"type", "name", "namespace", "fields", "items", "values", "symbols", "size"})
+
+
 def _physical(schema: Any) -> Any:
-    """The schema without logical types, so that every writer's dates, times and decimals arrive as the same integers and bytes."""
+    """Only what decoding needs. Without logical types, every writer's dates, times and decimals arrive as the same integers and bytes; without defaults (they are for
+    readers' schemas), Polars does not trip over them."""
     match schema:
         case dict():
-            return {key: _physical(value) for key, value in schema.items() if key != "logicalType"}
+            return {key: _physical(value) for key, value in schema.items() if key in _NEEDED}
         case list():
             return [_physical(one) for one in schema]
         case _:
@@ -177,9 +181,7 @@ def _zigzag(value: int) -> bytes:
 
 def _plain_header(schema: str) -> bytes:
     text = schema.encode()
-    pairs = b"".join(
-        _zigzag(len(part)) + part for part in (b"avro.schema", text, b"avro.codec", b"null")
-    )
+    pairs = b"".join(_zigzag(len(part)) + part for part in (b"avro.schema", text, b"avro.codec", b"null"))
     return _MAGIC + _zigzag(2) + pairs + _zigzag(0) + _SYNC
 
 

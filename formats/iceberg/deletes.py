@@ -11,16 +11,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from expressions.errors import CorruptTableError, ObjectNotFoundError, UnsupportedFeatureError
+from formats.deletion_vectors import decode_framed
+from formats.model import Deletes, EqualityDelete, Leaf, Schema
+from formats.storage import Storage
 
-from ..model import Deletes, EqualityDelete, Leaf, Schema
-from ..storage import Storage
 from .locations import Place
 from .manifests import EQUALITY_DELETES, PATH_FIELD_ID, POSITION_DELETES
 from .metadata import TableMetadata
@@ -55,7 +56,9 @@ def attach(data: pl.DataFrame, deletes: pl.DataFrame, unpartitioned_specs: Colle
 
     def by(rows: pl.DataFrame, left: list[str], right: list[str], rule: pl.Expr) -> pl.DataFrame:
         wanted = ["delete", "sequence_number", "path_low", "path_high", *right]
-        return files.join(rows.select(list(dict.fromkeys(wanted))), left_on=left, right_on=right, how="inner").filter(rule)
+        return files.join(rows.select(list(dict.fromkeys(wanted))), left_on=left, right_on=right, how="inner").filter(
+            rule
+        )
 
     if dels.filter(vector & (~position | pl.col("target").is_null())).height:
         raise CorruptTableError(f"a deletion vector must name its data file; {table} has one that does not")
@@ -72,12 +75,16 @@ def attach(data: pl.DataFrame, deletes: pl.DataFrame, unpartitioned_specs: Colle
     )
     place = ["spec_id", "partition"]
     partial = by(dels.filter(~vector & position & pl.col("target").is_null()), place, place, not_older & within)
-    positions = pl.concat([named.select(pair), partial.select(pair)]).join(vectors.select("file"), on="file", how="anti")
+    positions = pl.concat([named.select(pair), partial.select(pair)]).join(
+        vectors.select("file"), on="file", how="anti"
+    )
 
     equality = pl.col("content") == EQUALITY_DELETES
     everywhere = pl.col("spec_id").is_in(list(unpartitioned_specs))
     local = by(dels.filter(equality & ~everywhere), place, place, newer)
-    anywhere = files.join(dels.filter(equality & everywhere).select("delete", "sequence_number"), how="cross").filter(newer)
+    anywhere = files.join(dels.filter(equality & everywhere).select("delete", "sequence_number"), how="cross").filter(
+        newer
+    )
     return pl.concat([vectors.select(pair), positions, local.select(pair), anywhere.select(pair)]).sort(pair)
 
 
@@ -87,9 +94,9 @@ def describe(pairs: pl.DataFrame, deletes: pl.DataFrame) -> pl.DataFrame:
     import xxhash
 
     known = deletes.select(
-        pl.concat_str(
-            pl.col("location"), pl.lit("\0"), pl.col("content_offset").cast(pl.String).fill_null("")
-        ).alias("key"),
+        pl.concat_str(pl.col("location"), pl.lit("\0"), pl.col("content_offset").cast(pl.String).fill_null("")).alias(
+            "key"
+        ),
         pl.when(pl.col("file_format") == "puffin").then(pl.col("record_count")).alias("count"),
     ).with_row_index("delete")
     grouped = (
@@ -116,7 +123,7 @@ class DeleteLoader:
     _tables: dict[str, pa.Table] = field(default_factory=dict)
     _equality: dict[tuple[str, ...], tuple[EqualityDelete, ...]] = field(default_factory=dict)
 
-    def load(self, location: str, rows: list[Mapping[str, Any]]) -> Deletes:
+    def load(self, location: str, rows: Sequence[Mapping[str, Any]]) -> Deletes:
         """The deletes of the data file at `location`, from its delete entries."""
         from pyroaring import BitMap64
 
@@ -135,8 +142,6 @@ class DeleteLoader:
         return f"{self.metadata.location} snapshot {self.version}: delete file {row['location']}"
 
     def _vector(self, row: Mapping[str, Any]) -> BitMap64:
-        from ..deletion_vectors import decode_deletion_vector
-
         offset, size = row["content_offset"], row["content_size"]
         if offset is None or size is None:
             raise CorruptTableError(f"a deletion vector must have an offset and a size; {self._whose(row)} has not")
@@ -144,10 +149,7 @@ class DeleteLoader:
             blob = self.storage.read(self.place.open(row["location"]), offset, size)
         except ObjectNotFoundError as gone:
             raise CorruptTableError(f"what metadata names must exist; {self._whose(row)} does not") from gone
-        positions = decode_deletion_vector(blob, self._whose(row))
-        if len(positions) != row["record_count"]:
-            raise CorruptTableError(f"{self._whose(row)} holds {len(positions)} positions where its entry says {row['record_count']}; restore it")
-        return positions
+        return decode_framed(blob, self._whose(row), cardinality=row["record_count"])
 
     def _positions(self, row: Mapping[str, Any], location: str) -> BitMap64:
         import pyarrow.compute as pc
@@ -160,13 +162,13 @@ class DeleteLoader:
             raise CorruptTableError(f"a deleted position must be a number; {self._whose(row)} has a NULL")
         return BitMap64(mine.to_numpy())
 
-    def _by_value(self, rows: list[Mapping[str, Any]]) -> tuple[EqualityDelete, ...]:
+    def _by_value(self, rows: Sequence[Mapping[str, Any]]) -> tuple[EqualityDelete, ...]:
         key = tuple(sorted(row["location"] for row in rows))
         if key not in self._equality:
             self._equality = {key: self._merged(rows)}
         return self._equality[key]
 
-    def _merged(self, rows: list[Mapping[str, Any]]) -> tuple[EqualityDelete, ...]:
+    def _merged(self, rows: Sequence[Mapping[str, Any]]) -> tuple[EqualityDelete, ...]:
         """One set of rows for each set of columns."""
         found: dict[tuple[int, ...], list[pa.Table]] = {}
         leaves: dict[tuple[int, ...], tuple[Leaf, ...]] = {}
@@ -179,9 +181,7 @@ class DeleteLoader:
             columns = leaves[ids]
             names = tuple(leaf.field.source for leaf in columns)
             table = self._table(row, ids, names)
-            arrays = [
-                _cast(table.column(i), leaf.type, self._whose(row)) for i, leaf in enumerate(columns)
-            ]
+            arrays = [_cast(table.column(i), leaf.type, self._whose(row)) for i, leaf in enumerate(columns)]
             found.setdefault(ids, []).append(pa.table(arrays, names=[".".join(leaf.parts) for leaf in columns]))
         return tuple(EqualityDelete(leaves[ids], pa.concat_tables(tables)) for ids, tables in found.items())
 
@@ -194,7 +194,9 @@ class DeleteLoader:
             found = leaf_by_id(read_schema(content, self.metadata.location), field_id)
             if found is not None:
                 return found
-        raise CorruptTableError(f"equality deletes must name columns of the table; {self._whose(row)} names field {field_id}, which no schema has")
+        raise CorruptTableError(
+            f"equality deletes must name columns of the table; {self._whose(row)} names field {field_id}, which no schema has"
+        )
 
     def _table(self, row: Mapping[str, Any], ids: tuple[int, ...], names: tuple[str, ...]) -> pa.Table:
         """The columns with these field ids, in this order (by name where the file carries no ids)."""
@@ -204,7 +206,9 @@ class DeleteLoader:
         if location in self._tables:
             return self._tables[location]
         if row["file_format"] != "parquet":
-            raise UnsupportedFeatureError(f"delete files are read in Parquet and Puffin; {self._whose(row)} is {row['file_format']}; rewrite the deletes")
+            raise UnsupportedFeatureError(
+                f"delete files are read in Parquet and Puffin; {self._whose(row)} is {row['file_format']}; rewrite the deletes"
+            )
         try:
             with self.storage.open_input(self.place.open(location)) as source:
                 file = pq.ParquetFile(source)
@@ -213,7 +217,9 @@ class DeleteLoader:
         except ObjectNotFoundError as gone:
             raise CorruptTableError(f"what metadata names must exist; {self._whose(row)} does not") from gone
         except (pa.ArrowException, KeyError, OSError) as damage:
-            raise CorruptTableError(f"a delete file must be whole and have its columns; {self._whose(row)} is not ({damage})") from damage
+            raise CorruptTableError(
+                f"a delete file must be whole and have its columns; {self._whose(row)} is not ({damage})"
+            ) from damage
         table = pa.table([_dig(table, path) for path in picked], names=[str(i) for i in ids])
         if len(self._tables) >= _KEPT_TABLES:
             self._tables.pop(next(iter(self._tables)))
@@ -257,4 +263,6 @@ def _cast(column: pa.ChunkedArray, to: pa.DataType, whose: str) -> pa.ChunkedArr
     try:
         return column.cast(to)
     except pa.ArrowException as unfit:
-        raise CorruptTableError(f"equality deletes must fit the column's type {to}; {whose} has {column.type} ({unfit})") from unfit
+        raise CorruptTableError(
+            f"equality deletes must fit the column's type {to}; {whose} has {column.type} ({unfit})"
+        ) from unfit

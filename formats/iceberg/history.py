@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..model import FileTable, Snapshot
-from ..storage import Storage
+from formats.model import FileTable, Snapshot
+from formats.storage import Storage
+
 from .deletes import attach, describe
 from .locations import Place, normals
 from .manifests import ADDED, DATA, DELETED, Manifest, read_manifest_list, read_manifests
@@ -55,7 +56,15 @@ def log_diff(
         entries = read_manifests(storage, place, metadata, own, snapshot_id=commit.id, only_live=False)
         frames.append(
             entries.filter((pl.col("status") != 0) & (pl.col("snapshot_id") == commit.id)).select(
-                "status", "location", "size_bytes", "record_count", "partition", "spec_id", "sequence_number", "file_format", "first_row_id"
+                "status",
+                "location",
+                "size_bytes",
+                "record_count",
+                "partition",
+                "spec_id",
+                "sequence_number",
+                "file_format",
+                "first_row_id",
             )
         )
     changes = pl.concat(frames)

@@ -14,14 +14,17 @@ and of delete files what attaches them: referenced, content_offset, content_size
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from expressions.errors import CorruptTableError, ObjectNotFoundError, UnsupportedFeatureError
+import pyarrow as pa
 
-from ..storage import Storage
+from expressions.errors import CorruptTableError, MetaIndexError, ObjectNotFoundError, UnsupportedFeatureError
+from formats.storage import Storage
+
 from .avro import AvroFile, read_avro
 from .locations import Place
 from .metadata import PartitionSpec, SnapshotInfo, TableMetadata
@@ -51,19 +54,31 @@ class Manifest:
     first_row_id: int | None
 
 
-def read_manifest_list(storage: Storage, place: Place, metadata: TableMetadata, snapshot: SnapshotInfo) -> list[Manifest]:
+def read_manifest_list(
+    storage: Storage, place: Place, metadata: TableMetadata, snapshot: SnapshotInfo
+) -> list[Manifest]:
     """The manifests of a snapshot."""
     if snapshot.key_id is not None:
-        raise UnsupportedFeatureError(f"encrypted Iceberg tables are not read; the manifest list of {metadata.location} snapshot {snapshot.id} is encrypted")
+        raise UnsupportedFeatureError(
+            f"encrypted Iceberg tables are not read; the manifest list of {metadata.location} snapshot {snapshot.id} is encrypted"
+        )
     if snapshot.manifest_list is None:
         return [Manifest(location, None, None, DATA, 0, None, None, None) for location in snapshot.manifests]
     whose = f"{metadata.location} snapshot {snapshot.id}: manifest list {snapshot.manifest_list}"
     rows = read_avro(_read(storage, place, snapshot.manifest_list, whose), whose).rows
+    with _as_specified(whose):
+        return _listed(rows, whose)
+
+
+def _listed(rows: pl.DataFrame, whose: str) -> list[Manifest]:
     out = []
     for row in rows.iter_rows(named=True):
         if row.get("key_metadata") is not None:
             raise UnsupportedFeatureError(f"encrypted Iceberg tables are not read; {whose} names an encrypted manifest")
-        counts = (row.get("added_files_count", row.get("added_data_files_count")), row.get("existing_files_count", row.get("existing_data_files_count")))
+        counts = (
+            row.get("added_files_count", row.get("added_data_files_count")),
+            row.get("existing_files_count", row.get("existing_data_files_count")),
+        )
         out.append(
             Manifest(
                 location=row["manifest_path"],
@@ -72,7 +87,7 @@ def read_manifest_list(storage: Storage, place: Place, metadata: TableMetadata, 
                 content=row.get("content") or DATA,
                 sequence_number=row.get("sequence_number") or 0,
                 added_snapshot_id=row.get("added_snapshot_id"),
-                live_files=None if None in counts else sum(counts),
+                live_files=None if counts[0] is None or counts[1] is None else counts[0] + counts[1],
                 first_row_id=row.get("first_row_id"),
             )
         )
@@ -80,7 +95,13 @@ def read_manifest_list(storage: Storage, place: Place, metadata: TableMetadata, 
 
 
 def read_manifests(
-    storage: Storage, place: Place, metadata: TableMetadata, manifests: Sequence[Manifest], *, snapshot_id: int, only_live: bool = True
+    storage: Storage,
+    place: Place,
+    metadata: TableMetadata,
+    manifests: Sequence[Manifest],
+    *,
+    snapshot_id: int,
+    only_live: bool = True,
 ) -> pl.DataFrame:
     """The entries of all manifests, in their order. `snapshot_id` is said in errors."""
     import polars as pl
@@ -88,12 +109,11 @@ def read_manifests(
     def one(manifest: Manifest) -> pl.DataFrame:
         whose = f"{metadata.location} snapshot {snapshot_id}: manifest {manifest.location}"
         file = _open(storage, place, manifest, whose)
-        return _entries(file, manifest, metadata, whose, only_live)
+        with _as_specified(whose):
+            return _entries(file, manifest, metadata, whose, only_live)
 
     frames = _each(one, manifests)
-    if not frames:
-        return _EMPTY()
-    return pl.concat(frames, how="diagonal_relaxed")
+    return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame(schema=_COLUMNS(pl))
 
 
 def read_statistics(
@@ -105,7 +125,11 @@ def read_statistics(
     def one(manifest: Manifest) -> pl.DataFrame:
         whose = f"{metadata.location} snapshot {snapshot_id}: manifest {manifest.location}"
         rows = _open(storage, place, manifest, whose).rows
-        names = [field.name for field in rows.schema["data_file"].fields]
+        with _as_specified(whose):
+            return statistics(rows)
+
+    def statistics(rows: pl.DataFrame) -> pl.DataFrame:
+        names = _inner(rows)
         value_types = {"lower_bounds": pl.Binary, "upper_bounds": pl.Binary}
         maps = [
             (pl.col("data_file").struct.field(name) if name in names else pl.lit(None))
@@ -120,7 +144,33 @@ def read_statistics(
     return pl.concat(frames) if frames else pl.DataFrame({"record_count": []}, schema={"record_count": pl.Int64})
 
 
-def _each(task: Any, manifests: Sequence[Manifest]) -> list[Any]:
+@contextmanager
+def _as_specified(whose: str) -> Iterator[None]:
+    """Whatever a file with other fields or types than the specification's makes fail is damage of that file."""
+    from polars.exceptions import PanicException, PolarsError
+
+    try:
+        yield
+    except (
+        PolarsError,
+        PanicException,
+        pa.ArrowException,
+        LookupError,
+        TypeError,
+        ValueError,
+        StopIteration,
+    ) as damage:
+        if isinstance(damage, MetaIndexError):
+            raise
+        raise CorruptTableError(f"{whose} must have the fields of the specification ({damage}); restore it") from damage
+
+
+def _inner(rows: pl.DataFrame) -> list[str]:
+    """Names in the `data_file` record."""
+    return rows["data_file"].struct.fields
+
+
+def _each(task: Callable[[Manifest], pl.DataFrame], manifests: Sequence[Manifest]) -> list[pl.DataFrame]:
     if len(manifests) < 2:
         return [task(one) for one in manifests]
     with ThreadPoolExecutor(max_workers=min(8, len(manifests))) as pool:
@@ -131,7 +181,9 @@ def _read(storage: Storage, place: Place, location: str, whose: str) -> bytes:
     try:
         return storage.read(place.open(location))
     except ObjectNotFoundError as gone:
-        raise CorruptTableError(f"what metadata names must exist; {whose} does not (expired, or removed by hand)") from gone
+        raise CorruptTableError(
+            f"what metadata names must exist; {whose} does not (expired, or removed by hand)"
+        ) from gone
 
 
 def _open(storage: Storage, place: Place, manifest: Manifest, whose: str) -> AvroFile:
@@ -139,12 +191,6 @@ def _open(storage: Storage, place: Place, manifest: Manifest, whose: str) -> Avr
     if manifest.length is not None and len(data) < manifest.length:
         raise CorruptTableError(f"{whose} has {len(data)} of {manifest.length} bytes; restore it")
     return read_avro(data, whose)
-
-
-def _EMPTY() -> pl.DataFrame:  # noqa: N802 - a constant whose type is imported late
-    import polars as pl
-
-    return pl.DataFrame(schema=_COLUMNS(pl))
 
 
 def _COLUMNS(pl: Any) -> dict[str, Any]:  # noqa: N802 - a constant whose types are imported late
@@ -187,7 +233,7 @@ def _entries(file: AvroFile, manifest: Manifest, metadata: TableMetadata, whose:
 
     rows = file.rows
     types = _COLUMNS(pl)
-    inner = {f.name for f in rows.schema["data_file"].fields}
+    inner = _inner(rows)
     data_file = pl.col("data_file").struct
 
     def within(name: str, to: str) -> pl.Expr:
@@ -207,14 +253,17 @@ def _entries(file: AvroFile, manifest: Manifest, metadata: TableMetadata, whose:
     columns, fields = _partition_columns(file, spec, whose)
     frame = rows.select(
         outer("status"),
-        outer("snapshot_id").fill_null(manifest.added_snapshot_id),
+        outer("snapshot_id").fill_null(pl.lit(manifest.added_snapshot_id, pl.Int64)),
         outer("sequence_number"),
         within("content", "content").fill_null(0) if "content" in inner else pl.lit(0, pl.Int32).alias("content"),
         *(within(name, to) for to, name in _OF_DATA_FILE.items()),
         pl.lit(spec.id, pl.Int32).alias("spec_id"),
         path_bound("lower_bounds", "path_low"),
         path_bound("upper_bounds", "path_high"),
-        *(data_file.field("partition").struct.field(name).alias(f"p{field.field_id}") for name, field in zip(columns, fields, strict=True)),
+        *(
+            data_file.field("partition").struct.field(name).alias(f"p{field.field_id}")
+            for name, field in zip(columns, fields, strict=True)
+        ),
         (data_file.field("key_metadata") if "key_metadata" in inner else pl.lit(None)).is_not_null().alias("encrypted"),
     )
     if frame["encrypted"].any():
@@ -233,7 +282,9 @@ def _entries(file: AvroFile, manifest: Manifest, metadata: TableMetadata, whose:
 def _spec_of(file: AvroFile, manifest: Manifest, metadata: TableMetadata, whose: str) -> PartitionSpec:
     spec_id = manifest.spec_id if manifest.spec_id is not None else int(file.metadata.get("partition-spec-id", 0))
     if spec_id not in metadata.specs:
-        raise CorruptTableError(f"{whose} is of partition spec {spec_id}, which the metadata file {metadata.file} does not list")
+        raise CorruptTableError(
+            f"{whose} is of partition spec {spec_id}, which the metadata file {metadata.file} does not list"
+        )
     return metadata.specs[spec_id]
 
 
@@ -246,7 +297,9 @@ def _partition_columns(file: AvroFile, spec: PartitionSpec, whose: str) -> tuple
         return [by_id[field.field_id] for field in spec.fields], list(spec.fields)
     if len(written) == len(spec.fields) and not any("field-id" in f for f in written):
         return [f["name"] for f in written], list(spec.fields)
-    raise CorruptTableError(f"{whose} must hold the fields of partition spec {spec.id}; it has {[f['name'] for f in written]}")
+    raise CorruptTableError(
+        f"{whose} must hold the fields of partition spec {spec.id}; it has {[f['name'] for f in written]}"
+    )
 
 
 def _fields(schema: Any, name: str) -> list[Any]:
@@ -271,7 +324,9 @@ def _inherit(frame: pl.DataFrame, manifest: Manifest, whose: str) -> pl.DataFram
         .alias("sequence_number")
     )
     if frame.select((pl.col("sequence_number").is_null() & (pl.col("status") != DELETED)).any()).item():
-        raise CorruptTableError(f"only added entries may leave out their sequence number; {whose} has an existing one without")
+        raise CorruptTableError(
+            f"only added entries may leave out their sequence number; {whose} has an existing one without"
+        )
     if manifest.first_row_id is None or manifest.content != DATA:
         return frame
     needs = pl.col("first_row_id").is_null() & (pl.col("status") != DELETED)

@@ -19,9 +19,8 @@ from expressions.errors import (
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
-
-from ..protocol import At
-from ..storage import Storage
+from formats.protocol import At
+from formats.storage import Storage
 
 NEWEST_FORMAT = 3
 NO_SNAPSHOT = "none"  # the version id of a table that has no snapshot yet
@@ -141,7 +140,9 @@ def _dated(metadata: TableMetadata, snapshot_id: int) -> Selected:
     snapshot = _known(metadata, snapshot_id)
     assert snapshot is not None
     written = snapshot.schema_id
-    return Selected(snapshot, metadata.current_schema_id if written is None or written not in metadata.schemas else written)
+    return Selected(
+        snapshot, metadata.current_schema_id if written is None or written not in metadata.schemas else written
+    )
 
 
 def _as_of(metadata: TableMetadata, timestamp_ms: int) -> int:
@@ -181,11 +182,15 @@ def locate(storage: Storage, path: str) -> str:
             raise CorruptTableError(
                 f"a version hint must name a metadata file; {folder}/version-hint.text says {hinted!r} and there is none; restore it"
             )
-        raise NotATableError(f"an Iceberg table has metadata/*.metadata.json; {path} has none; name the metadata file or a catalog")
+        raise NotATableError(
+            f"an Iceberg table has metadata/*.metadata.json; {path} has none; name the metadata file or a catalog"
+        )
     if hinted is None:
         return _highest(storage, found)
     if hinted.isdecimal():
-        later = [name for name, number in found.items() if number >= int(hinted) and re.match(r"v\d", name.split("/")[-1])]
+        later = [
+            name for name, number in found.items() if number >= int(hinted) and re.match(r"v\d", name.split("/")[-1])
+        ]
         if later:
             return max(later, key=lambda name: found[name])
     for candidate in (hinted, f"{hinted}.metadata.json", f"v{hinted}.metadata.json"):
@@ -246,20 +251,26 @@ def read_metadata(storage: Storage, file: str) -> TableMetadata:
     try:
         data = storage.read(file)
     except ObjectNotFoundError as gone:
-        raise CorruptTableError(f"the current metadata file must exist; {file} does not; name a metadata file that does") from gone
+        raise CorruptTableError(
+            f"the current metadata file must exist; {file} does not; name a metadata file that does"
+        ) from gone
     try:
         if data[:2] == b"\x1f\x8b":
             data = gzip.decompress(data)
         content = json.loads(data)
         return _parse(content, file)
     except (ValueError, KeyError, TypeError, AttributeError, EOFError, zlib.error, gzip.BadGzipFile) as damage:
-        raise CorruptTableError(f"an Iceberg metadata file must be whole JSON; {file} is not ({type(damage).__name__}: {damage}); restore it") from damage
+        raise CorruptTableError(
+            f"an Iceberg metadata file must be whole JSON; {file} is not ({type(damage).__name__}: {damage}); restore it"
+        ) from damage
 
 
 def _parse(content: Mapping[str, Any], file: str) -> TableMetadata:
     version = int(content["format-version"])
     if not 1 <= version <= NEWEST_FORMAT:
-        raise UnsupportedFeatureError(f"Iceberg formats 1 to {NEWEST_FORMAT} are read; {file} is of format {version}; upgrade metaindex")
+        raise UnsupportedFeatureError(
+            f"Iceberg formats 1 to {NEWEST_FORMAT} are read; {file} is of format {version}; upgrade metaindex"
+        )
     schemas = {int(one.get("schema-id", 0)): one for one in content.get("schemas") or [content["schema"]]}
     current_schema = int(content.get("current-schema-id", next(reversed(schemas))))
     if current_schema not in schemas:

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from expressions.physical import physical_type
 from expressions.statistics import ColumnBounds
+from formats.model import Leaf
 
-from ..model import Leaf
 from .metadata import PartitionField, PartitionSpec
 from .statistics import Bools, Ints, decimals, decode, signed_zero, whole_numbers
 from .transforms import Transform
@@ -21,6 +21,7 @@ from .transforms import Transform
 if TYPE_CHECKING:
     import polars as pl
 
+_INT32_MAX, _INT64_MAX = 2**31 - 1, 2**63 - 1
 _FINEST_FIRST = ("identity", "hour", "day", "truncate", "month", "year")
 
 
@@ -108,18 +109,31 @@ def _bounds(values: pl.Series, transform: Transform, of: pa.DataType) -> tuple[p
         if width == 1:
             return low, low
         return (low, _raised(low, width)) if of.precision <= 18 else (low, nothing)
-    if values.dtype == pl.Binary and (pa.types.is_string(of) or pa.types.is_binary(of) or pa.types.is_fixed_size_binary(of)):
+    if values.dtype == pl.Binary and (
+        pa.types.is_string(of) or pa.types.is_binary(of) or pa.types.is_fixed_size_binary(of)
+    ):
         raw = values.to_arrow().cast(pa.large_binary()).cast(pa.binary())
-        whole = pc.less(pc.binary_length(raw), width) if transform.name == "truncate" else pa.array(np.ones(len(raw), bool))
+        whole = (
+            pc.less(pc.binary_length(raw), width) if transform.name == "truncate" else pa.array(np.ones(len(raw), bool))
+        )
         return raw, pc.if_else(whole, raw, pa.scalar(None, pa.binary()))
     if values.dtype in (pl.Float32, pl.Float64) and pa.types.is_floating(of) and width == 1:
         numbers = values.cast(pl.Float64).fill_null(0.0).to_numpy()
         return pa.array(signed_zero(numbers, False)), pa.array(signed_zero(numbers, True))
-    if (values.dtype.is_integer() or values.dtype == pl.Boolean) and pa.types.is_int64(domain) and not pa.types.is_decimal(of):
+    if (
+        (values.dtype.is_integer() or values.dtype == pl.Boolean)
+        and pa.types.is_int64(domain)
+        and not pa.types.is_decimal(of)
+    ):
         read = values.cast(pl.Int64).fill_null(0).to_numpy()
         days = values.dtype == pl.Int32
         low, high = (_masked(*whole_numbers(read, of, days=days, upper=upper)) for upper in (False, True))
-        return low, high if width == 1 else _raised(high, width)
+        if width == 1:
+            return low, high
+        # The lowest numbers wrap round when they are cut, and land among the highest.
+        sound = pa.array(~(((read > _INT32_MAX - width) & (read <= _INT32_MAX)) | (read > _INT64_MAX - width)))
+        unknown = pa.scalar(None, pa.int64())
+        return pc.if_else(sound, low, unknown), pc.if_else(sound, _raised(high, width), unknown)
     return nothing, nothing
 
 
@@ -129,8 +143,8 @@ def _masked(values: Ints, known: Bools) -> pa.Array:
 
 def _raised(low: pa.Array, width: int) -> pa.Array:
     """low + width - 1, without running over."""
-    most = (1 << 63) - width
-    return pc.if_else(pc.greater(low, pa.scalar(most, pa.int64())), pa.scalar((1 << 63) - 1, pa.int64()), pc.add(low, width - 1))
+    most = pa.scalar(_INT64_MAX - width + 1, pa.int64())
+    return pc.add(pc.min_element_wise(low, most, skip_nulls=False), width - 1)
 
 
 def _text(values: pl.Series, transform: Transform) -> tuple[pa.Array, pa.Array]:
@@ -177,5 +191,3 @@ def _days(period: Ints, name: str) -> Ints:
 
 def _start(period: Ints, name: str) -> Ints:
     return period * _MICROS[name] if name in _MICROS else _days(period, name) * _MICROS["day"]
-
-

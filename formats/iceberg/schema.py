@@ -16,8 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from expressions.errors import CorruptTableError
-
-from ..model import Field, Leaf, Schema
+from formats.model import Field, Leaf, Schema
 
 VARIANT = pa.struct([pa.field("metadata", pa.binary()), pa.field("value", pa.binary())])
 OPAQUE = pa.struct([])
@@ -48,7 +47,9 @@ def read_schema(content: Mapping[str, Any], table: str) -> Schema:
     try:
         return Schema(tuple(_field(one) for one in content["fields"]))
     except (KeyError, TypeError, AttributeError, ValueError) as damage:
-        raise CorruptTableError(f"an Iceberg schema must follow the specification; a schema of {table} does not ({damage})") from damage
+        raise CorruptTableError(
+            f"an Iceberg schema must follow the specification; a schema of {table} does not ({damage})"
+        ) from damage
 
 
 def leaf_by_id(schema: Schema, field_id: int) -> Leaf | None:
@@ -89,7 +90,18 @@ def _type(kind: Any) -> pa.DataType:
     if isinstance(kind, Mapping):
         match kind["type"]:
             case "struct":
-                return pa.struct([pa.field(f["name"], _type(f["type"]), not f.get("required", False)) for f in kind["fields"]])
+                return pa.struct(
+                    [
+                        # Readers know a field inside a list or map by its Arrow type only.
+                        pa.field(
+                            f["name"],
+                            _type(f["type"]),
+                            not f.get("required", False),
+                            metadata={"PARQUET:field_id": str(f["id"])},
+                        )
+                        for f in kind["fields"]
+                    ]
+                )
             case "list":
                 return pa.list_(pa.field("element", _type(kind["element"]), not kind.get("element-required", False)))
             case "map":

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from expressions.errors import UnsupportedFeatureError
 from expressions.statistics import ColumnBounds
+from formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf
+from formats.storage import Storage
 
-from ..model import FILE_SCHEMA, Deletes, FileTable, Leaf
-from ..storage import Storage
 from .deletes import DeleteLoader, attach, describe
 from .locations import Place
 from .manifests import Manifest, read_statistics
@@ -22,6 +22,10 @@ from .statistics import ManifestStatistics
 
 if TYPE_CHECKING:
     import polars as pl
+
+NAME_MAPPING = (
+    "schema.name-mapping.default"  # the property that imports set: columns of files without field ids by name
+)
 
 ICEBERG_FILE_SCHEMA = pa.schema(
     [
@@ -99,7 +103,8 @@ class IcebergDetails:
             self._statistics = ManifestStatistics(
                 lambda: read_statistics(
                     self.storage, self.place, self.metadata, self.data_manifests, snapshot_id=self.snapshot_id
-                )
+                ),
+                imported=NAME_MAPPING in self.metadata.properties,
             )
         return self._statistics
 
@@ -126,5 +131,5 @@ class IcebergDetails:
         return {
             "file_format": "parquet",
             "columns_by": "field_id",
-            "name_mapping": self.metadata.properties.get("schema.name-mapping.default"),
+            "name_mapping": self.metadata.properties.get(NAME_MAPPING),
         }

@@ -6,6 +6,8 @@
     decimal                     big-endian unscaled integer of any length
     string, binary, fixed       bytes; a bound may be cut
     uuid                        nothing: writers disagree about the order
+    timestamp of imported files nothing: Iceberg's import copies bounds of millisecond files as if they were microseconds
+    4 bytes of a time           nothing: the same
 
 A column that a file's entry does not mention is unknown there. Statistics describe the physical rows, since deletes are other files.
 """
@@ -22,8 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from expressions.statistics import ColumnBounds
-
-from ..model import Leaf
+from formats.model import Leaf
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,6 +38,7 @@ class ManifestStatistics:
     """The statistics of all files of a snapshot, read on first use; each map is unfolded once into (file, key, value)."""
 
     load: Callable[[], pl.DataFrame]
+    imported: bool = False  # the table has a name mapping, so some of its files may come from elsewhere
     _frame: pl.DataFrame | None = None
     _maps: dict[str, pl.DataFrame] = field(default_factory=dict)
 
@@ -106,7 +108,9 @@ class ManifestStatistics:
         return values, known
 
     def _decoded(self, name: str, leaf: Leaf) -> pa.Array | None:
-        found = None if leaf.type == pa.binary(16) else self._of(name, leaf.field.field_id or 0)
+        if leaf.type == pa.binary(16) or (self.imported and pa.types.is_timestamp(leaf.type)):
+            return None
+        found = self._of(name, leaf.field.field_id or 0)
         if found is None:
             return None
         files, raw = found
@@ -156,12 +160,15 @@ def decode(raw: pa.LargeBinaryArray, to: pa.DataType, *, upper: bool) -> tuple[n
         return numbers, known
     whole = np.zeros(len(raw), np.int64)
     if pa.types.is_integer(to) or pa.types.is_temporal(to) or pa.types.is_boolean(to):
-        for width, kind in ((1, "u1"),) if pa.types.is_boolean(to) else ((4, "<i4"), (8, "<i8")):
+        for width, kind in _WIDTHS.get(str(to), ((4, "<i4"), (8, "<i8"))):
             chosen, digits = of_width(width)
             if chosen.any():
                 read = digits.copy().view(kind)[:, 0].astype(np.int64)
                 whole[chosen], known[chosen] = whole_numbers(read, to, days=width == 4, upper=upper)
     return whole, known
+
+
+_WIDTHS = {"bool": ((1, "u1"),), "time64[us]": ((8, "<i8"),)}
 
 
 def signed_zero(values: npt.NDArray[np.float64], upper: bool) -> npt.NDArray[np.float64]:
@@ -209,7 +216,9 @@ def decimals(wide: npt.NDArray[np.uint8], known: Bools, of: pa.DataType) -> pa.A
     return pc.if_else(pa.array(known), fixed.cast(pa.binary()), pa.scalar(None, pa.binary()))
 
 
-def _trusted(lower: pa.Array | None, upper: pa.Array | None, of: pa.DataType) -> tuple[pa.Array | None, pa.Array | None]:
+def _trusted(
+    lower: pa.Array | None, upper: pa.Array | None, of: pa.DataType
+) -> tuple[pa.Array | None, pa.Array | None]:
     """Both unknown where one is NaN or they cross: such a writer knew no order."""
     if lower is None or upper is None:
         if pa.types.is_floating(of):
@@ -227,7 +236,11 @@ def _known(values: pa.Array, where: pa.Array) -> pa.Array:
 
 
 def _trusted_nulls(
-    nulls: tuple[Ints, Bools] | None, total: tuple[Ints, Bools] | None, rows: Ints, lower: pa.Array | None, upper: pa.Array | None
+    nulls: tuple[Ints, Bools] | None,
+    total: tuple[Ints, Bools] | None,
+    rows: Ints,
+    lower: pa.Array | None,
+    upper: pa.Array | None,
 ) -> pa.Array | None:
     """Null counts that agree with the row count, with the count of values where it is given, and with the bounds."""
     if nulls is None:

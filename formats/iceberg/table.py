@@ -6,7 +6,6 @@ it). The metadata file alone resolves versions; a snapshot reads its manifest li
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import xxhash
 
 from expressions.errors import MetaIndexError, NotATableError, StorageError, UnsupportedFeatureError
+from formats.model import Diff, Field, Schema, Snapshot, Version
+from formats.protocol import At, TableRef
+from formats.storage import Storage
 
-from ..model import Diff, Field, Schema, Snapshot, Version
-from ..protocol import At, TableRef
-from ..storage import Storage
 from .deletes import DeleteLoader
 from .history import log_diff
 from .locations import Place, is_absolute, normal
@@ -159,10 +158,12 @@ def _metadata(ref: TableRef) -> TableMetadata:
         raise UnsupportedFeatureError(
             f"catalog= takes a pyiceberg catalog; got {type(catalog).__name__}; load it by pyiceberg.catalog.load_catalog"
         )
+    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
     try:
         location = load(identifier).metadata_location
-    except ValueError as refused:  # NoSuchTableError, and what pyiceberg cannot parse
-        raise NotATableError(f"the catalog has no table {identifier} ({refused})") from refused
+    except (NoSuchTableError, NoSuchNamespaceError, ValueError) as refused:  # the last: an identifier of another shape
+        raise NotATableError(f"the catalog has no table {identifier} ({refused}); check the identifier") from refused
     return read_metadata(ref.storage, normal(location))
 
 
@@ -189,7 +190,9 @@ def _exists(storage: Storage, path: str) -> bool:
     return True
 
 
-def _manifests(storage: Storage, place: Place, metadata: TableMetadata, snapshot: SnapshotInfo | None) -> list[Manifest]:
+def _manifests(
+    storage: Storage, place: Place, metadata: TableMetadata, snapshot: SnapshotInfo | None
+) -> list[Manifest]:
     return [] if snapshot is None else read_manifest_list(storage, place, metadata, snapshot)
 
 
@@ -223,6 +226,6 @@ def _shape(schema: Schema) -> Any:
     """What of a schema is the reader's business."""
 
     def of(one: Field) -> Any:
-        return (one.name, str(one.type), one.nullable, one.stable, json.dumps(str(one.default)), [of(c) for c in one.children])
+        return (one.name, str(one.type), one.nullable, one.stable, str(one.default), [of(c) for c in one.children])
 
     return [of(one) for one in schema]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .metadata import PartitionSpec, TableMetadata
 
@@ -59,7 +59,8 @@ def partition_texts(frame: pl.DataFrame, spec: PartitionSpec, metadata: TableMet
         values = frame[f"p{field.field_id}"]
         texts = human(values, Transform.parse(field.transform), kind)
         # What the calendar cannot write (a damaged or very far date) stays a number: it is a value, not NULL.
-        texts = texts.zip_with(texts.is_not_null() | values.is_null(), values.cast(pl.String, strict=False))
+        if values.dtype.is_integer() and texts.null_count() > values.null_count():
+            texts = texts.fill_null(values.cast(pl.String))
         parts.append(pl.select(pl.lit(name + "=") + pl.lit(_encoded(texts))).to_series())
     if len(parts) == 1:
         return parts[0].alias("partition")
@@ -102,12 +103,14 @@ def human(values: pl.Series, transform: Transform, kind: Any) -> pl.Series:
     """Values as people read them; different values give different texts."""
     import polars as pl
 
+    text: pl.Series
     if values.dtype == pl.Null:
         return values.cast(pl.String)
     if values.dtype == pl.Boolean:
         return values.replace_strict({True: "true", False: "false"}, return_dtype=pl.String)
     if transform.name in _PERIOD and values.dtype.is_integer():
-        return _PERIOD[transform.name](values)
+        text = _PERIOD[transform.name](values)
+        return text
     if transform.name in ("identity", "truncate") and isinstance(kind, str):
         if kind == "date" and values.dtype.is_integer():
             return _day(values)
@@ -164,7 +167,7 @@ _PERIOD: dict[str, Callable[[Any], Any]] = {
     "day": _day,
     "hour": lambda v: _day(v // 24) + "-" + _padded(v % 24, 2),
 }
-_TIMES = {
+_TIMES: dict[str, tuple[Literal["us", "ns"], str, str]] = {
     "timestamp": ("us", "", "%Y-%m-%dT%H:%M:%S%.6f"),
     "timestamptz": ("us", "+00:00", "%Y-%m-%dT%H:%M:%S%.6f"),
     "timestamp_ns": ("ns", "", "%Y-%m-%dT%H:%M:%S%.9f"),

@@ -1,0 +1,241 @@
+"""Iceberg metadata written by hand (fastavro), for tables that no writer at hand makes: old formats, odd inheritance, equality deletes, damage."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import fastavro
+
+from formats.iceberg import IcebergFormat
+from formats.model import Snapshot
+from formats.protocol import At, TableRef
+from formats.storage_local import LocalStorage
+
+UUID = "0d0c0ffe-0000-4000-8000-000000000001"
+FORMAT = IcebergFormat()
+
+
+def table_ref(path: str | Path, **options: object) -> TableRef:
+    return TableRef(LocalStorage(str(path)), str(path), options)
+
+
+def open_now(path: str | Path, **options: object) -> Snapshot:
+    return FORMAT.snapshot(table_ref(path, **options), At())
+
+
+def optional(kind: Any) -> list[Any]:
+    return ["null", kind]
+
+
+def _map(name: str, value: str) -> Any:
+    pair = {
+        "type": "record",
+        "name": name,
+        "fields": [{"name": "key", "type": "int"}, {"name": "value", "type": value}],
+    }
+    return optional({"type": "array", "items": pair, "logicalType": "map"})
+
+
+MAPS = {
+    "column_sizes": "long",
+    "value_counts": "long",
+    "null_value_counts": "long",
+    "nan_value_counts": "long",
+    "lower_bounds": "bytes",
+    "upper_bounds": "bytes",
+}
+
+
+def entry_schema(partition: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    fields: list[dict[str, Any]] = [
+        {"name": "content", "type": "int", "default": 0},
+        {"name": "file_path", "type": "string"},
+        {"name": "file_format", "type": "string"},
+        {"name": "partition", "type": {"type": "record", "name": "r102", "fields": list(partition)}},
+        {"name": "record_count", "type": "long"},
+        {"name": "file_size_in_bytes", "type": "long"},
+        *({"name": name, "type": _map(f"{name}_pair", value)} for name, value in MAPS.items()),
+        {"name": "key_metadata", "type": optional("bytes")},
+        {"name": "equality_ids", "type": optional({"type": "array", "items": "int"})},
+        {"name": "first_row_id", "type": optional("long")},
+        {"name": "referenced_data_file", "type": optional("string")},
+        {"name": "content_offset", "type": optional("long")},
+        {"name": "content_size_in_bytes", "type": optional("long")},
+    ]
+    return {
+        "type": "record",
+        "name": "manifest_entry",
+        "fields": [
+            {"name": "status", "type": "int"},
+            {"name": "snapshot_id", "type": optional("long")},
+            {"name": "sequence_number", "type": optional("long")},
+            {"name": "file_sequence_number", "type": optional("long")},
+            {"name": "data_file", "type": {"type": "record", "name": "r2", "fields": fields}},
+        ],
+    }
+
+
+MANIFEST_LIST = {
+    "type": "record",
+    "name": "manifest_file",
+    "fields": [
+        {"name": "manifest_path", "type": "string"},
+        {"name": "manifest_length", "type": "long"},
+        {"name": "partition_spec_id", "type": "int"},
+        {"name": "content", "type": "int"},
+        {"name": "sequence_number", "type": "long"},
+        {"name": "min_sequence_number", "type": "long"},
+        {"name": "added_snapshot_id", "type": "long"},
+        {"name": "added_files_count", "type": "int"},
+        {"name": "existing_files_count", "type": "int"},
+        {"name": "deleted_files_count", "type": "int"},
+        {"name": "key_metadata", "type": optional("bytes")},
+        {"name": "first_row_id", "type": optional("long")},
+    ],
+}
+
+
+def avro(
+    schema: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], codec: str = "deflate", **metadata: str
+) -> bytes:
+    out = io.BytesIO()
+    fastavro.writer(out, fastavro.parse_schema(dict(schema)), rows, codec=codec, metadata=metadata)
+    return out.getvalue()
+
+
+def entry(
+    path: str, *, status: int = 1, sequence: int | None = None, snapshot: int | None = None, **more: Any
+) -> dict[str, Any]:
+    """One manifest entry; keywords go into the data file."""
+    data_file: dict[str, Any] = {
+        "content": 0,
+        "file_path": path,
+        "file_format": "PARQUET",
+        "partition": {},
+        "record_count": 10,
+        "file_size_in_bytes": 100,
+        **more,
+    }
+    for name in MAPS:
+        if isinstance(data_file.get(name), Mapping):
+            data_file[name] = [{"key": k, "value": v} for k, v in data_file[name].items()]
+    return {
+        "status": status,
+        "snapshot_id": snapshot,
+        "sequence_number": sequence,
+        "file_sequence_number": sequence,
+        "data_file": data_file,
+    }
+
+
+@dataclass(frozen=True)
+class HandManifest:
+    entries: Sequence[Mapping[str, Any]]
+    content: int = 0
+    sequence: int = 1
+    spec_id: int = 0
+    added_snapshot: int = 1
+    first_row_id: int | None = None
+    partition: Sequence[Mapping[str, Any]] = ()  # Avro fields of the partition record
+    codec: str = "deflate"
+
+
+SCHEMA = {
+    "type": "struct",
+    "schema-id": 0,
+    "fields": [
+        {"id": 1, "name": "id", "required": False, "type": "long"},
+        {"id": 2, "name": "s", "required": False, "type": "string"},
+    ],
+}
+
+
+@dataclass
+class HandTable:
+    """A table in a folder; `commit` adds a snapshot of whole manifests, `write` puts the metadata file down."""
+
+    root: Path
+    format_version: int = 2
+    schemas: list[Mapping[str, Any]] = field(default_factory=lambda: [SCHEMA])
+    specs: list[Mapping[str, Any]] = field(default_factory=lambda: [{"spec-id": 0, "fields": []}])
+    snapshots: list[dict[str, Any]] = field(default_factory=list)
+    files: int = 0
+
+    def path(self, name: str) -> str:
+        return f"{self.root}/{name}"
+
+    def commit(self, manifests: Sequence[HandManifest], *, parent: int | None = None, **more: Any) -> int:
+        number = len(self.snapshots) + 1
+        (self.root / "metadata").mkdir(parents=True, exist_ok=True)
+        rows = []
+        for one in manifests:
+            self.files += 1
+            location = self.path(f"metadata/m{self.files}.avro")
+            data = avro(entry_schema(one.partition), one.entries, one.codec, **{"partition-spec-id": str(one.spec_id)})
+            Path(location).write_bytes(data)
+            counts = [sum(e["status"] == status for e in one.entries) for status in (1, 0, 2)]
+            rows.append(
+                {
+                    "manifest_path": location,
+                    "manifest_length": len(data),
+                    "partition_spec_id": one.spec_id,
+                    "content": one.content,
+                    "sequence_number": one.sequence,
+                    "min_sequence_number": 0,
+                    "added_snapshot_id": one.added_snapshot,
+                    "added_files_count": counts[0],
+                    "existing_files_count": counts[1],
+                    "deleted_files_count": counts[2],
+                    "first_row_id": one.first_row_id,
+                }
+            )
+        location = self.path(f"metadata/snap-{number}.avro")
+        Path(location).write_bytes(avro(MANIFEST_LIST, rows))
+        self.snapshots.append(
+            {
+                "snapshot-id": number,
+                "sequence-number": number,
+                "timestamp-ms": 1_000 * number,
+                "manifest-list": location,
+                "schema-id": self.schemas[-1]["schema-id"],
+                "summary": {"operation": "append"},
+                **({} if parent is None else {"parent-snapshot-id": parent}),
+                **more,
+            }
+        )
+        return number
+
+    def metadata(self, **more: Any) -> dict[str, Any]:
+        current = self.snapshots[-1]["snapshot-id"] if self.snapshots else None
+        return {
+            "format-version": self.format_version,
+            "table-uuid": UUID,
+            "location": str(self.root),
+            "last-updated-ms": 5,
+            "current-schema-id": self.schemas[-1]["schema-id"],
+            "schemas": self.schemas,
+            "default-spec-id": self.specs[-1]["spec-id"],
+            "partition-specs": self.specs,
+            "properties": {},
+            "current-snapshot-id": current,
+            "snapshots": self.snapshots,
+            "snapshot-log": [
+                {"timestamp-ms": s["timestamp-ms"], "snapshot-id": s["snapshot-id"]} for s in self.snapshots
+            ],
+            "refs": {} if current is None else {"main": {"snapshot-id": current, "type": "branch"}},
+            **more,
+        }
+
+    def write(self, **more: Any) -> Path:
+        (self.root / "metadata").mkdir(parents=True, exist_ok=True)
+        (self.root / "metadata/v1.metadata.json").write_text(json.dumps(self.metadata(**more)))
+        (self.root / "metadata/version-hint.text").write_text("1")
+        return self.root
+
+    def snapshot(self, **more: Any) -> Snapshot:
+        return open_now(self.write(**more))

@@ -1,0 +1,213 @@
+"""Tables written by pyiceberg in a SqlCatalog on sqlite: random histories, pyiceberg being the second opinion on files, rows and statistics."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from expressions.errors import NotATableError
+from expressions.physical import to_physical
+from formats.diff import compare
+from formats.model import Snapshot
+from formats.protocol import At
+from tests.formats.iceberg.handmade import FORMAT, table_ref
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Any]:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    made = SqlCatalog("test", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
+    made.create_namespace("db")
+    yield made
+    made.engine.dispose()
+
+
+def rows(rng: random.Random, start: int, count: int) -> pa.Table:
+    def some(value: Any) -> Any:
+        return None if rng.random() < 0.1 else value
+
+    return pa.table(
+        {
+            "id": pa.array(range(start, start + count), pa.int64()),
+            "part": pa.array([rng.choice(["a", "b/c", "é", None]) for _ in range(count)], pa.string()),
+            "f": pa.array(
+                [some(rng.choice([float("nan"), -0.0, 0.0, rng.uniform(-9, 9)])) for _ in range(count)], pa.float64()
+            ),
+            "s": pa.array([some(rng.choice("xyz😀é") * rng.randint(0, 30)) for _ in range(count)], pa.string()),
+            "at": pa.array([some(rng.randint(-(10**15), 2 * 10**15)) for _ in range(count)], pa.timestamp("us")),
+            "n": pa.array([some({"x": rng.randint(-5, 5)}) for _ in range(count)], pa.struct([("x", pa.int32())])),
+        }
+    )
+
+
+def history(catalog: Any, rng: random.Random, steps: int, name: str) -> Any:
+    from pyiceberg.expressions import EqualTo, LessThan
+    from pyiceberg.transforms import IdentityTransform
+
+    version = rng.choice([1, 2])
+    table = catalog.create_table(f"db.{name}", rows(rng, 0, 1).schema, properties={"format-version": str(version)})
+    size = 0
+    extra = 0
+    for _ in range(steps):
+        match rng.choice(["append", "append", "delete", "overwrite", "evolve", "partition", "rename"]):
+            case "append":
+                table.append(_conform(table, rows(rng, size, 8)))
+                size += 8
+            case "delete" if size:
+                table.delete(EqualTo("part", "a") if rng.random() < 0.3 else LessThan("id", rng.randint(0, size)))
+            case "overwrite" if size:
+                table.overwrite(
+                    _conform(table, rows(rng, size, 10)), overwrite_filter=LessThan("id", rng.randint(0, size))
+                )
+                size += 10
+            case "evolve":
+                from pyiceberg.types import LongType
+
+                extra += 1
+                with table.update_schema() as update:
+                    update.add_column(f"extra{extra}", LongType())
+            case "partition":
+                with table.update_spec() as update:
+                    field = (rng.choice(["part", "at"]), IdentityTransform())
+                    names = {f.name for f in table.spec().fields}
+                    wanted = f"{field[0]}_{type(field[1]).__name__}"
+                    if wanted in names:
+                        update.remove_field(wanted)
+                    else:
+                        update.add_field(field[0], field[1], wanted)
+            case "rename" if extra:
+                with table.update_schema() as update:
+                    last = table.schema().fields[-1].name
+                    update.rename_column(last, f"r{rng.randint(0, 10**9)}")
+    return table
+
+
+def _conform(table: Any, data: pa.Table) -> pa.Table:
+    for one in table.schema().fields:
+        if one.name not in data.column_names:
+            data = data.append_column(one.name, pa.nulls(len(data), pa.int64()))
+    return data
+
+
+def files_by_pyiceberg(table: Any, snapshot_id: int) -> dict[str, tuple[int, int]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tasks = table.scan(snapshot_id=snapshot_id).plan_files()
+    return {t.file.file_path.removeprefix("file://"): (t.file.file_size_in_bytes, t.file.record_count) for t in tasks}
+
+
+def files_by_us(snapshot: Snapshot) -> dict[str, tuple[int | None, int | None]]:
+    return {snapshot.uri(one.path): (one.size_bytes, one.record_count) for one in snapshot.files.entries()}
+
+
+def column(snapshot: Snapshot, path: str, parts: tuple[str, ...], field_id: int | None) -> pa.ChunkedArray | None:
+    """The physical values of a column of a file, found by field id."""
+    table = pq.read_table(path)
+    for one in table.schema:
+        if one.metadata is None:
+            continue
+        if one.metadata[b"PARQUET:field_id"] == str(field_id).encode():
+            return table.column(one.name)
+        if pa.types.is_struct(one.type):
+            for child in one.type:
+                if child.metadata[b"PARQUET:field_id"] == str(field_id).encode():
+                    return pc.struct_field(table.column(one.name), child.name)
+    return None
+
+
+def assert_bounds_hold(snapshot: Snapshot) -> None:
+    for leaf in snapshot.schema.leaves():
+        for bounds in (snapshot.details.log_bounds(leaf), snapshot.details.partition_bounds(leaf)):
+            if bounds is None:
+                continue
+            for n, path in enumerate(files_by_us(snapshot)):
+                values = column(snapshot, path, leaf.parts, leaf.field.field_id)
+                if values is None:
+                    continue
+                if bounds.null_count is not None and bounds.null_count[n].is_valid:
+                    assert bounds.null_count[n].as_py() == values.null_count
+                if bounds.nan_count is not None and bounds.nan_count[n].is_valid:
+                    assert bounds.nan_count[n].as_py() == pc.sum(pc.is_nan(values)).as_py()
+                for bound, upper in ((bounds.lower, False), (bounds.upper, True)):
+                    if bound is None or not bound[n].is_valid:
+                        continue
+                    physical = [
+                        v
+                        for v in to_physical(values.combine_chunks(), leaf.type, upper=upper).to_pylist()
+                        if v is not None
+                    ]
+                    assert all(v <= bound[n].as_py() if upper else v >= bound[n].as_py() for v in physical)
+
+
+@pytest.mark.filterwarnings("ignore:Delete operation did not match any records")
+@pytest.mark.parametrize("seed", range(4))
+def test_random_histories_read_as_pyiceberg_reads_them(catalog: Any, seed: int) -> None:
+    table = history(catalog, random.Random(seed), 8, f"t{seed}")
+    ref = table_ref("unused", catalog=catalog, identifier=f"db.t{seed}")
+    versions = FORMAT.versions(ref)
+    assert {v.id for v in versions} == {str(s.snapshot_id) for s in table.metadata.snapshots}
+    snapshots = [FORMAT.snapshot(ref, At(version=v.id)) for v in versions]
+    for snapshot in snapshots:
+        assert files_by_us(snapshot) == files_by_pyiceberg(table, int(snapshot.version.id))
+    for base in snapshots:
+        for target in snapshots:
+            diff = FORMAT.diff(ref, base, At(version=target.version.id))
+            if diff is None:
+                continue
+            compared = compare(base, target)
+            for name in ("appended", "deleted", "deletes_changed"):
+                ours, theirs = (sorted(getattr(one, name).table.to_pylist(), key=str) for one in (diff, compared))
+                assert ours == theirs
+    assert sum(
+        FORMAT.diff(ref, a, At(version=b.version.id)) is not None
+        for a, b in zip(snapshots, snapshots[1:], strict=False)
+    ) == max(0, len(snapshots) - 1)
+    if snapshots:
+        assert_bounds_hold(snapshots[-1])
+
+
+def test_a_table_is_loaded_by_catalog_file_and_folder_alike(catalog: Any) -> None:
+    table = catalog.create_table("db.one", rows(random.Random(1), 0, 1).schema)
+    table.append(rows(random.Random(1), 0, 5))
+    folder = table.metadata.location.removeprefix("file://")
+    by_catalog = FORMAT.snapshot(table_ref("db.one", catalog=catalog), At())
+    by_file = FORMAT.snapshot(table_ref(table.metadata_location.removeprefix("file://")), At())
+    by_folder = FORMAT.snapshot(table_ref(folder), At())
+    assert by_catalog.table == folder
+    for one in (by_file, by_folder):
+        assert one.version == by_catalog.version
+        assert one.table == by_catalog.table
+        assert one.files.table.equals(by_catalog.files.table)
+    assert by_catalog.properties["table_uuid"] == str(table.metadata.table_uuid)
+
+
+def test_branches_and_tags_of_a_catalog_table(catalog: Any) -> None:
+    table = catalog.create_table("db.refs", rows(random.Random(1), 0, 1).schema)
+    table.append(rows(random.Random(1), 0, 5))
+    first = table.current_snapshot().snapshot_id
+    table.manage_snapshots().create_tag(first, "v1").create_branch(first, "audit").commit()
+    table.append(rows(random.Random(1), 5, 5))
+    table.append(rows(random.Random(1), 9, 5), branch="audit")
+    ref = table_ref("db.refs", catalog=catalog)
+    counts = {name: len(FORMAT.snapshot(ref, At(version=name)).files) for name in ("main", "v1", "audit")}
+    assert counts == {"main": 2, "v1": 1, "audit": 2}
+    audit = FORMAT.snapshot(ref, At(version="audit"))
+    assert FORMAT.diff(ref, audit, At(version="main")) is None
+    base = FORMAT.snapshot(ref, At(version="v1"))
+    diff = FORMAT.diff(ref, base, At(version="audit"))
+    assert diff is not None
+    assert len(diff.appended) == 1
+
+
+def test_a_table_that_the_catalog_lacks_is_no_table(catalog: Any) -> None:
+    with pytest.raises(NotATableError, match=r"db\.nothing"):
+        FORMAT.resolve(table_ref("db.nothing", catalog=catalog), At())

@@ -1,0 +1,262 @@
+"""Bounds of manifests: what is decoded, and above all what is not believed."""
+
+from __future__ import annotations
+
+import datetime as dt
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from expressions.physical import decode_wide, to_physical
+from expressions.statistics import ColumnBounds
+from formats.iceberg.statistics import decode, scatter
+from formats.model import Snapshot
+from tests.formats.iceberg.handmade import HandManifest, HandTable, entry
+
+
+def snapshot_of(root: Path, kind: Any, *files: dict[str, Any], properties: dict[str, str] | None = None) -> Snapshot:
+    schema = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "c", "required": False, "type": kind}]}
+    table = HandTable(root / "t", schemas=[schema])
+    table.commit([HandManifest([entry(table.path(f"f{n}"), **one) for n, one in enumerate(files)])])
+    return table.snapshot(properties=properties or {})
+
+
+def bounds_of(root: Path, kind: Any, *files: dict[str, Any], **more: Any) -> ColumnBounds | None:
+    snapshot = snapshot_of(root, kind, *files, **more)
+    return snapshot.details.log_bounds(snapshot.schema.leaves()[0])
+
+
+def between(lower: bytes, upper: bytes, **more: Any) -> dict[str, Any]:
+    return {"lower_bounds": {1: lower}, "upper_bounds": {1: upper}, **more}
+
+
+def both(bounds: ColumnBounds | None) -> list[Any]:
+    assert bounds is not None
+    assert bounds.lower is not None
+    assert bounds.upper is not None
+    return list(zip(bounds.lower.to_pylist(), bounds.upper.to_pylist(), strict=True))
+
+
+def test_bounds_written_before_a_widening_are_read_by_their_width(tmp_path: Path) -> None:
+    files = [
+        between(struct.pack("<i", -5), struct.pack("<i", 7)),
+        between(struct.pack("<q", -(2**40)), struct.pack("<q", 2**40)),
+    ]
+    assert both(bounds_of(tmp_path, "long", *files)) == [(-5, 7), (-(2**40), 2**40)]
+
+
+def test_float_bounds_are_read_in_a_double_column(tmp_path: Path) -> None:
+    files = [
+        between(struct.pack("<f", 1.5), struct.pack("<f", 2.5)),
+        between(struct.pack("<d", 0.1), struct.pack("<d", 0.2)),
+    ]
+    assert both(bounds_of(tmp_path, "double", *files)) == [(1.5, 2.5), (0.1, 0.2)]
+
+
+def test_dates_are_read_in_a_timestamp_column(tmp_path: Path) -> None:
+    assert both(bounds_of(tmp_path, "timestamp", between(struct.pack("<i", 1), struct.pack("<i", 2)))) == [
+        (86_400_000_000, 2 * 86_400_000_000)
+    ]
+
+
+def test_nanoseconds_are_rounded_outwards(tmp_path: Path) -> None:
+    assert both(bounds_of(tmp_path, "timestamp_ns", between(struct.pack("<q", -1), struct.pack("<q", 1)))) == [(-1, 1)]
+
+
+def test_a_zero_has_both_signs(tmp_path: Path) -> None:
+    ((low, high),) = both(bounds_of(tmp_path, "double", between(struct.pack("<d", 0.0), struct.pack("<d", -0.0))))
+    assert (np.signbit(low), np.signbit(high)) == (True, False)
+
+
+@pytest.mark.parametrize(("low", "high"), [(float("nan"), 1.0), (1.0, float("nan")), (2.0, 1.0)])
+def test_a_nan_or_crossed_bound_makes_both_unknown(tmp_path: Path, low: float, high: float) -> None:
+    assert both(bounds_of(tmp_path, "double", between(struct.pack("<d", low), struct.pack("<d", high)))) == [
+        (None, None)
+    ]
+
+
+def test_a_single_nan_bound_is_unknown(tmp_path: Path) -> None:
+    bounds = bounds_of(tmp_path, "float", {"upper_bounds": {1: struct.pack("<f", float("nan"))}})
+    assert bounds is not None
+    assert bounds.upper is not None
+    assert bounds.upper.to_pylist() == [None]
+
+
+def test_crossed_strings_are_unknown(tmp_path: Path) -> None:
+    assert both(bounds_of(tmp_path, "string", between(b"b", b"a"))) == [(None, None)]
+
+
+def test_an_upper_bound_lost_in_the_surrogates_is_unknown(tmp_path: Path) -> None:
+    # U+D7FF raised by one is no character; Java writes a question mark for it.
+    assert both(bounds_of(tmp_path, "string", between(b"abc", b"abcdefghijklmno?"), between(b"a", b"b"))) == [
+        (b"abc", None),
+        (b"a", b"b"),
+    ]
+
+
+def test_strings_that_are_no_utf8_are_kept_as_bytes(tmp_path: Path) -> None:
+    assert both(bounds_of(tmp_path, "string", between(b"\xff\xfe", b"\xff\xff"))) == [(b"\xff\xfe", b"\xff\xff")]
+
+
+def test_no_bound_of_a_string_is_exact(tmp_path: Path) -> None:
+    bounds = bounds_of(tmp_path, "string", between(b"a", b"b"))
+    assert bounds is not None
+    assert bounds.lower_exact is None
+    assert bounds.upper_exact is None
+
+
+def test_uuid_bounds_are_unknown(tmp_path: Path) -> None:
+    bounds = bounds_of(tmp_path, "uuid", between(b"\x00" * 16, b"\xff" * 16, null_value_counts={1: 0}))
+    assert bounds is not None
+    assert bounds.lower is None
+    assert bounds.upper is None
+
+
+def test_a_bound_of_another_width_is_unknown(tmp_path: Path) -> None:
+    assert both(
+        bounds_of(
+            tmp_path, "int", between(b"\x01\x02", b"\x01\x02\x03"), between(struct.pack("<i", 1), struct.pack("<i", 2))
+        )
+    ) == [(None, None), (1, 2)]
+
+
+def test_timestamps_of_a_table_with_imported_files_are_not_believed(tmp_path: Path) -> None:
+    imported = {"schema.name-mapping.default": "[]"}
+    millis = between(
+        struct.pack("<q", 1577836800123),
+        struct.pack("<q", 1577836800123),
+        null_value_counts={1: 0},
+        value_counts={1: 10},
+    )
+    bounds = bounds_of(tmp_path, "timestamptz", millis, properties=imported)
+    assert bounds is not None
+    assert (bounds.lower, bounds.upper) == (None, None)
+    assert bounds.null_count is not None
+    assert bounds.null_count.to_pylist() == [0]
+
+
+def test_four_bytes_of_a_time_are_milliseconds_and_not_believed(tmp_path: Path) -> None:
+    assert both(
+        bounds_of(
+            tmp_path,
+            "time",
+            between(struct.pack("<i", 5), struct.pack("<i", 6)),
+            between(struct.pack("<q", 5), struct.pack("<q", 6)),
+        )
+    ) == [(None, None), (5, 6)]
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ({"null_value_counts": {1: 3}, "value_counts": {1: 10}}, 3),
+        ({"null_value_counts": {1: 3}}, 3),
+        ({"null_value_counts": {1: 10}, "value_counts": {1: 10}}, 10),
+        ({"null_value_counts": {1: 11}, "value_counts": {1: 10}}, None),  # more than rows
+        ({"null_value_counts": {1: -1}, "value_counts": {1: 10}}, None),
+        ({"null_value_counts": {1: 3}, "value_counts": {1: 30}}, None),  # counted something else than rows
+        (
+            {"null_value_counts": {1: 10}, **between(struct.pack("<q", 1), struct.pack("<q", 2))},
+            None,
+        ),  # all NULL, and yet bounds
+        ({"value_counts": {1: 10}}, None),
+    ],
+)
+def test_null_counts_must_agree_with_the_rest(tmp_path: Path, file: dict[str, Any], expected: int | None) -> None:
+    bounds = bounds_of(tmp_path, "long", file, between(struct.pack("<q", 1), struct.pack("<q", 2)))
+    assert bounds is not None
+    got = None if bounds.null_count is None else bounds.null_count[0].as_py()
+    assert got == expected
+
+
+def test_columns_without_metrics_say_nothing(tmp_path: Path) -> None:
+    assert bounds_of(tmp_path, "long", {}, {"lower_bounds": {2: b"12345678"}}) is None
+    counts_only = bounds_of(tmp_path / "b", "long", {"value_counts": {1: 10}, "null_value_counts": {1: 0}})
+    assert counts_only is not None
+    assert (counts_only.lower, counts_only.upper) == (None, None)
+
+
+def test_files_without_statistics_stay_unknown_beside_those_with(tmp_path: Path) -> None:
+    assert both(bounds_of(tmp_path, "long", {}, between(struct.pack("<q", 1), struct.pack("<q", 2)), {})) == [
+        (None, None),
+        (1, 2),
+        (None, None),
+    ]
+
+
+def test_nan_counts_are_of_float_columns_only(tmp_path: Path) -> None:
+    floats = bounds_of(tmp_path, "float", {"nan_value_counts": {1: 2}})
+    assert floats is not None
+    assert floats.nan_count is not None
+    assert floats.nan_count.to_pylist() == [2]
+    assert bounds_of(tmp_path / "b", "long", {"nan_value_counts": {1: 2}}) is None
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(-(10**38) + 1, 10**38 - 1), min_size=1), st.integers(0, 16))
+def test_decimals_of_any_length_are_decoded(values: list[int], padding: int) -> None:
+    def written(value: int) -> bytes:
+        least = (value.bit_length() + 8) // 8
+        return value.to_bytes(min(16, least + padding), "big", signed=True)
+
+    kind = pa.decimal128(38, 4)
+    wide, known = decode(pa.array([written(v) for v in values], pa.large_binary()), kind, upper=False)
+    assert known.all()
+    physical = scatter(np.arange(len(values)), wide, len(values), kind)
+    assert [decode_wide(one) for one in physical.to_pylist()] == values
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(-(10**18) + 1, 10**18 - 1), min_size=1))
+def test_narrow_decimals_are_their_unscaled_numbers(values: list[int]) -> None:
+    raw = pa.array([v.to_bytes(9, "big", signed=True) for v in values], pa.large_binary())
+    kind = pa.decimal128(18, 2)
+    wide, _ = decode(raw, kind, upper=True)
+    assert scatter(np.arange(len(values)), wide, len(values), kind).to_pylist() == values
+
+
+TYPES: dict[str, tuple[pa.DataType, Any]] = {
+    "boolean": (pa.bool_(), st.booleans()),
+    "int": (pa.int32(), st.integers(-(2**31), 2**31 - 1)),
+    "long": (pa.int64(), st.integers(-(2**63), 2**63 - 1)),
+    "float": (pa.float32(), st.floats(width=32, allow_nan=False)),
+    "double": (pa.float64(), st.floats(allow_nan=False)),
+    "date": (pa.date32(), st.dates()),
+    "timestamp": (pa.timestamp("us"), st.datetimes()),
+    "timestamptz": (pa.timestamp("us", "UTC"), st.datetimes(timezones=st.just(dt.UTC))),
+    "string": (pa.string(), st.text()),
+    "binary": (pa.binary(), st.binary()),
+    "decimal(12, 3)": (pa.decimal128(12, 3), st.decimals(places=3, min_value=-(10**8), max_value=10**8)),
+    "decimal(30, 5)": (pa.decimal128(30, 5), st.decimals(places=5, min_value=-(10**20), max_value=10**20)),
+}
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_bounds_in_the_specifications_encoding_become_the_physical_values(data: st.DataObject) -> None:
+    from pyiceberg.conversions import to_bytes
+    from pyiceberg.types import IcebergType
+
+    name = data.draw(st.sampled_from(sorted(TYPES)))
+    arrow, strategy = TYPES[name]
+    value = data.draw(strategy)
+    if name == "string" and value.endswith("?"):
+        return
+    from pydantic import TypeAdapter
+
+    kind = TypeAdapter(IcebergType).validate_python(name)
+    raw = to_bytes(kind, value)
+    for upper in (False, True):
+        wanted = to_physical(pa.array([value], arrow), arrow, upper=upper)
+        if name in ("string", "binary"):
+            assert wanted.to_pylist() == [raw]
+            continue
+        values, known = decode(pa.array([raw], pa.large_binary()), arrow, upper=upper)
+        assert known.all()
+        assert scatter(np.arange(1), values, 1, arrow).to_pylist() == wanted.to_pylist()
