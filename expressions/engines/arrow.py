@@ -12,7 +12,9 @@ scan filter over float columns.
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, Final, assert_never
@@ -42,6 +44,7 @@ from expressions.tree import (
 
 from .arrow_calls import Call, Field, Node, NotSerializable, Value, calls
 from .casts import field_type, keeps_values
+from .grid import Place, on_grid
 from .sql_values import NotReadable, like_pattern
 
 OPPOSITE: Final = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.GE: Op.LT, Op.GT: Op.LE, Op.LE: Op.GT}
@@ -102,8 +105,22 @@ class _Writer:
                     return field.is_valid()
                 case _:
                     return pc.scalar(False)
+        known = self._type(column)
+        place = None if known is None else on_grid(known, value)
+        if place is not None:
+            return self._between_values(field, op, place, known)
         found = _COMPARE[op](field, self._scalar(column, value))
         return found | pc.is_nan(field) if op in {Op.GT, Op.GE} and self._may_hold_nan(column, value) else found
+
+    def _between_values(self, field: pc.Expression, op: Op, place: Place, known: pa.DataType) -> pc.Expression:
+        """The literal is none of the type's values: the comparison is with its neighbour below, or the same for every value."""
+        if op in {Op.EQ, Op.NE}:
+            return pc.scalar(False) if op is Op.EQ else field.is_valid()
+        less = op in {Op.LT, Op.LE}
+        if place.floor is None:
+            return field.is_valid() if less == place.above else pc.scalar(False)
+        floor = pa.scalar(place.floor, known)
+        return field <= floor if less else field > floor
 
     def _null_safe_eq(self, column: ColumnRef, value: LiteralValue, wanted: bool) -> pc.Expression:
         field = self._field(column)
@@ -115,9 +132,13 @@ class _Writer:
 
     def _in(self, column: ColumnRef, values: Sequence[LiteralValue], wanted: bool) -> pc.Expression:
         field = self._field(column)
+        if not values:
+            return pc.scalar(not wanted)  # IN () is false, for NULL too
         if not wanted and None in values:
             return pc.scalar(False)
+        known = self._type(column)
         plain = [value for value in values if value is not None and value == value]
+        plain = [value for value in plain if known is None or on_grid(known, value) is None]
         # is_in tells -0.0 from 0.0
         plain += [-value for value in plain if isinstance(value, float) and value == 0.0]
         among = pc.scalar(False)
@@ -150,13 +171,13 @@ class _Writer:
     def _field(self, column: ColumnRef) -> pc.Expression:
         field = pc.field(column.parts if len(column.parts) > 1 else column.parts[0])
         found = self._type(column)
-        return field.cast(found.value_type) if found is not None and pa.types.is_dictionary(found) else field
+        plain = None if found is None else _with_kernels(found)
+        return field if plain == found else field.cast(plain)
 
     def _scalar(self, column: ColumnRef, value: LiteralValue) -> pa.Scalar:
-        wanted = self._type(column)
-        if wanted is not None and pa.types.is_dictionary(wanted):
-            wanted = wanted.value_type
-        if wanted is not None:
+        known = self._type(column)
+        if known is not None:
+            wanted = _with_kernels(known)
             try:
                 typed = pa.scalar(value, wanted)
             except (pa.ArrowException, OverflowError, TypeError, ValueError):
@@ -178,21 +199,36 @@ _COMPARE: Final[dict[Op, Callable[[Any, Any], pc.Expression]]] = {
 }
 
 
+def _with_kernels(known: pa.DataType) -> pa.DataType:
+    """The type of the same values for which pyarrow has every function that is used here."""
+    if pa.types.is_dictionary(known):
+        return _with_kernels(known.value_type)
+    if pa.types.is_string_view(known):
+        return pa.string()
+    if pa.types.is_binary_view(known) or pa.types.is_fixed_size_binary(known):
+        return pa.binary()
+    return known
+
+
 def _append(every: bool, so_far: list[pc.Expression] | None, part: pc.Expression) -> list[pc.Expression]:
     parts = [] if so_far is None else so_far
     parts.append(part)
     return parts
 
 
+_LONGEST_CHAIN: Final = 256
+
+
 def _joined(every: bool, parts: list[pc.Expression] | None) -> pc.Expression:
-    """Halves, not a chain: pyarrow walks its trees by recursion."""
+    """pyarrow flattens nested ANDs (or ORs) and walks the chain by recursion, which crashes at thousands: `coalesce` ends a chain."""
     if not parts:
         return pc.scalar(every)
-    if len(parts) == 1:
-        return parts[0]
-    middle = len(parts) // 2
-    left, right = _joined(every, parts[:middle]), _joined(every, parts[middle:])
-    return left & right if every else left | right
+    while len(parts) > 1:
+        chains = [parts[i : i + _LONGEST_CHAIN] for i in range(0, len(parts), _LONGEST_CHAIN)]
+        combine = operator.and_ if every else operator.or_
+        joined = [functools.reduce(combine, chain) for chain in chains]
+        parts = joined if len(joined) == 1 else [pc.coalesce(part, pc.scalar(False)) for part in joined]
+    return parts[0]
 
 
 def from_arrow(expression: pc.Expression, schema: pa.Schema | None = None) -> Predicate:

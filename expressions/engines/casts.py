@@ -65,6 +65,18 @@ def field_type(schema: pa.Schema, column: ColumnRef) -> pa.DataType | None:
     return fields.get(column.parts[-1])
 
 
+def is_bytes(known: pa.DataType) -> bool:
+    """Any form of binary, and not of text."""
+    is_ = pa.types
+    return bool(
+        is_.is_binary(known)
+        or is_.is_large_binary(known)
+        or is_.is_fixed_size_binary(known)
+        or is_.is_binary_view(known)
+        or (is_.is_dictionary(known) and is_bytes(known.value_type))
+    )
+
+
 _ARROW_NAMES: Final = {
     pa.int8(): "tinyint",
     pa.int16(): "smallint",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from expressions.errors import ExpressionError
 from expressions.tree import Opaque, Predicate
 
@@ -13,11 +15,11 @@ if TYPE_CHECKING:
     from duckdb import Expression
 
 
-def to_duckdb(predicate: Predicate) -> Expression:
-    """For `relation.filter(...)`; its text is `to_sql(predicate, "duckdb")`. Opaque raises ExpressionError."""
+def to_duckdb(predicate: Predicate, schema: pa.Schema | None = None) -> Expression:
+    """For `relation.filter(...)`; its text is `to_sql(predicate, "duckdb", schema)`. Opaque raises ExpressionError."""
     import duckdb
 
-    return duckdb.SQLExpression(to_sql(predicate, "duckdb"))
+    return duckdb.SQLExpression(to_sql(predicate, "duckdb", schema))
 
 
 def from_duckdb(expression: Expression) -> Predicate:

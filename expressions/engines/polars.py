@@ -80,7 +80,7 @@ def to_polars(predicate: Predicate, schema: pa.Schema | None = None) -> pl.Expr:
             case _:
                 assert_never(node)
 
-    return fold(predicate, leaf, lambda child: ~child, lambda parts: _all(pl, parts), lambda parts: _any(pl, parts))
+    return fold(predicate, leaf, _inverted, lambda parts: _all(pl, parts), lambda parts: _any(pl, parts))
 
 
 _COMPARE: Final[Mapping[Op, Any]] = {
@@ -92,6 +92,10 @@ _COMPARE: Final[Mapping[Op, Any]] = {
     Op.GE: operator.ge,
     Op.NULL_SAFE_EQ: lambda column, value: column.eq_missing(value),
 }
+
+
+def _inverted(child: pl.Expr) -> pl.Expr:
+    return ~child
 
 
 def _all(pl: Any, parts: list[pl.Expr]) -> pl.Expr:

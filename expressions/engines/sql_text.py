@@ -12,6 +12,8 @@ from abc import ABC, abstractmethod
 from decimal import Decimal
 from typing import Final, assert_never
 
+import pyarrow as pa
+
 from expressions.errors import ExpressionError
 from expressions.literals import Literal, LiteralValue
 from expressions.tree import (
@@ -29,10 +31,17 @@ from expressions.tree import (
     fold,
 )
 
+from .casts import field_type, is_bytes
+from .grid import Place, on_grid
 
-def to_sql(predicate: Predicate, dialect: str = "spark") -> str:
-    """The condition as text. `dialect` is "spark" or "duckdb"; Opaque raises ExpressionError."""
-    writer = _dialect(dialect)
+
+def to_sql(predicate: Predicate, dialect: str = "spark", schema: pa.Schema | None = None) -> str:
+    """The condition as text. `dialect` is "spark" or "duckdb"; Opaque raises ExpressionError.
+
+    Bind the predicate first. With the `schema` literals that are none of their column's values (10^40, 3.5 of an integer) are written through
+    its neighbouring values, which no engine rounds.
+    """
+    writer = _dialect(dialect, schema)
     return fold(predicate, writer.leaf, lambda child: f"(NOT {child})", _all_of, _any_of)
 
 
@@ -41,10 +50,10 @@ def literal_to_sql(literal: Literal, dialect: str = "spark") -> str:
     return _dialect(dialect).literal(literal)
 
 
-def _dialect(name: str) -> _Dialect:
+def _dialect(name: str, schema: pa.Schema | None = None) -> _Dialect:
     if name not in _DIALECTS:
         raise ExpressionError(f"SQL can be written for {', '.join(_DIALECTS)}, not for {name!r}")
-    return _DIALECTS[name]
+    return _DIALECTS[name](schema)
 
 
 def _all_of(parts: list[str]) -> str:
@@ -60,20 +69,23 @@ class _Dialect(ABC):
     instant: str
     naive_timestamp: str
 
+    def __init__(self, schema: pa.Schema | None) -> None:
+        self.schema = schema
+
     def leaf(self, p: Leaf) -> str:
         match p:
             case Comparison(column, op, value):
-                sign = self.null_safe_eq if op is Op.NULL_SAFE_EQ else op.value
-                return f"({self.column(column)} {sign} {self.literal(value)})"
+                return self._comparison(column, op, value)
             case In(column, values):
-                if not values:
-                    return "FALSE"
-                return f"({self.column(column)} IN ({', '.join(self.literal(value) for value in values)}))"
+                return self._in(column, values)
             case IsNull(column):
                 return f"({self.column(column)} IS NULL)"
             case IsNan(column):
                 return self.is_nan(self.column(column))
             case StartsWith(column, prefix):
+                known = self._type(column)
+                if known is not None and is_bytes(known):
+                    return self._bytes_start_with(self.column(column), prefix.encode())
                 return self.starts_with(self.column(column), self.string(prefix))
             case Constant(value):
                 return self.literal(Literal(value))
@@ -83,6 +95,41 @@ class _Dialect(ABC):
                 )
             case _:
                 assert_never(p)
+
+    def _comparison(self, column: ColumnRef, op: Op, value: Literal) -> str:
+        name = self.column(column)
+        place = self._place(column, value)
+        if place is None:
+            return f"({name} {self.null_safe_eq if op is Op.NULL_SAFE_EQ else op.value} {self.literal(value)})"
+        if op is Op.NULL_SAFE_EQ:
+            return "FALSE"
+        less = op in {Op.LT, Op.LE}
+        if op in {Op.EQ, Op.NE} or place.floor is None:
+            # The same for every value, and NULL for NULL.
+            same = op is Op.NE or (op is not Op.EQ and less == place.above)
+            return f"({name} {'=' if same else '!='} {name})"
+        return f"({name} {'<=' if less else '>'} {self.literal(Literal(place.floor))})"
+
+    def _in(self, column: ColumnRef, values: tuple[Literal, ...]) -> str:
+        if not values:
+            return "FALSE"
+        name = self.column(column)
+        possible = [self.literal(value) for value in values if self._place(column, value) is None]
+        return f"({name} IN ({', '.join(possible)}))" if possible else f"({name} != {name})"
+
+    def _bytes_start_with(self, name: str, prefix: bytes) -> str:
+        """As a range: DuckDB has no prefix function for BLOB."""
+        end = prefix.rstrip(b"\xff")
+        if not end:
+            return f"({name} >= {self.binary(prefix)})"
+        return f"({name} >= {self.binary(prefix)} AND {name} < {self.binary(end[:-1] + bytes([end[-1] + 1]))})"
+
+    def _type(self, column: ColumnRef) -> pa.DataType | None:
+        return None if self.schema is None else field_type(self.schema, column)
+
+    def _place(self, column: ColumnRef, value: Literal) -> Place | None:
+        known = self._type(column)
+        return None if known is None else on_grid(known, value.value)
 
     def literal(self, literal: Literal) -> str:
         value: LiteralValue = literal.value
@@ -198,7 +245,7 @@ class _DuckDB(_Dialect):
         return f"unhex('{value.hex()}')"
 
 
-_DIALECTS: Final[dict[str, _Dialect]] = {"spark": _Spark(), "duckdb": _DuckDB()}
+_DIALECTS: Final[dict[str, type[_Dialect]]] = {"spark": _Spark, "duckdb": _DuckDB}
 _SPARK_ESCAPES: Final = {"\\": "\\\\", "'": "\\'", "\0": "\\u0000", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"}
 
 

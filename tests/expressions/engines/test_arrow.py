@@ -1,0 +1,196 @@
+"""pyarrow expressions: the same rows as the reference semantics, out and in."""
+
+import datetime as dt
+import math
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from expressions import (
+    And,
+    ColumnRef,
+    Comparison,
+    Constant,
+    ExpressionError,
+    In,
+    IsNan,
+    IsNull,
+    Literal,
+    Not,
+    Op,
+    Opaque,
+    Or,
+    StartsWith,
+    bind,
+    leaves,
+)
+from expressions.engines.arrow import from_arrow, to_arrow
+from tests.expressions.engines.tables import arrow_schema, bound, expected, table_of
+from tests.strategies import predicates, rows, schemas
+
+A, B = ColumnRef(("a",)), ColumnRef(("b",))
+
+
+def kept(table: pa.Table, expression: pc.Expression) -> list[int]:
+    numbered = table.append_column("row number", pa.array(range(table.num_rows), pa.int64()))
+    return list(numbered.filter(expression).column("row number").to_pylist())
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.data())
+def test_the_expression_keeps_the_rows_that_match(data: st.DataObject) -> None:
+    schema = data.draw(schemas())
+    known = arrow_schema(schema)
+    p = bound(data.draw(predicates(schema)), known)
+    table_rows = data.draw(st.lists(rows(schema), max_size=6))
+    table = table_of(table_rows, known)
+    assert kept(table, to_arrow(p, known)) == expected(p, table_rows)
+
+
+_FLOATS = st.sampled_from([math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, 1.5])
+_VALUES = {
+    "i": st.integers(-3, 3),
+    "f": _FLOATS,
+    "s": st.sampled_from(["", "a", "ab", "b", 'it\'s "q" \\', "😀", "é"]),
+    "d": st.sampled_from([Decimal("1.10"), Decimal("-2.00"), Decimal("0.00")]),
+    "t": st.sampled_from([dt.datetime(2020, 1, 1), dt.datetime(1969, 12, 31, 23, 59, 59, 999999)]),
+    "z": st.sampled_from([dt.datetime(2020, 1, 1, tzinfo=dt.UTC), dt.datetime(2021, 1, 1, tzinfo=dt.UTC)]),
+    "day": st.sampled_from([dt.date(2020, 1, 1), dt.date.max]),
+    "x": st.sampled_from([b"", b"\x00\xff", b"a"]),
+    "yes": st.booleans(),
+}
+_SCHEMA = pa.schema(
+    {
+        "i": pa.int64(),
+        "f": pa.float64(),
+        "s": pa.string(),
+        "d": pa.decimal128(9, 2),
+        "t": pa.timestamp("us"),
+        "z": pa.timestamp("us", "UTC"),
+        "day": pa.date32(),
+        "x": pa.binary(),
+        "yes": pa.bool_(),
+    }
+)
+
+
+@st.composite
+def expressions(draw: st.DrawFn) -> pc.Expression:
+    """As users of pyarrow write them."""
+    name = draw(st.sampled_from(list(_VALUES)))
+    field, value = pc.field(name), pa.scalar(draw(_VALUES[name]), _SCHEMA.field(name).type)
+    choices = [field == value, field != value, field.is_null(), field.is_valid(), value == field]
+    if name != "yes":
+        choices += [field < value, field <= value, field > value, field >= value, value < field]
+    if name != "f":
+        choices.append(field.isin(pa.array([value.as_py(), None], value.type)))
+        choices.append(field.isin(pa.array([value.as_py()], value.type)))
+    if name == "f":
+        choices += [
+            pc.is_nan(field),
+            field.is_null(nan_is_null=True),
+            field.isin([1.5, math.nan]),
+            field.isin([1.0, None]),
+        ]
+    if name == "i":
+        choices += [field > 1.5, field.isin([1, 2]), field == pa.scalar(2, pa.int8())]
+    if name == "s":
+        choices += [pc.starts_with(field, "a"), pc.match_like(field, "a%"), pc.match_like(field, "ab")]
+    if name == "yes":
+        choices.append(field)
+    return draw(st.sampled_from(choices))
+
+
+trees = st.recursive(
+    expressions(),
+    lambda inner: st.one_of(
+        inner.map(lambda e: ~e),
+        st.tuples(inner, inner).map(lambda p: p[0] & p[1]),
+        st.tuples(inner, inner).map(lambda p: p[0] | p[1]),
+    ),
+    max_leaves=5,
+)
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    trees, st.lists(st.fixed_dictionaries({n: st.none() | v for n, v in _VALUES.items()}), max_size=6), st.booleans()
+)
+def test_a_users_expression_is_read_with_pyarrows_own_meaning(
+    expression: pc.Expression, table_rows: list[dict[str, object]], with_schema: bool
+) -> None:
+    found = from_arrow(expression, _SCHEMA if with_schema else None)
+    assert not any(isinstance(leaf, Opaque) for leaf in leaves(found)), found
+    table = pa.Table.from_pylist(table_rows, schema=_SCHEMA)
+    assert kept(table, expression) == expected(bind(found, _SCHEMA), table_rows)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        pc.field("a") + 1 == 3,
+        pc.field("a") == pc.field("b"),
+        pc.field("a").cast(pa.int16()) == 3,
+        pc.match_substring(pc.field("a"), "x"),
+        pc.match_like(pc.field("a"), "%x"),
+        pc.match_like(pc.field("a"), r"x\%"),
+        pc.match_like(pc.field("a"), "x%", ignore_case=True),
+        pc.starts_with(pc.field("a"), "x", ignore_case=True),
+        pc.field("a").isin([0.0]),
+        pc.field("a") == pa.scalar(1, pa.duration("s")),
+        pc.and_(pc.field("a"), pc.field("b")),
+        pc.if_else(pc.field("a"), True, False),
+    ],
+    ids=str,
+)
+def test_what_the_tree_cannot_say_is_opaque_and_names_its_columns(expression: pc.Expression) -> None:
+    found = from_arrow(expression)
+    assert isinstance(found, Opaque)
+    assert set(found.columns) <= {A, B}
+    assert A in found.columns
+
+
+def test_a_field_by_number_is_opaque() -> None:
+    assert isinstance(from_arrow(pc.field(0) == 3), Opaque)
+
+
+def test_nested_fields_are_read_by_path() -> None:
+    schema = pa.schema({"a": pa.struct([("b.c", pa.int64())])})
+    expected = Comparison(ColumnRef(("a", "b.c")), Op.EQ, Literal(1))
+    assert from_arrow(pc.field(("a", "b.c")) == 1, schema) == expected
+
+
+def test_a_cast_that_loses_nothing_is_seen_through() -> None:
+    schema = pa.schema({"a": pa.int32()})
+    assert from_arrow(pc.field("a").cast(pa.int64()) == 1, schema) == Comparison(A, Op.EQ, Literal(1))
+    assert isinstance(from_arrow(pc.field("a").cast(pa.int64()) == 1), Opaque)
+
+
+def test_opaque_cannot_be_written() -> None:
+    with pytest.raises(ExpressionError, match="not understood"):
+        to_arrow(Or((IsNull(A), Opaque("f(a)"))))
+
+
+def test_without_a_schema_numbers_are_compared_as_if_they_might_be_nan() -> None:
+    table = pa.table({"a": pa.array([1.0, math.nan, None])})
+    assert kept(table, to_arrow(Comparison(A, Op.GT, Literal(5)))) == [1]
+    assert kept(table, to_arrow(Not(Comparison(A, Op.LE, Literal(5))))) == [1]
+    assert kept(pa.table({"a": [1, 9]}), to_arrow(Comparison(A, Op.GT, Literal(5)))) == [1]
+
+
+@pytest.mark.parametrize("t", [pa.dictionary(pa.int32(), pa.string()), pa.large_string()], ids=str)
+def test_other_forms_of_text_are_read_too(t: pa.DataType) -> None:
+    table = pa.table({"a": pa.array(["a", "ab", None, "b"], pa.string()).cast(t)})
+    assert kept(table, to_arrow(StartsWith(A, "a"), table.schema)) == [0, 1]
+    assert kept(table, to_arrow(In(A, (Literal("a"), Literal("b"))), table.schema)) == [0, 3]
+    assert kept(table, to_arrow(Comparison(A, Op.GT, Literal("a")), table.schema)) == [1, 3]
+
+
+def test_long_predicates_do_not_overflow_pyarrow() -> None:
+    table = pa.table({"a": [5, 20_000]})
+    p = Or(tuple(Comparison(A, Op.EQ, Literal(i)) for i in range(10_000)))
+    assert kept(table, to_arrow(And((p, Constant(True), Not(IsNan(A)))), table.schema)) == [0]
