@@ -11,7 +11,7 @@ VENV ?= .venv
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
 RUN := $(VENV)/bin/python
-PIP := $(RUN) -m pip install --quiet --no-input --disable-pip-version-check --no-build-isolation --use-pep517
+PIP := $(RUN) -m pip install --quiet --no-input --disable-pip-version-check --no-build-isolation --use-pep517 --config-settings editable_mode=compat
 PACKAGES := $(VENV)/.packages-installed
 
 # One host: Spark talks to itself over loopback only.

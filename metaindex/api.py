@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow.compute as pc
-from formats.diff import compare
-from formats.registry import open_ref
 
 from expressions.errors import ExpressionError, MetaIndexError, VersionNotFoundError
 from expressions.tree import Predicate
+from formats.diff import compare
+from formats.files.history import remember
 from formats.model import Diff, Snapshot, Version
 from formats.protocol import At, TableFormat, TableRef
+from formats.registry import open_ref
 from formats.storage import parent_of
 
 from .actions.action import Outcome, execute
@@ -76,7 +77,7 @@ def open_table(
     return Table(table_format, ref, config or Config(), spark, dict(storage_options or {}))
 
 
-@dataclass
+@dataclass(repr=False)
 class Table:
     """A table of the lake and its indexes. Opened by `open_table`; holds no state of the table but caches of immutable things."""
 
@@ -89,6 +90,9 @@ class Table:
     _logs: dict[str, OperationLog] = field(default_factory=dict, repr=False)
     _cache: StoreCache = field(default_factory=StoreCache, repr=False)
     _folder: str = field(default="", repr=False)
+
+    def __repr__(self) -> str:
+        return f"<{self.format} table at {self.path}>"
 
     def __post_init__(self) -> None:
         self._cache.limit_bytes = self.config.cache_bytes
@@ -147,9 +151,8 @@ class Table:
             {k: v for k, v in self._ref.options.items() if isinstance(v, str | int | float | bool)},
             progress,
         )
-        outcome = execute(log, action)
         self._remember(snapshot)
-        return outcome
+        return execute(log, action)
 
     def refresh_index(
         self,
@@ -181,9 +184,8 @@ class Table:
             mode=mode,
             cache=self._cache,
         )
-        outcome = execute(log, action)
         self._remember(snapshot)
-        return outcome
+        return execute(log, action)
 
     def delete_index(self, name: str) -> Outcome:
         """No query uses the index any more; its files stay until `vacuum_index`, and `restore_index` brings it back."""
@@ -335,9 +337,8 @@ class Table:
         return snapshot, not racy(snapshot).any()
 
     def _remember(self, snapshot: Snapshot) -> None:
-        """Plain folders have no log: a listing that was indexed is kept as a version."""
-        remember = getattr(self._format, "remember", None)
-        if remember is not None:
+        """Plain folders have no log: a listing that is indexed is kept as a version."""
+        if snapshot.format == "files":
             remember(self._ref, snapshot)
 
     def _open_indexes(self, only: Iterable[str] | None) -> tuple[list[OpenIndex], list[IndexReport]]:
