@@ -173,7 +173,7 @@ def _inner(rows: pl.DataFrame) -> list[str]:
 def _each(task: Callable[[Manifest], pl.DataFrame], manifests: Sequence[Manifest]) -> list[pl.DataFrame]:
     if len(manifests) < 2:
         return [task(one) for one in manifests]
-    with ThreadPoolExecutor(max_workers=min(8, len(manifests))) as pool:
+    with ThreadPoolExecutor(max_workers=min(4, len(manifests))) as pool:
         return list(pool.map(task, manifests))
 
 

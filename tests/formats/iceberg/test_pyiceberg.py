@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import warnings
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -167,10 +168,9 @@ def test_random_histories_read_as_pyiceberg_reads_them(catalog: Any, seed: int) 
             for name in ("appended", "deleted", "deletes_changed"):
                 ours, theirs = (sorted(getattr(one, name).table.to_pylist(), key=str) for one in (diff, compared))
                 assert ours == theirs
-    assert sum(
-        FORMAT.diff(ref, a, At(version=b.version.id)) is not None
-        for a, b in zip(snapshots, snapshots[1:], strict=False)
-    ) == max(0, len(snapshots) - 1)
+    assert sum(FORMAT.diff(ref, a, At(version=b.version.id)) is not None for a, b in pairwise(snapshots)) == max(
+        0, len(snapshots) - 1
+    )
     if snapshots:
         assert_bounds_hold(snapshots[-1])
 

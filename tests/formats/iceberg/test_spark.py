@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
@@ -144,7 +145,7 @@ def test_a_history_reads_as_spark_reads_it(spark: SparkSession, version: int) ->
         row["snapshot_id"]
         for row in spark.sql(f"select snapshot_id from {t}.history where is_current_ancestor").collect()
     ]
-    for base, target in zip(main, main[1:], strict=False):
+    for base, target in pairwise(main):
         assert FORMAT.diff(ref, by_id[str(base)], At(version=target)) is not None
     for when in spark.sql(
         f"select cast(unix_millis(made_current_at) as bigint) ms, snapshot_id from {t}.history"
