@@ -158,8 +158,8 @@ class DeleteLoader:
         table = self._table(row, (PATH_FIELD_ID, POSITION_FIELD_ID), ("file_path", "pos"))
         paths = table.column(0)
         mine = table.column(1).filter(pc.equal(paths, pa.scalar(location, paths.type)))
-        if mine.null_count:
-            raise CorruptTableError(f"a deleted position must be a number; {self._whose(row)} has a NULL")
+        if mine.null_count or pc.any(pc.less(mine, 0)).as_py():
+            raise CorruptTableError(f"a deleted position must be 0 or more; {self._whose(row)} has another")
         return BitMap64(mine.to_numpy())
 
     def _by_value(self, rows: Sequence[Mapping[str, Any]]) -> tuple[EqualityDelete, ...]:

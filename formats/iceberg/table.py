@@ -50,7 +50,7 @@ class IcebergFormat:
             return True
         try:
             locate(ref.storage, ref.path)
-        except NotATableError:
+        except (NotATableError, StorageError):
             return False
         except MetaIndexError:
             return True  # damaged, and Iceberg's all the same
@@ -84,6 +84,9 @@ class IcebergFormat:
         place = _place(ref, metadata)
         to = version_of(metadata, selected.snapshot)
         schema = _schema(metadata, selected, live_specs=())
+        known = next((s for s in metadata.snapshots.values() if str(s.id) == base.version.id), None)
+        if version_of(metadata, known) != base.version:
+            return None  # expired, or of another table at this place
         changed = log_diff(ref.storage, place, metadata, base, selected.snapshot)
         if changed is None:
             return None

@@ -71,7 +71,7 @@ def applies(data: tuple[Any, int], delete: tuple[Any, int, str, int, int], numbe
     return bool(place == data_place)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(DATA, min_size=1, max_size=6), st.lists(DELETES, max_size=6), st.booleans())
 def test_deletes_attach_as_the_specification_says(data: list[Any], deletes: list[Any], old_table: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -240,6 +240,13 @@ def test_equality_deletes_fit_a_widened_column(table: HandTable) -> None:
     pq.write_table(pa.table([[7]], schema=schema), table.root / "e.parquet")
     snapshot = with_deletes(table, entry(table.path("e.parquet"), content=2, equality_ids=[1])).snapshot()
     assert snapshot.details.deletes(0).equality[0].rows.schema.types == [pa.int64()]
+
+
+def test_a_negative_position_is_refused(table: HandTable) -> None:
+    position_file(table.root / "d.parquet", [(table.path("data/f0.parquet"), -1)])
+    snapshot = with_deletes(table, entry(table.path("d.parquet"), content=1)).snapshot()
+    with pytest.raises(CorruptTableError, match="0 or more"):
+        snapshot.details.deletes(0)
 
 
 def test_deletes_in_other_formats_are_refused_by_name(table: HandTable) -> None:

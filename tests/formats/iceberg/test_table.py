@@ -154,6 +154,8 @@ def test_other_folders_are_no_table(tmp_path: Path) -> None:
     (tmp_path / "metadata/x.json").write_text("{}")
     assert not FORMAT.detect(table_ref(tmp_path))
     assert not FORMAT.detect(table_ref(tmp_path / "nowhere"))
+    (tmp_path / "a.csv").write_text("1")
+    assert not FORMAT.detect(table_ref(tmp_path / "a.csv"))
     with pytest.raises(NotATableError):
         open_now(tmp_path)
 
@@ -177,6 +179,16 @@ def test_paths_are_relative_however_the_location_is_spelled(tmp_path: Path, spel
     assert shown[:4] == ["data/a b%20c/f0.parquet", "data/f1.parquet", "data/f2.parquet", outside]
     assert shown[4:] == [f"{table.root}x/f4.parquet", f"{table.root}/../up/f5.parquet", "s3://bucket/f6.parquet"]
     assert snapshot.uri(shown[1]) == f"{table.root}/data/f1.parquet"
+
+
+def test_a_table_created_again_is_told_from_the_old_one(tmp_path: Path) -> None:
+    table = HandTable(tmp_path / "t")
+    appended(table, "a")
+    base = table.snapshot()
+    table.snapshots[0]["timestamp-ms"] = 77
+    ref = table_ref(table.write())
+    assert FORMAT.resolve(ref, At()) != base.version
+    assert FORMAT.diff(ref, base, At()) is None
 
 
 def test_a_moved_table_is_read_where_it_is(tmp_path: Path) -> None:
