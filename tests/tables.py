@@ -1,0 +1,101 @@
+"""Small tables of the same rows in every format, written by real writers without a JVM: pyarrow, deltalake, pyiceberg."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+import metaindex as mi
+
+
+def settle(folder: Path) -> None:
+    """As if the files had been written a minute ago: plain files younger than two seconds are waited for."""
+    then = time.time_ns() - 60 * 10**9
+    for base, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(base, name)
+            if os.stat(path).st_mtime_ns > then + 10**9:  # a file that is old already stays the file it is
+                os.utime(path, ns=(then, then))
+
+
+@dataclass
+class Lake:
+    """One table. `append` commits the rows as one new data file, `drop` removes the file that was appended as number `n`."""
+
+    path: str
+    append: Callable[[pa.Table], None]
+    options: dict[str, Any] = field(default_factory=dict)
+    remove: Callable[[int], None] | None = None
+
+    def open(self, **more: Any) -> mi.Table:
+        return mi.open_table(self.path, **self.options, **more)
+
+
+def parquet_lake(folder: Path) -> Lake:
+    root = folder / "lake"
+    root.mkdir()
+    count = 0
+
+    def append(rows: pa.Table) -> None:
+        nonlocal count
+        pq.write_table(rows, root / f"f{count:03d}.parquet")
+        count += 1
+        settle(root)
+
+    return Lake(str(root), append, remove=lambda n: (root / f"f{n:03d}.parquet").unlink())
+
+
+def csv_lake(folder: Path) -> Lake:
+    root = folder / "lake"
+    root.mkdir()
+    count = 0
+    schema: list[pa.Schema] = []
+
+    def append(rows: pa.Table) -> None:
+        nonlocal count
+        schema[:] = schema or [rows.schema]
+        pacsv.write_csv(rows, root / f"f{count:03d}.csv")
+        count += 1
+        settle(root)
+        lake.options["schema"] = schema[0]
+
+    lake = Lake(str(root), append, {"header": True}, lambda n: (root / f"f{n:03d}.csv").unlink())
+    return lake
+
+
+def delta_lake(folder: Path) -> Lake:
+    import deltalake
+
+    root = str(folder / "lake")
+    return Lake(root, lambda rows: deltalake.write_deltalake(root, rows, mode="append"))
+
+
+def iceberg_lake(folder: Path) -> Lake:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    catalog = SqlCatalog("local", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/warehouse")
+    catalog.create_namespace("db")
+    tables: list[Any] = []
+
+    def append(rows: pa.Table) -> None:
+        if not tables:
+            tables.append(catalog.create_table("db.lake", rows.schema))
+        tables[0].append(rows)
+
+    return Lake(str(folder / "warehouse" / "db" / "lake"), append)
+
+
+FORMATS: dict[str, Callable[[Path], Lake]] = {
+    "parquet": parquet_lake,
+    "csv": csv_lake,
+    "delta": delta_lake,
+    "iceberg": iceberg_lake,
+}
