@@ -8,6 +8,7 @@ protocol and nothing else.
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -108,7 +109,10 @@ def _node(elements: list[Struct], at: int, columns: Iterator[int]) -> tuple[Node
     for _ in range(element.get(5, 0)):
         child, at = _node(elements, at, columns)
         children.append(child)
-    return Node(*about, children=tuple(children), by_name={c.name: c for c in children}), at
+    names = Counter(child.name for child in children)
+    # Of two children with one name neither is found by it.
+    by_name = {child.name: child for child in children if names[child.name] == 1}
+    return Node(*about, children=tuple(children), by_name=by_name), at
 
 
 def _file_type(element: Struct) -> FileType:

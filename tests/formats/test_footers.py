@@ -371,6 +371,12 @@ def test_names_match_exactly_then_without_case_and_never_two(tmp_path: Path) -> 
     assert doubt(one(statistics, "yy")) == Doubt.AMBIGUOUS.value
 
 
+def test_two_columns_of_one_name_are_ambiguous(tmp_path: Path) -> None:
+    pq.write_table(pa.table([[1], [2]], names=["a", "a"]), tmp_path / "a.parquet")
+    statistics = footers([tmp_path / "a.parquet"], pa.schema([("a", pa.int64())]))
+    assert doubt(one(statistics, "a")) == Doubt.AMBIGUOUS.value
+
+
 def test_a_name_that_holds_a_dot_is_not_a_path(tmp_path: Path) -> None:
     table = pa.table({"s.x": [1], "s": [{"x": 2}]})
     pq.write_table(table, tmp_path / "a.parquet")

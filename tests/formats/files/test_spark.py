@@ -1,0 +1,232 @@
+"""Plain files as Spark writes and sees them: partitions, schemas, hidden files, footers (INT96 and old calendars
+included)."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from expressions.errors import MetaIndexError
+from formats.files.table import FilesFormat
+from formats.footer_trust import Doubt
+from formats.footers import read_footers
+from formats.model import Snapshot
+from formats.protocol import At, TableRef
+from formats.storage import storage_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+RAW_VALUES = [
+    "1", "-1", "+7", "007", "2147483648", "9223372036854775808", "1e3", "1E3", "1.0", "1.50", ".5", "5.", "1d", "0x1p3", "NaN",
+    "Infinity", "true", "abc", "1_000", " 1", "2024-01-31", "2024-02-31", "2024-1-5", "2024-01-31 12%3A30%3A00",
+    "2024-01-31 12%3A30%3A00.123", "2024-01-31T12%3A30%3A00", "a%2Fb", "100%25", "%zz", "%C3%A9", "é😀", HIVE_NULL, "99999999999999999999999999999999999999999",
+]  # fmt: skip
+LAYOUTS = [
+    *([v] for v in RAW_VALUES),
+    ["1", "3000000000"],
+    ["1", "1.5"],
+    ["3000000000", "1.5"],
+    ["1", "9223372036854775808"],
+    ["9223372036854775808", "1.5"],
+    ["2024-01-31", "2024-01-31 00%3A00%3A01"],
+    ["2024-01-31", "1"],
+    ["1", "x", HIVE_NULL],
+    ["1", HIVE_NULL],
+    ["007", "x"],
+    ["1.5", HIVE_NULL, "2"],
+    ["true", "false"],
+]  # fmt: skip
+
+
+def now(path: Path, **options: object) -> Snapshot:
+    storage, root = storage_for(path)
+    return FilesFormat().snapshot(TableRef(storage, root, options), At())
+
+
+def spark_type(t: pa.DataType) -> str:
+    if pa.types.is_decimal(t):
+        return f"decimal({t.precision},{t.scale})"
+    names = {
+        pa.int32(): "int",
+        pa.int64(): "bigint",
+        pa.float64(): "double",
+        pa.string(): "string",
+        pa.date32(): "date",
+    }
+    return names.get(t, "timestamp" if pa.types.is_timestamp(t) else str(t))
+
+
+@pytest.mark.parametrize("raw", LAYOUTS, ids=lambda r: "_".join(r)[:40])
+def test_partition_types_and_values_are_sparks(spark: SparkSession, tmp_path: Path, raw: list[str]) -> None:
+    for number, value in enumerate(raw):
+        (tmp_path / f"p={value}").mkdir()
+        pq.write_table(pa.table({"n": [number]}), tmp_path / f"p={value}" / "0.parquet")
+    frame = spark.read.parquet(str(tmp_path))
+    spark_says = frame.schema["p"].dataType.simpleString()
+    snapshot = now(tmp_path)
+    field = snapshot.schema.fields[1]
+    assert spark_type(field.type) == ("string" if spark_says == "void" else spark_says)
+    rows = {r["n"]: r["p"] for r in frame.selectExpr("n", "cast(p as string) p").collect()}
+    leaf = snapshot.schema.leaves()[1]
+    ours = snapshot.details.partition_values(leaf)  # type: ignore[attr-defined]
+    if pa.types.is_timestamp(field.type) or pa.types.is_floating(field.type):
+        return  # text forms differ; the values are compared by the bounds' users
+    for path, value in zip(snapshot.files.paths.to_pylist(), ours.cast(pa.string()).to_pylist(), strict=True):
+        number = pq.read_table(tmp_path / path, partitioning=None).column("n")[0].as_py()
+        assert rows[number] == value
+
+
+def test_what_spark_writes_with_partitions_comes_back(spark: SparkSession, tmp_path: Path) -> None:
+    texts = [
+        "plain",
+        "a/b",
+        "a b",
+        "a=b",
+        "100%",
+        "%41",
+        "é😀",
+        "x:y",
+        "a+b",
+        "{z}",
+        "q?",
+        "#",
+        "a\\b",
+        "tab\tx",
+        "",
+        None,
+    ]
+    made = spark.createDataFrame([(i, t) for i, t in enumerate(texts)], "n INT, p STRING")
+    made.repartition(1).write.partitionBy("p").parquet(str(tmp_path / "t"))
+    snapshot = now(tmp_path / "t")
+    leaf = snapshot.schema.leaves()[1]
+    ours = snapshot.details.partition_values(leaf)  # type: ignore[attr-defined]
+    seen: dict[int, object] = {}
+    for path, value in zip(snapshot.files.paths.to_pylist(), ours.to_pylist(), strict=True):
+        for number in pq.read_table(tmp_path / "t" / path, partitioning=None).column("n").to_pylist():
+            seen[number] = value
+    back = {r["n"]: r["p"] for r in spark.read.parquet(str(tmp_path / "t")).collect()}
+    assert seen == back
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["a=1/0.parquet", "b=1/0.parquet"],
+        ["a=1/0.parquet", "a=1/b=2/0.parquet"],
+        ["x/a=1/0.parquet", "y/a=1/0.parquet"],
+        ["a=1/a=2/0.parquet"],
+    ],
+)
+def test_layouts_that_spark_refuses_are_refused(spark: SparkSession, tmp_path: Path, names: list[str]) -> None:
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"n": [1]}), tmp_path / name)
+    with pytest.raises(Exception, match=r".+"):  # a java.lang.AssertionError or an AnalysisException
+        spark.read.parquet(str(tmp_path)).collect()
+    with pytest.raises(MetaIndexError):
+        now(tmp_path)
+
+
+def test_files_that_spark_reads_are_the_files(spark: SparkSession, tmp_path: Path) -> None:
+    names = [
+        "0.parquet", "sub/1.parquet", "_p=1.parquet", "_metadata_x/2.parquet", "_SUCCESS", ".h.parquet", "_temporary/3.parquet",
+        ".hidden/4.parquet", "_delta/5.parquet", "6.parquet._COPYING_", "sub/_7.parquet", "x.y=1/8.parquet/9.parquet",
+    ]  # fmt: skip
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        if "=" not in name or name.startswith("_p"):
+            pq.write_table(pa.table({"n": [1]}), tmp_path / name)
+    seen = {r[0] for r in spark.read.parquet(str(tmp_path)).selectExpr("_metadata.file_path").collect()}
+    ours = now(tmp_path).files.paths.to_pylist()
+    assert {p.removeprefix("file://").removeprefix(str(tmp_path)).lstrip("/").replace("%3D", "=") for p in seen} == set(
+        ours
+    )
+
+
+def footers_of(path: Path) -> dict[str, tuple[object, ...]]:
+    snapshot = now(path)
+    storage, _ = storage_for(path)
+    found = read_footers(storage, snapshot.files.paths.to_pylist(), snapshot.schema.leaves())
+    out: dict[str, tuple[object, ...]] = {}
+    for column in found.columns:
+        bounds = column.bounds
+        assert bounds.lower is not None
+        assert bounds.upper is not None
+        assert bounds.null_count is not None
+        said = (bounds.lower[0].as_py(), bounds.upper[0].as_py(), bounds.null_count[0].as_py(), column.doubt[0].as_py())
+        out[".".join(column.leaf.parts)] = said
+    return out
+
+
+def test_footers_that_spark_writes(spark: SparkSession, tmp_path: Path) -> None:
+    spark.sql(
+        "SELECT CAST(id - 5 AS INT) i, CAST(id AS TINYINT) b, id * 3000000000 l, CONCAT('v', id) s, CAST(id AS DECIMAL(7, 2)) d7, "
+        "CAST(id - 3 AS DECIMAL(18, 4)) d18, CAST(id - 3 AS DECIMAL(38, 10)) d38, DATE '2024-01-01' + CAST(id AS INT) day, "
+        "TIMESTAMP '2024-01-01 00:00:00Z' t, TIMESTAMP_NTZ '2024-01-01 00:00:00' n, IF(id = 3, DOUBLE('NaN'), id / 2D) f, "
+        "IF(id % 2 = 0, NULL, id) h, NAMED_STRUCT('x', id, 'y', CAST(NULL AS STRING)) st, CAST(CONCAT('v', id) AS BINARY) bin FROM range(10)"
+    ).repartition(1).write.option("parquet.enable.dictionary", "false").parquet(str(tmp_path / "t"))
+    got = footers_of(tmp_path / "t")
+    day = (dt.date(2024, 1, 1) - dt.date(1970, 1, 1)).days
+    assert got["i"] == (-5, 4, 0, None)
+    assert got["b"] == (0, 9, 0, None)
+    assert got["l"] == (0, 27_000_000_000, 0, None)
+    assert got["s"] == (b"v0", b"v9", 0, None)
+    assert got["d7"] == (0, 900, 0, None)
+    assert got["d18"] == (-30000, 60000, 0, None)
+    assert got["d38"][2:] == (0, None)
+    assert got["day"] == (day, day + 9, 0, None)
+    assert got["n"] == (day * 86_400_000_000, day * 86_400_000_000, 0, None)
+    assert got["h"] == (1, 9, 5, None)
+    assert got["st.x"] == (0, 9, 0, None)
+    assert got["st.y"] == (None, None, 10, None)
+    assert got["bin"] == (b"v0", b"v9", 0, None)
+    assert got["f"][:2] in ((None, None), (0.0, 4.5))  # the writer leaves bounds out where a NaN is
+
+
+def test_int96_and_old_calendars_that_spark_writes_are_unknown(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.sql(
+        "SELECT TIMESTAMP '1800-01-01 00:00:00Z' + MAKE_INTERVAL(id) t, DATE '1500-01-01' + CAST(id AS INT) d FROM range(3)"
+    )
+    settings = {
+        "int96": {"spark.sql.parquet.outputTimestampType": "INT96"},
+        "legacy": {
+            "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+            "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
+        },
+        "now": {
+            "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+            "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+        },
+    }
+    for name, given in settings.items():
+        for key, value in given.items():
+            spark.conf.set(key, value)
+        try:
+            frame.repartition(1).write.parquet(str(tmp_path / name))
+        finally:
+            for key in given:
+                spark.conf.unset(key)
+    assert footers_of(tmp_path / "int96")["t"][3] == Doubt.INT96.value
+    legacy = footers_of(tmp_path / "legacy")
+    assert (legacy["t"][3], legacy["d"][3]) == (Doubt.LEGACY_CALENDAR.value,) * 2
+    plain = footers_of(tmp_path / "now")
+    assert (plain["t"][3], plain["d"][3]) == (None, None)
+    assert plain["d"][0] == (dt.date(1500, 1, 1) - dt.date(1970, 1, 1)).days
+
+
+@pytest.mark.parametrize("text", ["1,2\n3,4\n", "1,x\n,\n", "1.5,2024-01-01\n2,2024-01-02\n", "3000000000,true\n1,false\n", "12345678901234567890,2024-01-01 10:00:00\n1,2024-01-02\n", "1e3,NaN\n2,1\n"])  # fmt: skip
+def test_csv_types_are_those_that_spark_infers(spark: SparkSession, tmp_path: Path, text: str) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "0.csv").write_text("a,b\n" + text)
+    frame = spark.read.csv(str(tmp_path / "t"), header=True, inferSchema=True)
+    ours = {f.name: spark_type(f.type) for f in now(tmp_path / "t").schema}
+    assert {n: {"bool": "boolean"}.get(t, t) for n, t in ours.items()} == dict(frame.dtypes)
