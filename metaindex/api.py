@@ -148,7 +148,7 @@ class Table:
             self._builder(builder),
             RunSink(log.storage, new_run_id()),
             stable,
-            {k: v for k, v in self._ref.options.items() if isinstance(v, str | int | float | bool)},
+            {**_plain(self._ref.options), "file_format": snapshot.details.read_options().get("file_format", "")},
             progress,
         )
         self._remember(snapshot)
@@ -370,6 +370,9 @@ class Table:
                 if entry.table.format != self.format:
                     refused.append(IndexReport(name, False, f"it was built for a {entry.table.format} table"))
                     continue
+                if (other := _other_options(entry.table.options, self._ref.options)) is not None:
+                    refused.append(IndexReport(name, False, other))
+                    continue
                 for spec in entry.kinds:
                     kind_from_spec(spec)
                 found.append(OpenIndex(name, entry, log.storage, self._cache))
@@ -426,6 +429,21 @@ class Table:
 
             self._spark = spark_session()
         return self._spark
+
+
+def _plain(options: Mapping[str, object]) -> dict[str, object]:
+    """Reader options that can be kept in a log entry."""
+    return {k: v for k, v in options.items() if isinstance(v, str | int | float | bool) and k != "format"}
+
+
+def _other_options(stored: Mapping[str, object], asked: Mapping[str, object]) -> str | None:
+    """Text files mean what the reader's options make of them: an index built under other options is of other values. Why it cannot be used, or None."""
+    if stored.get("file_format") not in ("csv", "json"):
+        return None
+    built = {k: v for k, v in stored.items() if k != "file_format"}
+    now = _plain(asked)
+    differing = sorted(k for k in built.keys() | now.keys() if built.get(k) != now.get(k))
+    return f"it was built with other reader options ({', '.join(differing)})" if differing else None
 
 
 def _at(version: VersionLike, timestamp: TimestampLike) -> At:

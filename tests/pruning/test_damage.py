@@ -202,3 +202,18 @@ def test_an_old_version_is_answered_by_the_index_that_recorded_it(lake: Lake) ->
     assert old.kept_files == 1
     assert set(table.scan("id >= 55", version=before).to_arrow().column("id").to_pylist()) == set(range(55, 60))
     assert set(table.scan("id >= 55").to_arrow().column("id").to_pylist()) == set(range(55, 70))
+
+
+def test_a_text_index_built_under_other_options_is_not_used(tmp_path: Path) -> None:
+    lake = FORMATS["csv"](tmp_path)
+    for number in range(FILES):
+        lake.append(rows(number))
+    indexed(lake)
+    schema = pa.schema([("id", pa.string()), ("name", pa.string())])
+    table = mi.open_table(lake.path, header=False, schema=schema)
+
+    result = table.prune("id = '23'")
+
+    assert result.kept_files == FILES
+    assert "header" in result.indexes[0].reason
+    assert table.scan("id = 'id'").to_arrow().num_rows == FILES
