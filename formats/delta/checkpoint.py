@@ -50,7 +50,7 @@ class CheckpointReader:
         """Every add as LIVE_SCHEMA, and the statistics of the loose ones."""
         tables = [self._part(number, path, partitioned) for number, path in enumerate(self.parts)]
         loose, stats = file_columns(self.loose)
-        return pa.concat_tables([*tables, loose]), stats
+        return joined([*tables, loose]), stats
 
     def _part(self, number: int, path: str, partitioned: bool) -> pa.Table:
         with opened(self.storage, path, self.where(path)) as part:
@@ -73,6 +73,11 @@ def open_checkpoint(storage: Storage, table: str, files: CheckpointFiles) -> Che
                 sidecars += _header(part, out)
     out.parts += [_sidecar_path(path) for path in sidecars]
     return out
+
+
+def joined(tables: list[pa.Table]) -> pa.Table:
+    """Tables of LIVE_SCHEMA as one, without empty chunks."""
+    return pa.concat_tables([t for t in tables if t.num_rows] or tables[:1])
 
 
 def _sidecar_path(path: str) -> str:
@@ -136,7 +141,9 @@ def _adds(part: Any, number: int, partitioned: bool) -> pa.Table:
     flat = flattened(part.read(columns=columns))
     rows = where(flat["path"].is_valid())
     whole = len(rows) == len(flat["path"])
-    if not whole:
+    if not whole and len(rows) and rows[-1] - rows[0] + 1 == len(rows):
+        flat = {name: column.slice(int(rows[0]), len(rows)) for name, column in flat.items()}
+    elif not whole:
         taken = rows_array(rows)
         flat = {name: column.take(taken) for name, column in flat.items()}
     count = len(rows)

@@ -84,14 +84,18 @@ def map_values(maps: pa.Array, key: str) -> pa.Array:
     if count == 0:
         return pa.nulls(0, pa.string())
     offsets = vector(maps.offsets, np.int32).astype(np.int64)
-    keys, items = maps.keys, maps.items  # whole children: offsets count from their start
+    first, last = int(offsets[0]), int(offsets[-1])
+    keys, items = maps.keys.slice(first, last - first), maps.items.slice(first, last - first)
     found = where(pc.is_in(keys, value_set=strings([key])))
-    rows = np.searchsorted(offsets, found, side="right") - 1
-    inside = (found >= offsets[0]) & (found < offsets[-1])
+    width = (last - first) // count
+    even = last - first == width * count and bool((offsets[1:] - offsets[:-1] == width).all())
+    if even and width == 1 and len(found) == count and not maps.null_count:
+        return items
+    rows = found // width if even else np.searchsorted(offsets, found + first, side="right") - 1
     positions = np.zeros(count, np.int64)
     valid = np.zeros(count, np.bool_)
-    positions[rows[inside]] = found[inside]
-    valid[rows[inside]] = True
+    positions[rows] = found
+    valid[rows] = True
     if (whole := valid_mask(maps)) is not None:
         valid &= whole
     return items.take(rows_array(positions, valid))

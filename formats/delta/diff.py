@@ -16,7 +16,7 @@ from formats.model import Diff, FileTable, Snapshot, Version
 from formats.protocol import At, TableRef
 
 from .actions import FileAction, FileKey, file_columns
-from .columns import one, rows_array, strings, where
+from .columns import booleans, one, rows_array, strings, where
 from .log_segment import commit_fingerprint, stored_commit_fingerprint
 from .partitions import partition_values
 from .replay import read_commit
@@ -94,7 +94,9 @@ def _compared(
     files = base.files.table
     paths = strings(list({path for path, _ in touched}))
     rows = where(pc.is_in(files.column("path"), value_set=paths)) if len(paths) else np.zeros(0, np.int64)
-    before = files.take(rows_array(rows))
+    hit = np.zeros(files.num_rows, np.bool_)
+    hit[rows] = True
+    before = files.filter(booleans(hit))  # not `take`, which would join the chunks of every column
     old_paths, old_deletes = (one(before.column(name)).to_pylist() for name in ("path", "deletes"))
     old_sizes = one(before.column("size_bytes")).to_pylist()
     was: dict[FileKey, int] = {(p, d): at for at, (p, d) in enumerate(zip(old_paths, old_deletes, strict=True))}

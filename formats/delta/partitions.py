@@ -40,6 +40,9 @@ def partition_texts(names: tuple[str, ...], values: list[pa.Array], count: int) 
         )
     if count == 0:
         return strings([])
+    if len(values) == 1:
+        codes, said = _coded(values[0])
+        return strings([partition_text(names, [text]) for text in said]).take(rows_array(codes))
     codes, first = np.zeros(count, np.int64), np.zeros(1, np.int64)
     for column in values:
         of_column, said = _coded(column)

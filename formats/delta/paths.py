@@ -10,11 +10,13 @@ from collections.abc import Callable
 from functools import lru_cache
 from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 
 from expressions.errors import CorruptTableError
 
 _SCHEME = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.\-]*:/")
+_PERCENT, _COLON, _DOT = b"%:."
 _FILE_URI = re.compile(r"^file:(?://(?:localhost)?)?(?=/)")
 
 
@@ -38,9 +40,11 @@ def _inner_unquote(text: str) -> str:
 
 def decoded_column(raw: pa.Array) -> pa.Array:
     """The same for a column of strings; only the rows that need it are touched one by one."""
-    import pyarrow.compute as pc
-
     from .columns import strings, where
+
+    if _all_plain(raw):
+        return raw
+    import pyarrow.compute as pc
 
     # An escape, a scheme or a climb: everything else is what it says.
     odd = where(pc.match_substring_regex(raw, r"%|^[a-zA-Z][a-zA-Z0-9+.\-]*:/|\.\.|^$"))
@@ -52,6 +56,21 @@ def decoded_column(raw: pa.Array) -> pa.Array:
     for row in odd.tolist():
         values[row] = decoded(values[row])
     return strings(values)
+
+
+def _all_plain(raw: pa.Array) -> bool:
+    """One look at the bytes of all paths: is there nothing to decode in any?"""
+    if len(raw) == 0:
+        return True
+    data = raw.buffers()[2]
+    if data is None:
+        return False
+    offsets = np.frombuffer(raw.buffers()[1], np.int32, len(raw) + 1, raw.offset * 4)
+    if (np.diff(offsets) == 0).any():
+        return False
+    text = np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]]
+    dots = text == _DOT
+    return not ((text == _PERCENT).any() or (text == _COLON).any() or (dots[1:] & dots[:-1]).any())
 
 
 def _all_decoded(values: list[str]) -> list[str]:

@@ -15,7 +15,7 @@ from expressions.errors import CorruptTableError, ObjectNotFoundError
 from formats.storage import Storage
 
 from .actions import Commit, FileAction, FileKey, Metadata, Protocol, file_columns, parse_commit
-from .checkpoint import CheckpointReader, open_checkpoint
+from .checkpoint import CheckpointReader, joined, open_checkpoint
 from .columns import booleans, one, rows_array, strings, where
 from .log_segment import LogSegment, commit_fingerprint, commit_path, stored_commit_fingerprint
 
@@ -120,7 +120,7 @@ def live_files(header: Header, table: str) -> LiveFiles:
     base = _without(base, live, gone, table)
     added_files, more = file_columns(list(live.items()), first_loose=len(stats))
     _check_unique(list(live), table)
-    return LiveFiles(pa.concat_tables([base, added_files]), tuple(header.checkpoint.parts), strings([*stats, *more]))
+    return LiveFiles(joined([base, added_files]), tuple(header.checkpoint.parts), strings([*stats, *more]))
 
 
 def _without(base: pa.Table, live: dict[FileKey, FileAction], gone: set[FileKey], table: str) -> pa.Table:

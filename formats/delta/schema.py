@@ -146,7 +146,7 @@ class _Reader:
         match said.get("type"):
             case "struct":
                 fields = [self.field(child, ("",)) for child in said["fields"]]
-                return pa.struct([pa.field(f.name, f.type, f.nullable) for f in fields])
+                return pa.struct([pa.field(f.name, f.type, f.nullable, metadata=self.in_files(f)) for f in fields])
             case "array":
                 return pa.list_(
                     pa.field("element", self.type(said["elementType"]), bool(said.get("containsNull", True)))
@@ -156,6 +156,13 @@ class _Reader:
                 return pa.map_(self.type(said["keyType"]), value)
             case other:
                 raise UnsupportedFeatureError(f"{self.table} has a column of type {other!r}, which is not supported")
+
+    def in_files(self, f: Field) -> dict[str, str] | None:
+        """How files name a field inside a list or map: readers know it by its Arrow type only."""
+        if self.mode == "none":
+            return None
+        named = {"delta.columnMapping.physicalName": f.source}
+        return named if f.field_id is None else {**named, "PARQUET:field_id": str(f.field_id)}
 
     def primitive(self, said: str) -> pa.DataType:
         if (known := _PRIMITIVES.get(said)) is not None:

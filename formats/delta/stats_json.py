@@ -24,7 +24,9 @@ from .columns import one, rows_array, strings, where
 
 _CHUNK_ROWS = 20_000
 _PREFIX = b'{"numRecords":'
-_DIGITS = 14
+_WINDOW = 32  # the prefix and up to 18 digits, in whole words
+_PREFIX_WORDS = np.frombuffer(_PREFIX.ljust(16, b"\0"), "<u8")
+_PREFIX_MASK = np.uint64(2**48 - 1)  # six bytes of the second word
 _NOT_NUMBERS = r':\s*"(?:NaN|[+\-]?(?:Infinity|infinity|INF|Inf|inf))"'
 
 
@@ -86,7 +88,7 @@ def numbers_of_records(stats: pa.Array) -> pa.Array:
 
 def _leading_numbers(stats: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """Nearly every writer puts numRecords first: its digits are read straight from the buffer."""
-    count, width = len(stats), len(_PREFIX) + _DIGITS
+    count = len(stats)
     numbers, known = np.zeros(count, np.int64), np.zeros(count, np.bool_)
     wide = pa.types.is_large_string(stats.type)
     offsets_buffer, data_buffer = stats.buffers()[1:3]
@@ -97,24 +99,28 @@ def _leading_numbers(stats: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArra
         np.int64
     )
     data = np.frombuffer(data_buffer, np.uint8)
-    starts = offsets[:-1]
-    long_enough = np.flatnonzero((starts + width <= len(data)) & (offsets[1:] - offsets[:-1] >= width))
-    if len(data) < width or len(long_enough) == 0:
+    starts, room = offsets[:-1], offsets[1:] - offsets[:-1] >= _WINDOW
+    room &= starts + _WINDOW <= len(data)
+    if len(data) < _WINDOW or not room.any():
         return numbers, known
-    heads = np.lib.stride_tricks.sliding_window_view(data, width)[starts[long_enough]]
-    fits = (heads[:, : len(_PREFIX)] == np.frombuffer(_PREFIX, np.uint8)).all(axis=1)
-    value = np.zeros(len(long_enough), np.int64)
-    running, ended = fits.copy(), np.zeros(len(long_enough), np.bool_)
-    for at in range(len(_PREFIX), width):
-        byte = heads[:, at]
+    every = bool(room.all())
+    windows = np.lib.stride_tricks.sliding_window_view(data, _WINDOW)[starts if every else starts[room]]
+    words = windows.view("<u8")
+    running = (words[:, 0] == _PREFIX_WORDS[0]) & ((words[:, 1] & _PREFIX_MASK) == _PREFIX_WORDS[1])
+    value = np.zeros(len(windows), np.int64)
+    ended = np.zeros(len(windows), np.bool_)
+    for at in range(len(_PREFIX), _WINDOW):
+        byte = windows[:, at].astype(np.int64)
         digit = (byte >= 48) & (byte <= 57)
-        ended |= running & ((byte == 44) | (byte == 125)) & (at > len(_PREFIX))
+        if at > len(_PREFIX):
+            ended |= running & ((byte == 44) | (byte == 125))
         running &= digit
-        value = np.where(running, value * 10 + (byte.astype(np.int64) - 48), value)
         if not running.any():
             break
-    numbers[long_enough] = value
-    known[long_enough] = ended
+        value = np.where(running, value * 10 + (byte - 48), value)
+    if every:
+        return value, ended
+    numbers[room], known[room] = value, ended
     return numbers, known
 
 
