@@ -25,7 +25,7 @@ class Parser(argparse.ArgumentParser):
 
 def near(word: str, known: Iterable[str]) -> str:
     """ ", did you mean ...?" or nothing."""
-    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"did you mean {found[0]!r}?" if found else ""
 
 

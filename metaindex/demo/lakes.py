@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+import pyarrow as pa
+
 from .data import DDL, SCHEMA
+from .questions import Question
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -163,6 +166,11 @@ def lakes(spark: SparkSession, folder: Path) -> list[Lake]:
     ]
 
 
-def columns(frame: DataFrame) -> DataFrame:
-    """The columns in the order of SCHEMA, whatever the format made of it."""
-    return frame.select(*SCHEMA.names)
+def spark_answers(frame: DataFrame, questions: Sequence[Question]) -> list[pa.Table]:
+    """Spark's own answer to each question, from one pass over all rows."""
+    from pyspark.sql.functions import expr
+
+    flags = {f"answers_{i}": expr(f"coalesce({question.sql}, false)") for i, question in enumerate(questions)}
+    asked = frame.select(*SCHEMA.names, *(flag.alias(name) for name, flag in flags.items()))
+    found = asked.where(" OR ".join(flags)).toArrow()
+    return [found.filter(found.column(name)).select(SCHEMA.names) for name in flags]

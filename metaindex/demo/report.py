@@ -42,8 +42,10 @@ class Report:
             self.out.write(line)
 
     def headline(self, text: str) -> None:
-        if not self.out.json:
-            self.out.write(f"\n{text}")
+        self.out.write(f"\n{text}")
+
+    def remark(self, text: str) -> None:
+        self.out.write(text)
 
     def check(self, stage: str, lake: str, question: Question, against: str, difference: str) -> None:
         self.checks.append(Check(stage, lake, question.name, against, difference))
@@ -60,11 +62,13 @@ class Report:
     def results(self, stage: str, lake: str, asked: Sequence[Asked]) -> None:
         """One table of one format, with and without the index side by side."""
         self.asked += [(stage, lake, one) for one in asked]
+        self.out.write()
         self.out.table(
             [
                 Column(lake),
                 Column("rows", right=True),
                 Column("files: all", right=True),
+                Column("log", right=True),
                 Column("index", right=True),
                 Column("bytes: all", right=True),
                 Column("index", right=True),
@@ -77,6 +81,7 @@ class Report:
                     one.question.name,
                     f"{one.rows:,}",
                     f"{one.all_files:,}",
+                    f"{one.table_files:,}",
                     f"{one.kept_files:,}",
                     human_bytes(one.all_bytes),
                     human_bytes(one.kept_bytes),
@@ -87,7 +92,6 @@ class Report:
                 for one in asked
             ],
         )
-        self.headline("") if not self.out.json else None
 
     def summary(self, stage: str) -> None:
         """Questions by formats: files read with the index, and how many times faster than reading all."""

@@ -1,0 +1,191 @@
+"""The verbs on a small table: the same answers as in Python, for people and for machines."""
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+import pytest
+
+from .conftest import LONG, Call, write_table
+
+
+def test_prune_names_the_kept_file_only(call: Call, indexed: Path) -> None:
+    answer = call("prune", indexed, "id = 112", "--paths")
+    assert answer.code == 0
+    assert answer.out == f"{indexed}/month=1/part-1.parquet\n"
+
+
+def test_prune_without_a_match_writes_no_path(call: Call, indexed: Path) -> None:
+    assert call("prune", indexed, "id = 999", "--paths").out == ""
+
+
+def test_prune_in_json_is_one_value(call: Call, indexed: Path) -> None:
+    found = call("prune", indexed, "id IN (112, 201)", "--json").json
+    assert (found["kept_files"], found["total_files"], found["dropped_files"]) == (2, 6, 4)
+    assert [one["name"] for one in found["indexes"] if one["used"]] == ["stats"]
+
+
+def test_prune_for_people_tells_files_and_who_dropped_them(call: Call, indexed: Path) -> None:
+    answer = call("prune", indexed, "id = 112")
+    assert "read 1 of 6 files" in answer.out
+    assert "month=1/part-1.parquet" in answer.out
+    assert "\x1b" not in answer.out
+
+
+def test_no_indexes_keeps_what_only_the_index_can_prove(call: Call, indexed: Path) -> None:
+    found = call("prune", indexed, "id = 112 AND month = 1", "--no-indexes", "--json").json
+    assert found["kept_files"] == 3
+
+
+def test_explain_tells_what_was_not_understood(call: Call, indexed: Path) -> None:
+    answer = call("explain", indexed, "id = 112 AND upper(name) = 'A'")
+    assert answer.code == 0
+    assert "keeps every file: not understood" in answer.out
+    assert call("explain", indexed, "id = 112", "--json").json["kept_files"] == 1
+
+
+def test_scan_gives_the_rows_that_match(call: Call, indexed: Path) -> None:
+    found = call("scan", indexed, "id BETWEEN 112 AND 121", "--json", "--columns", "id,month").json
+    assert sorted(row["id"] for row in found["rows"]) == [112, 113, 114, 120, 121]
+    assert (found["kept_files"], found["total_files"], found["columns"]) == (2, 6, ["id", "month"])
+
+
+def test_scan_writes_values_that_json_lacks_as_text(call: Call, indexed: Path) -> None:
+    rows = call("scan", indexed, "month = 1", "--json", "--limit", "0").json["rows"]
+    assert {str(row["v"]) for row in rows} >= {"nan", "inf", "None"}
+
+
+@pytest.mark.parametrize(("limit", "rows"), [(0, 30), (1, 1), (7, 7), (100, 30)])
+def test_scan_stops_at_the_limit(call: Call, indexed: Path, limit: int, rows: int) -> None:
+    assert len(call("scan", indexed, "--limit", limit, "--json").json["rows"]) == rows
+
+
+def test_scan_shows_twenty_rows_without_a_limit(call: Call, indexed: Path) -> None:
+    answer = call("scan", indexed)
+    assert len(answer.out.splitlines()) == 2 + 20
+    assert "the first 20 rows" in answer.err
+
+
+def test_a_long_or_broken_name_is_whole_and_in_one_line_in_a_pipe(call: Call, indexed: Path) -> None:
+    answer = call("scan", indexed, "id < 105", "--columns", "name,id")
+    assert LONG in answer.out
+    assert "line\\nbreak" in answer.out
+    assert len(answer.out.splitlines()) == 2 + 5
+
+
+def test_scan_counts(call: Call, indexed: Path) -> None:
+    assert call("scan", indexed, "id >= 200", "--count").out == "15\n"
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_scan_writes_a_file_with_all_rows(call: Call, indexed: Path, tmp_path: Path, ending: str) -> None:
+    target = tmp_path / f"rows.{ending}"
+    answer = call("scan", indexed, "id >= 110", "--columns", "id", "--output", target)
+    assert answer.code == 0
+    assert "25 rows written" in answer.out
+    if ending == "jsonl":
+        ids = [int(line.split(":")[1].strip(" }")) for line in target.read_text().splitlines()]
+    else:
+        read = pq.read_table if ending == "parquet" else csv.read_csv
+        ids = read(target).column("id").to_pylist()
+    assert sorted(ids) == [*range(110, 115), *range(120, 125), *range(200, 205), *range(210, 215), *range(220, 225)]
+    assert os.listdir(tmp_path) == [target.name]
+
+
+def test_an_output_file_is_not_replaced_unless_asked(call: Call, indexed: Path, tmp_path: Path) -> None:
+    target = tmp_path / "rows.csv"
+    target.write_text("mine")
+    answer = call("scan", indexed, "--output", target)
+    assert (answer.code, target.read_text()) == (1, "mine")
+    assert call("scan", indexed, "--output", target, "--overwrite").code == 0
+    assert target.read_text() != "mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("rows.xlsx", ".parquet, .csv or .jsonl"),
+        ("nowhere/rows.csv", "does not; create it first"),
+    ],
+)
+def test_a_place_that_cannot_take_the_rows_is_refused(
+    call: Call, indexed: Path, tmp_path: Path, name: str, said: str
+) -> None:
+    answer = call("scan", indexed, "--output", tmp_path / name)
+    assert answer.code == 1
+    assert said in answer.err
+
+
+def test_rows_are_not_written_into_the_table(call: Call, indexed: Path) -> None:
+    answer = call("scan", indexed, "--output", indexed / "month=1" / "rows.parquet")
+    assert answer.code == 1
+    assert "would become part of the table" in answer.err
+    assert not (indexed / "month=1" / "rows.parquet").exists()
+
+
+def test_a_failing_write_leaves_the_old_file(call: Call, indexed: Path, tmp_path: Path) -> None:
+    target = tmp_path / "rows.csv"
+    target.write_text("mine")
+    answer = call("scan", indexed, "nope = 1", "--output", target, "--overwrite")
+    assert answer.code == 1
+    assert target.read_text() == "mine"
+    assert os.listdir(tmp_path) == ["rows.csv"]
+
+
+def test_the_life_of_an_index(call: Call, tmp_path: Path) -> None:
+    table = write_table(tmp_path / "events")
+    made = call("create", table, "stats", "--builder", "local", "--column", "id", "--json").json
+    assert (made["changed"], made["state"], made["files"]) == (True, "ACTIVE", 6)
+    old = call("indexes", table, "stats", "--json").json
+    assert (old["fresh"], old["columns"]) == (True, ["id"])
+
+    pq.write_table(pa.table({"id": [300], "name": ["new"], "v": [0.0]}), table / "month=2" / "part-9.parquet")
+    assert "no" in call("indexes", table).out.splitlines()[2].split()
+    assert call("prune", table, "id = 300", "--json").json["kept_files"] == 1
+    refreshed = call("refresh", table, "stats", "--builder", "local").out
+    assert "done, ACTIVE" in refreshed
+    assert "nothing to do" in call("refresh", table, "stats", "--builder", "local").out
+    assert call("refresh", table, "stats", "--builder", "local", "--mode", "full", "--json").json["files"] == 7
+
+    version = old["versions"][0]
+    assert call("prune", table, "id = 300", "--version", version, "--json").json["kept_files"] == 0
+    assert call("scan", table, "--version", version, "--count").out == "30\n"
+
+    assert "DELETED" in call("delete", table, "stats").out
+    assert call("prune", table, "id = 112", "--json").json["kept_files"] == 7
+    assert "ACTIVE" in call("restore", table, "stats").out
+    assert call("vacuum", table, "stats").code == 1  # only a deleted index is removed
+    call("delete", table, "stats")
+    assert call("vacuum", table, "stats").code == 0
+    assert "has no index; build one: metaindex create" in call("indexes", table).out
+    assert call("indexes", table, "--json").json == []
+    assert call("cancel", table, "stats").code == 1
+
+
+def test_options_of_the_reader_reach_it(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "a.csv").write_text("x;y\n1;a\n2;b\n")
+    found = call(
+        "scan",
+        tmp_path / "t",
+        "x = 2",
+        "--format",
+        "csv",
+        "--option",
+        "delimiter=;",
+        "--option",
+        "header=true",
+        "--json",
+    ).json
+    assert found["rows"] == [{"x": 2, "y": "b"}]
+
+
+def test_an_index_may_lie_elsewhere(call: Call, tmp_path: Path) -> None:
+    table = write_table(tmp_path / "events")
+    place = tmp_path / "indexes"
+    assert call("create", table, "stats", "--builder", "local", "--index-location", place).code == 0
+    assert call("indexes", table, "--json").json == []
+    assert len(call("indexes", table, "--index-location", place, "--json").json) == 1
+    assert call("prune", table, "id = 112", "--index-location", place, "--json").json["kept_files"] == 1

@@ -1,0 +1,51 @@
+"""What goes wrong is one line on stderr with the cure and exit code 1; machines get it as JSON; a traceback only with --debug."""
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import Call
+
+WRONG = [
+    (["prune", "{table}", "idd = 1"], "did you mean id?", "UnknownColumnError"),
+    (["prune", "{table}", "id = = 1"], "", "ExpressionError"),
+    (["prune", "{table}", "id = 1", "--index", "nope"], "there are: stats", "IndexNotFoundError"),
+    (["prune", "{table}", "id = 1", "--version", "7"], "has no version '7'", "VersionNotFoundError"),
+    (["prune", "{table}", "id = 1", "--timestamp", "yesterday"], "ISO 8601", "ExpressionError"),
+    (["prune", "{table}/none", "id = 1"], "does not exist", "NotATableError"),
+    (["indexes", "{table}", "stat"], "did you mean 'stats'?", "IndexNotFoundError"),
+    (["create", "{table}", "stats", "--builder", "local"], "is ACTIVE", "IndexExistsError"),
+    (["create", "{table}", "a/b", "--builder", "local"], "choose another", "ValueError"),
+    (["create", "{table}", "new", "--builder", "local", "--column", "nam"], "near names: name", "UnknownColumnError"),
+    (["refresh", "{table}", "nope", "--builder", "local"], "there are: stats", "IndexNotFoundError"),
+    (["scan", "{table}", "--columns", "nam"], "did you mean name?", "UnknownColumnError"),
+]
+
+
+@pytest.mark.parametrize(("words", "said", "kind"), WRONG)
+def test_an_error_is_one_line_with_the_cure(call: Call, indexed: Path, words: list[str], said: str, kind: str) -> None:
+    words = [word.format(table=indexed) for word in words]
+    answer = call(*words)
+    assert answer.code == 1
+    assert answer.out == ""
+    assert answer.err.startswith(f"metaindex {words[0]}: error: ")
+    assert said in answer.err
+    assert answer.err.count("\n") == 1
+
+    machine = call(*words, "--json")
+    assert machine.code == 1
+    assert (machine.json["error"]["type"], "Traceback" in machine.err) == (kind, False)
+
+
+def test_debug_shows_the_traceback(call: Call, indexed: Path) -> None:
+    answer = call("prune", indexed, "idd = 1", "--debug")
+    assert answer.code == 1
+    assert "Traceback" in answer.err
+    assert "Traceback" not in answer.out
+
+
+def test_a_name_cannot_break_the_line(call: Call, tmp_path: Path) -> None:
+    answer = call("prune", tmp_path / "a\x1b[31m\nb", "id = 1")
+    assert answer.code == 1
+    assert "\x1b" not in answer.err
+    assert answer.err.count("\n") == 1

@@ -1,0 +1,50 @@
+"""Help teaches; a wrong command line is answered in a line, with the near word and exit code 2."""
+
+import pytest
+
+from metaindex.cli.main import COMMANDS
+
+from .conftest import Call
+
+
+@pytest.mark.parametrize("name", [command.name for command in COMMANDS])
+def test_the_help_of_a_command_has_examples_and_exit_codes(call: Call, name: str) -> None:
+    answer = call(name, "--help")
+    assert answer.code == 0
+    assert "examples:\n  metaindex " + name.split()[0] in answer.out or f"metaindex {name}" in answer.out
+    assert "exit codes:" in answer.out
+    assert "--json" in answer.out
+
+
+def test_without_words_the_commands_are_listed(call: Call) -> None:
+    answer = call()
+    assert answer.code == 0
+    assert all(f"    {command.name} " in answer.out for command in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["prun", "t"], "did you mean 'prune'?"),
+        (["refesh"], "did you mean 'refresh'?"),
+        (["zzz"], "the commands are create, refresh"),
+        (["lake/t", "prune"], "the command comes first: metaindex prune lake/t"),
+        (["prune", "t"], "required: PREDICATE"),
+        (["prune", "t", "a = 1", "--version", "1", "--timestamp", "2026-01-01"], "not allowed with"),
+        (["create", "t", "n", "--option", "header"], "an option is KEY=VALUE; got 'header'"),
+        (["scan", "t", "--limit", "-1"], "--limit"),
+        (["scan", "t", "--columns", ","], "columns are names separated by commas"),
+        (["indexes", "t", "--jsn"], "unrecognized arguments: --jsn"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_and_exit_code_2(call: Call, words: list[str], said: str) -> None:
+    answer = call(*words)
+    assert answer.code == 2
+    assert answer.out == ""
+    assert said in answer.err
+    assert answer.err.count("\n") == 1
+
+
+def test_the_version_of_the_program_is_told(call: Call) -> None:
+    answer = call("--version")
+    assert (answer.code, answer.out.split()[0]) == (0, "metaindex")

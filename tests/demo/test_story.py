@@ -1,0 +1,80 @@
+"""The demo's verdict, and the whole story on a few days."""
+
+import datetime as dt
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from expressions import MetaIndexError
+from metaindex.cli.output import Output
+from metaindex.demo.answers import canonical, difference
+from metaindex.demo.data import LAST_DAY, SCHEMA, flights
+from metaindex.demo.questions import QUESTIONS
+from metaindex.demo.report import Report
+from metaindex.demo.story import conclude, run_demo
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def some_rows() -> pa.Table:
+    return flights().slice(0, 50)
+
+
+def test_the_same_rows_in_another_order_are_equal() -> None:
+    rows = some_rows()
+    assert difference(canonical(rows), canonical(rows.take(pa.array(range(49, -1, -1))))) == ""
+
+
+def test_a_missing_row_is_a_difference() -> None:
+    rows = some_rows()
+    assert difference(canonical(rows), canonical(rows.slice(1))) == "50 rows against 49"
+
+
+def test_a_null_that_became_a_value_is_a_difference() -> None:
+    rows = some_rows()
+    at = rows.column_names.index("tailnum")
+    changed = rows.set_column(at, SCHEMA.field("tailnum"), pa.array([None] * 50, pa.string()))
+    assert "tailnum" in difference(canonical(rows), canonical(changed))
+
+
+def test_one_broken_comparison_fails_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
+    report = Report(Output())
+    report.check("the year", "Delta", QUESTIONS[0], "Spark", "")
+    report.check("the year", "Delta", QUESTIONS[1], "Spark", "5 rows against 4")
+    assert conclude(report) == 1
+    assert "1 of 2 comparisons are BROKEN" in capsys.readouterr().out
+
+
+def test_a_demo_that_compared_nothing_fails() -> None:
+    assert conclude(Report(Output())) == 1
+
+
+def test_a_folder_with_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("precious")
+    with pytest.raises(MetaIndexError, match="new or empty folder"):
+        run_demo(str(tmp_path), False, Output())
+
+
+@pytest.mark.spark
+def test_the_story_holds_on_a_few_days(
+    spark: "SparkSession", tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = [dt.date(2013, 1, 9), dt.date(2013, 2, 8), dt.date(2013, 6, 15), dt.date(2013, 7, 4), LAST_DAY]
+    everything = flights()
+    few = everything.filter(pc.is_in(everything.column("flight_date"), value_set=pa.array(chosen)))
+    code = run_demo(str(tmp_path / "lake"), False, Output(json=True), spark=spark, flown=few)
+    captured = capsys.readouterr()
+    assert code == 0, captured.err
+    found = json.loads(captured.out)
+    assert found["broken"] == []
+    assert found["comparisons"] == 4 * 2 * (len(QUESTIONS) + 3 + 3)
+    assert {name: one["files_read"] for name, one in found["refreshed"].items()} == dict.fromkeys(
+        ("Parquet", "CSV", "Delta", "Iceberg"), 1
+    )
+    needle = [a for a in found["answers"] if a["question"] == "one aircraft on one day" and a["stage"] == "the year"]
+    assert [(a["rows"], a["files"]["index"], a["files"]["all"]) for a in needle] == [(2, 1, 4)] * 4
