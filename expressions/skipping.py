@@ -59,7 +59,7 @@ def may_fail(p: Predicate, statistics: PruningStatistics[T]) -> T:
 
 
 def must_match(p: Predicate, statistics: PruningStatistics[T]) -> T:
-    """True only where every row of the file makes the predicate TRUE; a file without rows is certain of every predicate but a constant."""
+    """True only where every row of the file makes the predicate TRUE; a file known to have no rows is certain of every leaf that statistics can speak of."""
     answer = may_fail(p, statistics)
     if isinstance(answer, np.ndarray):
         return cast(T, ~answer)
@@ -85,7 +85,8 @@ _NUMBERS = Interval(None, None)
 
 
 class _Questions(Generic[T]):
-    """The table of the module's docstring: one leaf, asked for TRUE (FALSE, when negated), and for NULL too where that is wanted."""
+    """The table of the module's docstring: one leaf, asked for TRUE (FALSE, when negated), and for NULL too where that is wanted. Leaves are in
+    normal form: none compares with NULL, no list is without a value."""
 
     def __init__(self, statistics: PruningStatistics[T], null_too: bool) -> None:
         self._ask = statistics
@@ -114,13 +115,9 @@ class _Questions(Generic[T]):
     def _comparison(self, leaf: Comparison, negated: bool) -> T:
         column, value = leaf.column, leaf.value
         if leaf.op is Op.NULL_SAFE_EQ:
-            if value.is_null:
-                return self.leaf(IsNull(column), negated)
             if not negated:
                 return self._ask.some_among(column, (value,))
             return self._ask.any_of((self._other(column, (value,)), self._ask.some_null(column)))
-        if value.is_null:
-            return self._ask.constant(self._null_too)
         op = NEGATED[leaf.op] if negated else leaf.op
         return self._or_null(
             column,
@@ -166,11 +163,7 @@ class _Questions(Generic[T]):
     def _in(self, leaf: In, negated: bool) -> T:
         ask, column = self._ask, leaf.column
         values = tuple(value for value in leaf.values if not value.is_null)
-        if not leaf.values:  # FALSE for every row, though some engines say NULL to NULL IN ()
-            return self._or_null(column, ask.constant(negated))
-        parts: list[T] = []
-        if not negated and values:
-            parts.append(ask.some_among(column, values))
+        parts = [] if negated else [ask.some_among(column, values)]
         # A row unequal to all values is FALSE, or NULL when NULL is among the values.
         if negated if len(values) == len(leaf.values) else self._null_too:
             parts.append(self._other(column, values))

@@ -82,12 +82,3 @@ class ColumnBounds:
     row_count: pa.Array | None = None
     lower_exact: pa.Array | None = None
     upper_exact: pa.Array | None = None
-
-
-def __getattr__(name: str) -> object:
-    from . import arrow_statistics, scalar_statistics
-
-    for module in (arrow_statistics, scalar_statistics):
-        if name in vars(module) and not name.startswith("_"):
-            return vars(module)[name]
-    raise AttributeError(name)

@@ -305,7 +305,6 @@ def test_any_literal_for_any_type_is_bound_opaque_or_refused(case: tuple[pa.Data
     _, lit = case
     try:
         answer = bind(col("a") == lit, {("a",): t})
-    except LiteralTypeError as refused:
-        assert "; " in str(refused)
-    else:
-        assert isinstance(answer, Comparison | Opaque)
+    except LiteralTypeError:
+        return
+    assert isinstance(answer, Comparison | Opaque)

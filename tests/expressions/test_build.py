@@ -33,8 +33,6 @@ A = ColumnRef(("a",))
         (col("a") <= 5, Op.LE),
         (col("a") > 5, Op.GT),
         (col("a") >= 5, Op.GE),
-        (col("a") < 5, Op.LT),
-        (col("a") == 5, Op.EQ),
         (col("a").eq_null_safe(5), Op.NULL_SAFE_EQ),
     ],
 )
@@ -88,20 +86,20 @@ def test_bad_paths_are_refused(path: str) -> None:
 
 def test_and_or_not_and_chains_of_python_are_refused() -> None:
     with pytest.raises(TypeError, match=r"\(a > 1\) & \(b < 2\)"):
-        assert (col("a") > 1) and (col("b") < 2)
+        _ = (col("a") > 1) and (col("b") < 2)
     with pytest.raises(TypeError, match="&"):
-        not (col("a") > 1)
+        _ = not (col("a") > 1)
     with pytest.raises(TypeError, match="chained"):
-        1 < col("a") < 5  # noqa: B015
+        _ = 1 < col("a") < 5
     with pytest.raises(TypeError, match="neither true nor false"):
         bool(col("a"))
 
 
 def test_forgotten_parentheses_are_refused() -> None:
     with pytest.raises(TypeError):
-        col("a") > 1 & col("b")  # type: ignore[operator]
+        _ = col("a") > 1 & col("b")  # type: ignore[operator]
     with pytest.raises(TypeError, match="parentheses"):
-        (col("a") > 1) & True  # type: ignore[operator]
+        _ = (col("a") > 1) & True  # type: ignore[operator]
 
 
 def test_wrong_operands_are_refused_with_the_cure() -> None:

@@ -107,8 +107,10 @@ def test_physical_arrays_have_the_promised_type_and_keep_nulls_of_slices(t: pa.D
         pa.struct([("a", pa.int32())]),
         pa.map_(pa.string(), pa.int32()),
         pa.duration("us"),
-    ]
-    + [pa.decimal256(50, 2), pa.decimal128(5, -2), pa.month_day_nano_interval()],
+        pa.decimal256(50, 2),
+        pa.decimal128(5, -2),
+        pa.month_day_nano_interval(),
+    ],
     ids=str,
 )
 def test_types_without_bounds_are_none(t: pa.DataType) -> None:

@@ -1,0 +1,129 @@
+"""The rooms look one way, engines are imported where they are needed and nowhere else, and a look-up never loads pandas."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("expressions", "formats", "metaindex")
+ENGINES = frozenset(
+    {"pyspark", "delta", "py4j", "pyiceberg", "duckdb", "polars", "deltalake", "sqlglot", "pandas", "obstore"}
+)
+NAMED_PLACES: dict[str, tuple[str, ...]] = {
+    # Modules that only the path of their engine loads may import it at their top.
+    "sqlglot": ("expressions/engines/", "metaindex/cli/"),
+    "pyspark": ("expressions/engines/", "metaindex/spark/", "metaindex/build/", "metaindex/readers/"),
+    "py4j": ("metaindex/spark/",),
+    "delta": ("metaindex/spark/",),
+    "pyiceberg": ("expressions/engines/", "formats/iceberg/"),
+    "duckdb": ("expressions/engines/", "metaindex/readers/"),
+    "polars": ("expressions/engines/", "metaindex/readers/"),
+    "obstore": ("formats/storage_object.py",),
+    "deltalake": (),
+    "pandas": (),
+}
+
+
+def sources(room: str) -> list[Path]:
+    return sorted((ROOT / room).rglob("*.py"))
+
+
+def imported(tree: ast.AST, *, top_only: bool) -> Iterator[str]:
+    """Absolute names of imported modules; `top_only`: those that loading the module loads."""
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.module
+        if top_only and (isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) or _type_checking(node)):
+            continue
+        todo += ast.iter_child_nodes(node)
+
+
+def _type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_itself_and_rooms_below(room: str) -> None:
+    above = set(ROOMS[ROOMS.index(room) + 1 :])
+    found = [
+        f"{file.relative_to(ROOT)} imports {name}"
+        for file in sources(room)
+        for name in imported(ast.parse(file.read_text()), top_only=False)
+        if name.split(".")[0] in above
+    ]
+    assert sources(room)
+    assert found == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_relative_imports_stay_inside_their_room(room: str) -> None:
+    found = []
+    for file in sources(room):
+        depth = len(file.relative_to(ROOT / room).parts)
+        found += [
+            f"{file.relative_to(ROOT)}:{node.lineno}"
+            for node in ast.walk(ast.parse(file.read_text()))
+            if isinstance(node, ast.ImportFrom) and node.level > depth
+        ]
+    assert found == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_engines_are_imported_at_the_top_of_their_named_places_only(room: str) -> None:
+    found = []
+    for file in sources(room):
+        place = file.relative_to(ROOT).as_posix()
+        for name in imported(ast.parse(file.read_text()), top_only=True):
+            engine = name.split(".")[0]
+            if engine in ENGINES and not place.startswith(NAMED_PLACES[engine] or ("nowhere",)):
+                found.append(f"{place} imports {engine}: do it inside the function that needs it")
+    assert found == []
+
+
+def loaded_after(code: str) -> set[str]:
+    """The engines in a fresh process after the code ran."""
+    report = "import sys; print(*{name.split('.')[0] for name in sys.modules})"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{report}"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.splitlines()[-1].split()) & ENGINES
+
+
+@pytest.mark.parametrize("room", [*ROOMS, "expressions.engines"])
+def test_importing_a_room_loads_no_engine(room: str) -> None:
+    assert loaded_after(f"import {room}") == set()
+
+
+def test_proving_files_out_loads_no_pandas() -> None:
+    code = """
+import numpy as np, pyarrow as pa
+from expressions import ArrowStatistics, ColumnBounds, ColumnRef, bind, col, may_match, must_match
+from expressions.vectors import from_bytes, from_vector
+n = 1000
+known = np.arange(n) % 7 > 0
+numbers = from_vector(np.arange(n), known, pa.int64())
+doubles = from_vector(np.arange(n) / 2, known, pa.float64())
+texts = from_bytes([b"%04d" % i for i in range(n)])
+rows = from_vector(np.full(n, 5), None, pa.int64())
+columns = {
+    ColumnRef((name,)): ColumnBounds(t, values, values, rows, rows, rows)
+    for name, t, values in (("i", pa.int32(), numbers), ("d", pa.float64(), doubles), ("s", pa.string(), texts))
+}
+p = (col("i") > 3) & (col("d") <= 400.5) | col("s").isin([str(i) for i in range(40)]) | ~col("s").startswith("0")
+p = p | col("i").isin(list(range(50))) | ~col("d").isin([1.5, 2.5]) | (col("s") == "0001")
+p = bind(p, {("i",): pa.int32(), ("d",): pa.float64(), ("s",): pa.string()})
+statistics = ArrowStatistics(n, columns)
+assert len(may_match(p, statistics)) == len(must_match(p, statistics)) == n
+"""
+    assert loaded_after(code) == set()
