@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from urllib.parse import quote
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from formats.model import Leaf
 from metaindex.kinds.rows import COLUMN_STATS, PARTITION_STATS
 from metaindex.store.writer import RunSink
 
@@ -77,5 +80,20 @@ def partition_values(request: BuildRequest, place: int) -> pa.Table:
     bounds = request.snapshot.details.partition_bounds(leaf)
     if bounds is not None:
         bounds = take_bounds(bounds, request.snapshot_rows)
-    counts = request.files.table.column("record_count")
-    return partition_column_rows(leaf, bounds, request.partition_ord, counts, request.partitions)
+    return partition_column_rows(
+        leaf,
+        bounds,
+        _without_value(request, leaf),
+        request.partition_ord,
+        request.files.table.column("record_count"),
+        request.partitions,
+    )
+
+
+def _without_value(request: BuildRequest, leaf: Leaf) -> npt.NDArray[np.bool_]:
+    """For each file: does its partition's text say that the column is NULL?"""
+    names = {quote(name, safe="") for name in (leaf.field.name, leaf.field.source) if name}
+    said = {f"{name}=__HIVE_DEFAULT_PARTITION__" for name in names}
+    texts = request.partitions.sort_by("partition_ord").column("partition").to_pylist()
+    null = np.array([not said.isdisjoint(text.split("/")) for text in texts], np.bool_)
+    return null[request.partition_ord] if len(null) else np.zeros(0, np.bool_)

@@ -41,7 +41,7 @@ _KEYED = pa.schema([*FILE, pa.field("problem", pa.string()), pa.field("key", pa.
 _NOT_PASSED = {
     *("file_format", "path", "paths", "basepath", "recursivefilelookup", "pathglobfilter", "modifiedbefore"),
     *("modifiedafter", "ignorecorruptfiles", "ignoremissingfiles", "mergeschema", "schema", "inferschema"),
-    *("partitions", "partition_types", "partition_columns", "columnnameofcorruptrecord"),
+    *("partitions", "partition_types", "partition_columns", "columnnameofcorruptrecord", "columns_by", "name_mapping"),
 }
 
 
@@ -169,9 +169,9 @@ def _aggregate(spark: SparkSession, source: Source, uris: list[str], *, texts: b
     if "timezone" not in {name.lower() for name in options}:
         options["timeZone"] = "UTC"  # as every reader of this project takes it
     options |= {"columnNameOfCorruptRecord": _CORRUPT, "ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
-    # The paths are names of files, and Spark takes paths for patterns.
-    names = [re.sub(r"([][{}*?\\])", r"\\\1", uri) for uri in uris]
-    frame = spark.read.format(source.file_format).schema(schema).options(**options).load(names)
+    reader = spark.read.format(source.file_format).schema(schema).options(**options)
+    # The paths are names of files, not patterns.
+    frame = reader.option("__globPaths__", "false").load(uris)
 
     aggregates: list[Column] = []
     for place, leaf in enumerate(source.leaves):

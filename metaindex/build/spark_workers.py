@@ -24,7 +24,7 @@ def ship(spark: SparkSession) -> None:
     an installed project needs no archive there."""
     try:
         context = spark.sparkContext
-    except Exception as error:  # noqa: BLE001  (Spark Connect raises one of several kinds)
+    except Exception as error:
         raise BuildError(
             "the Spark builder needs a session with a JVM of its own; this one is Spark Connect; build without Spark"
         ) from error

@@ -264,28 +264,36 @@ def _stored(facts: pa.Table, named: dict[str, pa.Array], schema: pa.Schema) -> p
 def partition_column_rows(
     leaf: Leaf,
     bounds: ColumnBounds | None,
+    no_value: npt.NDArray[np.bool_],
     partition_ord: npt.NDArray[np.int32],
     record_count: pa.ChunkedArray,
     partitions: pa.Table,
 ) -> pa.Table:
     """Rows of PARTITION_STATS for a partition column: the value of the partition is both bounds, exact.
 
-    `bounds`, `partition_ord` and `record_count` are aligned with the files. The value is a fact of the table, not of the
-    files' bytes; how many rows show it is known where the log says how many rows the files have.
+    `bounds`, `no_value` (the value is NULL), `partition_ord` and `record_count` are aligned with the files. The value is a
+    fact of the table, not of the files' bytes; how many rows show it is known where the log says how many the files have.
     """
     count = len(partition_ord)
     each = pa.array(partition_ord)
     ids = _plain(partitions.sort_by("partition_ord").column("partition_id")).take(each)
     facts = unknown_facts(leaf.type, count)
     if bounds is not None:
-        rows = _plain(record_count)
-        one = replace(bounds, row_count=rows, lower_exact=None, upper_exact=None)
-        if bounds.null_count is not None and bounds.row_count is not None:
-            # One value: the rows of a file are all NULL or none is.
-            no_value = _sure(pc.equal(bounds.null_count, bounds.row_count))
-            no_value = pc.and_(no_value, pc.is_null(_or_nulls(bounds.lower, count)))
-            one = replace(one, null_count=pc.if_else(no_value, rows, constant(0, count, pa.int64())))
-        facts = facts_of(one, count, Trust.LOG)
+        facts = facts_of(bounds, count, Trust.LOG)
+    rows, null = _plain(record_count), pa.array(no_value)
+    # One value: the rows of a file are all NULL or none is.
+    null = pc.or_(null, pc.equal(facts.column("state"), int(StatState.ALL_NULL)))
+    valued = pc.equal(facts.column("state"), int(StatState.VALUES))
+    zeros = pc.if_else(pc.or_(valued, null), constant(0, count, _INT64), None)
+    facts = _put(facts, "state", pc.if_else(null, int(StatState.ALL_NULL), facts.column("state")).cast(pa.int8()))
+    facts = _put(facts, "trust", pc.if_else(null, int(Trust.LOG), facts.column("trust")).cast(pa.int8()))
+    facts = _put(facts, "value_count", rows)
+    facts = _put(facts, "null_count", pc.if_else(null, rows, zeros))
+    facts = _put(facts, "nan_count", pc.if_else(null, zeros, facts.column("nan_count")))
+    for side in ("lower", "upper"):
+        domain = facts.schema.field(side).type
+        facts = _put(facts, side, pc.if_else(null, pa.scalar(None, domain), facts.column(side)))
+        facts = _put(facts, f"{side}_exact", pc.and_not(facts.column(f"{side}_exact"), null))
     stored = column_rows(leaf, facts, pa.array(np.arange(count, dtype=np.int32)), each, ids)
     return partition_rows(stored, domain_of(leaf.type))
 
@@ -301,10 +309,6 @@ def take_bounds(bounds: ColumnBounds, rows: npt.NDArray[np.int64]) -> ColumnBoun
     at = pa.array(rows)
     arrays = {one.name: getattr(bounds, one.name) for one in fields(ColumnBounds) if one.name != "type"}
     return replace(bounds, **{name: None if values is None else values.take(at) for name, values in arrays.items()})
-
-
-def _or_nulls(values: pa.Array | None, count: int) -> pa.Array:
-    return pa.nulls(count) if values is None else values
 
 
 def _put(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
