@@ -26,7 +26,6 @@ _check_rooms()
 
 from expressions import ColumnBuilder, MetaIndexError, col  # noqa: E402 - after the check
 
-from .actions.action import Outcome  # noqa: E402
 from .api import Table, open_table  # noqa: E402
 from .config import Config  # noqa: E402
 from .errors import (  # noqa: E402
@@ -56,7 +55,6 @@ __all__ = [
     "IndexReport",
     "IndexStateError",
     "MetaIndexError",
-    "Outcome",
     "PruneResult",
     "Table",
     "col",

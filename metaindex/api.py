@@ -20,17 +20,11 @@ import pyarrow.compute as pc
 from expressions.errors import ExpressionError, MetaIndexError, VersionNotFoundError
 from expressions.tree import Predicate
 from formats.diff import compare
-from formats.files.history import remember
 from formats.model import Diff, Snapshot, Version
 from formats.protocol import At, TableFormat, TableRef
 from formats.registry import open_ref
 from formats.storage import parent_of
 
-from .actions.action import Outcome, execute
-from .actions.create import Create, racy
-from .actions.lifecycle import Delete, Restore, Vacuum, cancel
-from .actions.refresh import Refresh, check_same_table
-from .build.protocol import Builder, Progress
 from .config import BuilderName, Config
 from .errors import IndexNotFoundError
 from .info import IndexInfo, index_info
@@ -42,11 +36,12 @@ from .pruning.pruner import Pruner, Question, SnapshotNeeded, bound
 from .pruning.result import IndexReport, PruneResult
 from .store.layout import check_name, index_storage, indexes_folder, list_names
 from .store.reader import StoreCache
-from .store.writer import RunSink, new_run_id
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
     from pyspark.sql import SparkSession
 
+    from .actions.action import Outcome
+    from .build.protocol import Builder, Progress
     from .readers.scan import Scan
 
 logger = logging.getLogger("metaindex")
@@ -134,6 +129,10 @@ class Table:
 
         Raises ValueError for a name no folder may have, UnknownColumnError, IndexExistsError, IndexStateError, BuildError; then nothing is visible.
         """
+        from .actions.action import execute
+        from .actions.create import Create
+        from .store.writer import RunSink, new_run_id
+
         check_name(name)
         if not kinds:
             raise ValueError("an index has at least one kind; none was given; for example mi.ColumnStats()")
@@ -162,6 +161,10 @@ class Table:
         progress: Progress | None = None,
     ) -> Outcome:
         """Brings an index to the table as it is now. `incremental` reads only files that the index does not know; `full` reads all of them again."""
+        from .actions.action import execute
+        from .actions.refresh import Refresh, check_same_table
+        from .store.writer import RunSink, new_run_id
+
         log = self._log(name)
         base = log.latest()
         if base is None:
@@ -189,19 +192,30 @@ class Table:
 
     def delete_index(self, name: str) -> Outcome:
         """No query uses the index any more; its files stay until `vacuum_index`, and `restore_index` brings it back."""
+        from .actions.action import execute
+        from .actions.lifecycle import Delete
+
         return execute(self._log(name), Delete(name))
 
     def restore_index(self, name: str) -> Outcome:
         """Brings a deleted index back."""
+        from .actions.action import execute
+        from .actions.lifecycle import Restore
+
         return execute(self._log(name), Restore(name))
 
     def vacuum_index(self, name: str) -> Outcome:
         """Removes the files of a deleted index for good."""
+        from .actions.action import execute
+        from .actions.lifecycle import Vacuum
+
         log = self._log(name)
         return execute(log, Vacuum(name, storage=log.storage))
 
     def cancel_index(self, name: str) -> Outcome:
         """Ends the operations under way of an index whose writer is dead."""
+        from .actions.lifecycle import cancel
+
         log = self._log(name)
         return cancel(log, log.storage, name)
 
@@ -328,6 +342,8 @@ class Table:
 
     def _settled(self) -> tuple[Snapshot, bool]:
         """The snapshot to index, and whether every file's identity can be believed. Waits once for files changed a moment ago."""
+        from .actions.create import racy
+
         snapshot = self._format.snapshot(self._ref, At())
         if racy(snapshot).any():
             newest = pc.max(snapshot.files.table.column("modified_ms")).as_py() or 0
@@ -338,6 +354,8 @@ class Table:
 
     def _remember(self, snapshot: Snapshot) -> None:
         """Plain folders have no log: a listing that is indexed is kept as a version."""
+        from formats.files.history import remember
+
         if snapshot.format == "files":
             remember(self._ref, snapshot)
 

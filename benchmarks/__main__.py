@@ -1,0 +1,56 @@
+"""`python -m benchmarks [NAME ...] [--quick] [--folder F] [--json FILE]`: each workload prints a table, and JSON lines where asked.
+
+    prune    planning on made-up metadata: 1,000,000 files x 20 columns, unpartitioned and in 100,000 partitions, beside DuckDB over the same statistics
+    build    statistics of real Parquet files: local builder, Spark builder, and what merely opening the footers costs
+    import   what `import metaindex` costs over `import pyarrow`
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+
+NAMES = ("import", "prune", "build")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", choices=[*NAMES, []], help="default: all")
+    parser.add_argument("--quick", action="store_true", help="smaller tables: shows that it runs, measures nothing")
+    parser.add_argument("--folder", default=".cache/benchmarks", help="made-up tables are kept here and used again")
+    parser.add_argument("--json", dest="lines", help="append one JSON line a figure to this file")
+    arguments = parser.parse_args()
+    folder = Path(arguments.folder).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in arguments.names or NAMES:
+        figures = import_module(f"benchmarks.bench_{name}").run(folder, arguments.quick)
+        _show(name, figures)
+        if arguments.lines:
+            with open(arguments.lines, "a") as out:
+                out.writelines(json.dumps({"benchmark": name, **figure}) + "\n" for figure in figures)
+    return 0
+
+
+def _show(name: str, figures: list[dict[str, object]]) -> None:
+    if not figures:
+        return
+    heads = list(figures[0])
+    cells = [[_text(figure.get(head, "")) for head in heads] for figure in figures]
+    widths = [max(len(head), *(len(row[i]) for row in cells)) for i, head in enumerate(heads)]
+    print(f"\n{name}")
+    for row in (heads, ["-" * width for width in widths], *cells):
+        print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+    sys.stdout.flush()
+
+
+def _text(value: object) -> str:
+    return f"{value:,.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

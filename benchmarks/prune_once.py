@@ -1,0 +1,97 @@
+"""One cold reader and its warm successors, in a process of its own: `python -m benchmarks.prune_once ours|duckdb FOLDER FILES COLUMNS PARTITIONS QUESTION`."""
+
+from __future__ import annotations
+
+import json
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from .synthetic import Shape, synthetic_table
+
+WARM = 15
+
+
+def main() -> None:
+    who, folder, files, columns, partitions, question = sys.argv[1:]
+    shape = Shape(int(files), int(columns), int(partitions))
+    ask, facts = (_ours if who == "ours" else _duckdb)(folder, shape, question)
+    times = []
+    kept = 0
+    for _ in range(WARM + 1):
+        started = time.perf_counter()
+        kept = ask()
+        times.append((time.perf_counter() - started) * 1000)
+        if len(times) == 1:
+            first = facts()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    print(json.dumps({"kept": kept, "cold_ms": times[0], "warm_ms": statistics.median(times[1:]), "peak_mb": peak, **first}))
+
+
+def _ours(folder: str, shape: Shape, question: str) -> tuple[Callable[[], int], Callable[[], dict[str, float]]]:
+    from expressions.engines.sql import parse
+
+    from .bench_prune import QUESTIONS
+
+    predicate = parse(QUESTIONS[question][0])
+    table = synthetic_table(folder, shape)
+    last = []
+
+    def ask() -> int:
+        last[:] = [table.prune(predicate, version=7)]
+        return last[0].kept_files
+
+    def facts() -> dict[str, float]:
+        return {"reads": last[0].indexes[0].reads, "bytes": last[0].indexes[0].bytes_read}
+
+    return ask, facts
+
+
+def _duckdb(folder: str, shape: Shape, question: str) -> tuple[Callable[[], int], Callable[[], dict[str, float]]]:
+    import duckdb
+
+    from metaindex.keys import column_id
+
+    from .bench_prune import QUESTIONS
+
+    text, names = QUESTIONS[question]
+    index = Path(folder) / "_metaindex" / "stats"
+    (statistics_,) = index.glob("column_stats/*")
+    (files,) = index.glob("files/*")
+    conditions = {name: _condition(name, text, shape) for name in names}
+    parts = [
+        f"SELECT ordinal FROM read_parquet('{statistics_}/*.mix') WHERE column_id = {column_id(name)} AND (state = 0 OR ({condition}))"
+        for name, condition in conditions.items()
+    ]
+    query = f"SELECT path, size_bytes FROM read_parquet('{files}/*.mix') WHERE ordinal IN ({' INTERSECT '.join(parts)})"
+    connection = duckdb.connect()
+    connection.execute("SET enable_object_cache = true")
+    return lambda: len(connection.execute(query).fetchall()), dict
+
+
+def _condition(name: str, text: str, shape: Shape) -> str:
+    """The bounds test that the question means for one column, by hand."""
+    type_ = str(shape.schema.arrow().field(name).type)
+    low, high = {"int64": ("lower_int", "upper_int"), "double": ("lower_double", "upper_double")}.get(
+        type_, ("lower_bytes", "upper_bytes")
+    )
+    tests = []
+    for conjunct in text.split(" AND "):
+        column, op, value = conjunct.split(" ")
+        if column != name:
+            continue
+        if type_ == "string":
+            value = f"{value}::BLOB"
+        tests += {
+            "=": [f"{low} <= {value}", f"{high} >= {value}"],
+            ">=": [f"{high} >= {value}"],
+            "<": [f"{low} < {value}"],
+        }[op]
+    return " AND ".join(tests)
+
+
+if __name__ == "__main__":
+    main()
