@@ -9,12 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from expressions.statistics import ColumnBounds
 from formats.model import FILE_SCHEMA, Deletes, Field, FileTable, Leaf, Schema, Snapshot, Version
-from formats.protocol import TableRef
+from formats.protocol import At, TableRef
+from formats.registry import open_ref
 from formats.storage_local import LocalStorage
+from metaindex.actions.runs import number_partitions
 from metaindex.build.protocol import Builder, BuildReport, BuildRequest
 from metaindex.keys import partition_id
 from metaindex.kinds.rows import PARTITIONS
@@ -95,6 +98,26 @@ def request_for(
         leaves=tuple(leaf for leaf in table_schema.leaves() if not leaf.path[0].partition),
         partition_leaves=tuple(partition_leaves),
         scan_floats=scan_floats,
+    )
+
+
+def request_of_table(path: Path | str, **options: object) -> BuildRequest:
+    """A request for all live files of a table, as an index of every column makes it."""
+    format_, ref = open_ref(str(path), **options)  # type: ignore[arg-type]
+    snapshot = format_.snapshot(ref, At())
+    order = pc.sort_indices(snapshot.files.table, [("partition", "ascending"), ("path", "ascending")])
+    files = snapshot.files.take(order)
+    numbers, partitions = number_partitions(files)
+    leaves = snapshot.schema.leaves()
+    return BuildRequest(
+        ref,
+        snapshot,
+        files,
+        order.to_numpy().astype(np.int64),
+        numbers,
+        partitions,
+        tuple(leaf for leaf in leaves if not leaf.field.partition),
+        tuple(leaf for leaf in leaves if leaf.field.partition),
     )
 
 
