@@ -1,0 +1,212 @@
+"""CSV and JSON by Arrow: the answers of Spark (`text_cases`), options, compression, encodings, large files, and what is refused."""
+
+from __future__ import annotations
+
+import bz2
+import datetime as dt
+import gzip
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import settings as how
+from hypothesis import strategies as st
+
+from expressions.errors import CorruptTableError
+from formats.model import Schema
+from metaindex.readers import ScanError
+from metaindex.readers.csv_rows import CsvDialect, CsvRows
+from metaindex.readers.values import Values
+from tests.readers.lake import Lake, fields_of
+from tests.readers.text_cases import CSV, JSON, REFUSED_CSV, TYPED
+
+TYPES = {
+    "string": pa.string(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "smallint": pa.int16(),
+    "tinyint": pa.int8(),
+    "boolean": pa.bool_(),
+    "double": pa.float64(),
+    "float": pa.float32(),
+    "decimal(5,2)": pa.decimal128(5, 2),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "binary": pa.binary(),
+    "struct<x:int>": pa.struct({"x": pa.int32()}),
+    "array<int>": pa.list_(pa.int32()),
+    "map<string,int>": pa.map_(pa.string(), pa.int32()),
+}
+
+
+def lake_of(root: Path, file_format: str, schema: str, options: Mapping[str, Any] | None = None) -> Lake:
+    columns = [part.strip().split(" ", 1) for part in re.split(r", ?(?=[a-z0-9]+ )", schema)]
+    arrow = pa.schema([(name, TYPES[type_]) for name, type_ in columns])
+    return Lake(root, Schema(fields_of(arrow)), "files", {"file_format": file_format, **(options or {})})
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
+    if isinstance(value, dt.datetime):
+        return value.replace(tzinfo=None)
+    if isinstance(value, list) and value and isinstance(value[0], tuple):
+        return dict(value)  # a map, as Arrow shows it
+    return value
+
+
+def rows(lake: Lake) -> list[tuple[Any, ...]]:
+    maps = [pa.types.is_map(f.type) for f in lake.schema]
+    return [
+        tuple(dict(v) if is_map and v is not None else plain(v) for v, is_map in zip(row.values(), maps, strict=True))
+        for row in lake.read()
+    ]
+
+
+@pytest.mark.parametrize(("data", "schema", "options", "expected"), CSV)
+def test_csv_lines(tmp_path: Path, data: Any, schema: str, options: dict[str, Any], expected: list[Any]) -> None:
+    lake = lake_of(tmp_path, "csv", schema, options)
+    lake.add("f.csv", data)
+    assert rows(lake) == expected
+
+
+@pytest.mark.parametrize(("data", "schema", "options", "expected"), REFUSED_CSV)
+def test_quotes_inside_quotes_are_refused_with_the_cure(
+    tmp_path: Path, data: Any, schema: str, options: dict[str, Any], expected: list[Any]
+) -> None:
+    lake = lake_of(tmp_path, "csv", schema, options)
+    lake.add("f.csv", data)
+    with pytest.raises(ScanError, match=r"f\.csv.*escape="):
+        lake.read()
+
+
+@pytest.mark.parametrize(("data", "schema", "options", "expected"), JSON)
+def test_json_lines(tmp_path: Path, data: Any, schema: str, options: dict[str, Any], expected: list[Any]) -> None:
+    lake = lake_of(tmp_path, "json", schema, options)
+    lake.add("f.json", data)
+    assert rows(lake) == [tuple(plain(v) for v in row) for row in expected]
+
+
+@pytest.mark.parametrize("type_", TYPED)
+def test_csv_values(tmp_path: Path, type_: str) -> None:
+    for i, (text, expected) in enumerate(TYPED[type_]):
+        lake = lake_of(tmp_path / str(i), "csv", f"a {type_}, k string")
+        lake.add("f.csv", f"{text},k\n")
+        column = lake.scan(columns=["a"]).to_arrow().column("a")
+        assert shown(column, type_) == expected, text
+
+
+def shown(column: pa.ChunkedArray, type_: str) -> str | None:
+    """The value as Spark's cast to string writes it."""
+    if column.null_count:
+        return None
+    if type_ == "binary":
+        return column[0].as_py().decode()
+    if type_ in ("double", "float"):
+        value = column[0].as_py()
+        if math.isnan(value) or math.isinf(value):
+            return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)]
+        text = column.cast(pa.string())[0].as_py()
+        number = float(text)
+        return {1.1: "1.1", 1.0e-5: "1.0E-5", 16777216.0: "1.6777216E7"}.get(
+            round(number, 6) if type_ == "float" else number, str(number)
+        )
+    if type_ == "boolean":
+        return str(column[0].as_py()).lower()
+    if type_ == "date":
+        days = column.cast(pa.int32())[0].as_py()
+        return {2932897: "+10000-01-01", -719893: "-0001-01-01"}.get(days) or str(column[0].as_py())
+    if type_.startswith("timestamp"):
+        value = column[0].as_py().replace(tzinfo=None)
+        whole = f"{value.year:04}-{value:%m-%d %H:%M:%S}"
+        return whole + (f".{value.microsecond:06}".rstrip("0") if value.microsecond else "")
+    return str(column[0].as_py())
+
+
+@pytest.mark.parametrize(
+    "pack", [bytes, gzip.compress, bz2.compress, lambda b: pa.Codec("zstd").compress(b, asbytes=True)]
+)
+def test_compressed_files_are_told_by_their_ending(tmp_path: Path, pack: Any) -> None:
+    ending = {bytes: "", gzip.compress: ".gz", bz2.compress: ".bz2"}.get(pack, ".zst")
+    lake = lake_of(tmp_path, "csv", "a int, b string", {"header": True})
+    lake.add(f"f.csv{ending}", pack(b"a,b\n" + b"".join(b"%d,x\n" % i for i in range(1000))))
+    assert lake.scan("a >= 998").to_arrow().to_pylist() == [{"a": 998, "b": "x"}, {"a": 999, "b": "x"}]
+
+
+def test_a_torn_gzip_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    lake = lake_of(tmp_path, "csv", "a int, b string")
+    lake.add("f.csv.gz", gzip.compress(b"1,x\n" * 1000)[:-20])
+    with pytest.raises(CorruptTableError, match=r"f\.csv\.gz"):
+        lake.read()
+
+
+def test_lines_across_blocks_stay_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metaindex.readers.text._BLOCK_BYTES", 7)
+    for newline in ("\n", "\r\n"):
+        lake = lake_of(tmp_path / repr(newline), "csv", "a int, b string", {"header": True})
+        lake.add("f.csv", "a,b" + newline + "".join(f'{i},"x,{i}"{newline}' for i in range(500)))
+        assert rows(lake) == [(i, f"x,{i}") for i in range(500)]
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"multiLine": True}, "multiline"),
+        ({"mode": "DROPMALFORMED"}, "mode"),
+        ({"sep": "||"}, "sep"),
+        ({"encoding": "UTF-16"}, "UTF-16"),
+        ({"lineSep": ";"}, "lineSep"),
+        ({"dateFormat": "dd.MM.yyyy"}, "dateformat"),
+        ({"someNewOption": 1}, "somenewoption"),
+    ],
+)
+def test_options_that_are_not_honoured_are_refused_by_name(tmp_path: Path, options: dict[str, Any], named: str) -> None:
+    lake = lake_of(tmp_path, "csv", "a int, b string", options)
+    lake.add("f.csv", "1,x\n")
+    with pytest.raises(ScanError, match=named):
+        lake.read()
+
+
+def test_zones_of_the_session_are_honoured(tmp_path: Path) -> None:
+    lake = lake_of(tmp_path, "csv", "a timestamp, b string", {"timeZone": "America/New_York"})
+    lake.add("f.csv", "2020-07-01 00:00:00,summer\n2020-03-08 02:30:00,gap\n2020-11-01 01:30:00,twice\n")
+    assert [t.hour * 60 + t.minute for t, _ in rows(lake)] == [4 * 60, 7 * 60 + 30, 5 * 60 + 30]
+
+
+texts = st.text(alphabet=st.sampled_from('ab,"\\\n\r \té\x00#'), max_size=60)
+
+
+@how(deadline=None, max_examples=400)
+@given(texts)
+def test_the_fast_parser_agrees_with_the_slow_one_or_stands_aside(text: str) -> None:
+    names = pa.schema({"a": pa.string(), "b": pa.string(), "c": pa.string()})
+    reader = CsvRows(CsvDialect(), fields_of(names), Values())
+    block = text.encode()
+    fast = reader._fast(block)
+    if fast is None:
+        return
+    empty_is_null = [[v or None for v in column.to_pylist()] for column in reader._by_line(block, "a file")]
+    assert [column.to_pylist() for column in fast] == empty_is_null
+
+
+CELLS = st.text(alphabet=st.sampled_from('ab,"\\ é;'), max_size=6)
+
+
+@how(deadline=None, max_examples=200)
+@given(st.lists(st.tuples(CELLS, CELLS), max_size=6))
+def test_what_is_quoted_and_escaped_comes_back(cells: list[tuple[str, str]]) -> None:
+    def quoted(cell: str) -> str:
+        escaped = cell.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+
+    reader = CsvRows(CsvDialect(), fields_of(pa.schema({"a": pa.string(), "b": pa.string()})), Values())
+    block = "".join(f"{quoted(a)},{quoted(b)}\n" for a, b in cells).encode()
+    _, columns, _ = reader.parse(block, fields_of(pa.schema({"a": pa.string(), "b": pa.string()})), "a file", True)
+    shown_cells = [tuple(v or None for v in pair) for pair in cells]
+    assert list(zip(*(c.to_pylist() for c in columns), strict=True)) == shown_cells
