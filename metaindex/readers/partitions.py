@@ -22,9 +22,13 @@ class PartitionValues:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._bounds: dict[str, ColumnBounds | None] = {}
+        self._values: dict[str, pa.Array | None] = {}
 
     def known(self, field: Field, row: int) -> pa.Scalar | None:
         """The column's value in file `row`, where the format knows it: NULL is a known value."""
+        typed = self._typed(field)
+        if typed is not None:
+            return typed[row].cast(field.type)
         if field.name not in self._bounds:
             self._bounds[field.name] = self._snapshot.details.partition_bounds(Leaf((field,)))
         bounds = self._bounds[field.name]
@@ -39,6 +43,13 @@ class PartitionValues:
             if low is None and _equal(bounds.nan_count, bounds.row_count, row) and pa.types.is_floating(field.type):
                 return pa.scalar(float("nan"), pa.float64()).cast(field.type)
         return None
+
+    def _typed(self, field: Field) -> pa.Array | None:
+        """The values themselves, of a format that offers them beside their bounds."""
+        if field.name not in self._values:
+            offered = getattr(self._snapshot.details, "partition_values", None)
+            self._values[field.name] = offered(Leaf((field,))) if callable(offered) else None
+        return self._values[field.name]
 
     def value(self, field: Field, row: int) -> pa.Scalar:
         """The same, or a refusal."""
