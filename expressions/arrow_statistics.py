@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from .literals import Literal
 from .physical import column_domain_has_nan, physical_interval, physical_type
@@ -24,6 +23,7 @@ from .statistics import ColumnBounds, Interval, Mask
 from .tree import ColumnRef
 from .vectors import Vector, from_bytes, one_array, truths, valid_mask, vector
 
+_NO_NANS: tuple[Any, Any] = (np.int64(0), np.bool_(True))
 _FEW = 16  # up to so many values are compared one by one, more are searched in a sorted list
 
 
@@ -101,29 +101,37 @@ class _Column:
         some_bound = self._lower.known | self._upper.known
         self._doubt_contradicting_bounds()
 
+        has_nan = column_domain_has_nan(bounds.type)
         nulls, nulls_known = _counts(count, bounds.null_count)
-        nans, nans_known = _counts(count, bounds.nan_count)
         rows, rows_known = _counts(count, bounds.row_count)
-        if not column_domain_has_nan(bounds.type):
-            nans, nans_known = np.zeros(count, np.int64), np.ones(count, np.bool_)
-        rows_known &= ~((rows == 0) & (some_bound | (nulls > 0) | (nans > 0)))
-        too_many = rows_known & (nulls + nans > rows)
-        nulls_known &= ~too_many
-        nans_known &= ~too_many | (not column_domain_has_nan(bounds.type))
+        nans, nans_known = _counts(count, bounds.nan_count) if has_nan else _NO_NANS
+        no_rows = rows == 0
+        if no_rows.any():
+            rows_known = rows_known & ~(no_rows & (some_bound | (nulls > 0) | (nans > 0)))
+        not_numbers = nulls + nans if has_nan else nulls
+        too_many = rows_known & (not_numbers > rows)
+        if too_many.any():
+            nulls_known = nulls_known & ~too_many
+            nans_known = nans_known & ~too_many if has_nan else nans_known
 
-        empty = rows_known & (rows == 0)
-        all_null = rows_known & nulls_known & (nulls == rows) & ~some_bound
-        self.no_value = empty | all_null
-        self.no_null = empty | (nulls_known & (nulls == 0))
-        self.no_nan = self.no_value | (nans_known & (nans == 0))
-        self._no_number = self.no_value | (rows_known & nulls_known & nans_known & (nulls + nans == rows) & ~some_bound)
+        empty = rows_known & no_rows
+        full = rows_known & nulls_known & ~some_bound
+        self.no_value: Mask = empty | (full & (nulls == rows))
+        self.no_null: Mask = empty | (nulls_known & (nulls == 0))
+        self.no_nan: Mask = self.no_value | (nans_known & (nans == 0))
+        self._no_number: Mask = (
+            self.no_value | (full & nans_known & (not_numbers == rows)) if has_nan else self.no_value
+        )
 
     def _doubt_contradicting_bounds(self) -> None:
         lower, upper = self._lower, self._upper
-        wrong = lower.nan() | upper.nan() | (lower.known & upper.known & lower.exceeds(upper))
+        wrong = lower.known & upper.known & lower.exceeds(upper)
+        for side in (lower, upper):
+            if side.nan is not None:
+                wrong = wrong | side.nan
         if wrong.any():
-            lower.known &= ~wrong
-            upper.known &= ~wrong
+            lower.known = lower.known & ~wrong
+            upper.known = upper.known & ~wrong
 
     def between(self, interval: Interval) -> Mask:
         inside = physical_interval(interval, self._type)
@@ -202,7 +210,7 @@ def _counts(count: int, values: pa.Array | None) -> tuple[Vector, Mask]:
     valid = valid_mask(values)
     numbers = vector(values, np.int64)
     known = numbers >= 0 if valid is None else (numbers >= 0) & valid
-    return np.where(known, numbers, 0), known
+    return numbers if known.all() else np.where(known, numbers, 0), known
 
 
 def _checked(count: int, values: pa.Array, domain: pa.DataType, what: str) -> pa.Array:
@@ -224,7 +232,7 @@ def _ends(count: int, values: pa.Array | None, domain: pa.DataType | None, t: pa
         return _Numbers(np.zeros(count, np.int64), unknown)
     values = _checked(count, values, domain, f"bounds of {t}")
     valid = valid_mask(values)
-    known = np.ones(count, np.bool_) if valid is None else valid.copy()
+    known = np.ones(count, np.bool_) if valid is None else valid
     if pa.types.is_int64(domain):
         return _Numbers(vector(values, np.int64), known)
     if pa.types.is_float64(domain):
@@ -239,8 +247,10 @@ class _Numbers:
         self.values = values
         self.known = known
 
-    def nan(self) -> Mask:
-        return self.known & np.isnan(self.values) if self.values.dtype.kind == "f" else np.zeros_like(self.known)
+    @property
+    def nan(self) -> Mask | None:
+        """Where a bound is NaN; None for types that have none."""
+        return self.known & np.isnan(self.values) if self.values.dtype.kind == "f" else None
 
     def below(self, point: Any, *, or_equal: bool) -> Mask:
         out: Mask = self.values <= point if or_equal else self.values < point
@@ -272,27 +282,28 @@ class _Bytes:
         self.values = values
         self.known = known
 
-    def nan(self) -> Mask:
-        return np.zeros_like(self.known)
+    @property
+    def nan(self) -> Mask | None:
+        return None
 
     def below(self, point: Any, *, or_equal: bool) -> Mask:
-        return self._compared(pc.less_equal if or_equal else pc.less, self._scalar(point))
+        return self._compared("less_equal" if or_equal else "less", self._scalar(point))
 
     def above(self, point: Any, *, or_equal: bool) -> Mask:
-        return self._compared(pc.greater_equal if or_equal else pc.greater, self._scalar(point))
+        return self._compared("greater_equal" if or_equal else "greater", self._scalar(point))
 
     def exceeds(self, other: _Numbers | _Bytes) -> Mask:
-        return self._compared(pc.greater, other.values) if isinstance(other, _Bytes) else np.zeros_like(self.known)
+        return self._compared("greater", other.values) if isinstance(other, _Bytes) else np.zeros_like(self.known)
 
     def equals(self, other: _Numbers | _Bytes) -> Mask:
-        return self._compared(pc.equal, other.values) if isinstance(other, _Bytes) else np.zeros_like(self.known)
+        return self._compared("equal", other.values) if isinstance(other, _Bytes) else np.zeros_like(self.known)
 
     def points_below(self, points: Sequence[Any], *, or_equal: bool) -> Vector:
         """How many of the sorted points lie below each bound (or at it): both sorted as one list, in which the sort keeps the order of equals."""
         values = self.values.cast(pa.large_binary())
         listed = from_bytes(points, pa.large_binary())
         both = pa.concat_arrays([listed, values] if or_equal else [values, listed])
-        order = vector(pc.array_sort_indices(both), np.uint64)
+        order = vector(_compute("array_sort_indices", both), np.uint64)
         is_point = order < len(points) if or_equal else order >= len(values)
         seen = np.cumsum(is_point)
         out = np.zeros(len(values), np.int64)
@@ -302,5 +313,12 @@ class _Bytes:
     def _scalar(self, point: bytes) -> pa.Scalar:
         return from_bytes([point], self.values.type)[0]
 
-    def _compared(self, compare: Callable[[Any, Any], pa.Array], other: pa.Array | pa.Scalar) -> Mask:
-        return truths(compare(self.values, other), null=False)
+    def _compared(self, compare: str, other: pa.Array | pa.Scalar) -> Mask:
+        return truths(_compute(compare, self.values, other), null=False)
+
+
+def _compute(function: str, *arguments: Any) -> pa.Array:
+    """An Arrow function, looked up when first needed: loading all of them takes longer than most queries."""
+    import pyarrow.compute as pc
+
+    return pc.call_function(function, list(arguments))

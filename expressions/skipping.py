@@ -14,6 +14,7 @@ proof. NOT is carried down to the leaves instead, and a leaf is asked for the tr
     x = v            some_among(v)                     some_other(v)                       some_null
     x < v            some_between(.., v)               some_between([v, ..) or some_nan    some_null
     x > v            some_between(v, ..) or some_nan   some_between(.., v]) or some_nan    some_null
+    x > v AND x < w  some_between(v, w): a row TRUE for both lies between; only `<` and `<=` as written leave NaN out
     x <=> v          some_among(v)                     some_other(v) or some_null          never
     x IN (v, w)      some_among(v, w)                  some_other(v, w)                    some_null
     x IN (v, NULL)   some_among(v)                     never                               some_null or some_other(v)
@@ -35,11 +36,12 @@ alone drop files there. Comparisons with a NaN literal are asked in the same spi
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Generic, TypeVar, assert_never, cast
 
 import numpy as np
 
-from .literals import Literal
+from .literals import Literal, compare_values, kind
 from .normalize import NEGATED, fold_signed, gathered_form
 from .physical import prefix_interval
 from .statistics import Interval, PruningStatistics
@@ -70,15 +72,89 @@ def _walk(p: Predicate, statistics: PruningStatistics[T], *, negated: bool, null
     """May some row make p (NOT p, when negated) TRUE (or NULL, when null_too)?"""
     asker = _Questions(statistics, null_too)
 
-    def add(conjunctive: bool, so_far: T | None, answer: T) -> T:
-        if so_far is None:
-            return answer
-        return statistics.all_of((so_far, answer)) if conjunctive else statistics.any_of((so_far, answer))
+    def add(conjunctive: bool, so_far: _Group[T] | None, answer: T | _Inequality) -> _Group[T]:
+        group = so_far if so_far is not None else _Group(statistics, conjunctive)
+        group.add(answer)
+        return group
 
-    def close(conjunctive: bool, so_far: T | None) -> T:
-        return statistics.constant(conjunctive) if so_far is None else so_far
+    def close(conjunctive: bool, so_far: _Group[T] | None) -> T:
+        return statistics.constant(conjunctive) if so_far is None else so_far.close()
 
-    return fold_signed(gathered_form(p), negated, asker.leaf, add, close)
+    def leaf(leaf: Leaf, sign: bool) -> T | _Inequality:
+        return asker.leaf(leaf, sign)
+
+    return cast(T, fold_signed(gathered_form(p), negated, leaf, add, close))  # what `close` answers
+
+
+@dataclass(frozen=True, slots=True)
+class _Inequality:
+    """`column < v` and its like, asked to be TRUE: still a question, as an AND may make one of several. `nan`: a NaN row is TRUE too."""
+
+    column: ColumnRef
+    inside: Interval
+    nan: bool
+
+    def ask(self, statistics: PruningStatistics[T]) -> T:
+        answer = statistics.some_between(self.column, self.inside)
+        return statistics.any_of((answer, statistics.some_nan(self.column))) if self.nan else answer
+
+    def both(self, other: _Inequality) -> _Inequality | None:
+        """The row that makes both TRUE lies inside both. None for literals of two kinds: a source may know how to compare one and not the other."""
+        one, two = self.inside, other.inside
+        if len({kind(end.value) for end in (one.low, one.high, two.low, two.high) if end is not None}) > 1:
+            return None
+        low = _tighter(one.low, one.low_open, two.low, two.low_open, 1)
+        high = _tighter(one.high, one.high_open, two.high, two.high_open, -1)
+        return _Inequality(self.column, Interval(low[0], high[0], low[1], high[1]), self.nan and other.nan)
+
+
+def _tighter(
+    one: Literal | None, one_open: bool, two: Literal | None, two_open: bool, sign: int
+) -> tuple[Literal | None, bool]:
+    if one is None or two is None:
+        return (two, two_open) if one is None else (one, one_open)
+    order = sign * compare_values(one.value, two.value)
+    if order == 0:
+        return one, one_open or two_open
+    return (one, one_open) if order > 0 else (two, two_open)
+
+
+class _Group(Generic[T]):
+    """The parts of an AND or OR so far. Inequalities of one column in an AND become one interval: `a > 3 AND a < 5` asks for a value between both, which fewer files
+    have than have a value above 3 and a value below 5; and an index looks into one stretch of its rows and not into two halves."""
+
+    def __init__(self, statistics: PruningStatistics[T], conjunctive: bool) -> None:
+        self._statistics = statistics
+        self._conjunctive = conjunctive
+        self._answer: T | None = None
+        self._open: dict[ColumnRef, _Inequality] = {}
+
+    def add(self, part: T | _Inequality) -> None:
+        if not isinstance(part, _Inequality):
+            self._take(part)
+        elif not self._conjunctive:
+            self._take(part.ask(self._statistics))
+        else:
+            before = self._open.get(part.column)
+            both = before.both(part) if before is not None else part
+            if both is None:
+                self._take(part.ask(self._statistics))
+            else:
+                self._open[part.column] = both
+
+    def close(self) -> T:
+        for part in self._open.values():
+            self._take(part.ask(self._statistics))
+        self._open = {}
+        return self._statistics.constant(self._conjunctive) if self._answer is None else self._answer
+
+    def _take(self, answer: T) -> None:
+        if self._answer is None:
+            self._answer = answer
+        elif self._conjunctive:
+            self._answer = self._statistics.all_of((self._answer, answer))
+        else:
+            self._answer = self._statistics.any_of((self._answer, answer))
 
 
 _NUMBERS = Interval(None, None)
@@ -92,7 +168,7 @@ class _Questions(Generic[T]):
         self._ask = statistics
         self._null_too = null_too
 
-    def leaf(self, leaf: Leaf, negated: bool) -> T:
+    def leaf(self, leaf: Leaf, negated: bool) -> T | _Inequality:
         ask = self._ask
         match leaf:
             case Constant():
@@ -112,25 +188,20 @@ class _Questions(Generic[T]):
             case _:
                 assert_never(leaf)
 
-    def _comparison(self, leaf: Comparison, negated: bool) -> T:
+    def _comparison(self, leaf: Comparison, negated: bool) -> T | _Inequality:
         column, value = leaf.column, leaf.value
         if leaf.op is Op.NULL_SAFE_EQ:
             if not negated:
                 return self._ask.some_among(column, (value,))
             return self._ask.any_of((self._other(column, (value,)), self._ask.some_null(column)))
         op = NEGATED[leaf.op] if negated else leaf.op
-        return self._or_null(
-            column,
-            self._nan_compared(column, op, negated) if value.is_nan else self._compared(column, op, value, negated),
-        )
-
-    def _compared(self, column: ColumnRef, op: Op, value: Literal, negated: bool) -> T:
-        ask = self._ask
+        if value.is_nan:
+            return self._or_null(column, self._nan_compared(column, op, negated))
         match op:
             case Op.EQ | Op.NULL_SAFE_EQ:
-                return ask.some_among(column, (value,))
+                return self._or_null(column, self._ask.some_among(column, (value,)))
             case Op.NE:
-                return self._other(column, (value,))
+                return self._or_null(column, self._other(column, (value,)))
             case Op.LT:
                 inside = Interval(None, value, high_open=True)
             case Op.LE:
@@ -141,10 +212,8 @@ class _Questions(Generic[T]):
                 inside = Interval(value, None)
             case _:
                 assert_never(op)
-        answer = ask.some_between(column, inside)
-        if negated or op in (Op.GT, Op.GE):
-            return ask.any_of((answer, ask.some_nan(column)))
-        return answer
+        found = _Inequality(column, inside, negated or op in (Op.GT, Op.GE))
+        return self._or_null(column, found.ask(self._ask)) if self._null_too else found
 
     def _nan_compared(self, column: ColumnRef, op: Op, negated: bool) -> T:
         ask = self._ask

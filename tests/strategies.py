@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
@@ -78,7 +79,7 @@ TEXTS = (
     "\U0010ffff",
 )
 _TEXT = st.sampled_from(TEXTS) | st.text(st.sampled_from("ab\x7fé\ud7ff\ue000😀\U0010ffff"), max_size=4)
-_ALL_TEXT = _TEXT | st.text(max_size=40)
+_ALL_TEXT = _TEXT | _TEXT | st.text(max_size=9)
 _DATES = st.sampled_from([dt.date.min, dt.date(1969, 12, 31), dt.date(1970, 1, 1), dt.date.max]) | st.dates(
     dt.date(2020, 1, 1), dt.date(2020, 1, 9)
 )
@@ -98,7 +99,8 @@ def values(t: pa.DataType) -> st.SearchStrategy[object]:
         edges = [v for v in (low, low + 1, high - 1, high, 2**53, 2**53 + 1) if low <= v <= high]
         return st.integers(max(low, -4), 9) | st.sampled_from(edges)
     if is_.is_floating(t):
-        return _FLOATS | st.integers(-4, 9).map(float) | st.floats(width=t.bit_width)
+        held = np.float32 if t.bit_width == 32 else np.float64  # a column holds what its width can say
+        return _FLOATS.map(lambda v: float(held(v))) | st.integers(-4, 9).map(float) | st.floats(width=t.bit_width)
     if is_.is_decimal(t):
         top = 10**t.precision - 1
         unscaled = st.integers(-400, 900) | st.sampled_from([-top, top]) | st.integers(-top, top)
@@ -166,7 +168,7 @@ def _leaf(item: tuple[ColumnRef, pa.DataType], *, constants: bool) -> st.SearchS
         st.builds(Comparison, st.just(column), st.sampled_from(Op), lit_or_null),
         st.builds(Comparison, st.just(column), st.sampled_from(Op), lit),
         st.builds(In, st.just(column), st.lists(lit_or_null, max_size=4).map(tuple)),
-        st.builds(In, st.just(column), st.lists(lit, min_size=17, max_size=20).map(tuple)),
+        st.builds(In, st.just(column), st.lists(lit, min_size=4, max_size=6).map(_long_list)),
         st.just(IsNull(column)),
     ]
     if column_domain_has_nan(t):
@@ -176,6 +178,17 @@ def _leaf(item: tuple[ColumnRef, pa.DataType], *, constants: bool) -> st.SearchS
     if constants:
         choices.append(st.builds(Constant, st.sampled_from([True, False, None])))
     return st.one_of(choices)
+
+
+def _long_list(some: Sequence[Literal]) -> tuple[Literal, ...]:
+    """More values than are compared one by one: those drawn, and neighbours of the numbers and texts among them."""
+    more = [
+        Literal(value + 2 + i if isinstance(value, int) else value + chr(97 + i))
+        for value in (lit.value for lit in some)
+        for i in range(5)
+        if (isinstance(value, int) and not isinstance(value, bool)) or isinstance(value, str)
+    ]
+    return (*some, *more)
 
 
 def predicates(schema: Schema, *, max_leaves: int = 6, constants: bool = True) -> st.SearchStrategy[Predicate]:
@@ -197,7 +210,7 @@ Row = Mapping[str, object]
 def rows(schema: Schema) -> st.SearchStrategy[Row]:
     """One row; every column may be NULL, a struct too."""
     columns = [st.none() | values(t) | values(t) | values(t) for t in schema.values()]
-    return st.tuples(*columns).flatmap(lambda row: st.just(_nested(schema, row)))
+    return st.tuples(*columns).map(lambda row: _nested(schema, row))
 
 
 def _nested(schema: Schema, row: tuple[object, ...]) -> Row:

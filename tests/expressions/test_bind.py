@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from expressions import (
@@ -287,6 +287,7 @@ def cases(draw: st.DrawFn) -> tuple[dict[tuple[str, ...], pa.DataType], Predicat
     return {c.parts: t for c, t in schema.items()}, p, draw(st.lists(rows(schema), min_size=1, max_size=4))
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(cases())
 def test_rows_that_match_stay_the_same(case: tuple[dict[tuple[str, ...], pa.DataType], Predicate, list[Row]]) -> None:
     schema, p, some_rows = case

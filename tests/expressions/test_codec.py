@@ -9,7 +9,7 @@ import math
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from expressions import Constant, ExpressionError, Literal, Opaque, Predicate, StartsWith, col, from_json, to_json
@@ -17,6 +17,7 @@ from expressions.tree import ColumnRef, Comparison, Op
 from tests.strategies import predicates, schemas
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(schemas().flatmap(predicates))
 def test_round_trip(p: Predicate) -> None:
     assert from_json(to_json(p)) == p

@@ -19,8 +19,10 @@ from expressions import (
     Not,
     Opaque,
     Predicate,
+    ScalarStatistics,
     bind,
     col,
+    compare_values,
     convert_bounds,
     from_json,
     may_match,
@@ -344,3 +346,30 @@ def test_an_interval_without_ends_asks_for_numbers() -> None:
     statistics = holding(pa.float64(), [NAN], [1.0], [None])
     assert [bool(v) for v in statistics.some_between(A, Interval(None, None))] == [False, True, False]
     assert [bool(v) for v in statistics.some_other(A, [Literal(NAN)])] == [False, True, False]
+
+
+class ListedValues(ScalarStatistics):
+    """A source that knows every value of a file, as a value list does."""
+
+    def some_between(self, column: ColumnRef, interval: Interval) -> bool:
+        low, high = interval.low, interval.high
+        return any(
+            (low is None or compare_values(value, low.value) >= interval.low_open)
+            and (high is None or compare_values(value, high.value) <= -interval.high_open)
+            for value in (1, 9)
+        )
+
+
+def test_two_inequalities_of_an_and_ask_for_one_value_between() -> None:
+    one_and_nine = ListedValues({A: FileFacts(has_nan=False)})
+    assert not may_match((col("a") > 3) & (col("a") < 5), one_and_nine)
+    assert not may_match((col("a") > 3) & (col("b") == 1) & ~(col("a") >= 5), one_and_nine)
+    assert may_match((col("a") > 3) & (col("a") <= 9), one_and_nine)
+    assert may_match((col("a") > 3) | (col("a") < 5), one_and_nine)
+    assert may_match((col("a") > 3) & (col("a") < 5.5), one_and_nine)  # two kinds are asked apart
+    assert not must_match((col("a") < 3) | (col("a") > 5), one_and_nine)
+
+
+def test_an_end_that_cannot_be_compared_leaves_the_other_its_proof() -> None:
+    statistics = of(pa.int64(), FileFacts(1, 5))
+    assert kept((col("a") > 9) & (col("a") < 2.0**60), statistics) == [False]

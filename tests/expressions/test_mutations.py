@@ -42,9 +42,11 @@ MUTATIONS: list[tuple[str, str, str]] = [
     ("normalize.py", "return _normal_leaf(leaf, True) if leaf.value.is_null else Not(leaf)", "return _normal_leaf(leaf, True)"),
     # skipping: what else may make a leaf TRUE, FALSE or NULL
     ("skipping.py", "_walk(p, statistics, negated=True, null_too=True)", "_walk(p, statistics, negated=True, null_too=False)"),
-    ("skipping.py", "statistics.all_of((so_far, answer)) if conjunctive else", "statistics.all_of((so_far, answer)) if not conjunctive else"),
-    ("skipping.py", "if negated or op in (Op.GT, Op.GE):", "if negated:"),
-    ("skipping.py", "if negated or op in (Op.GT, Op.GE):", "if op in (Op.GT, Op.GE):"),
+    ("skipping.py", "        elif self._conjunctive:", "        elif not self._conjunctive:"),
+    ("skipping.py", "inside, negated or op in (Op.GT, Op.GE))", "inside, negated)"),
+    ("skipping.py", "inside, negated or op in (Op.GT, Op.GE))", "inside, op in (Op.GT, Op.GE))"),
+    ("skipping.py", "self.nan and other.nan", "False"),
+    ("skipping.py", "if not isinstance(part, _Inequality):\n            self._take(part)\n        elif not self._conjunctive:", "if not isinstance(part, _Inequality):\n            self._take(part)\n        elif False:"),
     ("skipping.py", "inside = Interval(None, value)\n", "inside = Interval(None, value, high_open=True)\n"),
     ("skipping.py", "inside = Interval(value, None)\n", "inside = Interval(value, None, low_open=True)\n"),
     ("skipping.py", "if negated or op in (Op.NE, Op.LE):\n            return ask.some_value", "if op in (Op.NE, Op.LE):\n            return ask.some_value"),
@@ -60,16 +62,16 @@ MUTATIONS: list[tuple[str, str, str]] = [
     ("skipping.py", "case Opaque():\n                return ask.constant(True)", "case Opaque():\n                return ask.constant(not negated)"),
     ("skipping.py", "self._null_too if leaf.value is None", "False if leaf.value is None"),
     # arrow_statistics: what the statistics say against themselves
-    ("arrow_statistics.py", "wrong = lower.nan() | upper.nan() | (", "wrong = ("),
-    ("arrow_statistics.py", " | (lower.known & upper.known & lower.exceeds(upper))", ""),
-    ("arrow_statistics.py", "rows_known &= ~((rows == 0) & (some_bound | (nulls > 0) | (nans > 0)))", ""),
-    ("arrow_statistics.py", "nulls_known &= ~too_many", ""),
-    ("arrow_statistics.py", "all_null = rows_known & nulls_known & (nulls == rows) & ~some_bound", "all_null = rows_known & nulls_known & (nulls == rows)"),
-    ("arrow_statistics.py", "all_null = rows_known & nulls_known", "all_null = nulls_known"),
-    ("arrow_statistics.py", "self.no_null = empty | (nulls_known & (nulls == 0))", "self.no_null = empty | (nulls == 0)"),
-    ("arrow_statistics.py", "self.no_nan = self.no_value | (nans_known & (nans == 0))", "self.no_nan = self.no_value | (nans == 0)"),
-    ("arrow_statistics.py", "(nulls + nans == rows) & ~some_bound)", "(nulls + nans >= nans))"),
-    ("arrow_statistics.py", "known = numbers >= 0 if valid is None else (numbers >= 0) & valid", "known = numbers >= 0"),
+    ("arrow_statistics.py", "wrong = wrong | side.nan", "pass"),
+    ("arrow_statistics.py", "wrong = lower.known & upper.known & lower.exceeds(upper)", "wrong = lower.known & False"),
+    ("arrow_statistics.py", "rows_known = rows_known & ~(no_rows & (some_bound | (nulls > 0) | (nans > 0)))", "pass"),
+    ("arrow_statistics.py", "nulls_known = nulls_known & ~too_many", "pass"),
+    ("arrow_statistics.py", "full = rows_known & nulls_known & ~some_bound", "full = rows_known & nulls_known"),
+    ("arrow_statistics.py", "full = rows_known & nulls_known", "full = nulls_known"),
+    ("arrow_statistics.py", "empty | (nulls_known & (nulls == 0))", "empty | (nulls == 0)"),
+    ("arrow_statistics.py", "self.no_value | (nans_known & (nans == 0))", "self.no_value | (nans == 0)"),
+    ("arrow_statistics.py", "(not_numbers == rows)", "(not_numbers >= nans)"),
+    ("arrow_statistics.py", "(numbers >= 0) & valid", "(numbers >= 0)"),
     # arrow_statistics: bounds that are not known, open ends, lists
     ("arrow_statistics.py", "out &= ~(self._upper.known & self._upper.below(inside.low, or_equal=inside.low_open))", "out &= ~self._upper.below(inside.low, or_equal=inside.low_open)"),
     ("arrow_statistics.py", "out &= ~(self._lower.known & self._lower.above(inside.high, or_equal=inside.high_open))", "out &= ~self._lower.above(inside.high, or_equal=inside.high_open)"),
@@ -258,6 +260,7 @@ def _statistics(
                 (low, high, (rows, nans, rows)),  # all NULL, which the bounds deny
                 (low, high, (rows + 1, nans, rows)),
                 (None, None, (-1, None, None)),
+                (None, None, exact),
                 (None, None, (nulls, nans, None)),
             ]
             if high != low:
@@ -301,7 +304,8 @@ def _recipes(t: pa.DataType, values: list[Any], more: list[Any]) -> Iterator[tup
     for leaf in leaves:
         yield leaf
         yield ("not", leaf)
-    some = [leaves[i] for i in range(0, len(leaves), max(1, len(leaves) // 4))] + [("true", None), ("null",)]
+    some = [leaves[i] for i in range(0, len(leaves), max(1, len(leaves) // 2))] + [("true", None), ("null",)]
+    some += [("cmp", ">", values[-1]), ("cmp", "<=", values[0]), ("cmp", ">=", values[0])]
     for a, b in itertools.product(some, repeat=2):
         for joined in (("and", a, b), ("or", a, ("not", b))):
             yield joined

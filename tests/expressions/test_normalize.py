@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from expressions import (
@@ -55,6 +55,7 @@ def test_every_row_answers_the_same(case: tuple[Predicate, list[Row]]) -> None:
         assert matches(gathered_form(p), row) is matches(p, row)
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(cases())
 def test_normal_shapes_only_and_normal_again(case: tuple[Predicate, list[Row]]) -> None:
     normal = normalize(case[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from expressions import (
@@ -40,6 +40,7 @@ def test_dropped_files_hold_no_match_and_certain_files_only_matches(case: tuple[
         assert not certain[i] or all(answer is True for answer in answers)
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(cases())
 def test_one_file_is_answered_as_soundly_and_as_sharply_as_many(case: tuple[Files, Predicate]) -> None:
     lake, p = case
@@ -55,8 +56,9 @@ def test_one_file_is_answered_as_soundly_and_as_sharply_as_many(case: tuple[File
         assert not certain[i] or rows == [] or all(answer is True for answer in answers)
 
 
-@given(cases(), cases())
-def test_normal_form_is_as_sound(case: tuple[Files, Predicate], other: tuple[Files, Predicate]) -> None:
+@settings(max_examples=settings.default.max_examples // 2)
+@given(cases())
+def test_normal_form_is_as_sound(case: tuple[Files, Predicate]) -> None:
     lake, p = case
     normal = normalize(Not(p))
     vectors = ArrowStatistics(len(lake.rows), lake.bounds)
@@ -67,6 +69,7 @@ def test_normal_form_is_as_sound(case: tuple[Files, Predicate], other: tuple[Fil
         assert not certain[i] or all(answer is False for answer in answers)
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(cases(), st.data())
 def test_joined_sources_are_sound_and_as_sharp_as_each(case: tuple[Files, Predicate], data: st.DataObject) -> None:
     lake, p = case
