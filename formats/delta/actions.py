@@ -165,7 +165,9 @@ def _take(out: Commit, action: Any) -> None:
                 dv = body.get("deletionVector")
                 if kind == "add" and (not isinstance(body.get("size"), int) or body["size"] < 0):
                     raise CorruptTableError("an add action has a size")
-                out.files.append((kind == "add", (decoded(body["path"]), dv_id(dv)), body))
+                path = decoded(body["path"])
+                path.encode()  # half a surrogate pair is no path
+                out.files.append((kind == "add", (path, dv_id(dv)), body))
             case "metaData":
                 out.metadata = Metadata.of(body)
             case "protocol":

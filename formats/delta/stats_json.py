@@ -158,13 +158,13 @@ def _read_chunk(stats: pa.Array, source: tuple[str, ...], type_: pa.DataType) ->
     if read_as is None:
         nothing = pa.nulls(count, physical_type(type_))
         return LeafStatistics(nothing, nothing, leaf("nullCount"), loose)
-    lower, upper = (
-        to_physical(_typed(leaf(name), type_), type_, upper=above)
-        for name, above in (("minValues", False), ("maxValues", True))
-    )
-    if nan.any():
-        keep = rows_array(np.arange(count), ~nan)
-        lower, upper = lower.take(keep), upper.take(keep)
+    low, high = _typed(leaf("minValues"), type_), _typed(leaf("maxValues"), type_)
+    lower, upper = to_physical(low, type_, upper=False), to_physical(high, type_, upper=True)
+    if pa.types.is_floating(type_):
+        nan[where(pc.is_nan(low))] = nan[where(pc.is_nan(high))] = True
+        if nan.any():
+            keep = rows_array(np.arange(count), ~nan)
+            lower, upper = lower.take(keep), upper.take(keep)
     return LeafStatistics(lower, upper, leaf("nullCount"), loose)
 
 
@@ -201,10 +201,11 @@ def _read(stats: pa.Array, schema: pa.Schema) -> pa.Table | None:
         if len(where(pc.match_substring(lines, odd))):
             lines = pc.replace_substring(lines, odd, " ")  # between tokens only: inside of texts it would be escaped
     lines = pc.coalesce(lines, empty)
-    bare = where(pc.match_substring_regex(lines, r"^\s*$"))
-    if len(bare):
+    # What is no object says nothing; Arrow's reader must not see it: a bare `null` crashes the process.
+    others = where(pc.invert(pc.match_substring_regex(lines, r"^\s*\{")))
+    if len(others):
         values = lines.to_pylist()
-        for row in bare.tolist():
+        for row in others.tolist():
             values[row] = "{}"
         lines = strings(values)
     offsets = from_vector(np.array([0, len(lines)], np.int32), None, pa.int32())
@@ -316,7 +317,7 @@ def _value(raw: Any, type_: pa.DataType, rounding: str) -> Any:
     if is_.is_boolean(type_):
         return raw if isinstance(raw, bool) else None
     if is_.is_string(type_):
-        return raw if isinstance(raw, str) else None
+        return raw if isinstance(raw, str) and _is_unicode(raw) else None
     if is_.is_date(type_) or is_.is_timestamp(type_):
         return _moment(raw, type_) if isinstance(raw, str) else None
     if isinstance(raw, bool) or not isinstance(raw, int | float | Decimal):
@@ -334,6 +335,11 @@ def _value(raw: Any, type_: pa.DataType, rounding: str) -> Any:
     except (InvalidOperation, OverflowError, ValueError):
         return None
     return None
+
+
+def _is_unicode(text: str) -> bool:
+    """JSON can escape half a surrogate pair; no text of ours holds one."""
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _float32(number: float, raw: Any) -> float | None:

@@ -1,0 +1,172 @@
+"""Which files make a version: gaps, cleaned logs, checkpoints of every kind, hints that lie."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from expressions.errors import CorruptTableError, NotATableError, VersionNotFoundError
+from formats.protocol import At, TableRef
+from formats.storage_counting import CountingStorage
+from tests.formats.delta.hand import DELTA, add, checkpoint, commit, metadata, paths, protocol, ref, remove, snapshot
+
+UUID = "80a083e8-7026-4e79-81be-64bd76c43a11"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    commit(tmp_path, 0, protocol(), metadata(), add("a"))
+    commit(tmp_path, 1, add("b"))
+    commit(tmp_path, 2, remove("a"), add("c"))
+    return tmp_path
+
+
+def test_every_version_replays_from_the_commits(table: Path) -> None:
+    assert [paths(snapshot(table, v)) for v in range(3)] == [["a"], ["a", "b"], ["b", "c"]]
+
+
+def test_the_newest_version_is_the_default(table: Path) -> None:
+    assert snapshot(table).version.id == "2"
+
+
+def test_resolve_and_snapshot_give_the_same_version_value(table: Path) -> None:
+    for version in (None, 0, 1, "2"):
+        assert DELTA.resolve(ref(table), At(version=version)) == snapshot(table, version).version  # type: ignore[arg-type]
+
+
+def test_versions_are_listed_oldest_first_and_equal_their_snapshots(table: Path) -> None:
+    assert list(DELTA.versions(ref(table))) == [snapshot(table, v).version for v in range(3)]
+
+
+def test_resolving_a_number_lists_nothing(table: Path) -> None:
+    counted = CountingStorage(ref(table).storage)
+    DELTA.resolve(TableRef(counted, str(table)), At(version=1))
+    assert counted.calls == {"read": 1}
+
+
+def test_a_table_made_anew_at_the_same_path_is_another_version(table: Path) -> None:
+    before = DELTA.resolve(ref(table), At(version=1))
+    commit(table, 1, add("other"))
+    assert DELTA.resolve(ref(table), At(version=1)) != before
+
+
+@pytest.mark.parametrize("version", [3, -1, "abc", "main", 10**30])
+def test_a_version_that_is_not_there_is_said(table: Path, version: object) -> None:
+    with pytest.raises(VersionNotFoundError):
+        DELTA.snapshot(ref(table), At(version=version))  # type: ignore[arg-type]
+    with pytest.raises(VersionNotFoundError):
+        DELTA.resolve(ref(table), At(version=version))  # type: ignore[arg-type]
+
+
+def test_a_folder_without_a_log_is_no_table(tmp_path: Path) -> None:
+    assert not DELTA.detect(ref(tmp_path))
+    (tmp_path / "_delta_log").mkdir()
+    assert not DELTA.detect(ref(tmp_path))
+    with pytest.raises(NotATableError, match="_delta_log"):
+        snapshot(tmp_path)
+    with pytest.raises(NotATableError):
+        DELTA.versions(ref(tmp_path))
+
+
+def test_detect_sees_commits_and_checkpoints(table: Path) -> None:
+    assert DELTA.detect(ref(table))
+
+
+def test_a_gap_in_the_log_names_the_missing_version(table: Path) -> None:
+    commit(table, 4, add("e"))
+    with pytest.raises(CorruptTableError, match="lacks version 3"):
+        snapshot(table)
+    assert paths(snapshot(table, 2)) == ["b", "c"]
+    assert [v.id for v in DELTA.versions(ref(table))] == ["0", "1", "2"]
+
+
+def test_log_compaction_files_are_ignored(table: Path) -> None:
+    commit(table, 3, add("d"))
+    log = table / "_delta_log"
+    (log / f"{0:020d}.{3:020d}.compacted.json").write_text(json.dumps(add("ghost")) + "\n")
+    assert paths(snapshot(table)) == ["b", "c", "d"]
+
+
+@pytest.fixture
+def cleaned(table: Path) -> Path:
+    """A checkpoint at 2; commits 0 to 2 are gone; 3 and 4 stand."""
+    checkpoint(table, f"{2:020d}.checkpoint.parquet", protocol(), metadata(), add("b"), add("c"), remove("a"))
+    for version in range(3):
+        (table / "_delta_log" / f"{version:020d}.json").unlink()
+    commit(table, 3, add("d"))
+    commit(table, 4, remove("c"))
+    return table
+
+
+def test_a_checkpoint_and_the_commits_behind_it_make_a_version(cleaned: Path) -> None:
+    assert paths(snapshot(cleaned)) == ["b", "d"]
+    assert paths(snapshot(cleaned, 3)) == ["b", "c", "d"]
+
+
+def test_a_version_whose_commit_is_gone_is_read_from_its_checkpoint(cleaned: Path) -> None:
+    found = snapshot(cleaned, 2)
+    assert paths(found) == ["b", "c"]
+    assert found.version.fingerprint.startswith("checkpoint-")
+    assert DELTA.resolve(ref(cleaned), At(version=2)) == found.version
+
+
+def test_a_cleaned_version_is_not_found(cleaned: Path) -> None:
+    with pytest.raises(VersionNotFoundError, match="oldest readable version is 2"):
+        snapshot(cleaned, 1)
+    assert [v.id for v in DELTA.versions(ref(cleaned))] == ["2", "3", "4"]
+
+
+@pytest.mark.parametrize(
+    "hint",
+    ["not json", "{}", "[1]", '{"version": 99}', '{"version": 1}', '{"version": "2"}', '{"version": -1}', '{"version":2}'],
+)
+def test_a_last_checkpoint_that_lies_changes_nothing(cleaned: Path, hint: str) -> None:
+    (cleaned / "_delta_log" / "_last_checkpoint").write_text(hint)
+    assert paths(snapshot(cleaned)) == ["b", "d"]
+    assert paths(snapshot(cleaned, 2)) == ["b", "c"]
+
+
+def test_multi_part_checkpoints_count_only_when_whole(cleaned: Path) -> None:
+    parts = [[protocol(), metadata(), add("x")], [add("y")], [add("z")]]
+    made = [
+        checkpoint(cleaned, f"{4:020d}.checkpoint.{n:010d}.{3:010d}.parquet", *part) for n, part in enumerate(parts, 1)
+    ]
+    assert paths(snapshot(cleaned)) == ["x", "y", "z"]
+    made[1].unlink()
+    assert paths(snapshot(cleaned)) == ["b", "d"]
+
+
+@pytest.mark.parametrize("top", ["json", "parquet"])
+def test_v2_checkpoints_read_their_sidecars(table: Path, top: str) -> None:
+    checkpoint(table, "_sidecars/one.parquet", add("s1"), add("s2"))
+    checkpoint(table, "_sidecars/two.parquet", add("s3"))
+    sidecars = [{"sidecar": {"path": f"{n}.parquet", "sizeInBytes": 1, "modificationTime": 1}} for n in ("one", "two")]
+    actions = [{"checkpointMetadata": {"version": 3}}, protocol(3, ["v2Checkpoint"]), metadata(), *sidecars]
+    if top == "json":
+        path = table / "_delta_log" / f"{3:020d}.checkpoint.{UUID}.json"
+        path.write_text("\n".join(map(json.dumps, [*actions, add("top")])))
+    else:
+        checkpoint(table, f"{3:020d}.checkpoint.{UUID}.parquet", *actions, add("top"))
+    commit(table, 4, remove("s2"), add("later"))
+    assert paths(snapshot(table)) == ["later", "s1", "s3", "top"]
+
+
+def test_a_sidecar_that_is_missing_is_named(table: Path) -> None:
+    sidecar = {"sidecar": {"path": "gone.parquet", "sizeInBytes": 1, "modificationTime": 1}}
+    checkpoint(table, f"{3:020d}.checkpoint.parquet", protocol(3, ["v2Checkpoint"]), metadata(), sidecar)
+    with pytest.raises(CorruptTableError, match=r"version 3.*gone\.parquet"):
+        snapshot(table)
+
+
+def test_a_truncated_checkpoint_is_an_error_that_names_it(cleaned: Path) -> None:
+    path = cleaned / "_delta_log" / f"{2:020d}.checkpoint.parquet"
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(CorruptTableError, match=r"version 2, .*checkpoint\.parquet"):
+        snapshot(cleaned)
+
+
+def test_a_checkpoint_overwritten_in_the_middle_is_an_error(cleaned: Path) -> None:
+    path = cleaned / "_delta_log" / f"{2:020d}.checkpoint.parquet"
+    path.write_bytes(b"PAR1" + b"\x00" * 500 + b"PAR1")
+    with pytest.raises(CorruptTableError, match=r"checkpoint\.parquet"):
+        snapshot(cleaned)

@@ -1,0 +1,341 @@
+"""What the log says of columns, with the repairs: every fault that a writer is known for has its test."""
+
+import datetime as dt
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from expressions.physical import from_physical
+from expressions.statistics import ColumnBounds
+from formats.delta.stats_json import numbers_of_records
+from tests.formats.delta.hand import add, checkpoint, column, commit, leaf, metadata, protocol, snapshot
+
+DV = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 4, "sizeInBytes": 40, "cardinality": 6}
+
+
+def stats(low: Any = None, high: Any = None, nulls: Any = 0, records: Any = 10, name: str = "c", **more: Any) -> dict[str, Any]:
+    return {"numRecords": records, "minValues": {name: low}, "maxValues": {name: high}, "nullCount": {name: nulls}, **more}
+
+
+def bounds(tmp_path: Path, type_: str, *written: Any, field: dict[str, Any] | None = None, **more: Any) -> ColumnBounds | None:
+    adds = [add(f"f{n}", stats=one, **more) for n, one in enumerate(written)]
+    commit(tmp_path, 0, protocol(3, ["deletionVectors"]), metadata(field or column("c", type_)), *adds)
+    found = snapshot(tmp_path)
+    return found.details.log_bounds(leaf(found, "c"))
+
+
+def read(values: ColumnBounds | None, which: str = "lower") -> list[object]:
+    assert values is not None
+    return [from_physical(v, values.type) for v in getattr(values, which).to_pylist()]
+
+
+def both(values: ColumnBounds | None) -> list[tuple[object, object]]:
+    return list(zip(read(values, "lower"), read(values, "upper"), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("type_", "low", "high", "expected"),
+    [
+        ("long", -(2**63), 2**63 - 1, (-(2**63), 2**63 - 1)),
+        ("integer", 1, 2, (1, 2)),
+        ("byte", -1, 1, (-1, 1)),
+        ("double", -1.5, 1e300, (-1.5, 1e300)),
+        ("boolean", False, True, (False, True)),
+        ("date", "0001-01-01", "9999-12-31", (dt.date(1, 1, 1), dt.date(9999, 12, 31))),
+        ("string", "a", "😀", ("a", "😀")),
+    ],
+)
+def test_plain_bounds(tmp_path: Path, type_: str, low: Any, high: Any, expected: tuple[object, object]) -> None:
+    found = bounds(tmp_path, type_, stats(low, high, 3))
+    assert both(found) == [expected]
+    assert found is not None
+    assert found.null_count.to_pylist() == [3]
+    assert found.row_count.to_pylist() == [10]
+
+
+def test_exact_bounds_are_said_where_the_log_is_tight(tmp_path: Path) -> None:
+    found = bounds(tmp_path, "long", stats(1, 2), stats(1, 2, tightBounds=False), stats(1, 2, tightBounds=True))
+    assert found is not None
+    assert found.lower_exact.to_pylist() == found.upper_exact.to_pylist() == [True, False, True]
+    assert found.null_count.to_pylist() == [0, None, 0]
+
+
+def test_big_decimals_keep_every_digit(tmp_path: Path) -> None:
+    big = "12345678901234567890123456.78"
+    text = json.dumps(stats("LOW", "HIGH")).replace('"LOW"', "-" + big).replace('"HIGH"', big)
+    assert both(bounds(tmp_path, "decimal(28,2)", text)) == [(Decimal("-" + big), Decimal(big))]
+
+
+@pytest.mark.parametrize(("low", "high"), [("1E-2", "1E+3"), ("0.010", "1000"), ("0.0123", "999.999")])
+def test_decimals_in_other_spellings_are_never_narrower(tmp_path: Path, low: str, high: str) -> None:
+    text = json.dumps(stats("LOW", "HIGH")).replace('"LOW"', low).replace('"HIGH"', high)
+    ((lower, upper),) = both(bounds(tmp_path, "decimal(10,2)", text))
+    assert lower is None or lower <= Decimal(low)  # type: ignore[operator]
+    assert upper is None or upper >= Decimal(high)  # type: ignore[operator]
+
+
+def test_columns_outside_the_indexed_ones_are_unknown(tmp_path: Path) -> None:
+    assert bounds(tmp_path, "long", {"numRecords": 3, "minValues": {"other": 1}, "maxValues": {"other": 1}}) is None
+
+
+def test_explicit_null_is_absent(tmp_path: Path) -> None:
+    found = bounds(tmp_path, "long", stats(None, None, 4), stats(None, 5), {"numRecords": 3, "minValues": None})
+    assert both(found) == [(None, None), (None, 5), (None, None)]
+    assert found is not None
+    assert found.null_count.to_pylist() == [4, 0, None]
+
+
+def test_a_column_of_nulls_is_known_to_be_one(tmp_path: Path) -> None:
+    found = bounds(tmp_path, "long", {"numRecords": 10, "minValues": {}, "maxValues": {}, "nullCount": {"c": 10}})
+    assert found is not None
+    assert found.null_count.to_pylist() == found.row_count.to_pylist() == [10]
+
+
+def test_contradictions_are_unknown(tmp_path: Path) -> None:
+    found = bounds(tmp_path, "long", stats(5, 1), stats(1, 2, 11), stats(1, 2, -1), stats(1, 2, 10), stats(1, 2, 0))
+    assert both(found) == [(None, None), (1, 2), (1, 2), (None, None), (1, 2)]
+    assert found is not None
+    assert found.null_count.to_pylist() == [0, None, None, None, 0]
+
+
+def test_a_damaged_text_leaves_only_its_own_file_unknown(tmp_path: Path) -> None:
+    good = stats(1, 2)
+    found = bounds(tmp_path, "long", good, '{"numRecords": 10, "minV', good, "[]", "", "{} {}", " ", good)
+    assert both(found) == [(1, 2), (None, None), (1, 2), *[(None, None)] * 4, (1, 2)]
+
+
+def test_a_bound_of_the_wrong_type_is_unknown(tmp_path: Path) -> None:
+    found = bounds(tmp_path, "long", stats("x", True), stats(1, 2), stats({"a": 1}, [1]), stats(1.5, 2.5))
+    assert both(found) == [(None, None), (1, 2), (None, None), (1, 3)]
+
+
+def test_stats_over_several_lines_are_read(tmp_path: Path) -> None:
+    found = bounds(tmp_path, "string", json.dumps(stats("a", "b\nc"), indent=2), stats("x", "y"))
+    assert both(found) == [("a", "b\nc"), ("x", "y")]
+
+
+@pytest.mark.parametrize("with_deletes", [True, False])
+@pytest.mark.parametrize("tight", [True, False, None])
+def test_statistics_under_a_deletion_vector_say_nothing_of_the_physical_rows(
+    tmp_path: Path, with_deletes: bool, tight: bool | None
+) -> None:
+    said = {} if tight is None else {"tightBounds": tight}
+    found = bounds(tmp_path, "long", stats(1, 2, 0, **said), **({"deletionVector": DV} if with_deletes else {}))
+    assert (found is None) == with_deletes
+    assert snapshot(tmp_path).files.entry(0).record_count == 10
+
+
+# Times ------------------------------------------------------------------------------------------------------------
+
+
+def test_times_are_cut_to_milliseconds_so_the_upper_bound_is_wider(tmp_path: Path) -> None:
+    found = bounds(tmp_path, "timestamp", stats("2020-01-01T00:00:00.123Z", "2020-01-01T00:00:00.123Z"))
+    at = dt.datetime(2020, 1, 1, 0, 0, 0, 123000, tzinfo=dt.UTC)
+    assert both(found) == [(at, at + dt.timedelta(microseconds=999))]
+    assert found is not None
+    assert found.upper_exact is None
+
+
+def test_times_with_an_offset_are_instants(tmp_path: Path) -> None:
+    found = bounds(tmp_path, "timestamp", stats("2020-01-01T00:00:00.000-08:00", "2020-01-01T10:00:00.000+02:00"))
+    assert both(found)[0][0] == dt.datetime(2020, 1, 1, 8, tzinfo=dt.UTC)
+
+
+@pytest.mark.parametrize("text", ["1850-01-01T00:00:00.000+00:53", "1971-06-01T00:00:00.000-00:44"])
+def test_old_times_are_wider_by_the_seconds_that_their_offset_lost(tmp_path: Path, text: str) -> None:
+    ((low, high),) = both(bounds(tmp_path, "timestamp", stats(text, text)))
+    shown = dt.datetime.fromisoformat(text)
+    for lost in (-59, 0, 59):
+        true = shown + dt.timedelta(seconds=lost)
+        assert low <= true <= high  # type: ignore[operator]
+
+
+def test_a_time_without_zone_where_one_belongs_is_unknown(tmp_path: Path) -> None:
+    good = stats("2020-01-01T00:00:00.000Z", "2020-01-01T00:00:00.000Z")
+    found = bounds(tmp_path, "timestamp", stats("2020-01-01T00:00:00", "2020-01-01T00:00:00"), good)
+    assert read(found)[0] is None
+    assert read(found)[1] is not None
+
+
+def test_a_date_that_became_a_time_without_zone_is_read(tmp_path: Path) -> None:
+    found = bounds(tmp_path, "timestamp_ntz", stats("2020-01-01", "2020-01-02"))
+    assert both(found)[0][0] == dt.datetime(2020, 1, 1)
+    assert both(found)[0][1] >= dt.datetime(2020, 1, 2)  # type: ignore[operator]
+
+
+def test_years_beyond_the_calendar_are_unknown(tmp_path: Path) -> None:
+    found = bounds(tmp_path, "timestamp", stats("-0001-01-01T00:00:00.000Z", "+10000-01-01T00:00:00.000Z"))
+    assert found is None or both(found)[0][1] is None or found.upper[0].as_py() > 250_000_000_000_000_000
+
+
+# Texts ------------------------------------------------------------------------------------------------------------
+
+
+@given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=50), st.sampled_from(["\ufffd", "\U0010ffff"]), st.integers(1, 40))
+def test_a_cut_text_bounds_the_whole_one(text: str, mark: str, length: int) -> None:
+    from formats.delta.statistics import _above_cut_texts
+
+    cut = text[:length] + mark if len(text) > length else text
+    if len(text) <= length and length < 32:
+        return  # not cut, and indistinguishable from a whole text: nothing to repair
+    upper = _above_cut_texts(pa.array([cut.encode()], pa.binary()))[0].as_py()
+    assert upper >= text.encode()
+
+
+def test_a_text_of_32_characters_may_have_been_cut(tmp_path: Path) -> None:
+    long, marked = "a" * 32, "b" * 32 + "\ufffd"
+    found = bounds(tmp_path, "string", stats(long, long), stats("b" * 32, marked), stats("c", "c"))
+    assert found is not None
+    upper = found.upper.to_pylist()
+    assert upper[0] > (long + "z").encode()
+    assert upper[1] > ("b" * 32 + "😀").encode()
+    assert upper[2] == b"c"
+    assert found.lower_exact is None
+    assert found.upper_exact is None
+
+
+# Floats -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("type_", ["float", "double"])
+def test_nan_makes_both_bounds_unknown_and_infinity_bounds_nothing(tmp_path: Path, type_: str) -> None:
+    found = bounds(tmp_path, type_, stats(1.5, "NaN"), stats("-Infinity", "Infinity"), stats(1.5, 2.5))
+    assert found is not None
+    assert found.nan_count is None
+    assert both(found)[0] == (None, None)
+    assert both(found)[1] in [(None, None), (float("-inf"), float("inf"))]
+    assert both(found)[2] == (1.5, 2.5)
+
+
+def test_a_text_column_may_hold_the_word_nan(tmp_path: Path) -> None:
+    assert both(bounds(tmp_path, "string", stats("NaN", "NaN"))) == [("NaN", "NaN")]
+
+
+def test_bare_nan_and_infinity_of_old_writers(tmp_path: Path) -> None:
+    text = json.dumps(stats(1.5, float("nan")))
+    found = bounds(tmp_path, "double", text, json.dumps(stats(float("-inf"), float("inf"))), stats(1.5, 2.5))
+    assert both(found)[0] == (None, None)
+    assert both(found)[2] == (1.5, 2.5)
+
+
+def test_a_printed_float_is_a_float(tmp_path: Path) -> None:
+    (low,) = read(bounds(tmp_path, "float", stats(0.1, 0.1)))
+    assert low == 0.10000000149011612
+
+
+def test_a_float_that_became_a_double_is_never_outside(tmp_path: Path) -> None:
+    changes = [{"fromType": "float", "toType": "double"}]
+    found = bounds(tmp_path, "double", stats(0.1, 0.1), stats(0.7, 0.7), field=column("c", "double", **{"delta.typeChanges": changes}))
+    for (low, high), printed in zip(both(found), ("0.1", "0.7"), strict=True):
+        value = pa.array([float(printed)]).cast(pa.float32()).cast(pa.float64())[0].as_py()
+        assert low <= value <= high  # type: ignore[operator]
+        assert low <= float(printed) <= high  # type: ignore[operator]
+    assert found is not None
+    assert found.upper_exact is None
+
+
+# Where they stand -------------------------------------------------------------------------------------------------
+
+
+def test_statistics_are_found_by_physical_name(tmp_path: Path) -> None:
+    field = column("c", "long", **{"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "old"})
+    written = {"numRecords": 9, "minValues": {"c": 1, "old": 5}, "maxValues": {"c": 2, "old": 6}, "nullCount": {"old": 0}}
+    mapping = {"delta.columnMapping.mode": "name"}
+    commit(tmp_path, 0, protocol(2), metadata(field, configuration=mapping), add("f", stats=written))
+    found = snapshot(tmp_path)
+    assert both(found.details.log_bounds(leaf(found, "c"))) == [(5, 6)]
+
+
+def test_nested_fields_have_bounds(tmp_path: Path) -> None:
+    inner = {"type": "struct", "fields": [column("x"), column("a.b", "string")]}
+    written = {
+        "numRecords": 2,
+        "minValues": {"s": {"x": 1, "a.b": "k"}},
+        "maxValues": {"s": {"x": 3, "a.b": "l"}},
+        "nullCount": {"s": {"x": 0, "a.b": 1}},
+    }
+    commit(tmp_path, 0, protocol(), metadata(column("s", inner)), add("f", stats=written))
+    found = snapshot(tmp_path)
+    assert both(found.details.log_bounds(leaf(found, "s", "x"))) == [(1, 3)]
+    assert both(found.details.log_bounds(leaf(found, "s", "a.b"))) == [("k", "l")]
+
+
+def parsed(low: Any, high: Any, nulls: int = 0, records: int = 7, tight: bool | None = True) -> dict[str, Any]:
+    return {
+        "numRecords": records,
+        "minValues": {"c": low},
+        "maxValues": {"c": high},
+        "nullCount": {"c": nulls},
+        "tightBounds": tight,
+    }
+
+
+def test_struct_only_statistics_of_a_checkpoint(tmp_path: Path) -> None:
+    checkpoint(
+        tmp_path,
+        f"{3:020d}.checkpoint.parquet",
+        protocol(),
+        metadata(column("c")),
+        add("a", stats_parsed=parsed(1, 5, 2)),
+        add("b", stats_parsed=parsed(6, 9, 0, tight=False)),
+        add("json", stats=stats(100, 200, 1)),
+        add("none"),
+    )
+    commit(tmp_path, 4, add("late", stats=stats(7, 8)))
+    found = snapshot(tmp_path)
+    by_path = dict(zip(found.files.paths.to_pylist(), both(found.details.log_bounds(leaf(found, "c"))), strict=True))
+    assert by_path == {"a": (1, 5), "b": (6, 9), "json": (100, 200), "none": (None, None), "late": (7, 8)}
+    counts = dict(zip(found.files.paths.to_pylist(), found.files.table.column("record_count").to_pylist(), strict=True))
+    assert counts == {"a": 7, "b": 7, "json": 10, "none": None, "late": 10}
+
+
+def test_struct_times_are_repaired_like_texts(tmp_path: Path) -> None:
+    at = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
+    checkpoint(
+        tmp_path, f"{0:020d}.checkpoint.parquet", protocol(), metadata(column("c", "timestamp")), add("a", stats_parsed=parsed(at, at))
+    )
+    found = snapshot(tmp_path)
+    assert both(found.details.log_bounds(leaf(found, "c"))) == [(at, at + dt.timedelta(microseconds=999))]
+
+
+def test_struct_nan_makes_both_bounds_unknown(tmp_path: Path) -> None:
+    nan = float("nan")
+    rows = [add("a", stats_parsed=parsed(1.0, nan)), add("b", stats_parsed=parsed(1.0, 2.0))]
+    checkpoint(tmp_path, f"{0:020d}.checkpoint.parquet", protocol(), metadata(column("c", "double")), *rows)
+    found = snapshot(tmp_path)
+    assert both(found.details.log_bounds(leaf(found, "c"))) == [(None, None), (1.0, 2.0)]
+
+
+def test_a_struct_written_before_the_type_was_widened(tmp_path: Path) -> None:
+    rows = [add("a", stats_parsed=parsed(dt.date(2020, 1, 1), dt.date(2020, 1, 2)))]
+    checkpoint(tmp_path, f"{0:020d}.checkpoint.parquet", protocol(), metadata(column("c", "timestamp_ntz")), *rows)
+    found = snapshot(tmp_path)
+    assert read(found.details.log_bounds(leaf(found, "c"))) == [dt.datetime(2020, 1, 1)]
+
+
+RECORDS = st.one_of(
+    st.none(),
+    st.integers(0, 10**17).map(lambda n: json.dumps({"numRecords": n}, separators=(",", ":"))),
+    st.integers(0, 10**19).map(lambda n: json.dumps({"numRecords": n, "minValues": {}}, separators=(",", ":"))),
+    st.integers(-5, 10**6).map(lambda n: json.dumps({"minValues": {"numRecords": 1}, "numRecords": n})),
+    st.sampled_from(['{"numRecords":}', '{"numRecords":1.5}', '{"numRecords":"3"}', '{"numRecords":12', "{}", "", "\n", "null", "[]", "7"]),
+)
+
+
+@given(st.lists(RECORDS, max_size=12), st.integers(0, 3))
+def test_record_counts_are_those_of_the_texts(texts: list[str | None], offset: int) -> None:
+    def expected(text: str | None) -> int | None:
+        try:
+            found = json.loads(text or "{}").get("numRecords")
+        except (ValueError, AttributeError):
+            return None
+        return found if isinstance(found, int) and 0 <= found < 2**63 else None
+
+    found = numbers_of_records(pa.array(texts, pa.string()).slice(offset))
+    assert found.to_pylist() == [expected(text) for text in texts[offset:]]
