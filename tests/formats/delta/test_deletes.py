@@ -1,0 +1,124 @@
+"""Deletion vectors of Delta files: inline, beside the data, somewhere else."""
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyroaring import BitMap64
+
+from expressions.errors import CorruptTableError
+from formats.deletion_vectors import encode_framed
+from tests.formats.delta.hand import add, checkpoint, commit, metadata, paths, protocol, snapshot
+
+Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+DELETED = {0, 3, 5_000_000_000}
+
+
+def z85(data: bytes) -> str:
+    data = data + bytes(-len(data) % 4)
+    out = ""
+    for start in range(0, len(data), 4):
+        value = int.from_bytes(data[start : start + 4], "big")
+        out += "".join(Z85[value // 85**n % 85] for n in (4, 3, 2, 1, 0))
+    return out
+
+
+FRAME = encode_framed(BitMap64(DELETED))
+BLOB = FRAME[4:-4]
+
+
+def vector(kind: str, path: str, offset: int | None = None) -> dict[str, Any]:
+    return {"storageType": kind, "pathOrInlineDv": path, "offset": offset, "sizeInBytes": len(BLOB), "cardinality": len(DELETED)}
+
+
+def inline(table: Path) -> dict[str, Any]:
+    return vector("i", z85(BLOB))
+
+
+def relative(table: Path) -> dict[str, Any]:
+    one = uuid.uuid4()
+    (table / f"deletion_vector_{one}.bin").write_bytes(b"\x01" + FRAME)
+    return vector("u", z85(one.bytes), 1)
+
+
+def prefixed(table: Path) -> dict[str, Any]:
+    one = uuid.uuid4()
+    (table / "ab").mkdir()
+    (table / "ab" / f"deletion_vector_{one}.bin").write_bytes(b"\x01junk" + FRAME + b"more")
+    return vector("u", "ab" + z85(one.bytes), 5)
+
+
+def absolute(table: Path) -> dict[str, Any]:
+    other = table / "else where"
+    other.mkdir()
+    (other / "dv.bin").write_bytes(b"\x01" + FRAME)
+    return vector("p", (other / "dv.bin").as_uri().replace("file://", "file:"), 1)
+
+
+@pytest.mark.parametrize("where", ["commit", "checkpoint"])
+@pytest.mark.parametrize("make", [inline, relative, prefixed, absolute])
+def test_positions_of_every_kind(tmp_path: Path, make: Any, where: str) -> None:
+    actions = [protocol(3, ["deletionVectors"]), metadata(), add("plain"), add("deleted", deletionVector=make(tmp_path))]
+    if where == "commit":
+        commit(tmp_path, 0, *actions)
+    else:
+        checkpoint(tmp_path, f"{0:020d}.checkpoint.parquet", *actions)
+    found = snapshot(tmp_path)
+    assert paths(found) == ["deleted", "plain"]
+    row = found.files.paths.to_pylist().index("deleted")
+    assert set(found.details.deletes(row).positions) == DELETED
+    assert found.files.table.column("deleted_count")[row].as_py() == len(DELETED)
+    assert found.files.entry(1 - row).deletes is None
+
+
+def test_ids_are_the_same_from_a_commit_and_from_a_checkpoint(tmp_path: Path) -> None:
+    for name, one in (("a", inline(tmp_path)), ("b", relative(tmp_path))):
+        actions = [protocol(3, ["deletionVectors"]), metadata(), add("f", deletionVector=one)]
+        commit(tmp_path / name, 0, *actions)
+        before = snapshot(tmp_path / name).files.entry(0).deletes
+        checkpoint(tmp_path / name, f"{0:020d}.checkpoint.parquet", *actions)
+        assert snapshot(tmp_path / name).files.entry(0).deletes == before
+
+
+def damaged(tmp_path: Path, one: dict[str, Any]) -> None:
+    commit(tmp_path, 0, protocol(3, ["deletionVectors"]), metadata(), add("f", deletionVector=one))
+    with pytest.raises(CorruptTableError, match="version 0.*vector"):
+        snapshot(tmp_path).details.deletes(0)
+
+
+def test_a_wrong_checksum_is_an_error(tmp_path: Path) -> None:
+    one = relative(tmp_path)
+    (file,) = tmp_path.glob("*.bin")
+    data = bytearray(file.read_bytes())
+    data[-6] ^= 1
+    file.write_bytes(bytes(data))
+    damaged(tmp_path, one)
+
+
+def test_a_truncated_file_is_an_error(tmp_path: Path) -> None:
+    one = relative(tmp_path)
+    (file,) = tmp_path.glob("*.bin")
+    file.write_bytes(file.read_bytes()[:-3])
+    damaged(tmp_path, one)
+
+
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+    one = relative(tmp_path)
+    next(iter(tmp_path.glob("*.bin"))).unlink()
+    damaged(tmp_path, one)
+
+
+def test_a_wrong_cardinality_is_an_error(tmp_path: Path) -> None:
+    damaged(tmp_path, dict(inline(tmp_path), cardinality=99))
+
+
+@pytest.mark.parametrize("change", [{"storageType": "x"}, {"sizeInBytes": 10_000}, {"pathOrInlineDv": "~~~"}, {"pathOrInlineDv": ""}])
+def test_a_descriptor_that_makes_no_sense_is_an_error(tmp_path: Path, change: dict[str, Any]) -> None:
+    damaged(tmp_path, inline(tmp_path) | change)
+
+
+def test_a_prefix_that_climbs_out_of_the_table_is_an_error(tmp_path: Path) -> None:
+    commit(tmp_path, 0, protocol(3, ["deletionVectors"]), metadata(), add("f", deletionVector=vector("u", "../x" + z85(uuid.uuid4().bytes), 1)))
+    with pytest.raises(CorruptTableError, match="climbs out"):
+        snapshot(tmp_path).details.deletes(0)

@@ -1,0 +1,165 @@
+"""Diffs from the log: first and last action of a key, and what was live at the base; both ways agree."""
+
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formats.diff import compare
+from formats.model import Diff
+from formats.protocol import At
+from tests.formats.delta.hand import DELTA, add, checkpoint, column, commit, metadata, protocol, ref, remove, snapshot
+
+
+def dv(offset: int) -> dict[str, Any]:
+    return {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": offset, "sizeInBytes": 40, "cardinality": 6}
+
+
+def shown(diff: Diff | None) -> tuple[set[tuple[object, ...]], ...]:
+    assert diff is not None
+    out = []
+    for files in (diff.appended, diff.deleted, diff.deletes_changed):
+        rows = files.table.select(["path", "size_bytes", "deletes", "partition", "record_count"]).to_pylist()
+        out.append({tuple(row.values()) for row in rows})
+    return tuple(out)
+
+
+def names(diff: Diff | None) -> tuple[list[str], ...]:
+    assert diff is not None
+    return tuple(sorted(f.paths.to_pylist()) for f in (diff.appended, diff.deleted, diff.deletes_changed))
+
+
+def test_neighbours(tmp_path: Path) -> None:
+    commit(tmp_path, 0, protocol(3, ["deletionVectors"]), metadata(), add("a"), add("b"), add("c"))
+    commit(tmp_path, 1, remove("a"), add("d", stats={"numRecords": 3}), remove("b"), add("b", deletionVector=dv(1)))
+    found = DELTA.diff(ref(tmp_path), snapshot(tmp_path, 0), At())
+    assert names(found) == (["d"], ["a"], ["b"])
+    assert found is not None
+    assert found.source == "log"
+    assert not found.schema_changed
+    assert found.target == snapshot(tmp_path).version
+    assert found.appended.entry(0).record_count == 3
+    assert found.deletes_changed.entry(0).deletes is not None
+
+
+def test_statistics_written_again_are_no_change(tmp_path: Path) -> None:
+    commit(tmp_path, 0, protocol(), metadata(), add("a"))
+    commit(tmp_path, 1, add("a", stats={"numRecords": 1}, dataChange=False))
+    assert names(DELTA.diff(ref(tmp_path), snapshot(tmp_path, 0), At())) == ([], [], [])
+
+
+def test_a_file_that_came_and_went_is_no_change(tmp_path: Path) -> None:
+    commit(tmp_path, 0, protocol(), metadata(), add("a"))
+    commit(tmp_path, 1, add("b"), remove("a"))
+    commit(tmp_path, 2, remove("b"), add("a"))
+    assert names(DELTA.diff(ref(tmp_path), snapshot(tmp_path, 0), At())) == ([], [], [])
+
+
+def test_the_same_path_with_another_size_is_another_file(tmp_path: Path) -> None:
+    commit(tmp_path, 0, protocol(), metadata(), add("a", size=10))
+    commit(tmp_path, 1, remove("a"))
+    commit(tmp_path, 2, add("a", size=11))
+    assert names(DELTA.diff(ref(tmp_path), snapshot(tmp_path, 0), At())) == (["a"], ["a"], [])
+
+
+def test_a_removal_of_what_was_not_there_is_no_change(tmp_path: Path) -> None:
+    commit(tmp_path, 0, protocol(), metadata(), add("a"))
+    commit(tmp_path, 1, remove("ghost"), remove("a", deletionVector=dv(1)))
+    assert names(DELTA.diff(ref(tmp_path), snapshot(tmp_path, 0), At())) == ([], [], [])
+
+
+def test_a_changed_schema_and_partitioning_are_said(tmp_path: Path) -> None:
+    commit(tmp_path, 0, protocol(), metadata(column("id")), add("a"))
+    commit(tmp_path, 1, metadata(column("id")))
+    commit(tmp_path, 2, metadata(column("id"), column("p", "string"), partitions=["p"]), remove("a"), add("b", partitionValues={"p": "x"}))
+    base = snapshot(tmp_path, 0)
+    same, other = DELTA.diff(ref(tmp_path), base, At(version=1)), DELTA.diff(ref(tmp_path), base, At(version=2))
+    assert same is not None
+    assert other is not None
+    assert (same.schema_changed, other.schema_changed) == (False, True)
+    assert other.appended.entry(0).partition == "p=x"
+
+
+def test_what_the_log_cannot_serve_is_left_to_the_comparison(tmp_path: Path) -> None:
+    commit(tmp_path, 0, protocol(), metadata(), add("a"))
+    commit(tmp_path, 1, add("b"))
+    commit(tmp_path, 2, add("c"))
+    base, newest = snapshot(tmp_path, 0), snapshot(tmp_path)
+    assert DELTA.diff(ref(tmp_path), newest, At(version=0)) is None
+    same = DELTA.diff(ref(tmp_path), newest, At())
+    assert names(same) == ([], [], [])
+    checkpoint(tmp_path, f"{2:020d}.checkpoint.parquet", protocol(), metadata(), add("a"), add("b"), add("c"))
+    (tmp_path / "_delta_log" / f"{1:020d}.json").unlink()
+    assert DELTA.diff(ref(tmp_path), base, At(version=2)) is None
+
+
+def test_a_base_of_another_table_at_the_same_path_is_not_served(tmp_path: Path) -> None:
+    commit(tmp_path, 0, protocol(), metadata(), add("a"))
+    commit(tmp_path, 1, add("b"))
+    base = snapshot(tmp_path, 0)
+    commit(tmp_path, 0, protocol(), metadata(table_id="two"), add("x"))
+    assert DELTA.diff(ref(tmp_path), base, At(version=1)) is None
+
+
+ACTION = st.tuples(st.sampled_from(["add", "remove", "dv", "undv"]), st.sampled_from("abcdé %"), st.integers(1, 2))
+HISTORY = st.lists(st.lists(ACTION, max_size=4), min_size=1, max_size=7)
+
+
+def written(path: Path, history: list[list[tuple[str, str, int]]]) -> list[dict[str, tuple[int, int | None]]]:
+    """A log of such a history, and the live files of every version: path to (size, deletion vector)."""
+    live: dict[str, tuple[int, int | None]] = {}
+    states = []
+    commit(path, 0, protocol(3, ["deletionVectors"]), metadata())
+    states.append(dict(live))
+    for version, steps in enumerate(history, 1):
+        lines: list[Any] = []
+        touched: set[str] = set()
+        for what, name, number in steps:
+            if name in touched:
+                continue
+            touched.add(name)
+            raw = name.replace("%", "%25").replace(" ", "%20")
+            old = live.get(name)
+            gone = [] if old is None else [remove(raw, **({} if old[1] is None else {"deletionVector": dv(old[1])}))]
+            match what:
+                case "add":
+                    lines += [add(raw, size=number, stats={"numRecords": number})] + (gone if old and old[1] is not None else [])
+                    live[name] = (number, None)
+                case "remove":
+                    lines += gone
+                    live.pop(name, None)
+                case "dv" if old is not None and old[1] != number:
+                    lines += [add(raw, size=old[0], stats={"numRecords": old[0]}, deletionVector=dv(number)), *gone]
+                    live[name] = (old[0], number)
+                case "undv" if old is not None and old[1] is not None:
+                    lines += [*gone, add(raw, size=old[0], stats={"numRecords": old[0]})]
+                    live[name] = (old[0], None)
+        commit(path, version, *lines)
+        states.append(dict(live))
+    return states
+
+
+@settings(max_examples=60)
+@given(HISTORY, st.integers(0, 7))
+def test_random_histories(tmp_path_factory: Any, history: list[list[tuple[str, str, int]]], kept: int) -> None:
+    table = tmp_path_factory.mktemp("history")
+    states = written(table, history)
+    snapshots = [snapshot(table, v) for v in range(len(states))]
+    for state, found in zip(states, snapshots, strict=True):
+        rows = {r["path"]: (r["size_bytes"], r["delta_dv_offset"]) for r in found.files.table.to_pylist()}
+        assert rows == state
+    for base in range(len(states)):
+        for target in range(base, len(states)):
+            own = DELTA.diff(ref(table), snapshots[base], At(version=target))
+            assert shown(own) == shown(compare(snapshots[base], snapshots[target]))
+    # A checkpoint anywhere changes nothing.
+    at = min(kept, len(states) - 1)
+    adds = [
+        add(p.replace("%", "%25").replace(" ", "%20"), size=s, **({} if d is None else {"deletionVector": dv(d)}))
+        for p, (s, d) in states[at].items()
+    ]
+    checkpoint(table, f"{at:020d}.checkpoint.parquet", protocol(3, ["deletionVectors"]), metadata(), *adds)
+    for number in range(at, len(states)):
+        rows = {r["path"]: (r["size_bytes"], r["delta_dv_offset"]) for r in snapshot(table, number).files.table.to_pylist()}
+        assert rows == states[number]
