@@ -9,6 +9,7 @@ The table's log is asked by Spark once more, for the same version. A kept file t
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -82,12 +83,15 @@ def _files(snapshot: Snapshot, paths: list[str], spark: SparkSession) -> DataFra
     for name, value in options.items():
         if name.lower() not in _NOT_FOR_SPARK and value is not None:
             reader = reader.option(name, value if isinstance(value, bool | int | float) else str(value))
-    # Names are names: without this `[`, `{`, `*` and `?` in them would be patterns.
-    reader = reader.option("__globPaths__", "false").option("recursiveFileLookup", "false")
     reader = reader.option("ignoreMissingFiles", "false").option("ignoreCorruptFiles", "false")
     if any(f.partition for f in snapshot.schema):
         reader = reader.option("basePath", snapshot.table)
-    return reader.load([snapshot.uri(path) for path in paths])
+    return reader.load([_literal_path(snapshot.uri(path)) for path in paths])
+
+
+def _literal_path(path: str) -> str:
+    """Spark takes a path for a pattern: what has a meaning in one is escaped."""
+    return re.sub(r"([{}\[\]*?\\])", r"\\\1", path)
 
 
 def _delta(snapshot: Snapshot, paths: list[str], whole: bool, spark: SparkSession) -> DataFrame:

@@ -255,3 +255,82 @@ def test_iceberg_histories_are_read_alike_at_every_version(spark: SparkSession, 
     assert expected
     assert of_arrow(asked.to_arrow()) == expected
     assert of_spark(asked.to_spark(spark)) == expected
+
+
+# Partition columns of every type ------------------------------------------------------------------------------------
+
+PARTITIONS = {
+    "pi": ("INT", "INT(id)"),
+    "pl": ("BIGINT", "id * 10000000000"),
+    "pd": ("DATE", "date_add(DATE'1890-02-27', INT(id))"),
+    "pt": ("TIMESTAMP", "TIMESTAMP'2020-01-01 10:00:00.123456' + make_dt_interval(INT(id))"),
+    "pn": ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ'1969-12-31 23:59:59.5' + make_dt_interval(INT(id))"),
+    "pc": ("DECIMAL(12, 2)", "CAST(id / 4 - 1 AS DECIMAL(12, 2))"),
+    "pw": ("DECIMAL(38, 10)", "CAST(id / 4 - 1 AS DECIMAL(38, 10))"),
+    "pb": ("BOOLEAN", "id % 2 = 0"),
+    "pf": ("DOUBLE", "id / 3"),
+    "pg": ("FLOAT", "FLOAT(id / 3)"),
+    "ps": ("STRING", "element_at(array('a b', 'x/y=1%', 'é😀', '{[*?]}', '%20', '+', 'a:b', '.', ' '), INT(id) + 1)"),
+}
+
+
+def partitioned_rows() -> str:
+    values = ", ".join(f"IF(id = 8, NULL, {value}) AS {name}" for name, (_, value) in PARTITIONS.items())
+    return f"SELECT id, {values} FROM range(0, 9, 1, 1)"
+
+
+def test_delta_partition_values_of_every_type_are_read_alike(spark: SparkSession, tmp_path: Path) -> None:
+    root = str(tmp_path / "t")
+    columns = ", ".join(f"{name} {type_}" for name, (type_, _) in PARTITIONS.items())
+    spark.sql(
+        f"CREATE TABLE delta.`{root}` (id BIGINT, {columns}) USING delta PARTITIONED BY ({', '.join(PARTITIONS)})"
+    )
+    spark.sql(f"INSERT INTO delta.`{root}` {partitioned_rows()}")
+    check_delta(spark, root, [1])
+
+
+def test_iceberg_partition_values_of_every_type_are_read_alike(spark: SparkSession) -> None:
+    columns = ", ".join(f"{name} {type_}" for name, (type_, _) in PARTITIONS.items())
+    name = "iceberg.readers.partitions"
+    spark.sql(f"CREATE TABLE {name} (id BIGINT, {columns}) USING iceberg PARTITIONED BY ({', '.join(PARTITIONS)})")
+    spark.sql(f"INSERT INTO {name} {partitioned_rows()}")
+    location = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Location'").collect()[0].data_type
+    snapshot = iceberg_snapshot(location.removeprefix("file:"))
+    expected = of_spark(spark.table(name))
+    assert of_arrow(scan_of(snapshot, snapshot.table).to_arrow()) == expected
+    assert of_spark(scan_of(snapshot, snapshot.table).to_spark(spark)) == expected
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "csv", "json"])
+def test_hive_folders_of_every_type_are_read_alike(spark: SparkSession, tmp_path: Path, file_format: str) -> None:
+    from formats.files.table import FilesFormat
+
+    root = str(tmp_path / "t")
+    rows = spark.sql(partitioned_rows()).withColumn("text", lit("x, y"))
+    rows.write.partitionBy(*PARTITIONS).format(file_format).option("header", "true").save(root)
+    storage = LocalStorage(root)
+    ref = TableRef(storage, root, {"schema": arrow_schema(rows)})
+    snapshot = FilesFormat().snapshot(ref, At())
+    reader = spark.read.schema(rows.schema).option("header", "true").format(file_format)
+    expected = of_spark(reader.load(root).select(*snapshot.schema.names))
+    assert of_arrow(scan_of(snapshot, root).to_arrow()) == expected
+    assert of_spark(scan_of(snapshot, root).to_spark(spark)) == expected
+    for file in range(len(snapshot.files)):
+        one = scan_of(snapshot, root, rows=[file])
+        assert of_arrow(one.to_arrow()) == of_spark(one.to_spark(spark))
+
+
+def lit(text: str) -> Any:
+    from pyspark.sql import functions as f
+
+    return f.lit(text)
+
+
+def arrow_schema(frame: DataFrame) -> pa.Schema:
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    types = [
+        f.with_type(pa.timestamp("us", "UTC")) if pa.types.is_timestamp(f.type) and f.type.tz else f
+        for f in to_arrow_schema(frame.schema)
+    ]
+    return pa.schema(types)
