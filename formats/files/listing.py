@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import TypeVar
 
 import pyarrow as pa
 import xxhash
@@ -18,6 +19,8 @@ import xxhash
 from expressions.errors import ObjectNotFoundError, StorageError, StoragePermissionError
 from formats.storage import ObjectInfo, Storage
 from formats.storage_local import LocalStorage
+
+T = TypeVar("T")
 
 RACY_NS = 2_000_000_000
 """A local file changed so shortly before the listing may be changed again without a sign: clocks of file systems are
@@ -52,6 +55,16 @@ class Listing:
 
     def __len__(self) -> int:
         return len(self.paths)
+
+    def in_root(self) -> Listing:
+        """The files that lie in the root itself."""
+        kept = [i for i, f in enumerate(self.folder) if not self.folders[f]]
+
+        def of(values: list[T]) -> list[T]:
+            return [values[i] for i in kept]
+
+        columns = (of(self.paths), of(self.sizes), of(self.modified_ns), of(self.etags), [0] * len(kept))
+        return Listing(*columns, [""], self.taken_ns, self.racy_matters, self.single)
 
     def fingerprint(self) -> str:
         """xxh3_128 over every file's path, size, time and etag, in path order."""

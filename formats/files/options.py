@@ -33,16 +33,22 @@ _FOREIGN = {"orc", "avro", "xlsx", "xml", "arrow", "feather"}
 
 @dataclass(frozen=True, slots=True)
 class FilesOptions:
-    """`reader`: Spark's options by lower-case name, as text."""
+    """`reader`: Spark's options by lower-case name, as text.
+
+    `recursive` (Spark's recursiveFileLookup): True takes files at any depth and no partitions from folder names;
+    False takes, where there are no partitions, the root's own files only, as Spark does by default. Unsaid: files at
+    any depth, and partitions, as other engines do.
+    """
 
     format: str | None = None
     schema: pa.Schema | None = None
     glob: str | None = None
+    recursive: bool | None = None
     reader: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> FilesOptions:
-        format_ = schema = glob = None
+        format_ = schema = glob = recursive = None
         reader: dict[str, str] = {}
         for name, value in given.items():
             match name.lower(), value:
@@ -64,13 +70,15 @@ class FilesOptions:
                     )
                 case (("glob" | "pathglobfilter"), str()):
                     glob = value
+                case "recursivefilelookup", _:
+                    recursive = str(value).lower() == "true"
                 case "delimiter", _:
                     reader["sep"] = str(value)
                 case key, bool():
                     reader[key] = str(value).lower()
                 case key, _:
                     reader[key] = str(value)
-        return cls(format_, schema, glob, reader)
+        return cls(format_, schema, glob, recursive, reader)
 
     def read_options(self, file_format: str, header: bool = True) -> dict[str, object]:
         """Plain data for readers: `file_format` and Spark's options."""

@@ -141,9 +141,10 @@ def _given_type(name: str, given: pa.Schema | None) -> pa.DataType | None:
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_JAVA_DOUBLE = re.compile(rf"\s*({_NUMBER.pattern}[dDfF]?|[+-]?NaN|[+-]?Infinity)\s*")
+_HEX = re.compile(r"[+-]?0[xX]([0-9A-Fa-f]+\.?[0-9A-Fa-f]*|\.[0-9A-Fa-f]+)[pP][+-]?[0-9]+[dDfF]?")
+_JAVA_DOUBLE = re.compile(rf"\s*({_NUMBER.pattern}[dDfF]?|{_HEX.pattern}|[+-]?NaN|[+-]?Infinity)\s*")
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
-_MOMENT = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2}) ([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,9}))?")
+_MOMENT = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2}) ([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]))?")
 
 
 def infer(raw: str) -> Kind:
@@ -243,6 +244,8 @@ def _double(raw: str) -> float:
         raise ValueError(f"{raw!r}")
     if text.endswith("NaN"):
         return math.nan
+    if _HEX.fullmatch(text):
+        return float.fromhex(text.rstrip("dDfF") if text[-1] in "dDfF" else text)
     return float(text if text.endswith("Infinity") else text.rstrip("dDfF"))
 
 

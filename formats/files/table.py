@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import xxhash
 
 from expressions.errors import NotATableError, StorageError, UnsupportedFeatureError, VersionNotFoundError
 from expressions.physical import column_domain_has_nan, physical_type, to_physical
@@ -44,9 +45,9 @@ class FilesFormat:
 
     def resolve(self, ref: TableRef, at: At) -> Version:
         if at.version is None and at.timestamp_ms is None:
-            return _version(_listing(ref, _options(ref)))
+            return _version(ref, _listing(ref, _options(ref)))
         now = self._now_if_asked(ref, at)
-        return _version(now) if now is not None else _version_of(find(ref, at).id)
+        return _version(ref, now) if now is not None else version_named(ref, find(ref, at).id)
 
     def snapshot(self, ref: TableRef, at: At) -> Snapshot:
         options = _options(ref)
@@ -59,9 +60,9 @@ class FilesFormat:
         return None  # there is no log; listings are compared
 
     def versions(self, ref: TableRef) -> Sequence[Version]:
-        kept = [_version_of(k.id) for k in remembered(ref)]
+        kept = [version_named(ref, k.id) for k in remembered(ref)]
         try:
-            now = _version(_listing(ref, _options(ref)))
+            now = _version(ref, _listing(ref, _options(ref)))
         except NotATableError:
             return kept
         return kept if kept and kept[-1] == now else [*kept, now]
@@ -138,16 +139,24 @@ def _options(ref: TableRef) -> FilesOptions:
     return FilesOptions.of(ref.options)
 
 
-def _version_of(id_: str) -> Version:
-    return Version("", id_, id_)
+def version_named(ref: TableRef, id_: str) -> Version:
+    """The version that has this id, were it there: nothing is listed. The same listing read with another schema or other reader options is another version."""
+    options = _options(ref)
+    if options.schema is None and not options.reader:
+        return Version("", id_, id_)
+    said = [f"{f.name} {f.type}" for f in options.schema] if options.schema is not None else []
+    text = "\0".join([*said, "", *(f"{k}={v}" for k, v in sorted(options.reader.items()))])
+    return Version("", id_, f"{id_}-{xxhash.xxh64_hexdigest(text.encode())}")
 
 
-def _version(listing: Listing) -> Version:
-    return _version_of(listing.fingerprint())
+def _version(ref: TableRef, listing: Listing) -> Version:
+    return version_named(ref, listing.fingerprint())
 
 
 def _listing(ref: TableRef, options: FilesOptions) -> Listing:
     listing = list_files(ref.storage, options.glob)
+    if options.recursive is False and not any("=" in folder for folder in listing.folders):
+        listing = listing.in_root()
     if not len(listing):
         raise NotATableError(
             f"a table of plain files has data files; {ref.path!r} has none (names that begin with '_' or '.' and empty files are hidden"
@@ -158,12 +167,12 @@ def _listing(ref: TableRef, options: FilesOptions) -> Listing:
 
 def _now(ref: TableRef, options: FilesOptions, listing: Listing) -> Snapshot:
     file_format = options.format or _one_format(ref, listing)
-    parts = read_partitions(listing.folders, options.schema)
+    parts = _partitions(listing.folders, options)
     schema = read_schema(ref.storage, listing, file_format, options, parts)
     files = _file_table(listing, parts)
     folder = pa.array(listing.folder, pa.int64())
     timestamp = listing.taken_ns // 1_000_000
-    return _snapshot(ref, options, _version(listing), timestamp, schema, file_format, files, parts, folder)
+    return _snapshot(ref, options, _version(ref, listing), timestamp, schema, file_format, files, parts, folder)
 
 
 def _then(ref: TableRef, options: FilesOptions, at: At) -> Snapshot:
@@ -175,12 +184,16 @@ def _then(ref: TableRef, options: FilesOptions, at: At) -> Snapshot:
         folders.setdefault("" if single else p[: p.rfind("/") + 1], len(folders))
         for p in recalled.files.paths.to_pylist()
     ]
-    parts = read_partitions(list(folders), options.schema)
+    parts = _partitions(list(folders), options)
     schema = with_partitions(options.schema or recalled.data_schema, parts)
     file_format = options.format or recalled.file_format
     ordinals = pa.array(folder, pa.int64())
-    version = _version_of(kept.id)
+    version = version_named(ref, kept.id)
     return _snapshot(ref, options, version, kept.timestamp_ms, schema, file_format, recalled.files, parts, ordinals)
+
+
+def _partitions(folders: Sequence[str], options: FilesOptions) -> Partitions:
+    return read_partitions([""] * len(folders) if options.recursive else folders, options.schema)
 
 
 def _snapshot(

@@ -42,7 +42,9 @@ def values(*raw: str, given: pa.DataType | None = None) -> tuple[pa.DataType, li
         ("2024-02-31", ("string", 0)),
         ("2024-1-5", ("string", 0)),
         ("2024-01-31 12%3A30%3A00", ("timestamp", 0)),
-        ("2024-01-31 12:30:00.123", ("timestamp", 0)),
+        ("2024-01-31 12:30:00.1", ("timestamp", 0)),
+        ("2024-01-31 12:30:00.123", ("string", 0)),
+        ("0x1p3", ("double", 0)),
         ("true", ("string", 0)),
         ("abc", ("string", 0)),
         ("1_000", ("string", 0)),
@@ -56,6 +58,7 @@ def test_a_value_has_the_type_that_spark_gives_it(raw: str, kind: tuple[str, int
 def test_types_widen_over_all_values() -> None:
     assert values("1", "2", HIVE_NULL) == (pa.int32(), [1, 2, None])
     assert values("1", "3000000000") == (pa.int64(), [1, 3000000000])
+    assert values("0x1p3", "0x1.8p1d") == (pa.float64(), [8.0, 3.0])
     assert values("1", "1.5") == (pa.float64(), [1.0, 1.5])
     assert values("3000000000", "1.5") == (pa.string(), ["3000000000", "1.5"])
     assert values("1", "9223372036854775808") == (pa.decimal128(19, 0), [Decimal(1), Decimal("9223372036854775808")])

@@ -18,6 +18,7 @@ from formats.footers import read_footers
 from formats.model import Snapshot
 from formats.protocol import At, TableRef
 from formats.storage import storage_for
+from formats.storage_local import local_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,7 +29,7 @@ HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 RAW_VALUES = [
     "1", "-1", "+7", "007", "2147483648", "9223372036854775808", "1e3", "1E3", "1.0", "1.50", ".5", "5.", "1d", "0x1p3", "NaN",
     "Infinity", "true", "abc", "1_000", " 1", "2024-01-31", "2024-02-31", "2024-1-5", "2024-01-31 12%3A30%3A00",
-    "2024-01-31 12%3A30%3A00.123", "2024-01-31T12%3A30%3A00", "a%2Fb", "100%25", "%zz", "%C3%A9", "é😀", HIVE_NULL, "99999999999999999999999999999999999999999",
+    "2024-01-31 12%3A30%3A00.123", "2024-01-31 12%3A30%3A00.1", "2024-01-31T12%3A30%3A00", "a%2Fb", "100%25", "%zz", "%C3%A9", "é😀", HIVE_NULL, "99999999999999999999999999999999999999999",
 ]  # fmt: skip
 LAYOUTS = [
     *([v] for v in RAW_VALUES),
@@ -136,20 +137,20 @@ def test_layouts_that_spark_refuses_are_refused(spark: SparkSession, tmp_path: P
         now(tmp_path)
 
 
-def test_files_that_spark_reads_are_the_files(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("recursive", [True, False])
+def test_files_that_spark_reads_are_the_files(spark: SparkSession, tmp_path: Path, recursive: bool) -> None:
     names = [
         "0.parquet", "sub/1.parquet", "_p=1.parquet", "_metadata_x/2.parquet", "_SUCCESS", ".h.parquet", "_temporary/3.parquet",
-        ".hidden/4.parquet", "_delta/5.parquet", "6.parquet._COPYING_", "sub/_7.parquet", "x.y=1/8.parquet/9.parquet",
+        ".hidden/4.parquet", "_delta/5.parquet", "6.parquet._COPYING_", "sub/_7.parquet",
     ]  # fmt: skip
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        if "=" not in name or name.startswith("_p"):
-            pq.write_table(pa.table({"n": [1]}), tmp_path / name)
-    seen = {r[0] for r in spark.read.parquet(str(tmp_path)).selectExpr("_metadata.file_path").collect()}
-    ours = now(tmp_path).files.paths.to_pylist()
-    assert {p.removeprefix("file://").removeprefix(str(tmp_path)).lstrip("/").replace("%3D", "=") for p in seen} == set(
-        ours
-    )
+        pq.write_table(pa.table({"n": [1]}), tmp_path / name)
+    frame = spark.read.parquet(str(tmp_path), recursiveFileLookup=recursive)
+    seen = {local_path(r[0]) for r in frame.selectExpr("_metadata.file_path").collect()}
+    ours = now(tmp_path, recursiveFileLookup=recursive).files.paths.to_pylist()
+    assert seen == {str(tmp_path / path) for path in ours}
+    assert len(ours) == (4 if recursive else 2)
 
 
 def footers_of(path: Path) -> dict[str, tuple[object, ...]]:

@@ -168,6 +168,16 @@ def test_a_single_file_is_a_table(tmp_path: Path) -> None:
     assert snapshot.schema.names == ["a", "b"]
 
 
+def test_nested_folders_are_read_unless_recursive_lookup_says_otherwise(tmp_path: Path) -> None:
+    for name in ("0.parquet", "x/1.parquet", "x/y/2.parquet"):
+        put(tmp_path / "plain" / name, ONE)
+    assert len(now(tmp_path / "plain").files) == len(now(tmp_path / "plain", recursiveFileLookup=True).files) == 3
+    assert now(tmp_path / "plain", recursiveFileLookup=False).files.paths.to_pylist() == ["0.parquet"]
+    put(tmp_path / "hive" / "p=1" / "x" / "0.parquet", ONE)
+    assert now(tmp_path / "hive", recursiveFileLookup=True).partition_columns == ()
+    assert now(tmp_path / "hive", recursiveFileLookup=False).partition_columns == ("p",)
+
+
 def test_zero_files_is_no_table_and_zero_rows_is_one(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     put(tmp_path / "hidden" / "_x.parquet", ONE)
