@@ -5,7 +5,6 @@ Memory: the compact facts of all columns (about 60 bytes a file and column), and
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -33,7 +32,8 @@ from .statistics import (
 
 @dataclass(frozen=True, slots=True)
 class LocalBuilder:
-    """Builds in this process. `threads`: files read at a time; by default twice the processors, 16 at most."""
+    """Builds in this process. `threads`: files read at a time; by default one on a local disk, where reading is work for
+    the processor and threads only wait for each other, and 16 on an object store, where it is waiting."""
 
     threads: int | None = None
 
@@ -43,7 +43,7 @@ class LocalBuilder:
         """See `protocol.Builder`."""
         files = request.files.table
         source = Source.of(request)
-        threads = self.threads or min(16, 2 * (os.cpu_count() or 1))
+        threads = self.threads or (16 if "://" in request.ref.storage.root else 1)
         collected = collect(
             request.ref.storage, source, files.column("path"), files.column("size_bytes"), threads, progress
         )

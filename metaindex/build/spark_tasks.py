@@ -25,20 +25,18 @@ PIECES = 100
 
 @dataclass(frozen=True, slots=True)
 class ReadTask:
-    """A share of the files, to be read."""
+    """A share of the files, to be read: one at a time on a disk, several at a time from an object store."""
 
     storage: Storage
     source: Source
-    threads: int = 2
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """COLUMN_STATS rows of the files described by the batches (FILE)."""
+        threads = 4 if "://" in self.storage.root else 1
         for batch in batches:
             files = pa.Table.from_batches([batch])
             if files.num_rows:
-                found = collect(
-                    self.storage, self.source, files.column("path"), files.column("size_bytes"), self.threads
-                )
+                found = collect(self.storage, self.source, files.column("path"), files.column("size_bytes"), threads)
                 yield from file_rows(self.source, files, found)
 
 

@@ -170,8 +170,7 @@ def _aggregate(spark: SparkSession, source: Source, uris: list[str], *, texts: b
         options["timeZone"] = "UTC"  # as every reader of this project takes it
     options |= {"columnNameOfCorruptRecord": _CORRUPT, "ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
     reader = spark.read.format(source.file_format).schema(schema).options(**options)
-    # The paths are names of files, not patterns.
-    frame = reader.option("__globPaths__", "false").load(uris)
+    frame = reader.load([as_name(uri) for uri in uris])
 
     aggregates: list[Column] = []
     for place, leaf in enumerate(source.leaves):
@@ -192,6 +191,12 @@ def _aggregate(spark: SparkSession, source: Source, uris: list[str], *, texts: b
     # Every aggregate reads a parsed column, and the record's mark is only right when all of them are parsed.
     groups = frame.groupBy(F.col("_metadata.file_path").alias("key")).agg(*aggregates)
     return groups.mapInArrow(with_our_keys, groups.schema)
+
+
+def as_name(uri: str) -> str:
+    """A path that Spark's readers take for a name: characters of patterns are escaped. (Their option against patterns,
+    `__globPaths__`, reads the other files twice as soon as one path has such a character.)"""
+    return re.sub(r"([][{}*?\\])", r"\\\1", uri)
 
 
 def with_our_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
