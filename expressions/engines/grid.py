@@ -35,14 +35,15 @@ def on_grid(known: pa.DataType, value: LiteralValue) -> Place | None:
     """None where the literal is one of the type's values, or of a kind that this module does not place."""
     if isinstance(value, dt.datetime) and pa.types.is_timestamp(known):
         return _moment(known, value)
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or value != value:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
+    if isinstance(value, float) and not math.isfinite(value) and not pa.types.is_floating(known):
+        # NaN is greater than every number. An engine would cast the column to double, and round longs.
+        return _BELOW if value < 0 else _ABOVE
     if pa.types.is_integer(known):
         signed = pa.types.is_signed_integer(known)
         low = -(1 << known.bit_width - 1) if signed else 0
         high = (1 << known.bit_width - (1 if signed else 0)) - 1
-        if isinstance(value, float) and math.isinf(value):
-            return _ABOVE if value > 0 else _BELOW
         floor = math.floor(value)
         if value > high:
             return _ABOVE
@@ -56,8 +57,6 @@ def on_grid(known: pa.DataType, value: LiteralValue) -> Place | None:
 
 def _decimal(known: pa.DataType, value: int | float | Decimal) -> Place | None:
     top = Decimal(10**known.precision - 1).scaleb(-known.scale, _WIDE)
-    if isinstance(value, float) and math.isinf(value):
-        return _ABOVE if value > 0 else _BELOW
     exact = Decimal(value)
     if exact > top:
         return _ABOVE

@@ -32,6 +32,7 @@ from expressions.tree import (
 )
 
 from .casts import field_type
+from .grid import on_grid
 from .sql_values import NotReadable
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class _Writer:
             case Comparison(column, op, literal):
                 return self._comparison(column, op, literal.value)
             case In(column, values):
-                found = [self._value(value.value) for value in values if value.value is not None]
+                found = [self._value(column, value.value) for value in values if value.value is not None]
                 return ice.In(self._name(column), set(found)) if found else ice.AlwaysFalse()
             case IsNull(column):
                 return ice.IsNull(self._name(column))
@@ -101,19 +102,21 @@ class _Writer:
                 if any(value.value is None for value in values):
                     return ice.AlwaysFalse()
                 name = self._name(column)
-                return ice.And(ice.NotIn(name, {self._value(value.value) for value in values}), ice.NotNull(name))
+                return ice.And(
+                    ice.NotIn(name, {self._value(column, value.value) for value in values}), ice.NotNull(name)
+                )
             case StartsWith(column, prefix):
                 name = self._name(column)
                 return ice.And(ice.NotStartsWith(name, prefix), ice.NotNull(name))
             case Comparison(column, Op.NULL_SAFE_EQ, literal):
                 name = self._name(column)
-                return ice.Or(ice.NotEqualTo(name, self._value(literal.value)), ice.IsNull(name))
+                return ice.Or(ice.NotEqualTo(name, self._value(column, literal.value)), ice.IsNull(name))
             case _:
                 raise NotReadable
 
     def _comparison(self, column: ColumnRef, op: Op, value: LiteralValue) -> Any:
         ice = self.iceberg
-        name, found = self._name(column), self._value(value)
+        name, found = self._name(column), self._value(column, value)
         match op:
             case Op.EQ | Op.NULL_SAFE_EQ:
                 return ice.EqualTo(name, found)
@@ -141,7 +144,12 @@ class _Writer:
             raise NotReadable  # a dot is the only separator that Iceberg's names have
         return column.name.replace("`", "")
 
-    def _value(self, value: LiteralValue) -> Any:
+    def _value(self, column: ColumnRef, value: LiteralValue) -> Any:
+        known = None if self.schema is None else field_type(self.schema, column)
+        if known is not None and on_grid(known, value) is not None:
+            raise NotReadable  # pyiceberg would refuse or round a literal that the column cannot hold
+        if known is not None and _other_kind_of_time(known, value):
+            raise NotReadable
         if value is None or (isinstance(value, float) and not math.isfinite(value)):
             raise NotReadable
         if isinstance(value, int) and not isinstance(value, bool) and not -(1 << 63) <= value < 1 << 63:
@@ -149,12 +157,21 @@ class _Writer:
         return value
 
 
+def _other_kind_of_time(known: pa.DataType, value: LiteralValue) -> bool:
+    if pa.types.is_date(known):
+        return isinstance(value, dt.datetime)
+    if pa.types.is_timestamp(known):
+        return not isinstance(value, dt.datetime) or (value.tzinfo is None) != (known.tz is None)
+    return False
+
+
 def from_iceberg(expression: BooleanExpression, schema: pa.Schema | None = None) -> Predicate:
     """A predicate that passes every row that any of Iceberg's readers passes; what cannot be read is Opaque."""
     from pyiceberg.expressions.visitors import rewrite_not
 
     try:
-        return _Reader(schema).read(rewrite_not(expression))
+        positive = rewrite_not(expression)
+        return _Reader(schema, had_not=positive != expression).read(positive)
     except (NotReadable, RecursionError, NotImplementedError, TypeError, ValueError):
         return Opaque(str(expression))
 
@@ -162,8 +179,8 @@ def from_iceberg(expression: BooleanExpression, schema: pa.Schema | None = None)
 class _Reader:
     """Without NOT, so that a wider leaf is a wider whole."""
 
-    def __init__(self, schema: pa.Schema | None) -> None:
-        self.schema = schema
+    def __init__(self, schema: pa.Schema | None, *, had_not: bool) -> None:
+        self.schema, self.had_not = schema, had_not
 
     def read(self, expression: Any) -> Predicate:
         from pyiceberg import expressions as ice
@@ -195,8 +212,8 @@ class _Reader:
             case "NotNaN":
                 return Not(IsNan(column))
             case "In" | "NotIn" as kind:
-                found = In(column, tuple(self._literal(literal, column) for literal in expression.literals))
-                return found if kind == "In" else Or((Not(found), IsNull(column)))
+                among = In(column, tuple(self._literal(literal, column) for literal in expression.literals))
+                return among if kind == "In" else Or((Not(among), IsNull(column)))
             case "StartsWith" | "NotStartsWith" as kind:
                 prefix = self._literal(expression.literal, column).value
                 if not isinstance(prefix, str):
@@ -206,7 +223,10 @@ class _Reader:
             case "NotEqualTo":
                 return Or((Comparison(column, Op.NE, self._literal(expression.literal, column)), IsNull(column)))
             case kind if kind in _OPS:
-                return Comparison(column, _OPS[kind], self._literal(expression.literal, column))
+                found = Comparison(column, _OPS[kind], self._literal(expression.literal, column))
+                # Some readers take NOT (a > 5) as it stands, and NaN is not greater to them.
+                nan_too = self.had_not and found.op in {Op.LT, Op.LE} and self._may_be_float(column, found.value.value)
+                return Or((found, IsNan(column))) if nan_too else found
             case _:
                 raise NotReadable
 
@@ -218,6 +238,12 @@ class _Reader:
         if self.schema is not None and name in self.schema.names:
             return ColumnRef((name,))
         return ColumnRef(tuple(name.split(".")))
+
+    def _may_be_float(self, column: ColumnRef, value: LiteralValue) -> bool:
+        known = None if self.schema is None else field_type(self.schema, column)
+        if known is not None:
+            return bool(pa.types.is_floating(known))
+        return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
     def _literal(self, literal: Any, column: ColumnRef) -> Literal:
         value = literal.value

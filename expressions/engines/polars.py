@@ -32,7 +32,7 @@ from expressions.tree import (
     fold,
 )
 
-from .casts import field_type
+from .casts import field_type, is_bytes
 from .sql_values import NotReadable
 
 if TYPE_CHECKING:
@@ -70,6 +70,9 @@ def to_polars(predicate: Predicate, schema: pa.Schema | None = None) -> pl.Expr:
             case IsNan(ref):
                 return is_nan(ref)
             case StartsWith(ref, prefix):
+                known = None if schema is None else field_type(schema, ref)
+                if known is not None and is_bytes(known):
+                    return column(ref).bin.starts_with(prefix.encode())
                 return column(ref).str.starts_with(prefix)
             case Constant(truth):
                 return pl.lit(truth, dtype=pl.Boolean)
@@ -261,6 +264,8 @@ def _members(node: Any) -> list[LiteralValue]:
     if table.num_columns != 1:
         raise NotReadable
     values = table.column(0).to_pylist()
+    if pa.types.is_list(table.schema.types[0]) or pa.types.is_large_list(table.schema.types[0]):
+        (values,) = values  # a Series of one list
     return [_plain(value) for value in values]
 
 

@@ -8,28 +8,21 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from expressions.errors import ExpressionError
-from expressions.literals import Literal
 from expressions.tree import (
     And,
-    ColumnRef,
-    Comparison,
     Constant,
-    In,
-    IsNan,
-    IsNull,
     Leaf,
-    Op,
-    Opaque,
     Predicate,
-    StartsWith,
     fold,
 )
 
 from .spark_json import from_spark_json
-from .sql_text import literal_to_sql
+from .sql_text import to_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -46,11 +39,14 @@ def from_spark(condition: Any, timezone: str | None = None) -> Predicate:
         raise ExpressionError(
             "a Spark Connect expression cannot be read on this side; give the condition as SQL text or with col(...)"
         )
-    if hasattr(condition, "_jdf"):
+    kinds = {
+        kind.__name__ for kind in type(condition).__mro__
+    }  # a Column answers to every name, so hasattr says nothing
+    if "Column" in kinds:
+        return _from_live(_column_expression(condition))
+    if "DataFrame" in kinds:
         filters = list(_pushed_filters(condition._jdf.queryExecution().optimizedPlan()))
         return And(tuple(_from_live(found) for found in filters)) if filters else Constant(True)
-    if hasattr(condition, "_jc"):
-        return _from_live(_column_expression(condition))
     if hasattr(condition, "toJSON"):
         return _from_live(condition)
     raise ExpressionError(
@@ -153,39 +149,15 @@ def _pushed_filters(plan: Any) -> Iterator[Any]:
         yield node.condition()
 
 
-def to_spark(predicate: Predicate) -> Column:
-    """A Column with the rows of the reference semantics; Opaque raises ExpressionError."""
+def to_spark(predicate: Predicate, schema: pa.Schema | None = None) -> Column:
+    """A Column with the reference semantics in all three values; bind the predicate first. Opaque raises ExpressionError.
+
+    It goes by way of SQL text, which types and escapes every literal, leaf by leaf; `schema` as in `to_sql`.
+    """
     from pyspark.sql import functions as f
 
-    def column(ref: ColumnRef) -> Column:
-        return f.col(".".join("`" + part.replace("`", "``") + "`" for part in ref.parts))
-
-    def value(literal: Literal) -> Column:
-        found = literal.value
-        # A session may turn escapes in text off, so strings do not go by way of SQL.
-        return f.lit(found) if isinstance(found, str) else f.expr(literal_to_sql(literal, "spark"))
-
     def leaf(node: Leaf) -> Column:
-        match node:
-            case Comparison(ref, op, literal):
-                return _compare(column(ref), op, value(literal))
-            case In(ref, values):
-                return column(ref).isin([value(literal) for literal in values]) if values else f.lit(False)
-            case IsNull(ref):
-                return column(ref).isNull()
-            case IsNan(ref):
-                return f.isnan(column(ref))
-            case StartsWith(ref, prefix):
-                return column(ref).startswith(f.lit(prefix))
-            case Constant(truth):
-                return f.lit(truth).cast("boolean")
-            case Opaque(text):
-                raise ExpressionError(
-                    f"{text!r} was not understood and cannot be repeated; apply it in the engine it came from"
-                )
-
-            case _:
-                assert_never(node)
+        return f.expr(to_sql(node, "spark column", schema))
 
     def joined(parts: list[Column], every: bool) -> Column:
         """Halves, not a chain: Spark walks its trees by recursion."""
@@ -197,23 +169,3 @@ def to_spark(predicate: Predicate) -> Column:
     return fold(
         predicate, leaf, lambda child: ~child, lambda parts: joined(parts, True), lambda parts: joined(parts, False)
     )
-
-
-def _compare(column: Column, op: Op, value: Column) -> Column:
-    match op:
-        case Op.EQ:
-            return column == value
-        case Op.NE:
-            return column != value
-        case Op.LT:
-            return column < value
-        case Op.LE:
-            return column <= value
-        case Op.GT:
-            return column > value
-        case Op.GE:
-            return column >= value
-        case Op.NULL_SAFE_EQ:
-            return column.eqNullSafe(value)
-        case _:
-            assert_never(op)

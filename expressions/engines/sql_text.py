@@ -52,7 +52,7 @@ def literal_to_sql(literal: Literal, dialect: str = "spark") -> str:
 
 def _dialect(name: str, schema: pa.Schema | None = None) -> _Dialect:
     if name not in _DIALECTS:
-        raise ExpressionError(f"SQL can be written for {', '.join(_DIALECTS)}, not for {name!r}")
+        raise ExpressionError(f"SQL can be written for spark and duckdb, not for {name!r}")
     return _DIALECTS[name](schema)
 
 
@@ -212,6 +212,15 @@ class _Spark(_Dialect):
         return f"X'{value.hex()}'"
 
 
+class _SparkColumn(_Spark):
+    """For `expr(...)` in a session whose parser may take backslashes as they are (spark.sql.parser.escapedStringLiterals)."""
+
+    def string(self, value: str) -> str:
+        if any(c in _SPARK_ESCAPES for c in value):
+            return f"CAST({self.binary(_sayable(value).encode())} AS STRING)"
+        return super().string(value)
+
+
 class _DuckDB(_Dialect):
     null_safe_eq = "IS NOT DISTINCT FROM"
     instant = "TIMESTAMPTZ"
@@ -245,7 +254,7 @@ class _DuckDB(_Dialect):
         return f"unhex('{value.hex()}')"
 
 
-_DIALECTS: Final[dict[str, type[_Dialect]]] = {"spark": _Spark, "duckdb": _DuckDB}
+_DIALECTS: Final[dict[str, type[_Dialect]]] = {"spark": _Spark, "duckdb": _DuckDB, "spark column": _SparkColumn}
 _SPARK_ESCAPES: Final = {"\\": "\\\\", "'": "\\'", "\0": "\\u0000", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"}
 
 

@@ -59,8 +59,8 @@ def cast_value(value: LiteralValue, type_name: str, timezone: str) -> LiteralVal
         return _as_decimal(value, name)
     if name == "BOOLEAN" and isinstance(value, str) and value.lower() in {"true", "false"}:
         return value.lower() == "true"
-    if name == "STRING" and isinstance(value, str):
-        return value
+    if name == "STRING" and isinstance(value, str | bytes):
+        return value if isinstance(value, str) else _text(value)
     if name == "DATE" and isinstance(value, str):
         return date_value(value)
     if name in {"TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"} and isinstance(value, str):
@@ -138,6 +138,13 @@ def like_pattern(pattern: str, escape: str) -> tuple[str, bool]:
             text.append(character)
         at += 1
     return "".join(text), False
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise NotReadable from None
 
 
 def _decimal(text: str) -> Decimal:

@@ -151,7 +151,7 @@ def test_what_cannot_be_written_is_refused(p: Predicate, dialect: str) -> None:
 
 
 def test_an_unknown_dialect_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ExpressionError, match="spark, duckdb"):
+    with pytest.raises(ExpressionError, match="spark and duckdb"):
         to_sql(IsNull(A), "oracle")
 
 

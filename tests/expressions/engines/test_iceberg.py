@@ -1,0 +1,166 @@
+"""pyiceberg's expressions: out exactly or into the residual, in never narrower than any reader of Iceberg."""
+
+import datetime as dt
+import math
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyiceberg import expressions as ice
+from pyiceberg.expressions.visitors import bind as bind_iceberg
+from pyiceberg.io.pyarrow import expression_to_pyarrow
+from pyiceberg.schema import Schema as IcebergSchema
+from pyiceberg.types import BooleanType, DateType, DoubleType, LongType, NestedField, StringType, TimestampType
+
+from expressions import (
+    And,
+    ColumnRef,
+    Comparison,
+    Constant,
+    IsNull,
+    Literal,
+    Not,
+    Op,
+    Opaque,
+    Or,
+    Predicate,
+    StartsWith,
+    bind,
+    leaves,
+    matches,
+)
+from expressions.engines.iceberg import from_iceberg, to_iceberg
+from tests.expressions.engines.tables import bound, table_of
+from tests.strategies import predicates
+
+A = ColumnRef(("a",))
+TABLE = IcebergSchema(
+    NestedField(1, "i", LongType()),
+    NestedField(2, "f", DoubleType()),
+    NestedField(3, "s", StringType()),
+    NestedField(4, "t", TimestampType()),
+    NestedField(5, "day", DateType()),
+    NestedField(6, "yes", BooleanType()),
+)
+SCHEMA = pa.schema(
+    {
+        "i": pa.int64(),
+        "f": pa.float64(),
+        "s": pa.string(),
+        "t": pa.timestamp("us"),
+        "day": pa.date32(),
+        "yes": pa.bool_(),
+    }
+)
+ROW = st.fixed_dictionaries(
+    {
+        "i": st.none() | st.integers(-3, 9),
+        "f": st.none() | st.sampled_from([math.nan, 0.0, 1.0, 1.5, math.inf, -4.0]),
+        "s": st.none() | st.sampled_from(["", "a", "ab", "b", "é"]),
+        "t": st.none() | st.sampled_from([dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1, 0, 0, 5)]),
+        "day": st.none() | st.dates(dt.date(2020, 1, 1), dt.date(2020, 1, 9)),
+        "yes": st.none() | st.booleans(),
+    }
+)
+
+
+def read_by_pyiceberg(expression: ice.BooleanExpression, rows: list[dict[str, object]]) -> list[int]:
+    table = table_of(rows, SCHEMA).append_column("row number", pa.array(range(len(rows)), pa.int64()))
+    bound = bind_iceberg(TABLE, expression, case_sensitive=True)
+    return list(table.filter(expression_to_pyarrow(bound)).column("row number").to_pylist())
+
+
+@settings(deadline=None, max_examples=50)
+@given(predicates({ColumnRef((f.name,)): f.type for f in SCHEMA}), st.lists(ROW, min_size=1, max_size=6))
+def test_expression_and_residual_together_keep_the_rows_that_match(p: Predicate, rows: list[dict[str, object]]) -> None:
+    known = bound(p, SCHEMA)
+    expression, residual = to_iceberg(known, SCHEMA)
+    passed = read_by_pyiceberg(expression, rows)
+    assert [n for n in passed if matches(residual, rows[n]) is True] == [
+        n for n, row in enumerate(rows) if matches(known, row) is True
+    ]
+
+
+def leaf(name: str, value: object) -> st.SearchStrategy[ice.BooleanExpression]:
+    plain = [ice.EqualTo, ice.NotEqualTo, ice.LessThan, ice.LessThanOrEqual, ice.GreaterThan, ice.GreaterThanOrEqual]
+    found: list[ice.BooleanExpression] = [
+        ice.EqualTo(name, value),
+        ice.NotEqualTo(name, value),
+        ice.IsNull(name),
+        ice.NotNull(name),
+    ]
+    if name != "yes":
+        found += [kind(name, value) for kind in plain]
+    if name in {"i", "s"}:
+        other = "z" if name == "s" else 99
+        found += [ice.In(name, {value, other}), ice.NotIn(name, {value, other})]
+    if name == "s":
+        found += [ice.StartsWith(name, "a"), ice.NotStartsWith(name, "a")]
+    if name == "f":
+        found += [ice.IsNaN(name), ice.NotNaN(name)]
+    return st.sampled_from(found)
+
+
+trees = st.recursive(
+    st.sampled_from(
+        [("i", 1), ("f", 1.0), ("s", "a"), ("t", dt.datetime(2020, 1, 1)), ("day", dt.date(2020, 1, 2)), ("yes", True)]
+    ).flatmap(lambda pair: leaf(*pair)),
+    lambda inner: st.one_of(
+        inner.map(ice.Not),
+        st.tuples(inner, inner).map(lambda pair: ice.And(*pair)),
+        st.tuples(inner, inner).map(lambda pair: ice.Or(*pair)),
+    ),
+    max_leaves=5,
+)
+
+
+@settings(deadline=None, max_examples=50)
+@given(trees, st.lists(ROW, min_size=1, max_size=6))
+def test_what_is_read_passes_every_row_that_pyiceberg_passes(
+    expression: ice.BooleanExpression, rows: list[dict[str, object]]
+) -> None:
+    found = from_iceberg(expression, SCHEMA)
+    assert not any(isinstance(leaf, Opaque) for leaf in leaves(found)), found
+    known = bind(found, SCHEMA)
+    assert set(read_by_pyiceberg(expression, rows)) <= {n for n, row in enumerate(rows) if matches(known, row) is True}
+
+
+def test_not_is_pushed_down_before_null_is_let_through() -> None:
+    assert from_iceberg(ice.Not(ice.NotEqualTo("a", 1))) == Comparison(A, Op.EQ, Literal(1))
+    assert from_iceberg(ice.NotEqualTo("a", 1)) == Or((Comparison(A, Op.NE, Literal(1)), IsNull(A)))
+
+
+def test_a_timestamp_without_the_schema_may_be_an_instant_or_not() -> None:
+    expression = ice.EqualTo("a", dt.datetime(2020, 1, 1))
+    assert isinstance(from_iceberg(expression), Opaque)
+    found = from_iceberg(expression, pa.schema({"a": pa.timestamp("us", "UTC")}))
+    assert found == Comparison(A, Op.EQ, Literal(dt.datetime(2020, 1, 1, tzinfo=dt.UTC)))
+
+
+def test_dots_separate_unless_the_schema_has_such_a_name() -> None:
+    assert from_iceberg(ice.IsNull("a.b")) == IsNull(ColumnRef(("a", "b")))
+    assert from_iceberg(ice.IsNull("a.b"), pa.schema({"a.b": pa.int64()})) == IsNull(ColumnRef(("a.b",)))
+
+
+@pytest.mark.parametrize(
+    "p",
+    [
+        Opaque("f(a)"),
+        Comparison(A, Op.EQ, Literal(math.nan)),
+        Comparison(A, Op.EQ, Literal(2**70)),
+        IsNull(ColumnRef(("a.b",))),
+        Or((IsNull(A), Opaque("f(a)"))),
+    ],
+    ids=repr,
+)
+def test_what_iceberg_cannot_say_is_handed_back(p: object) -> None:
+    expression, residual = to_iceberg(And((IsNull(A), p)))  # type: ignore[arg-type]
+    assert expression == ice.IsNull("a")
+    assert residual == p
+
+
+def test_nothing_left_is_a_residual_of_true() -> None:
+    expression, residual = to_iceberg(Not(StartsWith(A, "p")))
+    assert expression == ice.And(ice.NotStartsWith("a", "p"), ice.NotNull("a"))
+    assert residual == Constant(True)

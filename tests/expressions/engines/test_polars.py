@@ -1,0 +1,151 @@
+"""Polars expressions: the same rows as the reference semantics, out and in."""
+
+import datetime as dt
+import math
+from decimal import Decimal
+
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from expressions import ColumnRef, Comparison, ExpressionError, Literal, Op, Opaque, Predicate, bind, leaves, matches
+from expressions.engines.polars import from_polars, to_polars
+from tests.expressions.engines.tables import arrow_schema, bound, expected, table_of
+from tests.strategies import TYPES, predicates, rows, schemas
+
+A = ColumnRef(("a",))
+POLARS_TYPES = [t for t in TYPES if t != pa.timestamp("s")]
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_the_expression_answers_as_the_reference_in_three_values(data: st.DataObject) -> None:
+    schema = data.draw(schemas(POLARS_TYPES))
+    known = arrow_schema(schema)
+    p = bound(data.draw(predicates(schema)), known)
+    table_rows = data.draw(st.lists(rows(schema), min_size=1, max_size=6))
+    frame = pl.from_arrow(table_of(table_rows, known))
+    assert isinstance(frame, pl.DataFrame)
+    numbered = frame.with_row_index("row number")
+    assert numbered.filter(to_polars(p, known))["row number"].to_list() == expected(p, table_rows)
+
+
+_VALUES: dict[str, st.SearchStrategy[object]] = {
+    "i": st.integers(-3, 3),
+    "f": st.sampled_from([0.0, -0.0, 1.0, 1.5]),
+    "s": st.sampled_from(["", "a", "ab", 'it\'s "q" \\', "😀"]),
+    "t": st.sampled_from([dt.datetime(2020, 1, 1), dt.datetime(1969, 12, 31, 23, 59, 59, 999999)]),
+    "z": st.sampled_from([dt.datetime(2020, 1, 1, tzinfo=dt.UTC), dt.datetime(2021, 1, 1, tzinfo=dt.UTC)]),
+    "day": st.sampled_from([dt.date(2020, 1, 1), dt.date(9999, 12, 31)]),
+    "x": st.sampled_from([b"", b"\x00\xff"]),
+    "yes": st.booleans(),
+    "d": st.sampled_from([Decimal("1.10"), Decimal("-2.00")]),
+}
+_SCHEMA = pa.schema(
+    {
+        "i": pa.int64(),
+        "f": pa.float64(),
+        "s": pa.string(),
+        "t": pa.timestamp("us"),
+        "z": pa.timestamp("us", "UTC"),
+        "day": pa.date32(),
+        "x": pa.binary(),
+        "yes": pa.bool_(),
+        "d": pa.decimal128(9, 2),
+    }
+)
+
+
+@st.composite
+def expressions(draw: st.DrawFn) -> pl.Expr:
+    """As users of Polars write them."""
+    name = draw(st.sampled_from(list(_VALUES)))
+    field, value = pl.col(name), draw(_VALUES[name])
+    literal = pl.lit(value)
+    choices = [
+        field == literal,
+        field != literal,
+        field.eq_missing(literal),
+        field.ne_missing(literal),
+        field.is_null(),
+    ]
+    if name not in {"yes", "d"}:
+        choices += [
+            field < literal,
+            literal <= field,
+            field > literal,
+            field >= literal,
+            field.is_between(literal, literal),
+        ]
+        choices += [field.is_in([value, None]), field.is_in([value]), field.is_in([value, None], nulls_equal=True)]
+        choices += [field.is_in([value], nulls_equal=True), field.is_in(pl.Series([value]).implode())]
+    if name == "f":
+        choices += [field.is_nan(), field.is_not_nan(), field.is_in([1.5, math.nan]), field > 1]
+    if name == "s":
+        choices += [field.str.starts_with("a")]
+    if name == "yes":
+        choices.append(field)
+    return draw(st.sampled_from(choices))
+
+
+trees = st.recursive(
+    expressions(),
+    lambda inner: st.one_of(
+        inner.map(lambda e: ~e),
+        st.tuples(inner, inner).map(lambda p: p[0] & p[1]),
+        st.tuples(inner, inner).map(lambda p: p[0] | p[1]),
+    ),
+    max_leaves=5,
+)
+_ROWS = st.fixed_dictionaries(
+    {n: st.none() | (v if n != "f" else v | st.sampled_from([math.nan, math.inf])) for n, v in _VALUES.items()}
+)
+
+
+@settings(deadline=None, max_examples=100)
+@given(trees, st.lists(_ROWS, min_size=1, max_size=6))
+def test_a_users_expression_is_read_with_polars_own_meaning(
+    expression: pl.Expr, table_rows: list[dict[str, object]]
+) -> None:
+    found = from_polars(expression)
+    assert not any(isinstance(leaf, Opaque) for leaf in leaves(found)), found
+    frame = pl.from_arrow(table_of(table_rows, _SCHEMA))
+    assert isinstance(frame, pl.DataFrame)
+    p: Predicate = bind(found, _SCHEMA)
+    kept = frame.with_row_index("row number").filter(expression)["row number"].to_list()
+    assert kept == [n for n, row in enumerate(table_rows) if matches(p, row) is True]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        pl.col("a") + 1 == 3,
+        pl.col("a") == pl.col("b"),
+        pl.col("a").cast(pl.Int8) == 3,
+        pl.col("a") == math.inf,
+        pl.col("a").str.contains("x"),
+        pl.col("a").is_in(pl.col("b")),
+        pl.col("a").sum() == 3,
+        pl.col("a").shift() == 3,
+        pl.when(pl.col("a")).then(True).otherwise(False),
+        pl.col("a").map_batches(lambda column: column == 3),
+        pl.col("a") == pl.lit(dt.timedelta(1)),
+    ],
+    ids=str,
+)
+def test_what_the_tree_cannot_say_is_opaque_and_names_its_columns(expression: pl.Expr) -> None:
+    found = from_polars(expression)
+    assert isinstance(found, Opaque)
+    assert A in found.columns
+
+
+def test_struct_fields_are_read_by_path() -> None:
+    expected = Comparison(ColumnRef(("a", "b.c")), Op.EQ, Literal(1))
+    assert from_polars(pl.col("a").struct.field("b.c") == 1) == expected
+
+
+def test_opaque_cannot_be_written() -> None:
+    with pytest.raises(ExpressionError, match="not understood"):
+        to_polars(Opaque("f(a)"))
