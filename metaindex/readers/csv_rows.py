@@ -105,9 +105,10 @@ class CsvRows:
         if not self._dialect.header:
             return block, False
         start = 0
-        for line in block.splitlines(keepends=True):
-            start += len(line)
-            text = line.decode("utf-8", "replace").strip(_BLANKS)
+        while start < len(block):
+            end = _line_end(block, start)
+            text = block[start:end].decode("utf-8", "replace").strip(_BLANKS)
+            start = end
             if text and not (self._dialect.comment and text.startswith(self._dialect.comment)):
                 return block[start:], False
         return b"", True
@@ -150,8 +151,9 @@ class CsvRows:
         opens, closes = at[::2], at[1::2]
         before = np.where(opens > 0, ends[opens - 1], True)
         after = np.where(closes + 1 < len(data), ends[np.minimum(closes + 1, len(data) - 1)], True)
-        lines = np.cumsum((data == 10) | (data == 13))
-        return bool(before.all() and after.all() and (lines[opens] == lines[closes]).all())
+        line_ends = np.flatnonzero((data == 10) | (data == 13))
+        same_line = np.searchsorted(line_ends, opens) == np.searchsorted(line_ends, closes)
+        return bool(before.all() and after.all() and same_line.all())
 
     def _by_line(self, block: bytes, where: str) -> list[pa.Array]:
         columns: list[list[str | None]] = [[] for _ in range(self._width)]
@@ -217,3 +219,11 @@ class CsvRows:
         if self._dialect.trim_right:
             token = token.rstrip(_BLANKS)
         return token or None
+
+
+def _line_end(block: bytes, start: int) -> int:
+    """Behind the line that begins at `start`; a \\r\\n may count as two ends, for the line between them is blank."""
+    ends = [at for at in (block.find(b"\n", start, start + 65536), block.find(b"\r", start, start + 65536)) if at >= 0]
+    if not ends:
+        ends = [at for at in (block.find(b"\n", start), block.find(b"\r", start)) if at >= 0]
+    return min(ends, default=len(block) - 1) + 1

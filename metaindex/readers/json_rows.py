@@ -66,10 +66,12 @@ class JsonRows:
         self, block: bytes, fields: tuple[Field, ...], where: str, head: bool
     ) -> tuple[int, list[pa.Array], bool]:
         """Rows, one array per field; JSON has no header."""
+        lines = [line for line in (raw.strip(_BLANKS.encode()) for raw in block.splitlines()) if line]
+        if (arrays := self._fast(lines, fields, where)) is not None:
+            return len(lines), arrays, False
         rows: list[dict[str, tuple[Any, str]]] = []
-        for raw in block.splitlines():
-            if raw.strip(_BLANKS.encode()):
-                rows += self._line(raw, where)
+        for line in lines:
+            rows += self._line(line, where)
         arrays = []
         for f in fields:
             convert = self._converter(f.type, f.name)
@@ -91,6 +93,34 @@ class JsonRows:
                     f"texts are UTF-8; {where} holds half a surrogate pair in column {f.name!r}; read with .to_spark(spark)"
                 ) from error
         return len(rows), arrays, False
+
+    def _fast(self, lines: list[bytes], fields: tuple[Field, ...], where: str) -> list[pa.Array] | None:
+        """Arrow's parser, where every line is one object and every value of its column's own kind; None where that is not certain.
+
+        Lines that begin and end as objects do hold one object each when there are as many objects as lines."""
+        kinds = [_fast_type(f.type) for f in fields]
+        if not lines or None in kinds or not all(line[:1] == b"{" and line[-1:] == b"}" for line in lines):
+            return None
+        import pyarrow.json as json_reader
+
+        block = b"\n".join(lines)
+        schema = pa.schema([pa.field(f.name, kind) for f, kind in zip(fields, kinds, strict=True)])
+        try:
+            table = json_reader.read_json(
+                pa.BufferReader(block),
+                read_options=json_reader.ReadOptions(use_threads=False, block_size=len(block) + 1),
+                parse_options=json_reader.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+            ).select(schema.names)
+            table.validate(full=True)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError):
+            return None  # a value of another kind, a name twice, a line that is no JSON
+        if table.num_rows != len(lines):
+            return None
+        columns = [column.combine_chunks() for column in table.columns]
+        return [
+            self._values.column(column, f, where) if pa.types.is_temporal(f.type) else column.cast(f.type)
+            for column, f in zip(columns, fields, strict=True)
+        ]
 
     def _line(self, raw: bytes, where: str) -> list[dict[str, tuple[Any, str]]]:
         try:
@@ -188,6 +218,13 @@ class JsonRows:
         raise ScanError(
             f"column {name!r} is of type {t}, which JSON files are not read as here; read with .to_spark(spark)"
         )
+
+
+def _fast_type(t: pa.DataType) -> pa.DataType | None:
+    """What Arrow is asked to read for a column; None: values of the type are read one by one."""
+    if pa.types.is_string(t) or pa.types.is_date32(t) or (pa.types.is_timestamp(t) and t.unit == "us"):
+        return pa.string()
+    return t if t in (pa.int32(), pa.int64(), pa.int16(), pa.float64(), pa.bool_()) else None
 
 
 def _bad() -> object:

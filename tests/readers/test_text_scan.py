@@ -18,9 +18,10 @@ from hypothesis import settings as how
 from hypothesis import strategies as st
 
 from expressions.errors import CorruptTableError
-from formats.model import Schema
+from formats.model import Field, Schema
 from metaindex.readers import ScanError
 from metaindex.readers.csv_rows import CsvDialect, CsvRows
+from metaindex.readers.json_rows import JsonRows
 from metaindex.readers.values import Values
 from tests.readers.lake import Lake, fields_of
 from tests.readers.text_cases import CSV, JSON, REFUSED_CSV, TYPED
@@ -193,6 +194,38 @@ def test_the_fast_parser_agrees_with_the_slow_one_or_stands_aside(text: str) -> 
         return
     empty_is_null = [[v or None for v in column.to_pylist()] for column in reader._by_line(block, "a file")]
     assert [column.to_pylist() for column in fast] == empty_is_null
+
+
+JSON_VALUES = st.sampled_from(
+    ["1", "-0", "1.5", "1.0", "1e2", "007", "1e400", "9999999999", "99999999999999999999", "true", "null", "NaN", '""', '"x"', '"\\u00e9"', '"\\ud83d"', '"2020-01-01"', '"2020-1-1"', '"2020-01-01 10:11:12"', '"1"', "[1]", "{}", '{"a":1}', '"a\\nb"', '"a\tb"', '"1577836800"', '"NaN"', "-1", " 1 "]
+)  # fmt: skip
+JSON_LINES = st.one_of(
+    st.lists(st.tuples(st.sampled_from(["a", "b", "B", "z", "\\u0061"]), JSON_VALUES), max_size=3).map(
+        lambda pairs: "{" + ",".join(f'"{name}":{value}' for name, value in pairs) + "}"
+    ),
+    st.sampled_from(["", " ", "{", "}", "[]", '[{"a":1}]', '{"a":1}{"a":2}', '{"a":1} x', '{"a":1,}', '{"a":{', "}}", "1", ' {"a":1}', '{"a":1}\r']),
+)  # fmt: skip
+
+
+@how(deadline=None, max_examples=400)
+@given(
+    st.lists(JSON_LINES, max_size=4),
+    st.sampled_from(["int", "bigint", "double", "string", "boolean", "date", "timestamp"]),
+)
+def test_the_fast_json_parser_agrees_with_the_slow_one_or_stands_aside(lines: list[str], type_: str) -> None:
+    fields = fields_of(pa.schema({"a": TYPES[type_], "b": pa.string()}))
+    block = "\n".join(lines).encode()
+    fast, slow = JsonRows(Values(json=True)), JsonRows(Values(json=True))
+    slow._fast = lambda *_: None  # type: ignore[method-assign]
+    assert outcome(fast, block, fields) == outcome(slow, block, fields)
+
+
+def outcome(reader: JsonRows, block: bytes, fields: tuple[Field, ...]) -> object:
+    try:
+        count, columns, _ = reader.parse(block, fields, "a file", True)
+    except ScanError:
+        return "refused"
+    return count, [[plain(v) for v in c.to_pylist()] for c in columns]
 
 
 CELLS = st.text(alphabet=st.sampled_from('ab,"\\ é;'), max_size=6)
