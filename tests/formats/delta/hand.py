@@ -103,7 +103,10 @@ _DV = pa.struct(
 def _maps(body: Any) -> Any:
     if not isinstance(body, dict):
         return body
-    return {k: list(v.items()) if k in ("partitionValues", "configuration", "options") else _maps(v) for k, v in body.items()}
+    return {
+        k: list(v.items()) if k in ("partitionValues", "configuration", "options") else _maps(v)
+        for k, v in body.items()
+    }
 
 
 def _type(kind: str, rows: Sequence[Mapping[str, Any]]) -> pa.DataType:

@@ -39,7 +39,15 @@ def test_catalog_managed_tables_are_refused_with_the_reason(tmp_path: Path, feat
 
 @pytest.mark.parametrize(
     "feature",
-    ["columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint", "typeWidening", "variantType", "vacuumProtocolCheck"],
+    [
+        "columnMapping",
+        "deletionVectors",
+        "timestampNtz",
+        "v2Checkpoint",
+        "typeWidening",
+        "variantType",
+        "vacuumProtocolCheck",
+    ],
 )
 def test_known_reader_features_are_read(tmp_path: Path, feature: str) -> None:
     commit(tmp_path, 0, protocol(3, [feature]), metadata(), add("a"))

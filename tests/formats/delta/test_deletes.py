@@ -29,7 +29,13 @@ BLOB = FRAME[4:-4]
 
 
 def vector(kind: str, path: str, offset: int | None = None) -> dict[str, Any]:
-    return {"storageType": kind, "pathOrInlineDv": path, "offset": offset, "sizeInBytes": len(BLOB), "cardinality": len(DELETED)}
+    return {
+        "storageType": kind,
+        "pathOrInlineDv": path,
+        "offset": offset,
+        "sizeInBytes": len(BLOB),
+        "cardinality": len(DELETED),
+    }
 
 
 def inline(table: Path) -> dict[str, Any]:
@@ -59,7 +65,12 @@ def absolute(table: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("where", ["commit", "checkpoint"])
 @pytest.mark.parametrize("make", [inline, relative, prefixed, absolute])
 def test_positions_of_every_kind(tmp_path: Path, make: Any, where: str) -> None:
-    actions = [protocol(3, ["deletionVectors"]), metadata(), add("plain"), add("deleted", deletionVector=make(tmp_path))]
+    actions = [
+        protocol(3, ["deletionVectors"]),
+        metadata(),
+        add("plain"),
+        add("deleted", deletionVector=make(tmp_path)),
+    ]
     if where == "commit":
         commit(tmp_path, 0, *actions)
     else:
@@ -83,7 +94,7 @@ def test_ids_are_the_same_from_a_commit_and_from_a_checkpoint(tmp_path: Path) ->
 
 def damaged(tmp_path: Path, one: dict[str, Any]) -> None:
     commit(tmp_path, 0, protocol(3, ["deletionVectors"]), metadata(), add("f", deletionVector=one))
-    with pytest.raises(CorruptTableError, match="version 0.*vector"):
+    with pytest.raises(CorruptTableError, match=r"version 0.*vector"):
         snapshot(tmp_path).details.deletes(0)
 
 
@@ -113,12 +124,20 @@ def test_a_wrong_cardinality_is_an_error(tmp_path: Path) -> None:
     damaged(tmp_path, dict(inline(tmp_path), cardinality=99))
 
 
-@pytest.mark.parametrize("change", [{"storageType": "x"}, {"sizeInBytes": 10_000}, {"pathOrInlineDv": "~~~"}, {"pathOrInlineDv": ""}])
+@pytest.mark.parametrize(
+    "change", [{"storageType": "x"}, {"sizeInBytes": 10_000}, {"pathOrInlineDv": "~~~"}, {"pathOrInlineDv": ""}]
+)
 def test_a_descriptor_that_makes_no_sense_is_an_error(tmp_path: Path, change: dict[str, Any]) -> None:
     damaged(tmp_path, inline(tmp_path) | change)
 
 
 def test_a_prefix_that_climbs_out_of_the_table_is_an_error(tmp_path: Path) -> None:
-    commit(tmp_path, 0, protocol(3, ["deletionVectors"]), metadata(), add("f", deletionVector=vector("u", "../x" + z85(uuid.uuid4().bytes), 1)))
+    commit(
+        tmp_path,
+        0,
+        protocol(3, ["deletionVectors"]),
+        metadata(),
+        add("f", deletionVector=vector("u", "../x" + z85(uuid.uuid4().bytes), 1)),
+    )
     with pytest.raises(CorruptTableError, match="climbs out"):
         snapshot(tmp_path).details.deletes(0)

@@ -13,7 +13,13 @@ from tests.formats.delta.hand import DELTA, add, checkpoint, column, commit, met
 
 
 def dv(offset: int) -> dict[str, Any]:
-    return {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": offset, "sizeInBytes": 40, "cardinality": 6}
+    return {
+        "storageType": "u",
+        "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^",
+        "offset": offset,
+        "sizeInBytes": 40,
+        "cardinality": 6,
+    }
 
 
 def shown(diff: Diff | None) -> tuple[set[tuple[object, ...]], ...]:
@@ -72,7 +78,13 @@ def test_a_removal_of_what_was_not_there_is_no_change(tmp_path: Path) -> None:
 def test_a_changed_schema_and_partitioning_are_said(tmp_path: Path) -> None:
     commit(tmp_path, 0, protocol(), metadata(column("id")), add("a"))
     commit(tmp_path, 1, metadata(column("id")))
-    commit(tmp_path, 2, metadata(column("id"), column("p", "string"), partitions=["p"]), remove("a"), add("b", partitionValues={"p": "x"}))
+    commit(
+        tmp_path,
+        2,
+        metadata(column("id"), column("p", "string"), partitions=["p"]),
+        remove("a"),
+        add("b", partitionValues={"p": "x"}),
+    )
     base = snapshot(tmp_path, 0)
     same, other = DELTA.diff(ref(tmp_path), base, At(version=1)), DELTA.diff(ref(tmp_path), base, At(version=2))
     assert same is not None
@@ -124,7 +136,9 @@ def written(path: Path, history: list[list[tuple[str, str, int]]]) -> list[dict[
             gone = [] if old is None else [remove(raw, **({} if old[1] is None else {"deletionVector": dv(old[1])}))]
             match what:
                 case "add":
-                    lines += [add(raw, size=number, stats={"numRecords": number})] + (gone if old and old[1] is not None else [])
+                    lines += [add(raw, size=number, stats={"numRecords": number})] + (
+                        gone if old and old[1] is not None else []
+                    )
                     live[name] = (number, None)
                 case "remove":
                     lines += gone
@@ -161,5 +175,7 @@ def test_random_histories(tmp_path_factory: Any, history: list[list[tuple[str, s
     ]
     checkpoint(table, f"{at:020d}.checkpoint.parquet", protocol(3, ["deletionVectors"]), metadata(), *adds)
     for number in range(at, len(states)):
-        rows = {r["path"]: (r["size_bytes"], r["delta_dv_offset"]) for r in snapshot(table, number).files.table.to_pylist()}
+        rows = {
+            r["path"]: (r["size_bytes"], r["delta_dv_offset"]) for r in snapshot(table, number).files.table.to_pylist()
+        }
         assert rows == states[number]

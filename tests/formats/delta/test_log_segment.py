@@ -118,7 +118,16 @@ def test_a_cleaned_version_is_not_found(cleaned: Path) -> None:
 
 @pytest.mark.parametrize(
     "hint",
-    ["not json", "{}", "[1]", '{"version": 99}', '{"version": 1}', '{"version": "2"}', '{"version": -1}', '{"version":2}'],
+    [
+        "not json",
+        "{}",
+        "[1]",
+        '{"version": 99}',
+        '{"version": 1}',
+        '{"version": "2"}',
+        '{"version": -1}',
+        '{"version":2}',
+    ],
 )
 def test_a_last_checkpoint_that_lies_changes_nothing(cleaned: Path, hint: str) -> None:
     (cleaned / "_delta_log" / "_last_checkpoint").write_text(hint)

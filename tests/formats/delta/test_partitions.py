@@ -96,11 +96,15 @@ def test_a_partition_column_has_no_log_bounds_and_others_no_partition_bounds(tmp
 @pytest.mark.parametrize("where", ["commit", "checkpoint"])
 def test_texts_follow_the_metadatas_order_and_logical_names(tmp_path: Path, where: str) -> None:
     def field(name: str, number: int) -> dict[str, Any]:
-        return column(name, "string", **{"delta.columnMapping.id": number, "delta.columnMapping.physicalName": f"col-{name}"})
+        return column(
+            name, "string", **{"delta.columnMapping.id": number, "delta.columnMapping.physicalName": f"col-{name}"}
+        )
 
     head = [
         protocol(2),
-        metadata(field("a", 1), field("b", 2), partitions=["b", "a"], configuration={"delta.columnMapping.mode": "name"}),
+        metadata(
+            field("a", 1), field("b", 2), partitions=["b", "a"], configuration={"delta.columnMapping.mode": "name"}
+        ),
     ]
     tuples = [("x/y", None), ("é=%", ""), (None, "2020-01-01 00:00:00"), ("x/y", None)]
     adds = [add(f"f{n}", partitionValues={"col-a": a, "col-b": b}) for n, (a, b) in enumerate(tuples)]

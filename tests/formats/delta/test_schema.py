@@ -40,7 +40,10 @@ def test_primitive_types(tmp_path: Path) -> None:
 
 
 def test_structs_have_leaves_and_lists_and_maps_have_none(tmp_path: Path) -> None:
-    inner = {"type": "struct", "fields": [column("x"), column("y", {"type": "struct", "fields": [column("z", "string")]})]}
+    inner = {
+        "type": "struct",
+        "fields": [column("x"), column("y", {"type": "struct", "fields": [column("z", "string")]})],
+    }
     array = {"type": "array", "elementType": inner, "containsNull": True}
     map_ = {"type": "map", "keyType": "string", "valueType": "long", "valueContainsNull": True}
     found = schema(tmp_path, column("s", inner), column("a", array), column("m", map_))

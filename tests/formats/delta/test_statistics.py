@@ -19,11 +19,21 @@ from tests.formats.delta.hand import add, checkpoint, column, commit, leaf, meta
 DV = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 4, "sizeInBytes": 40, "cardinality": 6}
 
 
-def stats(low: Any = None, high: Any = None, nulls: Any = 0, records: Any = 10, name: str = "c", **more: Any) -> dict[str, Any]:
-    return {"numRecords": records, "minValues": {name: low}, "maxValues": {name: high}, "nullCount": {name: nulls}, **more}
+def stats(
+    low: Any = None, high: Any = None, nulls: Any = 0, records: Any = 10, name: str = "c", **more: Any
+) -> dict[str, Any]:
+    return {
+        "numRecords": records,
+        "minValues": {name: low},
+        "maxValues": {name: high},
+        "nullCount": {name: nulls},
+        **more,
+    }
 
 
-def bounds(tmp_path: Path, type_: str, *written: Any, field: dict[str, Any] | None = None, **more: Any) -> ColumnBounds | None:
+def bounds(
+    tmp_path: Path, type_: str, *written: Any, field: dict[str, Any] | None = None, **more: Any
+) -> ColumnBounds | None:
     adds = [add(f"f{n}", stats=one, **more) for n, one in enumerate(written)]
     commit(tmp_path, 0, protocol(3, ["deletionVectors"]), metadata(field or column("c", type_)), *adds)
     found = snapshot(tmp_path)
@@ -177,7 +187,11 @@ def test_years_beyond_the_calendar_are_unknown(tmp_path: Path) -> None:
 # Texts ------------------------------------------------------------------------------------------------------------
 
 
-@given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=50), st.sampled_from(["\ufffd", "\U0010ffff"]), st.integers(1, 40))
+@given(
+    st.text(st.characters(codec="utf-8"), min_size=1, max_size=50),
+    st.sampled_from(["\ufffd", "\U0010ffff"]),
+    st.integers(1, 40),
+)
 def test_a_cut_text_bounds_the_whole_one(text: str, mark: str, length: int) -> None:
     from formats.delta.statistics import _above_cut_texts
 
@@ -231,7 +245,13 @@ def test_a_printed_float_is_a_float(tmp_path: Path) -> None:
 
 def test_a_float_that_became_a_double_is_never_outside(tmp_path: Path) -> None:
     changes = [{"fromType": "float", "toType": "double"}]
-    found = bounds(tmp_path, "double", stats(0.1, 0.1), stats(0.7, 0.7), field=column("c", "double", **{"delta.typeChanges": changes}))
+    found = bounds(
+        tmp_path,
+        "double",
+        stats(0.1, 0.1),
+        stats(0.7, 0.7),
+        field=column("c", "double", **{"delta.typeChanges": changes}),
+    )
     for (low, high), printed in zip(both(found), ("0.1", "0.7"), strict=True):
         value = pa.array([float(printed)]).cast(pa.float32()).cast(pa.float64())[0].as_py()
         assert low <= value <= high  # type: ignore[operator]
@@ -245,7 +265,12 @@ def test_a_float_that_became_a_double_is_never_outside(tmp_path: Path) -> None:
 
 def test_statistics_are_found_by_physical_name(tmp_path: Path) -> None:
     field = column("c", "long", **{"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "old"})
-    written = {"numRecords": 9, "minValues": {"c": 1, "old": 5}, "maxValues": {"c": 2, "old": 6}, "nullCount": {"old": 0}}
+    written = {
+        "numRecords": 9,
+        "minValues": {"c": 1, "old": 5},
+        "maxValues": {"c": 2, "old": 6},
+        "nullCount": {"old": 0},
+    }
     mapping = {"delta.columnMapping.mode": "name"}
     commit(tmp_path, 0, protocol(2), metadata(field, configuration=mapping), add("f", stats=written))
     found = snapshot(tmp_path)
@@ -298,7 +323,11 @@ def test_struct_only_statistics_of_a_checkpoint(tmp_path: Path) -> None:
 def test_struct_times_are_repaired_like_texts(tmp_path: Path) -> None:
     at = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
     checkpoint(
-        tmp_path, f"{0:020d}.checkpoint.parquet", protocol(), metadata(column("c", "timestamp")), add("a", stats_parsed=parsed(at, at))
+        tmp_path,
+        f"{0:020d}.checkpoint.parquet",
+        protocol(),
+        metadata(column("c", "timestamp")),
+        add("a", stats_parsed=parsed(at, at)),
     )
     found = snapshot(tmp_path)
     assert both(found.details.log_bounds(leaf(found, "c"))) == [(at, at + dt.timedelta(microseconds=999))]
@@ -324,7 +353,20 @@ RECORDS = st.one_of(
     st.integers(0, 10**17).map(lambda n: json.dumps({"numRecords": n}, separators=(",", ":"))),
     st.integers(0, 10**19).map(lambda n: json.dumps({"numRecords": n, "minValues": {}}, separators=(",", ":"))),
     st.integers(-5, 10**6).map(lambda n: json.dumps({"minValues": {"numRecords": 1}, "numRecords": n})),
-    st.sampled_from(['{"numRecords":}', '{"numRecords":1.5}', '{"numRecords":"3"}', '{"numRecords":12', "{}", "", "\n", "null", "[]", "7"]),
+    st.sampled_from(
+        [
+            '{"numRecords":}',
+            '{"numRecords":1.5}',
+            '{"numRecords":"3"}',
+            '{"numRecords":12',
+            "{}",
+            "",
+            "\n",
+            "null",
+            "[]",
+            "7",
+        ]
+    ),
 )
 
 

@@ -1,0 +1,195 @@
+"""Tables written by `deltalake`, which is also the oracle of their live files and statistics; the contract of formats."""
+
+import datetime as dt
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from expressions.physical import to_physical
+from formats.diff import compare
+from formats.model import Snapshot
+from formats.protocol import At
+from tests.contract.format_contract import FormatContract, MadeTable
+from tests.formats.delta.hand import DELTA, ref, snapshot
+
+deltalake = pytest.importorskip("deltalake")
+
+ROWS = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("name", pa.string()),
+        ("score", pa.float64()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("day", pa.date32()),
+        ("price", pa.decimal128(24, 4)),
+        ("flag", pa.bool_()),
+        ("nest", pa.struct([("x", pa.int32()), ("y", pa.string())])),
+        ("p", pa.string()),
+        ("q", pa.int32()),
+    ]
+)
+
+
+def rows(first: int, count: int) -> pa.Table:
+    made = [
+        {
+            "id": n if n % 7 else None,
+            "name": f"näme {n} " + "x" * (n % 90),
+            "score": [n / 3, -0.0, float("inf"), None][n % 4],
+            "at": dt.datetime(1890 + n % 200, 1, 1, 0, 0, 0, 123456 + n, tzinfo=dt.UTC),
+            "day": dt.date(1900 + n % 100, 1, 1),
+            "price": None if n % 5 == 0 else n,
+            "flag": n % 2 == 0,
+            "nest": None if n % 6 == 0 else {"x": n, "y": f"y{n}"},
+            "p": [None, "a b/c%d", "é=😀", "plain"][n % 4],
+            "q": None if n % 3 == 0 else n % 3,
+        }
+        for n in range(first, first + count)
+    ]
+    return pa.Table.from_pylist(made, ROWS)
+
+
+def write(path: Path, table: pa.Table, mode: str = "append") -> None:
+    deltalake.write_deltalake(str(path), table, mode=mode, partition_by=["p", "q"], schema_mode="merge")
+
+
+class TestContract(FormatContract):
+    @pytest.fixture
+    def made(self, tmp_path: Path) -> MadeTable:
+        path = tmp_path / "a täble"
+        write(path, rows(0, 20))
+        write(path, rows(20, 20))
+        return MadeTable(DELTA, ref(path), lambda: write(path, rows(40, 10)), 40)
+
+
+def live(path: Path, version: int) -> set[str]:
+    return {p.rpartition("/")[2] for p in deltalake.DeltaTable(str(path), version=version).file_uris()}
+
+
+def own(found: Snapshot) -> set[str]:
+    return {p.rpartition("/")[2] for p in found.files.paths.to_pylist()}
+
+
+def check_bounds(found: Snapshot) -> None:
+    """Every bound of every column encloses the values that stand in the files."""
+    for leaf in found.schema.leaves():
+        bounds = found.details.log_bounds(leaf) or found.details.partition_bounds(leaf)
+        if bounds is None or leaf.field.partition:
+            continue
+        for row, path in enumerate(found.files.paths.to_pylist()):
+            column = pq.read_table(found.uri(path), partitioning=None).column(leaf.source[0])
+            for part in leaf.source[1:]:
+                import pyarrow.compute as pc
+
+                column = pc.struct_field(column, [part])
+            nulls = bounds.null_count[row].as_py()
+            assert nulls is None or nulls == column.null_count
+            assert bounds.row_count[row].as_py() == len(column)
+            for values, upper in ((bounds.lower, False), (bounds.upper, True)):
+                bound = values[row].as_py()
+                for value in to_physical(column.drop_null(), leaf.type, upper=upper).to_pylist():
+                    if value is None or bound is None:
+                        continue
+                    assert value <= bound if upper else value >= bound, (leaf.parts, value, bound)
+
+
+def check_partitions(path: Path, found: Snapshot) -> None:
+    """Partition bounds are what deltalake reads from the log."""
+    actions = pa.table(
+        deltalake.DeltaTable(str(path), version=int(found.version.id)).get_add_actions(flatten=True)
+    ).to_pylist()
+    said = {a["path"].rpartition("/")[2]: a for a in actions}
+    for leaf in found.schema.leaves():
+        if not leaf.field.partition:
+            continue
+        bounds = found.details.partition_bounds(leaf)
+        assert bounds is not None
+        for row, file in enumerate(found.files.paths.to_pylist()):
+            value = said[file.rpartition("/")[2]][f"partition.{leaf.field.name}"]
+            bound = bounds.lower[row].as_py()
+            assert bound == (value.encode() if isinstance(value, str) else value)
+            assert (bounds.null_count[row].as_py() > 0) == (value is None)
+
+
+def test_statistics_enclose_the_rows(tmp_path: Path) -> None:
+    write(tmp_path, rows(0, 60))
+    write(tmp_path, rows(60, 40))
+    found = snapshot(tmp_path)
+    assert sum(found.files.table.column("record_count").to_pylist()) == 100
+    check_bounds(found)
+    check_partitions(tmp_path, found)
+    deltalake.DeltaTable(str(tmp_path)).create_checkpoint()
+    write(tmp_path, rows(100, 10))
+    again = snapshot(tmp_path)
+    check_bounds(again)
+    check_partitions(tmp_path, again)
+
+
+STEP = st.sampled_from(
+    ["append", "append", "overwrite", "delete", "update", "compact", "checkpoint", "restore", "replace"]
+)
+
+
+@settings(max_examples=4)
+@given(st.lists(STEP, min_size=3, max_size=9))
+def test_random_histories(tmp_path_factory: pytest.TempPathFactory, steps: list[str]) -> None:
+    path = tmp_path_factory.mktemp("table")
+    write(path, rows(0, 8))
+    for number, step in enumerate(steps, 1):
+        table = deltalake.DeltaTable(str(path))
+        match step:
+            case "append":
+                write(path, rows(10 * number, 5))
+            case "overwrite":
+                write(path, rows(10 * number, 6), mode="overwrite")
+            case "delete":
+                table.delete("id % 3 = 0")
+            case "update":
+                table.update(predicate="flag", new_values={"name": "changed"})
+            case "compact":
+                table.optimize.compact()
+            case "checkpoint":
+                table.create_checkpoint()
+            case "restore" if table.version() > 0:
+                table.restore(max(table.version() - 2, 0))
+            case "replace":
+                extra = rows(10 * number, 4).append_column("more", pa.array([number] * 4))
+                deltalake.write_deltalake(
+                    str(path), extra, mode="overwrite", schema_mode="overwrite", partition_by=["p", "q"]
+                )
+    newest = deltalake.DeltaTable(str(path)).version()
+    snapshots = [snapshot(path, v) for v in range(newest + 1)]
+    for version, found in enumerate(snapshots):
+        assert own(found) == live(path, version)
+        assert found.schema.names == [f.name for f in deltalake.DeltaTable(str(path), version=version).schema().fields]
+    for base in range(newest):
+        for target in (base + 1, newest):
+            diff, compared = (
+                DELTA.diff(ref(path), snapshots[base], At(version=target)),
+                compare(snapshots[base], snapshots[target]),
+            )
+            assert diff is not None
+            for name in ("appended", "deleted", "deletes_changed"):
+                assert set(getattr(diff, name).paths.to_pylist()) == set(getattr(compared, name).paths.to_pylist())
+            assert diff.schema_changed == compared.schema_changed
+    check_bounds(snapshots[-1])
+
+
+def test_paths_lead_to_the_files(tmp_path: Path) -> None:
+    write(tmp_path, rows(0, 12))
+    found = snapshot(tmp_path)
+    total = sum(ds.dataset(found.uri(p), format="parquet").count_rows() for p in found.files.paths.to_pylist())
+    assert total == 12
+
+
+def test_a_table_of_many_files_is_columns(tmp_path: Path) -> None:
+    write(tmp_path, rows(0, 4))
+    files = snapshot(tmp_path).files
+    assert files.table.column("size_bytes").type == pa.int64()
+    assert int(np.sum(files.table.column("size_bytes").to_numpy())) == files.size_bytes
