@@ -258,7 +258,7 @@ class Table:
         try:
             result = pruner.prune(question, snapshot)
         except SnapshotNeeded:
-            result = pruner.prune(question, self._snapshot(At(version=asked.id)))
+            result = pruner.prune(question, self._snapshot(at))
         return result.timed(time.perf_counter() - started)
 
     def scan(
@@ -321,9 +321,11 @@ class Table:
     def _version(self, at: At, found: Sequence[OpenIndex]) -> Version:
         """Which version is asked. For plain files an index that recorded the listing says so, and nothing is listed."""
         if self.format == "files" and at.version is not None:
-            for index in found:
-                for record in index.entry.content.record_by_id(str(at.version)):
-                    return record.version
+            from formats.files.table import version_named
+
+            named = version_named(self._ref, str(at.version))
+            if any(index.entry.content.record(named) is not None for index in found):
+                return named
         return self._format.resolve(self._ref, at)
 
     def _predicate(

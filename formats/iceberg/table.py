@@ -58,12 +58,12 @@ class IcebergFormat:
 
     def resolve(self, ref: TableRef, at: At) -> Version:
         metadata = _metadata(ref)
-        return version_of(metadata, select(metadata, at).snapshot)
+        return version_of(metadata, select(metadata, at))
 
     def versions(self, ref: TableRef) -> Sequence[Version]:
         metadata = _metadata(ref)
         ordered = sorted(metadata.snapshots.values(), key=lambda s: (s.sequence_number, s.timestamp_ms))
-        return [version_of(metadata, one) for one in ordered]
+        return [version_of(metadata, select(metadata, At(version=one.id))) for one in ordered]
 
     def snapshot(self, ref: TableRef, at: At) -> Snapshot:
         metadata = _metadata(ref)
@@ -82,10 +82,10 @@ class IcebergFormat:
         metadata = _metadata(ref)
         selected = select(metadata, target)
         place = _place(ref, metadata)
-        to = version_of(metadata, selected.snapshot)
+        to = version_of(metadata, selected)
         schema = _schema(metadata, selected, live_specs=())
         known = next((s for s in metadata.snapshots.values() if str(s.id) == base.version.id), None)
-        if version_of(metadata, known) != base.version:
+        if known is None or _commit_of(known) != base.version.fingerprint.partition("-")[0]:
             return None  # expired, or of another table at this place
         changed = log_diff(ref.storage, place, metadata, base, selected.snapshot)
         if changed is None:
@@ -101,13 +101,17 @@ class IcebergFormat:
         )
 
 
-def version_of(metadata: TableMetadata, snapshot: SnapshotInfo | None) -> Version:
-    """The version of a snapshot; the fingerprint tells equal ids of two tables apart."""
-    if snapshot is None:
-        return Version("", NO_SNAPSHOT, _hash(metadata.table_uuid or metadata.location))
+def version_of(metadata: TableMetadata, selected: Selected) -> Version:
+    """The version of a snapshot as read with a schema. The fingerprint tells equal ids of two tables apart, and two schemas: "now" is read with the current one, which a rename
+    changes without a new snapshot."""
+    if selected.snapshot is None:
+        return Version("", NO_SNAPSHOT, f"{_hash(metadata.table_uuid or metadata.location)}-{selected.schema_id}")
+    return Version("", str(selected.snapshot.id), f"{_commit_of(selected.snapshot)}-{selected.schema_id}")
+
+
+def _commit_of(snapshot: SnapshotInfo) -> str:
     source = snapshot.manifest_list or "\n".join(snapshot.manifests)
-    text = f"{source}\0{snapshot.timestamp_ms}\0{snapshot.sequence_number}"
-    return Version("", str(snapshot.id), _hash(text))
+    return _hash(f"{source}\0{snapshot.timestamp_ms}\0{snapshot.sequence_number}")
 
 
 def _hash(text: str) -> str:
@@ -125,7 +129,7 @@ def assemble(
 ) -> Snapshot:
     """The snapshot of these entries."""
     snapshot = selected.snapshot
-    version = version_of(metadata, snapshot)
+    version = version_of(metadata, selected)
     schema = _schema(metadata, selected, live_specs=data["spec_id"].unique().to_list())
     files, pairs = file_table(place, metadata, data, deletes, version.id)
     return Snapshot(

@@ -88,10 +88,6 @@ class Content:
         """The record of exactly this version, or None."""
         return next((r for r in reversed(self.versions) if r.version == version), None)
 
-    def record_by_id(self, version_id: str) -> list[VersionRecord]:
-        """All records whose version has this id (several where a table was dropped and created again)."""
-        return [r for r in self.versions if r.version.id == version_id]
-
 
 @dataclass(frozen=True, slots=True)
 class UnderWay:

@@ -54,9 +54,15 @@ class OpenIndex:
             leaf = leaves.get(ref.parts)
             column = covered.get(leaf.stable) if leaf is not None else None
             stored = type_from_text(column.type_text) if column is not None else None
-            if leaf is not None and column is not None and stored is not None:
+            if leaf is None or column is None or stored is None:
+                continue
+            if stored == leaf.type or not self._of_text():
                 out[ref] = StoredColumn(column.column_id, stored, leaf.type, column.partition)
         return out
+
+    def _of_text(self) -> bool:
+        """Of text files, another type reads other values (and other NULLs) from the same bytes: statistics do not carry over."""
+        return self.entry.table.options.get("file_format") in ("csv", "json")
 
     def files_of(self, run: RunRef, ordinals: Ordinals, with_deletes: Mask) -> pa.Table:
         """FILE_SCHEMA rows of the given files (ascending ordinals). Reads the row groups that hold them."""
