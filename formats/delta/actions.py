@@ -43,6 +43,12 @@ LIVE_SCHEMA = pa.schema(
     ]
 )
 
+
+def no_files() -> pa.Table:
+    """LIVE_SCHEMA without rows."""
+    return pa.Table.from_arrays([pa.nulls(0, field.type) for field in LIVE_SCHEMA], schema=LIVE_SCHEMA)
+
+
 _SUPPORTED_READER_FEATURES = frozenset(
     {
         "columnMapping",

@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from formats.storage import Storage
 
-from .actions import LIVE_SCHEMA, FileAction, FileKey, Metadata, Protocol, file_columns, parse_commit
+from .actions import LIVE_SCHEMA, FileAction, FileKey, Metadata, Protocol, file_columns, no_files, parse_commit
 from .columns import constant, one, rows_array, strings, where
 from .log_segment import LOG, CheckpointFiles
-from .parquet_part import flattened, has_field, opened
+from .parquet_part import Batch, batches, has_field, opened
 from .paths import decoded, decoded_column
 from .stats_json import numbers_of_records
 
@@ -54,7 +54,7 @@ class CheckpointReader:
 
     def _part(self, number: int, path: str, partitioned: bool) -> pa.Table:
         with opened(self.storage, path, self.where(path)) as part:
-            return _adds(part, number, partitioned)
+            return joined([no_files(), *(_adds(batch, number, partitioned) for batch in batches(part))])
 
 
 def open_checkpoint(storage: Storage, table: str, files: CheckpointFiles) -> CheckpointReader:
@@ -120,10 +120,10 @@ def _some_values(group: Any, name: str) -> bool:
     return True
 
 
-def _adds(part: Any, number: int, partitioned: bool) -> pa.Table:
-    schema = part.schema_arrow
+def _adds(batch: Batch, number: int, partitioned: bool) -> pa.Table:
+    schema = batch.part.schema_arrow
     if "add" not in schema.names:
-        return LIVE_SCHEMA.empty_table()
+        return no_files()
     add = schema.field("add").type
     names = {add.field(i).name for i in range(add.num_fields)}
     if not {"path", "size"} <= names:
@@ -132,13 +132,13 @@ def _adds(part: Any, number: int, partitioned: bool) -> pa.Table:
     if partitioned and "partitionValues" in names:
         wanted.append("partitionValues")
     counted = "stats_parsed" in names and has_field(add.field("stats_parsed").type, "numRecords")
-    columns = [f"add.{name}" for name in wanted]
+    columns = list(wanted)
     if counted:
-        columns.append("add.stats_parsed.numRecords")
+        columns.append("stats_parsed.numRecords")
     text = "stats" in names and not counted
     if text:
-        columns.append("add.stats")
-    flat = flattened(part.read(columns=columns))
+        columns.append("stats")
+    flat = batch.adds(columns)
     rows = where(flat["path"].is_valid())
     whole = len(rows) == len(flat["path"])
     if not whole and len(rows) and rows[-1] - rows[0] + 1 == len(rows):
@@ -148,7 +148,7 @@ def _adds(part: Any, number: int, partitioned: bool) -> pa.Table:
         flat = {name: column.take(taken) for name, column in flat.items()}
     count = len(rows)
     if counted:
-        records = _counted(part, flat["stats_parsed"], rows, "stats" in names)
+        records = _counted(batch, flat["stats_parsed"], rows, "stats" in names)
     else:
         records = numbers_of_records(flat["stats"]) if text else pa.nulls(count, pa.int64())
 
@@ -166,21 +166,21 @@ def _adds(part: Any, number: int, partitioned: bool) -> pa.Table:
         column("baseRowId", pa.int64()),
         column("defaultRowCommitVersion", pa.int64()),
         constant(number, count, pa.int32()),
-        rows_array(rows),
+        rows_array(rows + batch.first_row),
     ]
     if arrays[1].null_count:
         raise ValueError("an add has no size")
     return pa.Table.from_arrays(arrays, schema=LIVE_SCHEMA)
 
 
-def _counted(part: Any, parsed: pa.Array, rows: Any, texts: bool) -> pa.Array:
+def _counted(batch: Batch, parsed: pa.Array, rows: Any, texts: bool) -> pa.Array:
     """numRecords of the struct; of the JSON where a row has no struct."""
     import pyarrow.compute as pc
 
     records = pc.struct_field(parsed, ["numRecords"]).cast(pa.int64())
     if not texts or not records.null_count:
         return records
-    text = flattened(part.read(columns=["add.stats"]))["stats"].take(rows_array(rows))
+    text = batch.adds(["stats"])["stats"].take(rows_array(rows))
     return pc.coalesce(records, numbers_of_records(text.cast(pa.string())))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +12,8 @@ from expressions.errors import CorruptTableError, ObjectNotFoundError, StorageEr
 from formats.storage import Storage
 
 from .columns import one
+
+_BATCH_BYTES = 1 << 29
 
 
 class opened:  # noqa: N801 - a context manager, used like a function
@@ -49,12 +53,38 @@ class opened:  # noqa: N801 - a context manager, used like a function
             raise CorruptTableError(f"{self.said} cannot be read as a checkpoint: {said}") from error
 
 
-def flattened(table: pa.Table) -> dict[str, pa.Array]:
-    """The fields of `add` as columns, null where the row is no add."""
-    import pyarrow.compute as pc
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Neighbouring row groups, small enough that a column of texts stays below Arrow's 2 GiB."""
 
-    add = one(table.column("add"))
-    return {add.type.field(i).name: pc.struct_field(add, [i]) for i in range(add.type.num_fields)}
+    part: Any
+    groups: list[int]
+    first_row: int
+    rows: int
+
+    def adds(self, columns: list[str]) -> dict[str, pa.Array]:
+        """Columns of `add` (dotted names below it) by the names of its fields, null where the row is no add."""
+        import pyarrow.compute as pc
+
+        table = self.part.read_row_groups(self.groups, columns=[f"add.{name}" for name in columns])
+        add = one(table.column("add"))
+        return {add.type.field(i).name: pc.struct_field(add, [i]) for i in range(add.type.num_fields)}
+
+
+def batches(part: Any) -> Iterator[Batch]:
+    """The whole part."""
+    groups: list[int] = []
+    first_row = rows = size_bytes = 0
+    for number in range(part.num_row_groups):
+        group = part.metadata.row_group(number)
+        if groups and size_bytes + group.total_byte_size > _BATCH_BYTES:
+            yield Batch(part, groups, first_row, rows)
+            groups, first_row, rows, size_bytes = [], first_row + rows, 0, 0
+        groups.append(number)
+        rows += group.num_rows
+        size_bytes += group.total_byte_size
+    if groups:
+        yield Batch(part, groups, first_row, rows)
 
 
 def has_field(type_: pa.DataType, name: str) -> bool:

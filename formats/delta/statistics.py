@@ -29,7 +29,7 @@ from formats.model import Leaf
 from formats.storage import Storage
 
 from .columns import booleans, int64_values, rows_array, where
-from .parquet_part import flattened, has_field, opened
+from .parquet_part import Batch, batches, has_field, opened
 from .stats_json import LeafStatistics, read_leaf
 
 _MILLISECOND_REST = 999
@@ -85,25 +85,35 @@ class LogStatistics:
 
 
 def _of_part(part: Any, rows: npt.NDArray[np.int64], source: tuple[str, ...], type_: pa.DataType) -> LeafStatistics:
+    """Of the part's `rows`, which ascend."""
+    pieces = []
+    for batch in batches(part):
+        first, last = np.searchsorted(rows, [batch.first_row, batch.first_row + batch.rows])
+        if first < last:
+            pieces.append(_of_batch(batch, rows[first:last] - batch.first_row, source, type_))
+    return LeafStatistics.joined(pieces)
+
+
+def _of_batch(batch: Batch, rows: npt.NDArray[np.int64], source: tuple[str, ...], type_: pa.DataType) -> LeafStatistics:
     """From the parsed struct where the checkpoint has one, from the text where a row has only that."""
-    add = part.schema_arrow.field("add").type
+    add = batch.part.schema_arrow.field("add").type
     texts = has_field(add, "stats")
     if has_field(add, "stats_parsed"):
-        found, without = _of_struct(part, add.field("stats_parsed").type, rows, source, type_)
+        found, without = _of_struct(batch, add.field("stats_parsed").type, rows, source, type_)
         if not texts or not len(without):
             return found
         order = np.arange(len(rows))
         order[without] = len(rows) + np.arange(len(without))
-        return LeafStatistics.joined([found, read_leaf(_texts(part, rows[without]), source, type_)]).take(order)
-    return read_leaf(_texts(part, rows), source, type_) if texts else LeafStatistics.unknown(len(rows), type_)
+        return LeafStatistics.joined([found, read_leaf(_texts(batch, rows[without]), source, type_)]).take(order)
+    return read_leaf(_texts(batch, rows), source, type_) if texts else LeafStatistics.unknown(len(rows), type_)
 
 
-def _texts(part: Any, rows: npt.NDArray[np.int64]) -> pa.Array:
-    return flattened(part.read(columns=["add.stats"]))["stats"].take(rows_array(rows)).cast(pa.string())
+def _texts(batch: Batch, rows: npt.NDArray[np.int64]) -> pa.Array:
+    return batch.adds(["stats"])["stats"].take(rows_array(rows)).cast(pa.string())
 
 
 def _of_struct(
-    part: Any, parsed: pa.DataType, rows: npt.NDArray[np.int64], source: tuple[str, ...], type_: pa.DataType
+    batch: Batch, parsed: pa.DataType, rows: npt.NDArray[np.int64], source: tuple[str, ...], type_: pa.DataType
 ) -> tuple[LeafStatistics, npt.NDArray[np.int64]]:
     """The statistics, and which of `rows` have no struct."""
     import pyarrow.compute as pc
@@ -117,8 +127,8 @@ def _of_struct(
     unknown = LeafStatistics.unknown(len(rows), type_)
     if not paths:
         return unknown, np.arange(len(rows))
-    columns = ["add.stats_parsed." + ".".join(path) for path in paths.values()]
-    struct = flattened(part.read(columns=columns))["stats_parsed"].take(rows_array(rows))
+    columns = ["stats_parsed." + ".".join(path) for path in paths.values()]
+    struct = batch.adds(columns)["stats_parsed"].take(rows_array(rows))
     without = where(struct.is_null())
 
     def leaf(kind: str) -> pa.Array | None:

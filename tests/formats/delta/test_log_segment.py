@@ -3,12 +3,25 @@
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from expressions.errors import CorruptTableError, NotATableError, VersionNotFoundError
 from formats.protocol import At, TableRef
 from formats.storage_counting import CountingStorage
-from tests.formats.delta.hand import DELTA, add, checkpoint, commit, metadata, paths, protocol, ref, remove, snapshot
+from tests.formats.delta.hand import (
+    DELTA,
+    add,
+    checkpoint,
+    commit,
+    leaf,
+    metadata,
+    paths,
+    protocol,
+    ref,
+    remove,
+    snapshot,
+)
 
 UUID = "80a083e8-7026-4e79-81be-64bd76c43a11"
 
@@ -179,3 +192,32 @@ def test_a_checkpoint_overwritten_in_the_middle_is_an_error(cleaned: Path) -> No
     path.write_bytes(b"PAR1" + b"\x00" * 500 + b"PAR1")
     with pytest.raises(CorruptTableError, match=r"checkpoint\.parquet"):
         snapshot(cleaned)
+
+
+def test_a_large_commit_has_the_same_fingerprint_read_whole_and_by_its_ends(tmp_path: Path) -> None:
+    for count in (90, 100, 120, 500):
+        table = tmp_path / str(count)
+        commit(table, 0, protocol(), metadata(), *(add(f"f{n}", stats={"numRecords": n}) for n in range(count)))
+        assert DELTA.resolve(ref(table), At()) == snapshot(table).version == DELTA.resolve(ref(table), At(version=0))
+
+
+def test_a_checkpoint_of_many_row_groups_is_read_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [
+        protocol(),
+        metadata(),
+        *(add(f"f{n:03}", stats={"numRecords": n, "minValues": {"id": n}}) for n in range(40)),
+    ]
+    path = checkpoint(tmp_path, f"{0:020d}.checkpoint.parquet", *rows)
+    pq.write_table(pq.read_table(path), path, row_group_size=7)
+    commit(tmp_path, 1, remove("f020"))
+    whole = snapshot(tmp_path)
+    monkeypatch.setattr("formats.delta.parquet_part._BATCH_BYTES", 1)
+    found = snapshot(tmp_path)
+    assert found.files.table.equals(whole.files.table)
+    bounds = found.details.log_bounds(leaf(found, "id"))
+    assert bounds is not None
+    assert (
+        bounds.lower.to_pylist()
+        == found.files.table.column("record_count").to_pylist()
+        == [n for n in range(40) if n != 20]
+    )
