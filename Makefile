@@ -47,10 +47,10 @@ demo: install ## the main job on real flights: index Parquet, CSV, Delta and Ice
 	@$(RUN) -m metaindex demo $(ARGS)
 
 test: install ## every test, with Spark; ARGS="-k bloom" narrows
-	@$(RUN) -m pytest -ra $(ARGS)
+	@$(RUN) -m pytest -ra -n 2 --dist loadgroup $(ARGS)
 
-test-fast: $(PACKAGES) ## the tests that need no Java, within a minute
-	@$(RUN) -m pytest -ra -m "not spark" $(ARGS)
+test-fast: $(PACKAGES) ## the tests that need no Java, few examples each, within a minute
+	@METAINDEX_FAST=1 $(RUN) -m pytest -ra -n 2 -m "not spark and not slow" $(ARGS)
 
 lint: $(PACKAGES) ## ruff (rules and format), mypy strict, hadolint
 	@echo "lint: ruff check"

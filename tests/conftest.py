@@ -74,7 +74,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shared or busy machine makes any single example slow: only wrong answers fail a property, never time.
     hypothesis.settings.register_profile("default", deadline=None, print_blob=True)
     hypothesis.settings.register_profile("soak", deadline=None, print_blob=True, max_examples=5000)
-    hypothesis.settings.load_profile("soak" if os.environ.get("METAINDEX_SOAK") else "default")
+    hypothesis.settings.register_profile("fast", deadline=None, print_blob=True, max_examples=15)
+    wanted = [name for name in ("soak", "fast") if os.environ.get(f"METAINDEX_{name.upper()}")]
+    hypothesis.settings.load_profile(wanted[0] if wanted else "default")
     # Spark talks to itself over loopback whatever the host's name resolves to.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
@@ -85,3 +87,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
+        if item.get_closest_marker("spark") is not None:
+            item.add_marker(pytest.mark.xdist_group("spark"))  # one JVM, whatever the number of workers

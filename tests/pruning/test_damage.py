@@ -97,6 +97,7 @@ def test_a_fresh_index_drops_all_files_but_one(lake: Lake) -> None:
     check(lake, table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damage_makes_the_answer_wider_and_says_why(lake: Lake, part: str, damage: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def arrow_schema(schema: strategies.Schema) -> pa.Schema:
     return pa.schema([pa.field("row", pa.int64()), *fields])
 
 
-@settings(max_examples=25)
+@settings(max_examples=8 if os.environ.get("METAINDEX_FAST") else 25)
 @given(st.data())
 def test_dropped_files_hold_no_matching_row(data: st.DataObject) -> None:
     schema = data.draw(strategies.schemas())
