@@ -131,7 +131,9 @@ def _iceberg(snapshot: Snapshot, paths: list[str], spark: SparkSession) -> DataF
     planned = table.newBatchScan().useSnapshot(int(snapshot.version.id)).planFiles()
     try:
         found = set()
-        for task in planned:
+        iterator = planned.iterator()
+        while iterator.hasNext():
+            task = iterator.next()
             location = normal(task.file().location())
             if location in wanted:
                 tasks.add(task)
@@ -142,9 +144,19 @@ def _iceberg(snapshot: Snapshot, paths: list[str], spark: SparkSession) -> DataF
     # The same files of the same version are one staged set, however often they are asked for.
     names = "\n".join(sorted(wanted))
     group = f"metaindex-{table.uuid()}-{snapshot.version.id}-{xxhash.xxh3_128_hexdigest(names.encode())}"
-    jvm.org.apache.iceberg.spark.SparkTableCache.get().add(group, table)
-    jvm.org.apache.iceberg.spark.ScanTaskSetManager.get().stageTasks(table, group, tasks)
+    manager = jvm.org.apache.iceberg.spark.ScanTaskSetManager.get()
+    manager.stageTasks(table, group, tasks)
+    _table_cache(spark, manager).add(group, table)
     return spark.read.format("iceberg").load(group)
+
+
+def _table_cache(spark: SparkSession, neighbour: Any) -> Any:
+    """Iceberg's SparkTableCache.get(), by reflection: py4j takes it for the method of the same name that has an argument."""
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None, "a session of this process has a gateway"
+    found = neighbour.getClass().getClassLoader().loadClass("org.apache.iceberg.spark.SparkTableCache")
+    nothing = gateway.new_array(gateway.jvm.java.lang.Class, 0)
+    return found.getMethod("get", nothing).invoke(None, gateway.new_array(gateway.jvm.java.lang.Object, 0))
 
 
 def _pinned_table(jvm: Any, spark: SparkSession, metadata_file: str, snapshot: Snapshot) -> Any:
