@@ -102,7 +102,11 @@ def _show(found: pa.Table, scan: Scan, limit: int, out: Output) -> None:
         [[_cell(row[name]) for name in found.column_names] for row in rows],
     )
     files = _files(scan)
-    more = f"the first {found.num_rows:,} rows" if limit and found.num_rows == limit else f"{found.num_rows:,} rows"
+    more = (
+        f"the first {found.num_rows:,} rows"
+        if limit and found.num_rows == limit
+        else f"{found.num_rows:,} row{'' if found.num_rows == 1 else 's'}"
+    )
     out.say(f"{more}; {files['kept_files']:,} of {files['total_files']:,} files had to be looked at")
 
 

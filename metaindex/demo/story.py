@@ -92,7 +92,9 @@ def _tell(place: Path, report: Report, given: SparkSession | None, flown: pa.Tab
     report.facts["flights"] = flown.num_rows
     report.step(f"{flown.num_rows:,} flights of 2013 read; the {last_day.num_rows:,} of 31 December are held back")
     started = time.monotonic()
-    spark = given or quiet_session("metaindex demo", conf=_CONF, log=place / "spark.log")
+    spark = given or quiet_session(
+        "metaindex demo", conf=_CONF | {"spark.sql.warehouse.dir": str(place / "spark")}, log=place / "spark.log"
+    )
     report.step(f"Spark {spark.version} started in {time.monotonic() - started:.1f} s")
 
     report.headline("1. Four tables of one year, a file per day, partitioned by month")

@@ -32,7 +32,7 @@ def test_looking_up_loads_no_spark(indexed: Path) -> None:
         "sys.exit(f'{codes} {loaded}' if any(codes) or loaded else 0)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr.splitlines()[-1]) == (0, "1 rows; 1 of 6 files had to be looked at")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (0, "1 row; 1 of 6 files had to be looked at")
 
 
 def test_a_terminal_gets_a_drawn_table(indexed: Path) -> None:
