@@ -91,13 +91,17 @@ class OpenIndex:
                 continue
             ends = np.cumsum(footer.rows)
             group_of = np.searchsorted(ends, inside, side="right")  # ascending, as the ordinals are
-            groups = group_of[np.flatnonzero(np.diff(group_of, prepend=-1))]
+            starts = np.flatnonzero(np.diff(group_of, prepend=-1))
+            groups = group_of[starts]
             table = reader.read(part, groups.tolist(), [*names, "ordinal"] if "ordinal" not in names else names)
-            # Positions inside the groups that were read: the groups before each one that were not read are left out.
-            before = np.zeros(len(ends), np.int64)
-            before[groups] = np.concatenate(([0], np.cumsum(footer.rows[groups])[:-1]))
-            at = inside - (ends[group_of] - footer.rows[group_of]) + before[group_of]
-            picked = table.take(np_columns.array(at.astype(np.int64), None, pa.int64()))
+            at = inside - (ends[group_of] - footer.rows[group_of])  # inside their row groups
+            offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(footer.rows[groups])))
+            picked = pa.concat_tables(
+                table.slice(offsets[i], footer.rows[group]).take(
+                    np_columns.array(rows.astype(np.int64), None, pa.int64())
+                )
+                for i, (group, rows) in enumerate(zip(groups, np.split(at, starts[1:]), strict=True))
+            )
             found = np_columns.values(np_columns.one(picked.column("ordinal")))
             if not np.array_equal(found, inside + start - part.rows):
                 raise DamagedIndexError(
