@@ -229,7 +229,7 @@ class _Reader:
         """The column and its type as JSON, None where Spark has not resolved it."""
         fields = node.fields
         match node.kind:
-            case "AttributeReference":
+            case "AttributeReference" if fields["name"] != "_metadata":  # Spark's own struct of a file's facts
                 _refuse_special(fields.get("dataType"), fields.get("metadata"))
                 return ColumnRef((str(fields["name"]),)), fields["dataType"]
             case "GetStructField":
@@ -293,7 +293,7 @@ _SQL_NAMES: Final = {"byte": "tinyint", "short": "smallint", "integer": "int", "
 
 
 def _refuse_special(data_type: Any, metadata: Any) -> None:
-    """A collation orders and equates text its own way; `_metadata` is no column of the table."""
+    """A collation orders and equates text its own way; a metadata column is no column of the table."""
     if isinstance(data_type, str) and data_type.startswith("string") and data_type != "string":
         raise NotReadable
     if isinstance(metadata, Mapping) and any(key in metadata for key in _SPECIAL_METADATA):
