@@ -1,8 +1,8 @@
 """`python -m benchmarks [NAME ...] [--quick] [--folder F] [--json FILE]`: each workload prints a table, and JSON lines where asked.
 
-    prune    planning on made-up metadata: 1,000,000 files x 20 columns, unpartitioned and in 100,000 partitions, beside DuckDB over the same statistics
-    build    statistics of real Parquet files: local builder, Spark builder, and what merely opening the footers costs
-    import   what `import metaindex` costs over `import pyarrow`
+prune    planning on made-up metadata: 1,000,000 files x 20 columns, unpartitioned and in 100,000 partitions, beside DuckDB over the same statistics
+build    statistics of real Parquet files: local builder, Spark builder, and what merely opening the footers costs
+import   what `import metaindex` costs over `import pyarrow`
 """
 
 from __future__ import annotations

@@ -31,11 +31,13 @@ def run(folder: Path, quick: bool) -> list[dict[str, object]]:
         shape = Shape(files, columns, partitions)
         place = folder / f"prune-{files}-{columns}-{partitions}"
         if not (place / "_metaindex" / "stats" / "_log" / f"{2:020d}.json").exists():
-            print(f"building the metadata of {files:,} files x {columns} columns in {partitions:,} partitions", file=sys.stderr)
+            print(
+                f"building the metadata of {files:,} files x {columns} columns in {partitions:,} partitions",
+                file=sys.stderr,
+            )
             place.mkdir(parents=True, exist_ok=True)
             synthetic_table(str(place), shape).create_index("stats", mi.ColumnStats(), builder=SyntheticBuilder(shape))
-        for question in QUESTIONS:
-            figures.append(_measure(place, shape, question, 3 if quick else 7))
+        figures += [_measure(place, shape, question, 3 if quick else 7) for question in QUESTIONS]
     return figures
 
 

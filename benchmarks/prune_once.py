@@ -28,7 +28,11 @@ def main() -> None:
         if len(times) == 1:
             first = facts()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-    print(json.dumps({"kept": kept, "cold_ms": times[0], "warm_ms": statistics.median(times[1:]), "peak_mb": peak, **first}))
+    print(
+        json.dumps(
+            {"kept": kept, "cold_ms": times[0], "warm_ms": statistics.median(times[1:]), "peak_mb": peak, **first}
+        )
+    )
 
 
 def _ours(folder: str, shape: Shape, question: str) -> tuple[Callable[[], int], Callable[[], dict[str, float]]]:

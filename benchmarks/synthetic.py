@@ -73,9 +73,7 @@ class Shape:
             lower, upper = pa.array(low), pa.array(high)
         n = self.files
         zeros = pa.array(np.zeros(n, np.int64))
-        return ColumnBounds(
-            type_, lower, upper, zeros, zeros, pa.array(np.full(n, 1_000_000, np.int64)), None, None
-        )
+        return ColumnBounds(type_, lower, upper, zeros, zeros, pa.array(np.full(n, 1_000_000, np.int64)), None, None)
 
 
 def text(values: np.ndarray) -> pa.Array:

@@ -131,14 +131,20 @@ class Leaf:
 
 FILE_SCHEMA = pa.schema(
     [
-        pa.field("path", pa.string(), nullable=False),  # relative to the table's root ('/'-separated, decoded), or an absolute URI/path where the log names a file outside it
+        pa.field(
+            "path", pa.string(), nullable=False
+        ),  # relative to the table's root ('/'-separated, decoded), or an absolute URI/path where the log names a file outside it
         pa.field("size_bytes", pa.int64(), nullable=False),
         pa.field("modified_ms", pa.int64()),  # of the file; null where the log does not say
         pa.field("record_count", pa.int64()),  # physical rows, deleted ones included; null: unknown
-        pa.field("partition", pa.string(), nullable=False),  # canonical text of the partition tuple, "" when unpartitioned; hashed to partition_id
+        pa.field(
+            "partition", pa.string(), nullable=False
+        ),  # canonical text of the partition tuple, "" when unpartitioned; hashed to partition_id
         pa.field("deletes", pa.string()),  # identity of the deletes attached at this version; null: none
         pa.field("deleted_count", pa.int64()),  # rows deleted where known; null with deletes: unknown
-        pa.field("etag", pa.string()),  # finer sign where the store gives one (plain files: inode and change time in ns, or the object's etag)
+        pa.field(
+            "etag", pa.string()
+        ),  # finer sign where the store gives one (plain files: inode and change time in ns, or the object's etag)
     ]
 )
 """The columns that every format gives. A format may append columns of its own behind them (their names start with its name: `delta_dv`, `iceberg_spec_id`)."""
@@ -267,5 +273,6 @@ def partition_text(names: Sequence[str], values: Sequence[str | None]) -> str:
     from urllib.parse import quote
 
     return "/".join(
-        f"{quote(n, safe='')}={'__HIVE_DEFAULT_PARTITION__' if v is None else quote(v, safe='')}" for n, v in zip(names, values, strict=True)
+        f"{quote(n, safe='')}={'__HIVE_DEFAULT_PARTITION__' if v is None else quote(v, safe='')}"
+        for n, v in zip(names, values, strict=True)
     )
