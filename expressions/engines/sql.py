@@ -89,6 +89,8 @@ def _one_line(text: str, error: ParseError) -> str:
         return "a condition must not be empty; to ask for every row write TRUE"
     first = error.errors[0] if error.errors else {}
     what = " ".join(str(first.get("description") or error).split()).rstrip(".")
+    if what.startswith("Required keyword"):  # names a class of the parser
+        what = "something is missing behind it"
     near = (
         f"{first.get('start_context', '')[-30:]}>>>{first.get('highlight', '')}<<<{first.get('end_context', '')[:30]}"
     )
