@@ -2,6 +2,7 @@
 
 import datetime as dt
 import math
+from collections.abc import Iterator
 from decimal import Decimal
 
 import duckdb
@@ -35,11 +36,11 @@ from tests.strategies import predicates, rows, schemas
 A = ColumnRef(("a",))
 
 
-@pytest.fixture(scope="module")
-def connection() -> duckdb.DuckDBPyConnection:
-    found = duckdb.connect()
-    found.execute("SET TimeZone = 'America/New_York'")
-    return found
+@pytest.fixture
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as found:
+        found.execute("SET TimeZone = 'America/New_York'")
+        yield found
 
 
 def kept(connection: duckdb.DuckDBPyConnection, table: pa.Table, condition: object) -> list[int]:
@@ -50,12 +51,14 @@ def kept(connection: duckdb.DuckDBPyConnection, table: pa.Table, condition: obje
 
 @settings(deadline=None, max_examples=60)
 @given(st.data())
-def test_duckdb_keeps_the_rows_that_match(connection: duckdb.DuckDBPyConnection, data: st.DataObject) -> None:
+def test_duckdb_keeps_the_rows_that_match(data: st.DataObject) -> None:
     schema = data.draw(schemas())
     known = arrow_schema(schema)
     p = bound(data.draw(predicates(schema)), known)
     table_rows = data.draw(st.lists(rows(schema), min_size=1, max_size=6))
-    assert kept(connection, table_of(table_rows, known), to_duckdb(p, known)) == expected(p, table_rows)
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'America/New_York'")
+        assert kept(connection, table_of(table_rows, known), to_duckdb(p, known)) == expected(p, table_rows)
 
 
 texts = st.text(st.sampled_from("ab'\"\\%_`;-/*\n\r\t\0\x1a{}$😀é"), max_size=8)
@@ -121,8 +124,9 @@ def test_sparks_text_reads_back_as_the_same_predicate(p: Predicate) -> None:
 
 @settings(deadline=None, max_examples=100)
 @given(anything)
-def test_duckdbs_text_is_one_condition(connection: duckdb.DuckDBPyConnection, p: Predicate) -> None:
-    assert len(connection.extract_statements(f"SELECT {to_sql(p, 'duckdb')}")) == 1
+def test_duckdbs_text_is_one_condition(p: Predicate) -> None:
+    with duckdb.connect() as connection:
+        assert len(connection.extract_statements(f"SELECT {to_sql(p, 'duckdb')}")) == 1
 
 
 @pytest.mark.parametrize("text", ["it's", "\\", "\\'", "a\\' OR TRUE --", "\0", "a\0b", "😀", "\n", "%_", "--", "é"])
