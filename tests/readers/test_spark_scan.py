@@ -306,7 +306,8 @@ def test_hive_folders_of_every_type_are_read_alike(spark: SparkSession, tmp_path
     from formats.files.table import FilesFormat
 
     root = str(tmp_path / "t")
-    rows = spark.sql(partitioned_rows()).withColumn("text", lit("x, y"))
+    # Folder names hold a tenth of a second at most.
+    rows = spark.sql(partitioned_rows().replace(".123456", ".5")).withColumn("text", lit("x, y"))
     rows.write.partitionBy(*PARTITIONS).format(file_format).option("header", "true").save(root)
     storage = LocalStorage(root)
     ref = TableRef(storage, root, {"schema": arrow_schema(rows)})
