@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -381,3 +382,16 @@ def test_record_counts_are_those_of_the_texts(texts: list[str | None], offset: i
 
     found = numbers_of_records(pa.array(texts, pa.string()).slice(offset))
     assert found.to_pylist() == [expected(text) for text in texts[offset:]]
+
+
+@pytest.mark.parametrize("year", [2, 1500, 1677, 2263, 9999])
+def test_struct_times_kept_as_int96_do_not_overflow(tmp_path: Path, year: int) -> None:
+    at = dt.datetime(year, 6, 1, tzinfo=dt.UTC)
+    rows = [protocol(), metadata(column("c", "timestamp")), add("a", stats_parsed=parsed(at, at))]
+    path = checkpoint(tmp_path, f"{0:020d}.checkpoint.parquet", *rows)
+    pq.write_table(pq.read_table(path), path, use_deprecated_int96_timestamps=True)
+    found = snapshot(tmp_path)
+    ((low, high),) = both(found.details.log_bounds(leaf(found, "c")))
+    assert low is not None
+    assert high is not None
+    assert low <= at <= high  # type: ignore[operator]
