@@ -241,7 +241,7 @@ class Table:
     ) -> PruneResult:
         """Which files can hold rows that match, at a version of the table (default: now)?
 
-        `predicate`: SQL text (Spark's dialect), a `col()` expression, a Spark Column, a pyarrow, pyiceberg or Polars expression. `indexes` restricts the candidates.
+        `predicate`: SQL text (Spark's dialect; a timestamp without a zone is UTC), a `col()` expression, a Spark Column, a pyarrow, pyiceberg or Polars expression. `indexes` restricts the candidates.
         What an index cannot prove keeps the file; an index that is stale, damaged or missing makes the answer wider, never wrong.
         """
         started = time.perf_counter()
@@ -298,6 +298,7 @@ class Table:
             bound(tree, snapshot.schema),
             predicate if isinstance(predicate, str) else None,
             names,
+            result,
         )
 
     def explain(self, predicate: object, version: VersionLike = None, timestamp: TimestampLike = None) -> str:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import polars as pl
     from pyspark.sql import DataFrame, SparkSession
 
+    from metaindex.pruning.result import PruneResult
+
 __all__ = ["Scan", "ScanError"]
 
 
@@ -44,6 +46,7 @@ class Scan:
     predicate: Predicate | None = None
     predicate_text: str | None = None
     columns: tuple[str, ...] | None = None
+    result: PruneResult | None = None  # what was kept and dropped, by whom, at what cost; None where no predicate was asked
 
     @property
     def fields(self) -> tuple[Field, ...]:
