@@ -38,6 +38,7 @@ from .store.layout import check_name, index_storage, indexes_folder, list_names
 from .store.reader import StoreCache
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from .actions.action import Outcome
@@ -307,6 +308,26 @@ class Table:
 
         return explain_result(self.prune(predicate, version, timestamp))
 
+    # -- look-ups by key -------------------------------------------------------------------------------------------
+
+    def files_by_id(self, index: str, ids: Sequence[bytes]) -> pa.Table:
+        """The index's rows of the given file ids (`metaindex.keys.file_ids`): ordinal, partition, path, size, times, run. Unknown ids have no row."""
+        from .pruning.lookup import files_by_id
+
+        return files_by_id(self._open_index(index), ids)
+
+    def partitions_by_id(self, index: str, ids: Sequence[int]) -> pa.Table:
+        """The index's rows of the given partition ids (`metaindex.keys.partition_id`): number, text, files, bytes, run."""
+        from .pruning.lookup import partitions_by_id
+
+        return partitions_by_id(self._open_index(index), ids)
+
+    def statistics(self, index: str, column: str, partition: str | None = None) -> pa.Table:
+        """The statistics that an index holds of a column, file by file: path, state, bounds, counts of values, NULLs and NaNs, sizes, trust."""
+        from .pruning.lookup import statistics_of
+
+        return statistics_of(self._open_index(index), column, partition)
+
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _snapshot(self, at: At) -> Snapshot:
@@ -401,6 +422,13 @@ class Table:
                 logger.warning("index %r is not used: %s", name, error)
                 refused.append(IndexReport(name, False, str(error)))
         return found, refused
+
+    def _open_index(self, name: str) -> OpenIndex:
+        found, refused = self._open_indexes([name])
+        if not found:
+            why = refused[0].reason if refused else "it does not exist any more"
+            raise IndexNotFoundError(f"a look-up needs an index that can be read; {name!r} cannot be: {why}")
+        return found[0]
 
     def _names(self) -> list[str]:
         return list_names(self._indexes_folder(), self._storage_options)

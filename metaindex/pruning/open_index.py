@@ -67,7 +67,7 @@ class OpenIndex:
     def files_of(self, run: RunRef, ordinals: Ordinals, with_deletes: Mask) -> pa.Table:
         """FILE_SCHEMA rows of the given files (ascending ordinals). Reads the row groups that hold them."""
         names = [n for n in FILE_SCHEMA.names if n not in ("deletes", "deleted_count")]
-        rows = self._rows(run, "files", ordinals, names)
+        rows = self.rows(run, "files", ordinals, names)
         deletes = with_deletes[ordinals]
         attached = pa.nulls(len(ordinals), pa.string())
         if deletes.any():
@@ -78,7 +78,7 @@ class OpenIndex:
         }
         return pa.table([columns[n] for n in FILE_SCHEMA.names], schema=FILE_SCHEMA)
 
-    def _rows(self, run: RunRef, kind: str, ordinals: Ordinals, names: list[str]) -> pa.Table:
+    def rows(self, run: RunRef, kind: str, ordinals: Ordinals, names: list[str]) -> pa.Table:
         """Rows by position: the metadata partition is sorted by ordinal and has one row for each."""
         reader = self.reader(run)
         pieces = []
@@ -116,7 +116,7 @@ class OpenIndex:
 
     def identities(self, run: RunRef) -> tuple[pa.FixedSizeBinaryArray, pa.ChunkedArray]:
         """File ids and etags of all files of the run, by ordinal."""
-        table = self._rows(run, "files", np.arange(run.files), ["file_id", "etag"])
+        table = self.rows(run, "files", np.arange(run.files), ["file_id", "etag"])
         return np_columns.one(table.column("file_id")), table.column("etag")
 
     def locate(self, run: RunRef, file_ids: pa.FixedSizeBinaryArray, etags: pa.ChunkedArray | None) -> Ordinals:
@@ -146,7 +146,7 @@ class OpenIndex:
         if etags is not None and (out >= 0).any():
             found = np.flatnonzero(out >= 0)
             order = np.argsort(out[found], kind="stable")
-            stored = self._rows(run, "files", out[found][order], ["etag"]).column("etag")
+            stored = self.rows(run, "files", out[found][order], ["etag"]).column("etag")
             asked_etags = etags.take(np_columns.array(found[order], None, pa.int64()))
             differs = np_columns.bits(pc.fill_null(pc.not_equal(stored, asked_etags), False))
             out[found[order][differs]] = -1
