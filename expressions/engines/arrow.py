@@ -207,6 +207,8 @@ def _with_kernels(known: pa.DataType) -> pa.DataType:
         return pa.string()
     if pa.types.is_binary_view(known) or pa.types.is_fixed_size_binary(known):
         return pa.binary()
+    if pa.types.is_float16(known):
+        return pa.float32()
     return known
 
 

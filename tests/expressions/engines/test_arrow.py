@@ -4,6 +4,7 @@ import datetime as dt
 import math
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -188,6 +189,14 @@ def test_other_forms_of_text_are_read_too(t: pa.DataType) -> None:
     assert kept(table, to_arrow(StartsWith(A, "a"), table.schema)) == [0, 1]
     assert kept(table, to_arrow(In(A, (Literal("a"), Literal("b"))), table.schema)) == [0, 3]
     assert kept(table, to_arrow(Comparison(A, Op.GT, Literal("a")), table.schema)) == [1, 3]
+
+
+def test_half_floats_are_compared_as_floats() -> None:
+    halves = np.array([0.0, -0.0, 1.5, math.nan, math.inf], np.float16)
+    table = pa.table({"a": pa.array(halves, pa.float16())})
+    assert kept(table, to_arrow(Comparison(A, Op.EQ, Literal(0.0)), table.schema)) == [0, 1]
+    assert kept(table, to_arrow(Comparison(A, Op.GT, Literal(1.0)), table.schema)) == [2, 3, 4]
+    assert kept(table, to_arrow(Not(In(A, (Literal(1.5), Literal(math.nan)))), table.schema)) == [0, 1, 4]
 
 
 def test_long_predicates_do_not_overflow_pyarrow() -> None:
