@@ -106,7 +106,6 @@ class _FileReader:
             if f.partition and (value := self._shared(f, row)) is not None:
                 shared[f.name] = value
         in_file = tuple(f for f in wanted if f.name not in shared)
-        size = int(self._snapshot.files.table.column("size_bytes")[row].as_py())
         try:
             source = self._storage.open_input(path)
         except ObjectNotFoundError as error:
@@ -114,10 +113,8 @@ class _FileReader:
                 f"a scan reads every file of the version or none; {where} is gone; ask a version that is still whole, or restore the file"
             ) from error
         with source:
-            if self._snapshot.format == "files" and source.size() != size:
-                raise ScanError(
-                    f"a scan reads the files of its snapshot; {where} was replaced ({source.size()} bytes, it had {size}); take a new snapshot"
-                )
+            if self._snapshot.format == "files":
+                self._refuse_replaced(row, path, where)
             if self._text is not None:
                 parts = self._text.read(source, path, in_file, where)
             else:
@@ -154,6 +151,17 @@ class _FileReader:
                 f"deletes are applied to rows of Parquet files; {self._format} files of table {self._snapshot.table} carry some; read with .to_spark(spark)"
             )
         return (DeletedPositions.of(deletes) if len(deletes.positions) else None), equality
+
+    def _refuse_replaced(self, row: int, path: str, where: str) -> None:
+        """Plain files may be replaced in place: another file is no part of the version, even where it has the same size."""
+        found = self._storage.head(path)
+        now = {"size_bytes": found.size_bytes, "modified_ms": found.modified_ns // 1_000_000, "etag": found.etag}
+        for name, value in now.items():
+            had = self._snapshot.files.table.column(name)[row].as_py()
+            if had is not None and value is not None and had != value:
+                raise ScanError(
+                    f"a scan reads the files of its snapshot; {where} was replaced ({name} is {value}, it was {had}); ask the present version"
+                )
 
     def _refuse_format(self, row: int, where: str) -> None:
         files = self._snapshot.files.table

@@ -34,7 +34,11 @@ def read_parquet(
         file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=True)
         schema = file.schema_arrow
         yield from _batches(file, schema, fields, Projection(where, names, carries_ids(schema)))
-    except (pa.ArrowInvalid, OSError, pa.ArrowNotImplementedError) as error:
+    except pa.ArrowNotImplementedError as error:
+        raise ScanError(
+            f"a data file's columns must be of types that Arrow reads; {where} has others ({error}); leave them out of columns, or read with .to_spark(spark)"
+        ) from error
+    except (pa.ArrowInvalid, OSError) as error:
         raise CorruptTableError(
             f"a data file must be a whole Parquet file; {where} is not ({error}); restore it, or remove it from the table"
         ) from error
@@ -56,7 +60,7 @@ def _batches(
         return
     julian = _is_julian(file.metadata.metadata or {})
     # A name asked for brings every leaf below it, and a top-level column whose name begins with it and a dot: columns are picked by place afterwards.
-    for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=sorted(names)):
+    for batch in _raw_batches(file, names, any(_dictionary_inside(f.type) for f in in_file if f.name in names)):
         at_name = {name: i for i, name in enumerate(batch.schema.names)}
         arrays = []
         for field, at in zip(fields, places, strict=True):
@@ -73,6 +77,20 @@ def _batches(
         raise CorruptTableError(
             f"a Parquet file holds the rows that its footer counts; {projection.where} gave {first} of {file.metadata.num_rows}; restore it"
         )
+
+
+def _raw_batches(file: pq.ParquetFile, names: set[str], group_by_group: bool) -> Iterator[pa.RecordBatch]:
+    """Arrow cannot join the dictionaries of two row groups below a struct, list or map: such files are read row group by row group."""
+    groups = [[i] for i in range(file.num_row_groups)] if group_by_group else [list(range(file.num_row_groups))]
+    for some in groups:
+        yield from file.iter_batches(batch_size=_BATCH_ROWS, row_groups=some, columns=sorted(names))
+
+
+def _dictionary_inside(t: pa.DataType) -> bool:
+    if not pa.types.is_nested(t):
+        return False
+    inside = [t.field(i).type for i in range(t.num_fields)]
+    return any(pa.types.is_dictionary(one) or _dictionary_inside(one) for one in inside)
 
 
 def _is_julian(metadata: dict[bytes, bytes]) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from expressions.errors import CorruptTableError, MetaIndexError, ObjectNotFoundError, UnknownColumnError
@@ -15,6 +17,7 @@ from expressions.physical import to_physical
 from expressions.statistics import ColumnBounds
 from expressions.tree import ColumnRef, Opaque
 from formats.model import EqualityDelete, Field, Leaf, Schema
+from metaindex import ColumnStats, Config, open_table
 from metaindex.readers import ScanError
 from tests.readers.lake import Lake, fields_of
 
@@ -103,6 +106,30 @@ def test_a_truncated_file_is_an_error_that_names_it(numbers: Lake) -> None:
     file.write_bytes(file.read_bytes()[:-20])
     with pytest.raises(CorruptTableError, match=r"one\.parquet"):
         numbers.read()
+
+
+def test_a_plain_file_replaced_by_one_of_the_same_size_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "t" / "a.parquet"
+    file.parent.mkdir()
+    pq.write_table(pa.table({"a": [1, 2, 3]}), file)
+    table = open_table(str(file.parent), config=Config(builder="local", settle_seconds=0.0))
+    os.utime(file, (1_700_000_000, 1_700_000_000))
+    table.create_index("stats", ColumnStats())
+    before = table.versions()[-1].id
+    size = file.stat().st_size
+    pq.write_table(pa.table({"a": [7, 8, 9]}), file)
+    os.utime(file, (1_700_000_000, 1_700_000_000))
+    assert file.stat().st_size == size
+    assert table.scan().to_arrow().column("a").to_pylist() == [7, 8, 9]
+    with pytest.raises(ScanError, match=r"a\.parquet.*was replaced"):
+        table.scan(version=before).to_arrow()
+
+
+def test_dictionaries_inside_structs_are_read_from_every_row_group(tmp_path: Path) -> None:
+    words = pa.array(["x", None, "y"]).dictionary_encode()
+    lake = Lake(tmp_path, Schema(fields_of(pa.schema({"s": pa.struct({"word": pa.string()})}))))
+    lake.add("a.parquet", pa.table({"s": pa.StructArray.from_arrays([words], ["word"])}), row_group_size=1)
+    assert lake.read() == [{"s": {"word": "x"}}, {"s": {"word": None}}, {"s": {"word": "y"}}]
 
 
 def test_a_replaced_plain_file_is_an_error_that_names_it(numbers: Lake) -> None:
