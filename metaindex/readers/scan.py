@@ -46,7 +46,9 @@ class Scan:
     predicate: Predicate | None = None
     predicate_text: str | None = None
     columns: tuple[str, ...] | None = None
-    result: PruneResult | None = None  # what was kept and dropped, by whom, at what cost; None where no predicate was asked
+    result: PruneResult | None = (
+        None  # what was kept and dropped, by whom, at what cost; None where no predicate was asked
+    )
 
     @property
     def fields(self) -> tuple[Field, ...]:

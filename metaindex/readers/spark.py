@@ -9,6 +9,7 @@ The table's log is asked by Spark once more, for the same version. A kept file t
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ import pyarrow as pa
 from expressions.engines.spark import to_spark
 from expressions.references import leaves
 from expressions.tree import Opaque
-from formats.model import Snapshot
+from formats.model import Field, Schema, Snapshot
 
 from .errors import ScanError
 from .scan import Scan, describe
@@ -161,14 +162,13 @@ def _table_cache(spark: SparkSession, neighbour: Any) -> Any:
 
 def _pinned_table(jvm: Any, spark: SparkSession, metadata_file: str, snapshot: Snapshot) -> Any:
     """The table as its metadata file has it, with the schema of the asked version as the current one."""
+    from formats.iceberg.schema import read_schema
+
     conf = spark._jsparkSession.sessionState().newHadoopConf()
     table = jvm.org.apache.iceberg.hadoop.HadoopTables(conf).load(metadata_file)
-    ids = [f.field_id for f in snapshot.schema]
-    names = snapshot.schema.names
-    schemas = [table.schema(), *table.schemas().values()]
-    for schema in schemas:
-        columns = list(schema.columns())
-        if [c.fieldId() for c in columns] == ids and [c.name() for c in columns] == names:
+    parser = jvm.org.apache.iceberg.SchemaParser
+    for schema in (table.schema(), *table.schemas().values()):
+        if _same(read_schema(json.loads(parser.toJson(schema)), metadata_file), snapshot.schema):
             if schema.schemaId() == table.schema().schemaId():
                 return table
             old = table.operations().current()
@@ -176,8 +176,17 @@ def _pinned_table(jvm: Any, spark: SparkSession, metadata_file: str, snapshot: S
             operations = jvm.org.apache.iceberg.StaticTableOperations(pinned.discardChanges().build(), table.io())
             return jvm.org.apache.iceberg.BaseTable(operations, table.name())
     raise ScanError(
-        f"Spark must read the columns of the asked version; {metadata_file} has no schema with {', '.join(names)}; open the table again"
+        f"Spark must read the columns of the asked version; {metadata_file} has no schema with {', '.join(snapshot.schema.names)}; open the table again"
     )
+
+
+def _same(a: Schema, b: Schema) -> bool:
+    """The same columns, those inside lists and maps with their ids. Which of them partition the table is no part of a schema."""
+
+    def shape(fields: tuple[Field, ...]) -> list[object]:
+        return [(f.name, f.field_id, shape(f.children)) for f in fields]
+
+    return shape(a.fields) == shape(b.fields) and a.arrow().equals(b.arrow(), check_metadata=True)
 
 
 def _refuse_unlisted(snapshot: Snapshot, paths: list[str]) -> None:

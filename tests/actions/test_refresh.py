@@ -93,7 +93,8 @@ def test_refresh_reads_only_what_is_new(tmp_path: Path) -> None:
     table = lake.open()
     table.create_index("stats", mi.ColumnStats(), builder="local")
     lake.append(rows(5))
-    for number in range(1, 4):  # old files cannot be read any more, and need not be (the first and the newest give the schema)
+    # Old files cannot be read any more, and need not be; the first and the newest give the schema.
+    for number in range(1, 4):
         path = Path(lake.path) / f"f{number:03d}.parquet"
         stat = path.stat()
         with open(path, "r+b") as file:
