@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,13 +15,17 @@ if TYPE_CHECKING:
 
 def open_ranges(storage: Storage, path: str) -> pa.NativeFile:
     """Each read of the file is one `storage.read`; one `head` gives the size (and says that the object is there)."""
-    return pa.PythonFile(_RangeFile(storage, path, storage.head(path).size_bytes), mode="r")
+    return range_file(lambda start, length: storage.read(path, start, length), storage.head(path).size_bytes)
+
+
+def range_file(fetch: Callable[[int, int], bytes], size: int) -> pa.NativeFile:
+    """A file of `size` bytes of which `fetch(start, length)` gives any stretch; it may give less, and nothing only at the end."""
+    return pa.PythonFile(_RangeFile(fetch, size), mode="r")
 
 
 class _RangeFile(io.RawIOBase):
-    def __init__(self, storage: Storage, path: str, size: int) -> None:
-        self._storage = storage
-        self._path = path
+    def __init__(self, fetch: Callable[[int, int], bytes], size: int) -> None:
+        self._fetch = fetch
         self._size = size
         self._at = 0
 
@@ -40,7 +45,7 @@ class _RangeFile(io.RawIOBase):
     def read(self, size: int | None = -1) -> bytes:
         left = max(0, self._size - self._at)
         wanted = left if size is None or size < 0 else min(size, left)
-        data = self._storage.read(self._path, self._at, wanted) if wanted else b""
+        data = self._fetch(self._at, wanted) if wanted else b""
         self._at += len(data)
         return data
 

@@ -27,6 +27,7 @@ from formats.storage import parent_of
 
 from .config import BuilderName, Config
 from .errors import IndexNotFoundError
+from .folder import IndexFolder, plain_options
 from .info import IndexInfo, index_info
 from .kinds.specs import Kind, kind_from_spec, leaves_of
 from .log.operation_log import OperationLog
@@ -34,7 +35,7 @@ from .log.states import State
 from .pruning.open_index import OpenIndex
 from .pruning.pruner import Pruner, Question, SnapshotNeeded, bound
 from .pruning.result import IndexReport, PruneResult
-from .store.layout import check_name, index_storage, indexes_folder, list_names
+from .store.layout import check_name, indexes_folder
 from .store.reader import StoreCache
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
@@ -83,9 +84,8 @@ class Table:
     _spark: SparkSession | None = field(default=None, repr=False)
     _storage_options: dict[str, str] = field(default_factory=dict, repr=False)
     _snapshots: dict[Version, Snapshot] = field(default_factory=dict, repr=False)
-    _logs: dict[str, OperationLog] = field(default_factory=dict, repr=False)
     _cache: StoreCache = field(default_factory=StoreCache, repr=False)
-    _folder: str = field(default="", repr=False)
+    _folder: IndexFolder | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"<{self.format} table at {self.path}>"
@@ -148,7 +148,7 @@ class Table:
             self._builder(builder),
             RunSink(log.storage, new_run_id()),
             stable,
-            {**_plain(self._ref.options), "file_format": snapshot.details.read_options().get("file_format", "")},
+            {**plain_options(self._ref.options), "file_format": snapshot.details.read_options().get("file_format", "")},
             progress,
         )
         self._remember(snapshot)
@@ -170,7 +170,7 @@ class Table:
         base = log.latest()
         if base is None:
             raise IndexNotFoundError(
-                f"refresh needs an index; there is none named {name!r}; there are: {', '.join(self._names()) or 'none'}"
+                f"refresh needs an index; there is none named {name!r}; there are: {', '.join(self._indexes().names()) or 'none'}"
             )
         if mode not in ("incremental", "full"):
             raise ValueError(f"a refresh is incremental or full, not {mode!r}")
@@ -227,7 +227,7 @@ class Table:
             version = self._format.resolve(self._ref, At())
         except MetaIndexError as error:
             logger.warning("the table's version is not known, so staleness is not either: %s", error)
-        found = [index_info(name, self._log(name), version) for name in self._names()]
+        found = [index_info(name, self._log(name), version) for name in self._indexes().names()]
         return [info for info in found if all or info.state != State.DOESNOTEXIST.value]
 
     # -- queries ---------------------------------------------------------------------------------------------------
@@ -384,44 +384,7 @@ class Table:
             remember(self._ref, snapshot)
 
     def _open_indexes(self, only: Iterable[str] | None) -> tuple[list[OpenIndex], list[IndexReport]]:
-        if not self.config.use_indexes:
-            return [], []
-        wanted = set(only) if only is not None else None
-        found, refused = [], []
-        try:
-            names = self._names()
-        except MetaIndexError as error:
-            return [], [IndexReport("(all)", False, f"the indexes cannot be listed: {error}")]
-        if wanted is not None and (missing := wanted - set(names)):
-            raise IndexNotFoundError(
-                f"there is no index named {', '.join(sorted(missing))}; there are: {', '.join(names) or 'none'}"
-            )
-        for name in names:
-            if wanted is not None and name not in wanted:
-                continue
-            try:
-                log = self._log(name)
-                entry = log.latest()
-                if entry is None or entry.stable is State.DOESNOTEXIST:
-                    continue
-                if not entry.readable:
-                    refused.append(
-                        IndexReport(name, False, f"it is {entry.state.value}" + ("" if entry.enabled else ", disabled"))
-                    )
-                    continue
-                if entry.table.format != self.format:
-                    refused.append(IndexReport(name, False, f"it was built for a {entry.table.format} table"))
-                    continue
-                if (other := _other_options(entry.table.options, self._ref.options)) is not None:
-                    refused.append(IndexReport(name, False, other))
-                    continue
-                for spec in entry.kinds:
-                    kind_from_spec(spec)
-                found.append(OpenIndex(name, entry, log.storage, self._cache))
-            except MetaIndexError as error:
-                logger.warning("index %r is not used: %s", name, error)
-                refused.append(IndexReport(name, False, str(error)))
-        return found, refused
+        return self._indexes().readable(self._ref, only) if self.config.use_indexes else ([], [])
 
     def _open_index(self, name: str) -> OpenIndex:
         found, refused = self._open_indexes([name])
@@ -430,18 +393,14 @@ class Table:
             raise IndexNotFoundError(f"a look-up needs an index that can be read; {name!r} cannot be: {why}")
         return found[0]
 
-    def _names(self) -> list[str]:
-        return list_names(self._indexes_folder(), self._storage_options)
-
-    def _indexes_folder(self) -> str:
-        if not self._folder:
-            self._folder = indexes_folder(self._root(None), self.format, self.config.index_location)
+    def _indexes(self) -> IndexFolder:
+        if self._folder is None:
+            folder = indexes_folder(self._root(None), self.format, self.config.index_location)
+            self._folder = IndexFolder(folder, self.format, self._storage_options, self._cache)
         return self._folder
 
     def _log(self, name: str) -> OperationLog:
-        if name not in self._logs:
-            self._logs[name] = OperationLog(index_storage(self._indexes_folder(), name, self._storage_options))
-        return self._logs[name]
+        return self._indexes().log(name)
 
     def _root(self, snapshot: Snapshot | None) -> str:
         if snapshot is not None:
@@ -478,21 +437,6 @@ class Table:
 
             self._spark = spark_session()
         return self._spark
-
-
-def _plain(options: Mapping[str, object]) -> dict[str, object]:
-    """Reader options that can be kept in a log entry."""
-    return {k: v for k, v in options.items() if isinstance(v, str | int | float | bool) and k != "format"}
-
-
-def _other_options(stored: Mapping[str, object], asked: Mapping[str, object]) -> str | None:
-    """Text files mean what the reader's options make of them: an index built under other options is of other values. Why it cannot be used, or None."""
-    if stored.get("file_format") not in ("csv", "json"):
-        return None
-    built = {k: v for k, v in stored.items() if k != "file_format"}
-    now = _plain(asked)
-    differing = sorted(k for k in built.keys() | now.keys() if built.get(k) != now.get(k))
-    return f"it was built with other reader options ({', '.join(differing)})" if differing else None
 
 
 def _at(version: VersionLike, timestamp: TimestampLike) -> At:

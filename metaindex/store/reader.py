@@ -10,9 +10,7 @@ they are immutable, so a cache can never be stale.
 
 from __future__ import annotations
 
-import io
 import json
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -27,6 +25,7 @@ import xxhash
 
 from expressions.errors import MetaIndexError
 from formats.storage import Storage
+from formats.storage_ranges import range_file
 from metaindex.errors import DamagedIndexError
 from metaindex.kinds.rows import FORMAT_VERSION
 from metaindex.log.entry import RunRef
@@ -233,7 +232,14 @@ class RunReader:
             else:
                 merged.append((start, end))
         held = [(start, self._read(part.path, start, end - start)) for start, end in merged]
-        return pa.PythonFile(_HeldRanges(held, part.size_bytes), mode="r")
+
+        def fetch(start: int, length: int) -> bytes:
+            for first, data in held:
+                if first <= start < first + len(data):
+                    return data[start - first : start - first + length]
+            raise OSError(f"bytes at {start} were not fetched")  # so that no read escapes the count
+
+        return range_file(fetch, part.size_bytes)
 
     def _read(self, path: str, start: int, length: int) -> bytes:
         try:
@@ -249,42 +255,6 @@ class RunReader:
         return DamagedIndexError(
             f"a part of an index is as its manifest says; {self._storage.uri(path)}: {what}; refresh the index with mode='full'"
         )
-
-
-class _HeldRanges(io.RawIOBase):
-    """A file of which some ranges are held; a read outside them is an error, so that no read escapes the count."""
-
-    def __init__(self, held: list[tuple[int, bytes]], size: int) -> None:
-        self._held = held
-        self._size = size
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def read(self, size: int | None = -1) -> bytes:
-        wanted = self._size - self._at if size is None or size < 0 else size
-        for start, data in self._held:
-            if start <= self._at < start + len(data):
-                out = data[self._at - start : self._at - start + wanted]
-                self._at += len(out)
-                return out
-        if not wanted or self._at >= self._size:
-            return b""
-        raise OSError(f"bytes at {self._at} were not fetched")
-
-    def readall(self) -> bytes:
-        return self.read()
 
 
 def manifest_path(run: str) -> str:

@@ -1,0 +1,97 @@
+"""The indexes beside a table: which there are, and which of them a query may use, with the reason for each that it may not."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+
+from expressions.errors import MetaIndexError
+from formats.protocol import TableRef
+
+from .errors import IndexNotFoundError
+from .kinds.specs import kind_from_spec
+from .log.entry import IndexLogEntry
+from .log.operation_log import OperationLog
+from .log.states import State
+from .pruning.open_index import OpenIndex
+from .pruning.result import IndexReport
+from .store.layout import index_storage, list_names
+from .store.reader import StoreCache
+
+logger = logging.getLogger("metaindex")
+
+
+class IndexFolder:
+    """The folder of a table's indexes."""
+
+    def __init__(self, folder: str, table_format: str, storage_options: dict[str, str], cache: StoreCache) -> None:
+        self._folder = folder
+        self._format = table_format
+        self._options = storage_options
+        self._cache = cache
+        self._logs: dict[str, OperationLog] = {}
+
+    def names(self) -> list[str]:
+        """Names that may be indexes, sorted."""
+        return list_names(self._folder, self._options)
+
+    def log(self, name: str) -> OperationLog:
+        """The operation log of an index, whether it exists or not."""
+        if name not in self._logs:
+            self._logs[name] = OperationLog(index_storage(self._folder, name, self._options))
+        return self._logs[name]
+
+    def readable(self, ref: TableRef, only: Iterable[str] | None) -> tuple[list[OpenIndex], list[IndexReport]]:
+        """The indexes that a query of the table may use, and a report of each that it may not. IndexNotFoundError for a name in `only` that is no index; nothing else is raised."""
+        wanted = set(only) if only is not None else None
+        try:
+            names = self.names()
+        except MetaIndexError as error:
+            return [], [IndexReport("(all)", False, f"the indexes cannot be listed: {error}")]
+        if wanted is not None and (missing := wanted - set(names)):
+            raise IndexNotFoundError(
+                f"there is no index named {', '.join(sorted(missing))}; there are: {', '.join(names) or 'none'}"
+            )
+        found, refused = [], []
+        for name in names:
+            if wanted is not None and name not in wanted:
+                continue
+            try:
+                log = self.log(name)
+                entry = log.latest()
+                if entry is None or entry.stable is State.DOESNOTEXIST:
+                    continue
+                reason = self._why_not(entry, ref)
+                if reason is None:
+                    found.append(OpenIndex(name, entry, log.storage, self._cache))
+                else:
+                    refused.append(IndexReport(name, False, reason))
+            except MetaIndexError as error:
+                logger.warning("index %r is not used: %s", name, error)
+                refused.append(IndexReport(name, False, str(error)))
+        return found, refused
+
+    def _why_not(self, entry: IndexLogEntry, ref: TableRef) -> str | None:
+        """Why the index may not be used for the table as it is opened, or None. Raises where the entry cannot be understood."""
+        if not entry.readable:
+            return f"it is {entry.state.value}" + ("" if entry.enabled else ", disabled")
+        if entry.table.format != self._format:
+            return f"it was built for a {entry.table.format} table"
+        for spec in entry.kinds:
+            kind_from_spec(spec)
+        return _other_options(entry.table.options, ref.options)
+
+
+def plain_options(options: Mapping[str, object]) -> dict[str, object]:
+    """Reader options that can be kept in a log entry."""
+    return {k: v for k, v in options.items() if isinstance(v, str | int | float | bool) and k != "format"}
+
+
+def _other_options(stored: Mapping[str, object], asked: Mapping[str, object]) -> str | None:
+    """Text files mean what the reader's options make of them: an index built under other options is of other values."""
+    if stored.get("file_format") not in ("csv", "json"):
+        return None
+    built = {k: v for k, v in stored.items() if k != "file_format"}
+    now = plain_options(asked)
+    differing = sorted(k for k in built.keys() | now.keys() if built.get(k) != now.get(k))
+    return f"it was built with other reader options ({', '.join(differing)})" if differing else None
