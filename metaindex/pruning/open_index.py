@@ -29,6 +29,9 @@ ATTACHED = "attached"
 """Stands in `FileTable.deletes` where an index knows that deletes are attached and the table's log was not asked which."""
 
 
+_GROUPS_AT_ONCE = 32
+
+
 @dataclass(slots=True)
 class OpenIndex:
     """One readable index."""
@@ -93,15 +96,21 @@ class OpenIndex:
             group_of = np.searchsorted(ends, inside, side="right")  # ascending, as the ordinals are
             starts = np.flatnonzero(np.diff(group_of, prepend=-1))
             groups = group_of[starts]
-            table = reader.read(part, groups.tolist(), [*names, "ordinal"] if "ordinal" not in names else names)
-            at = inside - (ends[group_of] - footer.rows[group_of])  # inside their row groups
-            offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(footer.rows[groups])))
-            picked = pa.concat_tables(
-                table.slice(offsets[i], footer.rows[group]).take(
-                    np_columns.array(rows.astype(np.int64), None, pa.int64())
-                )
-                for i, (group, rows) in enumerate(zip(groups, np.split(at, starts[1:]), strict=True))
-            )
+            read = [*names, "ordinal"] if "ordinal" not in names else names
+            at = np.split(inside - (ends[group_of] - footer.rows[group_of]), starts[1:])  # inside their row groups
+            keep = (
+                len(inside) * 8 <= part.rows
+            )  # who takes most of the rows would push everything else out of the cache
+            taken = []
+            for first in range(0, len(groups), _GROUPS_AT_ONCE):
+                some = groups[first : first + _GROUPS_AT_ONCE]
+                table = reader.read(part, some.tolist(), read, keep=keep)
+                offset = 0
+                for group, rows in zip(some, at[first : first + _GROUPS_AT_ONCE], strict=True):
+                    wanted = np_columns.array(rows.astype(np.int64), None, pa.int64())
+                    taken.append(table.slice(offset, footer.rows[group]).take(wanted))
+                    offset += footer.rows[group]
+            picked = pa.concat_tables(taken)
             found = np_columns.values(np_columns.one(picked.column("ordinal")))
             if not np.array_equal(found, inside + start - part.rows):
                 raise DamagedIndexError(

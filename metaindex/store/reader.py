@@ -153,8 +153,8 @@ class RunReader:
             found = self._cache.footers[part.path] = self._read_footer(part)
         return found
 
-    def read(self, part: PartInfo, groups: Sequence[int], columns: Sequence[str]) -> pa.Table:
-        """The asked columns of the asked row groups, in order. One storage read for neighbours; what is cached is not read again."""
+    def read(self, part: PartInfo, groups: Sequence[int], columns: Sequence[str], *, keep: bool = True) -> pa.Table:
+        """The asked columns of the asked row groups, in order. One storage read for neighbours; what is cached is not read again. `keep=False` leaves the cache to others."""
         footer = self.footer(part)
         missing = [g for g in groups if any(self._cache.get(part.path, g, c) is None for c in columns)]
         fresh: dict[tuple[int, str], pa.ChunkedArray] = {}
@@ -166,7 +166,8 @@ class RunReader:
                     table = opened.read_row_group(group, columns=list(columns), use_threads=False)
                     for column in columns:
                         data = fresh[(group, column)] = table.column(column)
-                        self._cache.put(part.path, group, column, data)
+                        if keep:
+                            self._cache.put(part.path, group, column, data)
             except (pa.ArrowException, OSError, KeyError) as error:
                 if isinstance(error, MetaIndexError):
                     raise
@@ -179,7 +180,7 @@ class RunReader:
                 if data is None:
                     data = self._cache.get(part.path, group, column)
                 if data is None:  # pushed out of the cache meanwhile
-                    return self.read(part, groups, columns)
+                    return self.read(part, groups, columns, keep=keep)
                 chunks.extend(data.chunks)
             arrays.append(pa.chunked_array(chunks) if chunks else _empty(footer, column))
         return pa.table(arrays, names=list(columns))
