@@ -73,6 +73,8 @@ def aggregate(raw: RawColumn, groups: Ints, group_rows: Ints, legacy: Flags, tab
         nulls = np.array([0 if n is None else n for n in raw.nulls], np.int64)
         # A count that cannot be, is not known.
         null_known &= (nulls >= 0) & (nulls <= values) & (values == group_rows)
+        if raw.found.undercounts:
+            null_known &= nulls == values
         null_known |= group_rows == 0
         nulls[group_rows == 0] = 0
     no_values = (null_known & (nulls == values)) | (group_rows == 0)

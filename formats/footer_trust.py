@@ -45,6 +45,7 @@ class Found:
     type: FileType
     required: bool
     doubt: Doubt | None
+    undercounts: bool = False  # the count of NULLs may leave some out
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,25 +66,29 @@ def locate(leaf: Leaf, root: Node, created_by: str, typed_order: bool) -> Found 
     found = _by_id(leaf, root) if by_id else _by_name(leaf, root)
     if not isinstance(found, tuple):
         return found
-    node, required = found
+    node, required, whole = found
     if node.column is None or node.type is None:
         return Absent(False, None, Doubt.OTHER_TYPE)
-    return Found(node.column, node.type, required, _doubt(node.type, leaf.type, created_by, typed_order))
+    doubt = _doubt(node.type, leaf.type, created_by, typed_order)
+    # Arrow writes a dictionary of texts as it is, and does not count the rows whose struct is NULL.
+    undercounts = not whole and node.type.coding is Coding.BYTES and created_by.startswith("parquet-cpp")
+    return Found(node.column, node.type, required, doubt, undercounts)
 
 
 def _all(node: Node) -> list[Node]:
     return [node, *(below for child in node.children for below in _all(child))]
 
 
-def _by_id(leaf: Leaf, root: Node) -> tuple[Node, bool] | Absent:
+def _by_id(leaf: Leaf, root: Node) -> tuple[Node, bool, bool] | Absent:
+    """The node, whether it is never NULL, and whether no struct around it is."""
     wanted = leaf.field.field_id
-    hits: list[tuple[Node, bool, bool]] = []
+    hits: list[tuple[Node, bool, bool, bool]] = []
 
     def walk(node: Node, required: bool, repeated: bool) -> None:
         for child in node.children:
             below = (required and not child.optional, repeated or child.repeated)
             if child.field_id == wanted:
-                hits.append((child, *below))
+                hits.append((child, *below, required))
             walk(child, *below)
 
     walk(root, True, False)
@@ -92,12 +97,12 @@ def _by_id(leaf: Leaf, root: Node) -> tuple[Node, bool] | Absent:
         return _absent(leaf, next(d for d, f in enumerate(leaf.path) if f is leaf.field or f.field_id not in held))
     if len(hits) > 1:
         return Absent(False, None, Doubt.AMBIGUOUS)
-    node, required, repeated = hits[0]
-    return Absent(False, None, Doubt.OTHER_TYPE) if repeated else (node, required)
+    node, required, repeated, whole = hits[0]
+    return Absent(False, None, Doubt.OTHER_TYPE) if repeated else (node, required, whole)
 
 
-def _by_name(leaf: Leaf, root: Node) -> tuple[Node, bool] | Absent:
-    node, required = root, True
+def _by_name(leaf: Leaf, root: Node) -> tuple[Node, bool, bool] | Absent:
+    node, required, whole = root, True, True
     for depth, part in enumerate(leaf.source):
         if node.column is not None:
             return Absent(False, None, Doubt.OTHER_TYPE)  # a struct is asked for where the file has a value
@@ -110,10 +115,10 @@ def _by_name(leaf: Leaf, root: Node) -> tuple[Node, bool] | Absent:
                 return Absent(False, None, Doubt.AMBIGUOUS)
             child = matches[0]
         node = child
-        required = required and not node.optional
+        whole, required = required, required and not node.optional
         if node.repeated:
             return Absent(False, None, Doubt.OTHER_TYPE)
-    return node, required
+    return node, required, whole
 
 
 def _absent(leaf: Leaf, depth: int) -> Absent:

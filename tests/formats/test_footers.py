@@ -241,6 +241,21 @@ def test_row_groups_all_null_and_empty_files_lend_no_bounds(tmp_path: Path) -> N
     assert [doubt(column, row) for row in range(4)] == [None] * 4
 
 
+def test_arrow_does_not_count_null_structs_around_a_dictionary(tmp_path: Path) -> None:
+    words = pa.array(["a", "b", "c"]).dictionary_encode()
+    table = pa.table(
+        {
+            "s": pa.StructArray.from_arrays([words], ["word"], mask=pa.array([False, True, False])),
+            "none": pa.StructArray.from_arrays([pa.nulls(3, pa.string())], ["word"]),
+        }
+    )
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert pq.ParquetFile(tmp_path / "a.parquet").metadata.row_group(0).column(0).statistics.null_count == 0  # wrong
+    found = footers([tmp_path / "a.parquet"], table.schema)
+    assert said(one(found, "s.word"))[2] is None
+    assert said(one(found, "none.word"))[2] == 3
+
+
 def test_int96_is_unknown(tmp_path: Path) -> None:
     table = pa.table({"t": pa.array([1, 2], pa.timestamp("us")), "n": [1, 2]})
     pq.write_table(table, tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
