@@ -145,7 +145,9 @@ class _Writer:
         if plain:
             scalars = [self._scalar(column, value) for value in plain]
             common = scalars[0].type
-            if any(scalar.type != common for scalar in scalars):
+            # is_in brings the values to the column's type, so a double would be rounded to a float: compared one by one, both are doubles.
+            rounds = known is not None and pa.types.is_floating(known) and common != _with_kernels(known)
+            if rounds or any(scalar.type != common for scalar in scalars):
                 among = _joined(False, [field == scalar for scalar in scalars])
             else:
                 among = field.isin(pa.array([scalar.as_py() for scalar in scalars], common))

@@ -199,6 +199,13 @@ def test_half_floats_are_compared_as_floats() -> None:
     assert kept(table, to_arrow(Not(In(A, (Literal(1.5), Literal(math.nan)))), table.schema)) == [0, 1, 4]
 
 
+def test_in_compares_a_double_with_a_float_column_as_doubles() -> None:
+    table = pa.table({"a": pa.array([0.1, 0.5], pa.float32())})
+    assert kept(table, to_arrow(In(A, (Literal(0.1),)), table.schema)) == []
+    assert kept(table, to_arrow(Not(In(A, (Literal(0.1),))), table.schema)) == [0, 1]
+    assert kept(table, to_arrow(In(A, (Literal(0.1), Literal(0.5))), table.schema)) == [1]
+
+
 def test_long_predicates_do_not_overflow_pyarrow() -> None:
     table = pa.table({"a": [5, 20_000]})
     p = Or(tuple(Comparison(A, Op.EQ, Literal(i)) for i in range(10_000)))
