@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,7 @@ from expressions.scalar_statistics import CompositeStatistics
 from expressions.skipping import may_fail, may_match
 from expressions.statistics import Mask, PruningStatistics
 from expressions.tree import ColumnRef, Opaque, Predicate
-from formats.model import FileTable, Schema, Snapshot, Version
+from formats.model import Field, FileTable, Schema, Snapshot, Version
 from metaindex.keys import file_ids
 from metaindex.log.entry import RunRef, VersionRecord
 
@@ -304,7 +304,16 @@ class _Segment:
 
 
 def bound(predicate: Predicate, schema: Schema) -> Predicate:
-    return bind(predicate, [(leaf.parts, leaf.type) for leaf in schema.leaves()])
+    return bind(predicate, list(_named_types(schema.fields, ())))
+
+
+def _named_types(fields: Sequence[Field], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
+    """Every leaf, lists and maps included: predicates may name those, although nothing is known of them."""
+    for one in fields:
+        if one.children:
+            yield from _named_types(one.children, (*above, one.name))
+        else:
+            yield (*above, one.name), one.type
 
 
 def _surely(predicate: Predicate, source: PruningStatistics[Mask], count: int) -> Mask:
