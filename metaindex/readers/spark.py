@@ -81,6 +81,10 @@ def _files(snapshot: Snapshot, paths: list[str], spark: SparkSession) -> DataFra
     options = dict(snapshot.details.read_options())
     file_format = str(options.get("file_format", "parquet"))
     reader = spark.read.format(file_format).schema(_spark_schema(snapshot.schema.arrow()))
+    if file_format in ("csv", "json"):
+        reader = reader.option(
+            "timeZone", "UTC"
+        )  # as indexes and the Arrow reader take texts without a zone; the table's own option wins
     for name, value in options.items():
         if name.lower() not in _NOT_FOR_SPARK and value is not None:
             reader = reader.option(name, value if isinstance(value, bool | int | float) else str(value))

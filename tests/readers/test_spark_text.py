@@ -6,8 +6,10 @@ import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
+from metaindex import open_table
 from tests.readers.test_text_scan import lake_of, plain, rows
 from tests.readers.text_cases import CSV, JSON, REFUSED_CSV, TYPED
 
@@ -65,3 +67,17 @@ def test_files_of_all_types_are_read_alike(spark: SparkSession, tmp_path: Path) 
 
 def as_float(value: Any) -> Any:
     return float(value) if isinstance(value, float) else value
+
+
+def test_texts_without_a_zone_are_utc_whatever_the_sessions_zone(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "a.csv").write_text("ts\n2024-01-01 00:00:00\n")
+    schema = pa.schema([("ts", pa.timestamp("us", "UTC"))])
+    scan = open_table(str(tmp_path / "t"), header=True, schema=schema).scan("ts = timestamp'2024-01-01 00:00:00Z'")
+    before = spark.conf.get("spark.sql.session.timeZone")
+    assert before is not None
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        assert scan.to_spark(spark).count() == scan.to_arrow().num_rows == 1
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
