@@ -242,7 +242,7 @@ class Table:
     ) -> PruneResult:
         """Which files can hold rows that match, at a version of the table (default: now)?
 
-        `predicate`: SQL text (Spark's dialect; a timestamp without a zone is UTC), a `col()` expression, a Spark Column, a pyarrow, pyiceberg or Polars expression. `indexes` restricts the candidates.
+        `predicate`: SQL text (Spark's dialect; a timestamp without a zone is in `Config.time_zone`), a `col()` expression, a Spark Column, a pyarrow, pyiceberg or Polars expression. `indexes` restricts the candidates.
         What an index cannot prove keeps the file; an index that is stale, damaged or missing makes the answer wider, never wrong.
         """
         started = time.perf_counter()
@@ -296,10 +296,11 @@ class Table:
             self._ref.storage,
             self._ref,
             rows,
-            bound(tree, snapshot.schema),
+            tree,
             predicate if isinstance(predicate, str) else None,
             names,
             result,
+            self.config.time_zone,
         )
 
     def explain(self, predicate: object, version: VersionLike = None, timestamp: TimestampLike = None) -> str:
@@ -353,16 +354,28 @@ class Table:
     def _predicate(
         self, condition: object, snapshot: Snapshot | None, found: Sequence[OpenIndex], version: Version
     ) -> Predicate:
-        if isinstance(condition, Predicate):
-            return condition
-        from expressions.engines import to_predicate
-
+        """The predicate bound to the schema of the version. What has no zone of its own is read in the table's configured one, a Spark Column in its session's."""
         schema = snapshot.schema if snapshot is not None else None
         for index in found:
             record = index.entry.content.record(version)
             if schema is None and record is not None:
                 schema = index.entry.content.schemas[record.schema]
-        return to_predicate(condition, schema.arrow() if schema is not None else None)
+        assert schema is not None  # the version is recorded, or its snapshot was loaded
+        zone = self.config.time_zone
+        if isinstance(condition, Predicate):
+            return bound(condition, schema, zone)
+        if isinstance(condition, str):
+            from expressions.engines.sql import parse
+
+            return bound(parse(condition, timezone=zone, schema=schema.arrow()), schema, zone)
+        from expressions.engines import to_predicate
+
+        if type(condition).__module__.startswith("pyspark."):
+            from pyspark.sql import SparkSession
+
+            session = SparkSession.getActiveSession()
+            zone = session.conf.get("spark.sql.session.timeZone") or zone if session is not None else zone
+        return bound(to_predicate(condition, schema.arrow()), schema, zone)
 
     def _settled(self) -> tuple[Snapshot, bool]:
         """The snapshot to index, and whether every file's identity can be believed. Waits once for files changed a moment ago."""

@@ -16,6 +16,7 @@ class Config:
     * `builder`: "spark" (the PySpark pipeline), "local" (in this process, no JVM), or "default": spark where pyspark is installed, else local.
     * `cache_bytes`: decoded index columns kept in memory by an opened table.
     * `settle_seconds`: how old a plain file must be before its identity is believed (a file system's clock ticks coarsely); create and refresh wait for it once.
+    * `time_zone`: of dates and times without a zone in predicates over columns of instants.
     * `use_indexes`: False answers every query from the table alone.
     """
 
@@ -23,4 +24,5 @@ class Config:
     builder: BuilderName = "default"
     cache_bytes: int = 128 << 20
     settle_seconds: float = 2.0
+    time_zone: str = "UTC"
     use_indexes: bool = True

@@ -303,8 +303,9 @@ class _Segment:
         return self.index.files_of(self.run, ordinals, self._deletes)
 
 
-def bound(predicate: Predicate, schema: Schema) -> Predicate:
-    return bind(predicate, list(_named_types(schema.fields, ())))
+def bound(predicate: Predicate, schema: Schema, time_zone: str = "UTC") -> Predicate:
+    """The predicate with the names and types of the schema. Binding what is bound changes nothing."""
+    return bind(predicate, list(_named_types(schema.fields, ())), time_zone=time_zone)
 
 
 def _named_types(fields: Sequence[Field], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:

@@ -46,9 +46,8 @@ class Scan:
     predicate: Predicate | None = None
     predicate_text: str | None = None
     columns: tuple[str, ...] | None = None
-    result: PruneResult | None = (
-        None  # what was kept and dropped, by whom, at what cost; None where no predicate was asked
-    )
+    result: PruneResult | None = None  # what was kept and dropped, and why; None without a predicate
+    time_zone: str = "UTC"  # of times without a zone in `predicate_text`, when files were chosen
 
     @property
     def fields(self) -> tuple[Field, ...]:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from expressions.engines.spark import to_spark
-from expressions.references import leaves
-from expressions.tree import Opaque
+from expressions.references import columns, leaves
+from expressions.tree import Opaque, Predicate
 from formats.model import Field, Schema, Snapshot
 
 from .errors import ScanError
@@ -66,7 +66,20 @@ def _filtered(scan: Scan, frame: DataFrame) -> DataFrame:
         raise ScanError(
             f"every part of a predicate is applied to the rows; {opaque[0].text!r} is not SQL text that Spark was given; write the predicate as SQL"
         )
+    _refuse_other_zone(scan, predicate, frame.sparkSession)
     return frame.where(scan.predicate_text)
+
+
+def _refuse_other_zone(scan: Scan, predicate: Predicate, spark: SparkSession) -> None:
+    """Spark reads the whole text in its session's zone; the files were chosen in the table's."""
+    zone = spark.conf.get("spark.sql.session.timeZone") or ""
+    types = {leaf.parts: leaf.type for leaf in scan.snapshot.schema.leaves()}
+    temporal = [c for c in columns(predicate) if c.parts in types and pa.types.is_temporal(types[c.parts])]
+    if temporal and zone != scan.time_zone:
+        raise ScanError(
+            f"times without a zone mean the same when files are chosen and when rows are; {temporal[0].name!r} is compared in {scan.time_zone} here "
+            f"and in {zone} by the session; set spark.sql.session.timeZone, or Config(time_zone={zone!r})"
+        )
 
 
 def _refuse_missing_files(spark: SparkSession) -> None:
