@@ -26,6 +26,9 @@ class ColumnStats:
     scan_floats: bool
 
     def __init__(self, *columns: str, scan_floats: bool = True) -> None:
+        for column in columns:
+            if not isinstance(column, str):
+                raise TypeError(f"columns are named one by one, as in ColumnStats('a', 'b'); got {column!r}")
         object.__setattr__(self, "columns", tuple(columns))
         object.__setattr__(self, "scan_floats", scan_floats)
 

@@ -50,7 +50,7 @@ class PruneResult:
 
     @cached_property
     def dropped(self) -> FileTable:
-        """The files proved out. Loaded when asked for: it may be a million rows."""
+        """The files proved out. Loaded when asked for: it may be a million rows. DamagedIndexError where the index's list of files cannot be read then."""
         return self._dropped()
 
     @cached_property
