@@ -167,9 +167,9 @@ class OpenIndex:
     def file_source(self, run: RunRef, columns: dict[ColumnRef, StoredColumn], scope: Mask | None) -> RunStatistics:
         return RunStatistics(self.reader(run), Units("column_stats", "ordinal", run.files), columns, scope)
 
-    def expand(self, run: RunRef, partitions: Mask) -> Mask:
-        """A truth per partition as a truth per file: the files of a partition are one range of ordinals."""
-        first, count = self.reader(run).derived("partition ranges", lambda: self._partition_ranges(run))
+    def expand(self, run: RunRef, partitions: Mask, column: int) -> Mask:
+        """A truth per partition as a truth per file: the files of a partition are one range of ordinals. `column`: a covered column whose aggregates are at hand."""
+        first, count = self.reader(run).derived("partition ranges", lambda: self._partition_ranges(run, column))
         out = np.zeros(run.files, np.bool_)
         inside = np.flatnonzero(partitions)
         if len(inside) <= 256:
@@ -179,25 +179,26 @@ class OpenIndex:
             out[:] = np.repeat(partitions, count)
         return out
 
-    def _partition_ranges(self, run: RunRef) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """First ordinal and number of files of each partition, by its number."""
+    def _partition_ranges(self, run: RunRef, column: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """First ordinal and number of files of each partition, by its number: the aggregates of any column are in that order and count files."""
         reader = self.reader(run)
-        names = ["partition_ord", "first_ordinal", "file_count"]
-        tables = [reader.read(p, range(len(reader.footer(p).rows)), names) for p in reader.parts("partitions")]
-        table = pa.concat_tables(tables)
-        numbers, first, count = (np_columns.values(np_columns.one(table.column(n))) for n in names)
-        order = np.argsort(numbers, kind="stable")
-        first, count = first[order], count[order]
-        ends = np.cumsum(count)
-        if (
-            len(numbers) != run.partitions
-            or not np.array_equal(first, ends - count)
-            or (len(ends) and ends[-1] != run.files)
-        ):
+        counts, numbers = [], []
+        for part in reader.parts("partition_stats"):
+            if part.first_key is None or part.last_key is None or not part.first_key <= column <= part.last_key:
+                continue
+            ids = reader.footer(part).range("column_id")
+            groups = [g for g in range(len(ids.known)) if not ids.known[g] or ids.least[g] <= column <= ids.greatest[g]]
+            table = reader.read(part, groups, ["column_id", "partition_ord", "file_count"])
+            mine = np_columns.values(np_columns.one(table.column("column_id"))) == column
+            numbers.append(np_columns.values(np_columns.one(table.column("partition_ord")))[mine])
+            counts.append(np_columns.values(np_columns.one(table.column("file_count")))[mine])
+        count = np.concatenate(counts) if counts else np.zeros(0, np.int32)
+        number = np.concatenate(numbers) if numbers else count
+        if not np.array_equal(number, np.arange(run.partitions)) or int(count.sum()) != run.files:
             raise DamagedIndexError(
-                f"the partitions of run {run.run} of index {self.name!r} hold its files in order; they do not; refresh with mode='full'"
+                f"the aggregates of run {run.run} of index {self.name!r} count its files, partition by partition; they do not; refresh with mode='full'"
             )
-        return first, count
+        return np.cumsum(count, dtype=np.int64) - count, count
 
 
 def _words(ids: pa.FixedSizeBinaryArray) -> npt.NDArray[np.uint64]:

@@ -289,11 +289,13 @@ class _Segment:
     def narrowed(self, predicate: Predicate) -> tuple[RunSource, Mask]:
         """Partitions first (RFC-27): a source that looks only into those that may match, and the files inside them. Its answers mean nothing outside."""
         everything = np.ones(self.run.files, np.bool_)
-        if self.run.partitions > 1:
+        if self.run.partitions > 1 and self.columns:
             with guard(self.index):
                 scope = may_match(predicate, self.index.partition_source(self.run, self.columns))
                 if not scope.all():
-                    return RunSource(self.index, self.run, self.columns, scope), self.index.expand(self.run, scope)
+                    return RunSource(self.index, self.run, self.columns, scope), self.index.expand(
+                        self.run, scope, next(iter(self.columns.values())).column_id
+                    )
         return self.whole(), everything
 
     def whole(self) -> RunSource:

@@ -72,7 +72,7 @@ class RunSource(Delegating):
     def _ask(self, column: ColumnRef, ask: Ask) -> Mask:
         stored = self._columns.get(column)
         if stored is not None and stored.partition:
-            return self._index.expand(self._run, ask(self.partitions))
+            return self._index.expand(self._run, ask(self.partitions), stored.column_id)
         return ask(self._files)
 
 
