@@ -28,6 +28,7 @@ from expressions.tree import ColumnRef, Opaque, Predicate
 from formats.model import Field, FileTable, Schema, Snapshot, Version
 from metaindex.keys import file_ids
 from metaindex.log.entry import RunRef, VersionRecord
+from metaindex.store import columns as np_columns
 
 from .open_index import OpenIndex, Ordinals
 from .result import IndexReport, PruneResult
@@ -36,6 +37,8 @@ from .sources import Gathered, Portion, RunSource, log_source
 from .versions import from_text, live_files
 
 logger = logging.getLogger("metaindex")
+
+_LOG = "the table's log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +52,21 @@ class Question:
 
 
 @dataclass(slots=True)
+class _Tally:
+    """What one source drops alone, and how long it took to answer."""
+
+    files: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
 class _Answer:
     files: FileTable
     total_files: int
     total_bytes: int
     predicate: Predicate
-    alone: dict[str, int]  # files dropped by each source alone
+    alone: dict[str, _Tally]
     used_columns: dict[str, tuple[str, ...]]
     dropped: object
     certain: object
@@ -87,14 +99,17 @@ class Pruner:
                 if snapshot is None and not self.recorded(question.version):
                     raise SnapshotNeeded from failed
         reports = [self._report(index, answer) for index in self._indexes]
-        if "the table's log" in answer.alone:
+        log = answer.alone.get(_LOG)
+        if log is not None and log.files:
             reports.append(
                 IndexReport(
-                    "the table's log",
+                    _LOG,
                     True,
                     "",
-                    answer.used_columns["the table's log"],
-                    answer.alone["the table's log"],
+                    answer.used_columns[_LOG],
+                    log.files,
+                    log.bytes,
+                    seconds=log.seconds,
                 )
             )
         return PruneResult(
@@ -121,8 +136,17 @@ class Pruner:
     def _report(self, index: OpenIndex, answer: _Answer) -> IndexReport:
         used = answer.used_columns.get(index.name, ())
         reason = "" if used else "none of the predicate's columns is covered"
+        alone = answer.alone.get(index.name, _Tally())
         return IndexReport(
-            index.name, bool(used), reason, used, answer.alone.get(index.name, 0), index.count.reads, index.count.bytes
+            index.name,
+            bool(used),
+            reason,
+            used,
+            alone.files,
+            alone.bytes,
+            index.count.reads,
+            index.count.bytes,
+            alone.seconds,
         )
 
     # -- the version's files are known to an index ---------------------------------------------------------------
@@ -149,18 +173,30 @@ class Pruner:
             ]
         others = [(i, _covered(i, refs, schema)) for i in self._indexes if i is not primary]
         kept: list[tuple[_Segment, Mask]] = []
-        alone = {index.name: 0 for index in self._indexes}
+        alone = {index.name: _Tally() for index in self._indexes}
+        one_source = not any(runs for _, runs in others)
         for segment in segments:
+            started = time.perf_counter()
             own, inside = segment.narrowed(predicate)
+            alone[primary.name].seconds += time.perf_counter() - started
             sources: dict[str, PruningStatistics[Mask]] = {primary.name: own}
             for index, runs in others:
                 if runs:
                     with guard(index):
                         sources[index.name] = self._aligned(index, runs, segment)
-            alone[primary.name] += int(np.count_nonzero(segment.live & ~inside))
-            kept.append((segment, self._walk(predicate, sources, segment.live & inside, alone)))
+            mask, masks = self._walk(predicate, sources, alone)
+            masks[primary.name] &= inside
+            for name, single in masks.items():
+                out = segment.live & ~single
+                alone[name].files += int(np.count_nonzero(out))
+                if not one_source:
+                    with guard(primary):
+                        alone[name].bytes += segment.size_bytes(np.flatnonzero(out))
+            kept.append((segment, mask & inside & segment.live))
         with guard(primary):
             files = FileTable(_concat([s.files(np.flatnonzero(m)) for s, m in kept]))
+        if one_source:
+            alone[primary.name].bytes = record.size_bytes - files.size_bytes
 
         def dropped() -> FileTable:
             return FileTable(_concat([s.files(np.flatnonzero(s.live & ~m)) for s, m in kept]))
@@ -214,13 +250,13 @@ class Pruner:
                         portions.append(Portion(RunSource(index, run, stored), positions, at[positions]))
                 sources[index.name] = Gathered(count, portions)
                 used[index.name] = _names(set().union(*(c for _, c in runs)))
-        sources["the table's log"] = log_source(snapshot, refs)
-        used["the table's log"] = _names(set(refs))
-        alone = dict.fromkeys(sources, 0)
-        everything = np.ones(count, np.bool_)
-        mask = self._walk(predicate, sources, everything, alone)
-        if alone["the table's log"] == 0:
-            del alone["the table's log"]
+        sources[_LOG] = log_source(snapshot, refs)
+        used[_LOG] = _names(set(refs))
+        alone = {name: _Tally() for name in sources}
+        mask, masks = self._walk(predicate, sources, alone)
+        for name, single in masks.items():
+            alone[name].files = int(np.count_nonzero(~single))
+            alone[name].bytes = snapshot.files.filter(pa.array(~single)).size_bytes if alone[name].files else 0
 
         def certain() -> pa.Array:
             return pa.array(_surely(predicate, CompositeStatistics(list(sources.values())), count)[mask])
@@ -237,18 +273,20 @@ class Pruner:
         )
 
     def _walk(
-        self, predicate: Predicate, sources: dict[str, PruningStatistics[Mask]], live: Mask, alone: dict[str, int]
-    ) -> Mask:
+        self, predicate: Predicate, sources: dict[str, PruningStatistics[Mask]], alone: dict[str, _Tally]
+    ) -> tuple[Mask, dict[str, Mask]]:
         """One walk over all sources together; and, for the report, over each alone (its answers are kept, so that costs no read)."""
         by_name = {index.name: index for index in self._indexes}
-        masks = []
+        masks = {}
         for name, source in sources.items():
+            started = time.perf_counter()
             with guard(by_name.get(name)):
-                masks.append(may_match(predicate, source))
-                alone[name] = alone.get(name, 0) + int(np.count_nonzero(live & ~masks[-1]))
+                masks[name] = may_match(predicate, source)
+            alone[name].seconds += time.perf_counter() - started
         if len(masks) == 1:
-            return masks[0] & live
-        return may_match(predicate, CompositeStatistics(list(sources.values()))) & live
+            (only,) = masks.values()
+            return only.copy(), masks
+        return may_match(predicate, CompositeStatistics(list(sources.values()))), masks
 
 
 class SnapshotNeeded(Exception):
@@ -300,6 +338,10 @@ class _Segment:
 
     def whole(self) -> RunSource:
         return RunSource(self.index, self.run, self.columns)
+
+    def size_bytes(self, ordinals: Ordinals) -> int:
+        sizes = self.index.rows(self.run, "files", ordinals, ["size_bytes"]).column("size_bytes")
+        return sum(int(np_columns.values(chunk).sum()) for chunk in sizes.chunks)
 
     def files(self, ordinals: Ordinals) -> pa.Table:
         return self.index.files_of(self.run, ordinals, self._deletes)

@@ -21,8 +21,10 @@ class IndexReport:
     reason: str
     columns: tuple[str, ...] = ()
     dropped_files: int = 0  # by this index alone
+    dropped_bytes: int = 0
     reads: int = 0
     bytes_read: int = 0
+    seconds: float = 0.0  # to look up and answer
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,9 @@ class PruneResult:
         for one in self.indexes:
             if one.used:
                 lines.append(
-                    f"  {one.name}: dropped {one.dropped_files:,} files by {', '.join(one.columns) or 'nothing it knows'}; "
-                    f"{one.reads} reads, {human_bytes(one.bytes_read)}" + (f" ({one.reason})" if one.reason else "")
+                    f"  {one.name}: dropped {one.dropped_files:,} files, {human_bytes(one.dropped_bytes)}, by {', '.join(one.columns) or 'nothing it knows'}; "
+                    f"{one.reads} reads, {human_bytes(one.bytes_read)}, {one.seconds * 1000:.1f} ms"
+                    + (f" ({one.reason})" if one.reason else "")
                 )
             else:
                 lines.append(f"  {one.name}: not used: {one.reason}")
@@ -111,6 +114,8 @@ class PruneResult:
                     "reason": i.reason,
                     "columns": list(i.columns),
                     "dropped_files": i.dropped_files,
+                    "dropped_bytes": i.dropped_bytes,
+                    "seconds": i.seconds,
                     "reads": i.reads,
                     "bytes_read": i.bytes_read,
                 }

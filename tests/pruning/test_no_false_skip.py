@@ -85,3 +85,27 @@ def test_a_needle_is_found_in_one_file_of_many(tmp_path: Path) -> None:
     assert result.indexes[0].dropped_files == 39
     assert table.scan("id = 123").to_arrow().to_pylist() == [{"id": 123}]
     assert result.predicate.column == ColumnRef(("id",))  # type: ignore[union-attr]
+
+
+def test_each_index_says_what_it_drops_alone(tmp_path: Path) -> None:
+    root = tmp_path / "lake"
+    root.mkdir()
+    for i in range(10):
+        pq.write_table(pa.table({"a": range(i * 10, i * 10 + 10), "b": range(100 - i, 110 - i)}), root / f"{i}.parquet")
+    settle(root)
+    table = mi.open_table(str(root))
+    table.create_index("one", mi.ColumnStats("a"), builder="local")
+    table.create_index("two", mi.ColumnStats("b"), builder="local")
+    sizes = {entry.path: entry.size_bytes for entry in table.snapshot().files.entries()}
+
+    result = table.prune("a >= 50 AND b >= 107")
+    one, two = (next(r for r in result.indexes if r.name == name) for name in ("one", "two"))
+
+    assert [Path(p).name for p in result.paths] == []
+    assert (one.dropped_files, two.dropped_files) == (5, 7)
+    assert one.dropped_bytes == sum(sizes[f"{i}.parquet"] for i in range(5))
+    assert two.dropped_bytes == sum(sizes[f"{i}.parquet"] for i in range(3, 10))
+    assert one.seconds > 0
+    assert result.dropped.size_bytes == result.total_bytes
+    single = table.prune("a >= 50", indexes=["one"])
+    assert single.indexes[0].dropped_bytes == one.dropped_bytes == single.dropped.size_bytes
