@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from expressions.errors import CorruptTableError
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -48,7 +50,11 @@ class Place:
         return below if below and not _climbs(below) else plain
 
     def open(self, location: str) -> str:
-        """What storage is given: absolute, below the root where the table was moved."""
+        """What storage is given: absolute, below the root where the table was moved. CorruptTableError for what no store has as a name."""
+        if "\0" in location:
+            raise CorruptTableError(
+                f"a location in Iceberg metadata is a path; {location!r} in {self.root} is none; restore the metadata"
+            )
         path = self.path(location)
         return path if is_absolute(path) else f"{self.root}/{path}"
 

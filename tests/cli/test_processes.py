@@ -36,7 +36,10 @@ def test_looking_up_loads_no_spark(indexed: Path) -> None:
 
 
 def test_a_terminal_gets_a_drawn_table(indexed: Path) -> None:
-    leader, follower = os.openpty()
+    try:
+        leader, follower = os.openpty()
+    except OSError:
+        pytest.skip("no terminals here: /dev/pts is not mounted")
     env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "60", "PYTHONUTF8": "1"}
     with subprocess.Popen([*METAINDEX, "indexes", str(indexed)], stdout=follower, env=env) as process:
         os.close(follower)

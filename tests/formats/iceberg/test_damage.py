@@ -72,6 +72,13 @@ def test_a_flipped_byte_never_gives_another_error(table: HandTable, data: st.Dat
         path.write_bytes(whole)
 
 
+def test_a_location_that_is_no_name_is_named() -> None:
+    from formats.iceberg.locations import Place
+
+    with pytest.raises(CorruptTableError, match="is a path"):
+        Place.of("/lake/t").open("/lake/t/metadata/s\0ap.avro")
+
+
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "null", '{"format-version": 2}', '{"format-version": "x"}', "\x1f\x8b no gzip"]
 )
