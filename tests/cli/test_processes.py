@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 METAINDEX = [sys.executable, "-m", "metaindex"]
 
 
