@@ -63,7 +63,7 @@ def cases(draw: st.DrawFn) -> tuple[Files, Predicate]:
     return draw(files(schema)), draw(predicates(schema))
 
 
-@settings(max_examples=60)
+@settings(max_examples=settings.default.max_examples * 60 // 100)
 @given(cases())
 def test_duckdb_finds_nothing_in_dropped_files(
     connection: duckdb.DuckDBPyConnection, case: tuple[Files, Predicate]

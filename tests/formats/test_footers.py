@@ -163,7 +163,7 @@ def check_against_data(statistics: FooterStatistics, row: int, table: pa.Table) 
 def test_bounds_hold_for_random_tables_of_three_writers(writer: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp(writer)
 
-    @settings(deadline=None, max_examples=int((os.environ.get("METAINDEX_SOAK") and 2000) or 60))
+    @settings(deadline=None, max_examples=settings.default.max_examples * 60 // 100)
     @given(st.lists(tables(), min_size=1, max_size=3))
     def check(made: list[pa.Table]) -> None:
         for number, table in enumerate(made):

@@ -183,7 +183,7 @@ def test_zones_of_the_session_are_honoured(tmp_path: Path) -> None:
 texts = st.text(alphabet=st.sampled_from('ab,"\\\n\r \té\x00#'), max_size=60)
 
 
-@how(deadline=None, max_examples=400)
+@how(deadline=None, max_examples=how.default.max_examples * 400 // 100)
 @given(texts)
 def test_the_fast_parser_agrees_with_the_slow_one_or_stands_aside(text: str) -> None:
     names = pa.schema({"a": pa.string(), "b": pa.string(), "c": pa.string()})
@@ -207,7 +207,7 @@ JSON_LINES = st.one_of(
 )  # fmt: skip
 
 
-@how(deadline=None, max_examples=400)
+@how(deadline=None, max_examples=how.default.max_examples * 400 // 100)
 @given(
     st.lists(JSON_LINES, max_size=4),
     st.sampled_from(["int", "bigint", "double", "string", "boolean", "date", "timestamp"]),
@@ -231,7 +231,7 @@ def outcome(reader: JsonRows, block: bytes, fields: tuple[Field, ...]) -> object
 CELLS = st.text(alphabet=st.sampled_from('ab,"\\ é;'), max_size=6)
 
 
-@how(deadline=None, max_examples=200)
+@how(deadline=None, max_examples=how.default.max_examples * 200 // 100)
 @given(st.lists(st.tuples(CELLS, CELLS), max_size=6))
 def test_what_is_quoted_and_escaped_comes_back(cells: list[tuple[str, str]]) -> None:
     def quoted(cell: str) -> str:

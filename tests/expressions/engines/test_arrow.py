@@ -41,7 +41,7 @@ def kept(table: pa.Table, expression: pc.Expression) -> list[int]:
     return list(numbered.filter(expression).column("row number").to_pylist())
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=settings.default.max_examples * 100 // 100)
 @given(st.data())
 def test_the_expression_keeps_the_rows_that_match(data: st.DataObject) -> None:
     schema = data.draw(schemas())
@@ -117,7 +117,7 @@ trees = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=settings.default.max_examples * 100 // 100)
 @given(
     trees, st.lists(st.fixed_dictionaries({n: st.none() | v for n, v in _VALUES.items()}), max_size=6), st.booleans()
 )

@@ -71,7 +71,7 @@ def read_by_pyiceberg(expression: ice.BooleanExpression, rows: list[dict[str, ob
     return list(table.filter(expression_to_pyarrow(bound)).column("row number").to_pylist())
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=settings.default.max_examples * 50 // 100)
 @given(predicates({ColumnRef((f.name,)): f.type for f in SCHEMA}), st.lists(ROW, min_size=1, max_size=6))
 def test_expression_and_residual_together_keep_the_rows_that_match(p: Predicate, rows: list[dict[str, object]]) -> None:
     known = bound(p, SCHEMA)
@@ -115,7 +115,7 @@ trees = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=settings.default.max_examples * 50 // 100)
 @given(trees, st.lists(ROW, min_size=1, max_size=6))
 def test_what_is_read_passes_every_row_that_pyiceberg_passes(
     expression: ice.BooleanExpression, rows: list[dict[str, object]]

@@ -19,7 +19,7 @@ A = ColumnRef(("a",))
 POLARS_TYPES = [t for t in TYPES if t != pa.timestamp("s")]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=settings.default.max_examples * 60 // 100)
 @given(st.data())
 def test_the_expression_answers_as_the_reference_in_three_values(data: st.DataObject) -> None:
     schema = data.draw(schemas(POLARS_TYPES))
@@ -104,7 +104,7 @@ _ROWS = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=settings.default.max_examples * 100 // 100)
 @given(trees, st.lists(_ROWS, min_size=1, max_size=6))
 def test_a_users_expression_is_read_with_polars_own_meaning(
     expression: pl.Expr, table_rows: list[dict[str, object]]

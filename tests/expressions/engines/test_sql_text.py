@@ -49,7 +49,7 @@ def kept(connection: duckdb.DuckDBPyConnection, table: pa.Table, condition: obje
     return sorted(number for (number,) in found)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=settings.default.max_examples * 60 // 100)
 @given(st.data())
 def test_duckdb_keeps_the_rows_that_match(data: st.DataObject) -> None:
     schema = data.draw(schemas())
@@ -116,13 +116,13 @@ def numbers_as_written(p: Predicate) -> Predicate:
     return transform(p, leaf)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=settings.default.max_examples * 100 // 100)
 @given(anything)
 def test_sparks_text_reads_back_as_the_same_predicate(p: Predicate) -> None:
     assert numbers_as_written(normalize(parse(to_sql(p)))) == numbers_as_written(normalize(p))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=settings.default.max_examples * 100 // 100)
 @given(anything)
 def test_duckdbs_text_is_one_condition(p: Predicate) -> None:
     with duckdb.connect() as connection:

@@ -154,7 +154,7 @@ def written(path: Path, history: list[list[tuple[str, str, int]]]) -> list[dict[
     return states
 
 
-@settings(max_examples=60)
+@settings(max_examples=settings.default.max_examples * 60 // 100)
 @given(HISTORY, st.integers(0, 7))
 def test_random_histories(tmp_path_factory: Any, history: list[list[tuple[str, str, int]]], kept: int) -> None:
     table = tmp_path_factory.mktemp("history")

@@ -52,7 +52,11 @@ def test_a_manifest_cut_between_blocks_is_noticed(tmp_path: Path) -> None:
         open_now(table.root)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=settings.default.max_examples * 100 // 100,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(st.data())
 def test_a_flipped_byte_never_gives_another_error(table: HandTable, data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(["m1.avro", "snap-1.avro", "v1.metadata.json"]))

@@ -71,7 +71,7 @@ def applies(data: tuple[Any, int], delete: tuple[Any, int, str, int, int], numbe
     return bool(place == data_place)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=settings.default.max_examples * 40 // 100, deadline=None)
 @given(st.lists(DATA, min_size=1, max_size=6), st.lists(DELETES, max_size=6), st.booleans())
 def test_deletes_attach_as_the_specification_says(data: list[Any], deletes: list[Any], old_table: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -198,7 +198,7 @@ def test_nan_counts_are_of_float_columns_only(tmp_path: Path) -> None:
     assert bounds_of(tmp_path / "b", "long", {"nan_value_counts": {1: 2}}) is None
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=settings.default.max_examples * 200 // 100, deadline=None)
 @given(st.lists(st.integers(-(10**38) + 1, 10**38 - 1), min_size=1), st.integers(0, 16))
 def test_decimals_of_any_length_are_decoded(values: list[int], padding: int) -> None:
     def written(value: int) -> bytes:
@@ -212,7 +212,7 @@ def test_decimals_of_any_length_are_decoded(values: list[int], padding: int) -> 
     assert [decode_wide(one) for one in physical.to_pylist()] == values
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=settings.default.max_examples * 100 // 100, deadline=None)
 @given(st.lists(st.integers(-(10**18) + 1, 10**18 - 1), min_size=1))
 def test_narrow_decimals_are_their_unscaled_numbers(values: list[int]) -> None:
     raw = pa.array([v.to_bytes(9, "big", signed=True) for v in values], pa.large_binary())
@@ -237,7 +237,7 @@ TYPES: dict[str, tuple[pa.DataType, Any]] = {
 }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=settings.default.max_examples * 150 // 100, deadline=None)
 @given(st.data())
 def test_bounds_in_the_specifications_encoding_become_the_physical_values(data: st.DataObject) -> None:
     from pyiceberg.conversions import to_bytes
