@@ -22,7 +22,7 @@ from formats.model import Schema
 from metaindex.errors import ConcurrentWriteError, IndexExistsError, IndexNotFoundError, IndexStateError
 from metaindex.log.entry import Content, IndexLogEntry, RunRef, UnderWay, VersionRecord
 from metaindex.log.operation_log import OperationLog
-from metaindex.log.states import COMPATIBLE, LEAVES, NEEDS, TRANSIENT, Operation, State
+from metaindex.log.states import COMPATIBLE, LEAVES, NEEDS, Operation, State
 
 _TRIES = 64
 
@@ -237,11 +237,6 @@ def _abandon(log: OperationLog, mark: UnderWay, action: Action) -> None:
     except Exception:  # noqa: BLE001 - the first error is on its way; this one says nothing new
         return
     action.undo()
-
-
-def state_under_way(entry: IndexLogEntry) -> str:
-    """What people see of an index with operations under way."""
-    return ", ".join(TRANSIENT[u.operation].value for u in entry.under_way)
 
 
 def _pause(attempt: int) -> None:
