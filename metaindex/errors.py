@@ -6,7 +6,8 @@ MetaIndexError (expressions.errors)
 ├── IndexStateError                       the verb needs another state; says which, who holds it, the cure
 ├── ConcurrentWriteError                  a lost race that could not be rebased: refresh and try again
 ├── DamagedIndexError                     a run, manifest or entry is off, missing, or newer than this version reads
-└── BuildError                            rows of an index could not be built; nothing became visible
+├── BuildError                            rows of an index could not be built; nothing became visible
+└── ScanError                             a reader cannot return exactly the rows asked for, and returns none
 """
 
 from expressions.errors import MetaIndexError
@@ -34,3 +35,7 @@ class DamagedIndexError(MetaIndexError):
 
 class BuildError(MetaIndexError):
     """An index could not be built. Nothing became visible."""
+
+
+class ScanError(MetaIndexError):
+    """A reader that cannot return exactly the rows asked for (those that Spark returns) says so, by name, and returns none."""

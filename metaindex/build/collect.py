@@ -97,7 +97,7 @@ def _collect_some(storage: Storage, source: Source, paths: list[str], sizes: lis
             return _collect_parquet(storage, source, paths, sizes, threads)
         case "csv" | "json":
             # Only tables of texts load the text reader.
-            from metaindex.readers.errors import ScanError
+            from metaindex.errors import ScanError
 
             from .text_scan import TextScanner
 

@@ -1,6 +1,6 @@
 """Reads CSV and JSON files for their statistics: every file, the columns asked, block by block.
 
-Values are those that Spark's readers show (`readers.text` has the rules). A text that is no value of its column's type
+Values are those that Spark's readers show (`metaindex.text` has the rules). A text that is no value of its column's type
 is NULL there and an error elsewhere, so a column with one is UNKNOWN for that file.
 """
 
@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from formats.model import Field, Leaf, Schema
 from formats.storage import Storage
-from metaindex.readers.errors import ScanError
-from metaindex.readers.text import TextReader
+from metaindex.errors import ScanError
+from metaindex.text import TextReader
 
 from .extremes import ColumnScan
 

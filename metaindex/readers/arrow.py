@@ -15,6 +15,7 @@ from expressions.errors import ObjectNotFoundError
 from expressions.references import columns, leaves
 from expressions.tree import Opaque, Predicate
 from formats.model import EqualityDelete, Field, Leaf
+from metaindex.text import TextReader
 
 from .deletes import DeletedPositions, ValueDeletes
 from .errors import ScanError
@@ -22,7 +23,6 @@ from .parquet import read_parquet
 from .partitions import PartitionValues
 from .projection import FileNames, constant
 from .scan import Scan, describe
-from .text import TextReader
 
 Mask = npt.NDArray[np.bool_]
 _Part = tuple[int, int, list[pa.Array]]

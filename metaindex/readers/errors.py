@@ -1,7 +1,5 @@
-"""The one error of this room: a scan is refused whole rather than answered with other rows than Spark's."""
+"""The one error of this folder. Builders meet it too, so it stands with the room's other errors."""
 
-from expressions.errors import MetaIndexError
+from metaindex.errors import ScanError
 
-
-class ScanError(MetaIndexError):
-    """A reader that cannot return exactly the rows asked for says so, by name, and returns none."""
+__all__ = ["ScanError"]

@@ -29,6 +29,20 @@ NAMED_PLACES: dict[str, tuple[str, ...]] = {
     "pandas": (),
 }
 
+ORDER: tuple[tuple[str, ...], ...] = (
+    ("errors", "config", "keys"),
+    ("text", "kinds", "log", "store"),
+    ("pruning", "folder", "info"),
+    ("build",),
+    ("actions",),
+    ("planning",),
+    ("explain", "readers", "spark", "hooks"),
+    ("api",),
+    ("cli", "demo"),
+)
+LEVEL = {name: level for level, names in enumerate(ORDER) for name in names}
+TOP = frozenset({"__init__", "__main__"})  # the public face, which may import everything
+
 
 def sources(room: str) -> list[Path]:
     return sorted((ROOT / room).rglob("*.py"))
@@ -76,6 +90,38 @@ def test_relative_imports_stay_inside_their_room(room: str) -> None:
             if isinstance(node, ast.ImportFrom) and node.level > depth
         ]
     assert found == []
+
+
+def test_inside_metaindex_imports_point_down() -> None:
+    """As `docs/architecture.md` orders the folders: what stands in one row may import its own row and those above it."""
+    found = []
+    for file in sources("metaindex"):
+        inside = file.relative_to(ROOT / "metaindex").with_suffix("").parts
+        mine = LEVEL.get(inside[0])
+        assert mine is not None or inside[0] in TOP, f"{inside[0]} has no level: give it one"
+        if mine is not None:
+            # A name that is no folder stands in the public face.
+            above = {
+                n for n in imported_parts(ast.parse(file.read_text()), inside) if LEVEL.get(n, LEVEL["api"]) > mine
+            }
+            found += [f"metaindex/{'/'.join(inside)}.py imports metaindex.{name}" for name in sorted(above)]
+    assert found == []
+
+
+def imported_parts(tree: ast.AST, inside: tuple[str, ...]) -> set[str]:
+    """The first names below `metaindex` that a module imports, absolutely or relatively."""
+    found = set()
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        if node.level:
+            base = inside[: len(inside) - node.level]
+            names = [node.module.split(".")[0]] if node.module else [alias.name for alias in node.names]
+            found |= {base[0]} if base else set(names)
+        elif node.module and node.module.split(".")[0] == "metaindex":
+            parts = node.module.split(".")
+            found |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
+    return found
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from expressions.errors import CorruptTableError
 from formats.model import Field, Schema
 from metaindex.readers import ScanError
-from metaindex.readers.csv_rows import CsvDialect, CsvRows
-from metaindex.readers.json_rows import JsonRows
-from metaindex.readers.values import Values
+from metaindex.text.csv_rows import CsvDialect, CsvRows
+from metaindex.text.json_rows import JsonRows
+from metaindex.text.values import Values
 from tests.readers.lake import Lake, fields_of
 from tests.readers.text_cases import CSV, JSON, REFUSED_CSV, TYPED
 
@@ -148,7 +148,7 @@ def test_a_torn_gzip_is_an_error_that_names_the_file(tmp_path: Path) -> None:
 
 
 def test_lines_across_blocks_stay_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metaindex.readers.text._BLOCK_BYTES", 7)
+    monkeypatch.setattr("metaindex.text.reader._BLOCK_BYTES", 7)
     for newline in ("\n", "\r\n"):
         lake = lake_of(tmp_path / repr(newline), "csv", "a int, b string", {"header": True})
         lake.add("f.csv", "a,b" + newline + "".join(f'{i},"x,{i}"{newline}' for i in range(500)))

@@ -20,8 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from formats.model import Field
-
-from .errors import ScanError
+from metaindex.errors import ScanError
 
 _BLANKS: Final = "".join(map(chr, range(33)))
 _INTEGER = re.compile(r"[+-]?\d+")

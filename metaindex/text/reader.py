@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from expressions.errors import CorruptTableError
 from formats.model import Field, Schema
+from metaindex.errors import ScanError
 
 from .csv_rows import CsvDialect, CsvRows
-from .errors import ScanError
 from .json_rows import JsonRows
 from .values import Values
 

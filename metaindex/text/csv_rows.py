@@ -25,8 +25,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from formats.model import Field
+from metaindex.errors import ScanError
 
-from .errors import ScanError
 from .values import Values
 
 _BLANKS = "".join(map(chr, range(33)))  # what Java trims

@@ -18,8 +18,8 @@ from typing import Any
 import pyarrow as pa
 
 from formats.model import Field
+from metaindex.errors import ScanError
 
-from .errors import ScanError
 from .values import Uncertain, Values, decimal_value, typed
 
 _BLANKS = "".join(map(chr, range(33)))
