@@ -52,6 +52,10 @@ def to_polars(predicate: Predicate, schema: pa.Schema | None = None) -> pl.Expr:
             found = found.struct.field(part)
         return found
 
+    def value(literal: Literal) -> pl.Expr:
+        # Polars rounds a bare number to the column's type; a double that is said to be one is compared as a double.
+        return pl.lit(literal.value, dtype=pl.Float64 if isinstance(literal.value, float) else None)
+
     def is_nan(ref: ColumnRef) -> pl.Expr:
         known = None if schema is None else field_type(schema, ref)
         if known is not None and not pa.types.is_floating(known):
@@ -61,10 +65,10 @@ def to_polars(predicate: Predicate, schema: pa.Schema | None = None) -> pl.Expr:
     def leaf(node: Leaf) -> pl.Expr:
         match node:
             case Comparison(ref, op, literal):
-                found: pl.Expr = _COMPARE[op](column(ref), pl.lit(literal.value))
+                found: pl.Expr = _COMPARE[op](column(ref), value(literal))
                 return found
             case In(ref, values):
-                return _any(pl, [column(ref) == pl.lit(value.value) for value in values])
+                return _any(pl, [column(ref) == value(literal) for literal in values])
             case IsNull(ref):
                 return column(ref).is_null()
             case IsNan(ref):

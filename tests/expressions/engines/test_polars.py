@@ -4,13 +4,26 @@ import datetime as dt
 import math
 from decimal import Decimal
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expressions import ColumnRef, Comparison, ExpressionError, Literal, Op, Opaque, Predicate, bind, leaves, matches
+from expressions import (
+    ColumnRef,
+    Comparison,
+    ExpressionError,
+    In,
+    Literal,
+    Op,
+    Opaque,
+    Predicate,
+    bind,
+    leaves,
+    matches,
+)
 from expressions.engines.polars import from_polars, to_polars
 from tests.expressions.engines.tables import arrow_schema, bound, expected, table_of
 from tests.strategies import TYPES, predicates, rows, schemas
@@ -30,6 +43,32 @@ def test_the_expression_answers_as_the_reference_in_three_values(data: st.DataOb
     assert isinstance(frame, pl.DataFrame)
     numbered = frame.with_row_index("row number")
     assert numbered.filter(to_polars(p, known))["row number"].to_list() == expected(p, table_rows)
+
+
+@st.composite
+def _near_floats(draw: st.DrawFn) -> tuple[float, float]:
+    """A value of 32 bits, and a double that is it, beside it, or anywhere."""
+    held = draw(
+        st.floats(width=32) | st.sampled_from([float(np.float32(v)) for v in (0.1, 1 / 3, -0.1, 16777216, 3e38)])
+    )
+    beside = st.sampled_from([held, 0.1, 1 / 3, math.nextafter(held, math.inf), math.nextafter(held, -math.inf), -held])
+    return held, draw(beside | st.floats())
+
+
+@given(st.lists(_near_floats(), min_size=1, max_size=5), st.sampled_from(Op), st.booleans())
+def test_a_float_of_32_bits_is_never_compared_with_a_rounded_double(
+    pairs: list[tuple[float, float]], op: Op, listed: bool
+) -> None:
+    schema = pa.schema({"a": pa.float32(), "b": pa.float64()})
+    held = [None, *(h for h, _ in pairs)]
+    frame = pl.from_arrow(pa.table({"a": pa.array(held, pa.float32()), "b": held}, schema)).with_row_index("row number")
+    for name in schema.names:
+        ref = ColumnRef((name,))
+        literals = tuple(Literal(double) for _, double in pairs)
+        p: Predicate = bind(In(ref, literals) if listed else Comparison(ref, op, literals[0]), schema)
+        for known in (schema, None):
+            kept = frame.filter(to_polars(p, known))["row number"].to_list()
+            assert kept == [n for n, v in enumerate(held) if matches(p, {name: v}) is True], p
 
 
 _VALUES: dict[str, st.SearchStrategy[object]] = {
