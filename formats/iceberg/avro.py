@@ -1,14 +1,15 @@
 """Avro object container files as Arrow-shaped columns.
 
 The container (header, codec, sync markers) is read here, so that every codec Iceberg allows works and a truncated or damaged file is told from a short one; the
-records are decoded by Polars in one call. All of the file or a `CorruptTableError`, never the blocks before the damage.
+records are decoded by Polars in one call, which is given a schema of the same bytes in words that it knows. All of the file or a `CorruptTableError`, never the blocks
+before the damage.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,15 +25,18 @@ _MAGIC = b"Obj\x01"
 
 @dataclass(frozen=True, slots=True)
 class AvroFile:
-    """One decoded file: its rows in physical types (dates are day numbers, decimals big-endian bytes), the writer's schema and the header's key-value metadata."""
+    """One decoded file: its rows in physical types (dates are day numbers, decimals big-endian bytes), the writer's schema and the header's key-value metadata. `names`: all
+    fields of a row, those that were not asked for too."""
 
     rows: pl.DataFrame
+    names: frozenset[str]
     schema: dict[str, Any]
     metadata: dict[str, str]
 
 
-def read_avro(data: bytes, name: str) -> AvroFile:
-    """All records of the container in `data`; `name` says in errors which file it is."""
+def read_avro(data: bytes, name: str, *, inline: str = "", only: Collection[str] | None = None) -> AvroFile:
+    """All records of the container in `data`; `name` says in errors which file it is. The fields of the record `inline` stand among the top ones, as `inline.field`.
+    Of the fields in `only` those that are there are decoded, the others passed over; None: all."""
     try:
         import polars
         from polars.exceptions import PanicException, PolarsError
@@ -45,20 +49,31 @@ def read_avro(data: bytes, name: str) -> AvroFile:
     try:
         metadata, start = _header(data)
         schema = json.loads(metadata["avro.schema"])
+        same_bytes = _inlined(_physical(schema, {}), inline)
+        names = frozenset(field["name"] for field in same_bytes["fields"])
         blocks = _blocks(data, start, _codec(metadata.get("avro.codec", "null")))
     except UnsupportedFeatureError as refused:
         raise UnsupportedFeatureError(f"{name}: {refused}") from None
-    except (ValueError, KeyError, IndexError, zlib.error, pa.ArrowException) as damage:
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        zlib.error,
+        pa.ArrowException,
+    ) as damage:
         raise CorruptTableError(f"an Avro file must be whole; {name} is not ({damage}); restore it") from damage
     count = sum(rows for rows, _ in blocks)
-    plain = b"".join([_plain_header(json.dumps(_physical(schema))), *_plain_blocks(blocks)])
+    plain = b"".join([_plain_header(json.dumps(same_bytes)), *_plain_blocks(blocks)])
+    wanted = None if only is None else [one for one in only if one in names]
     try:
-        rows = polars.read_avro(io.BytesIO(plain))
+        rows = polars.read_avro(io.BytesIO(plain), columns=wanted)
     except (PolarsError, PanicException, OSError, ValueError) as damage:
         raise CorruptTableError(f"the Avro records of {name} do not decode ({damage}); restore it") from damage
     if rows.height != count:
         raise CorruptTableError(f"{name} announces {count} Avro records and holds {rows.height}; restore it")
-    return AvroFile(rows, schema, metadata)
+    return AvroFile(rows, names, schema, metadata)
 
 
 def _long(data: bytes, at: int) -> tuple[int, int]:
@@ -151,19 +166,57 @@ def _zstandard(block: bytes) -> bytes:
     return plain
 
 
-_NEEDED = frozenset({"type", "name", "namespace", "fields", "items", "values", "symbols", "size"})
+_PRIMITIVE = frozenset({"boolean", "int", "long", "float", "double", "bytes", "string"})
 
 
-def _physical(schema: Any) -> Any:
-    """Only what decoding needs. Without logical types, every writer's dates, times and decimals arrive as the same integers and bytes; without defaults (they are for
-    readers' schemas), Polars does not trip over them."""
+def _physical(schema: Any, named: dict[str, Any]) -> Any:
+    """A schema of the same bytes in the few words that Polars knows. Without logical types, every writer's dates, times and decimals arrive as the same integers and bytes;
+    without defaults (they are for readers' schemas), it does not trip over them; types that are named where they are used again (two partition fields of one decimal
+    type) are written out again. `named`: the types defined so far."""
     match schema:
-        case dict():
-            return {key: _physical(value) for key, value in schema.items() if key in _NEEDED}
+        case "null":
+            return {"type": "record", "name": "nothing", "fields": []}
+        case str():
+            return schema if schema in _PRIMITIVE else named[schema]
+        case ["null", one]:
+            return ["null", _physical(one, named)]
+        case [one, "null"]:
+            return [_physical(one, named), "null"]
         case list():
-            return [_physical(one) for one in schema]
+            raise UnsupportedFeatureError("of Avro's unions only those of one type and null are read")
+        case {"type": "record", "fields": fields}:
+            inside = [{"name": f["name"], "type": _physical(f["type"], named)} for f in fields]
+            return _defined(schema, {"type": "record", "name": schema["name"], "fields": inside}, named)
+        case {"type": "fixed", "size": size}:
+            return _defined(schema, {"type": "fixed", "name": schema["name"], "size": size}, named)
+        case {"type": "enum"}:
+            return _defined(schema, "int", named)
+        case {"type": "array", "items": items}:
+            return {"type": "array", "items": _physical(items, named)}
+        case {"type": "map", "values": values}:
+            pair = [{"name": "key", "type": "string"}, {"name": "value", "type": _physical(values, named)}]
+            return {"type": "array", "items": {"type": "record", "name": "pair", "fields": pair}}
+        case {"type": inner}:
+            return _physical(inner, named)
         case _:
-            return schema
+            raise ValueError(f"no Avro type: {schema!r}")
+
+
+def _defined(schema: dict[str, Any], physical: Any, named: dict[str, Any]) -> Any:
+    named[schema["name"]] = named[f"{schema.get('namespace', '')}.{schema['name']}"] = physical
+    return physical
+
+
+def _inlined(record: dict[str, Any], name: str) -> dict[str, Any]:
+    """A record inside a record is the bytes of its fields: here they are fields of the outer one."""
+    fields = []
+    for field in record["fields"]:
+        inside = field["type"]
+        if field["name"] == name and isinstance(inside, dict) and "fields" in inside:
+            fields += [{**one, "name": f"{name}.{one['name']}"} for one in inside["fields"]]
+        else:
+            fields.append(field)
+    return {**record, "fields": fields}
 
 
 _SYNC = b"metaindex manifest"[:16]

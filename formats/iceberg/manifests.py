@@ -14,7 +14,7 @@ and of delete files what attaches them: referenced, content_offset, content_size
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -108,7 +108,8 @@ def read_manifests(
 
     def one(manifest: Manifest) -> pl.DataFrame:
         whose = f"{metadata.location} snapshot {snapshot_id}: manifest {manifest.location}"
-        file = _open(storage, place, manifest, whose)
+        bounds = _PATH_BOUNDS if manifest.content == POSITION_DELETES else ()
+        file = _open(storage, place, manifest, whose, (*_OF_ENTRY, *bounds))
         with _as_specified(whose):
             return _entries(file, manifest, metadata, whose, only_live)
 
@@ -117,31 +118,31 @@ def read_manifests(
 
 
 def read_statistics(
-    storage: Storage, place: Place, metadata: TableMetadata, manifests: Sequence[Manifest], *, snapshot_id: int
+    storage: Storage,
+    place: Place,
+    metadata: TableMetadata,
+    manifests: Sequence[Manifest],
+    names: Sequence[str],
+    *,
+    snapshot_id: int,
 ) -> pl.DataFrame:
-    """The per-column statistics of the live entries of data manifests, in the order of `read_manifests`: `record_count` and the maps of STATISTICS as they stand there."""
+    """The maps `names` (of STATISTICS) as they stand in the live entries of data manifests, in the order of `read_manifests`."""
     import polars as pl
 
     def one(manifest: Manifest) -> pl.DataFrame:
         whose = f"{metadata.location} snapshot {snapshot_id}: manifest {manifest.location}"
-        rows = _open(storage, place, manifest, whose).rows
+        file = _open(storage, place, manifest, whose, ("status", *(f"data_file.{name}" for name in names)))
         with _as_specified(whose):
-            return statistics(rows)
+            return file.rows.filter(pl.col("status") != DELETED).select(statistics(name, file) for name in names)
 
-    def statistics(rows: pl.DataFrame) -> pl.DataFrame:
-        names = _inner(rows)
-        value_types = {"lower_bounds": pl.Binary, "upper_bounds": pl.Binary}
-        maps = [
-            (pl.col("data_file").struct.field(name) if name in names else pl.lit(None))
-            .cast(pl.List(pl.Struct({"key": pl.Int32, "value": value_types.get(name, pl.Int64)})))
-            .alias(name)
-            for name in STATISTICS
-        ]
-        live = rows.filter(pl.col("status") != DELETED)
-        return live.select(pl.col("data_file").struct.field("record_count"), *maps)
+    def statistics(name: str, file: AvroFile) -> pl.Expr:
+        value = pl.Binary if name in ("lower_bounds", "upper_bounds") else pl.Int64
+        inner = f"data_file.{name}"
+        found = pl.col(inner) if inner in file.names else pl.lit(None)
+        return found.cast(pl.List(pl.Struct({"key": pl.Int32, "value": value}))).alias(name)
 
     frames = _each(one, manifests)
-    return pl.concat(frames) if frames else pl.DataFrame({"record_count": []}, schema={"record_count": pl.Int64})
+    return pl.concat(frames) if frames else pl.DataFrame()
 
 
 @contextmanager
@@ -165,11 +166,6 @@ def _as_specified(whose: str) -> Iterator[None]:
         raise CorruptTableError(f"{whose} must have the fields of the specification ({damage}); restore it") from damage
 
 
-def _inner(rows: pl.DataFrame) -> list[str]:
-    """Names in the `data_file` record."""
-    return rows["data_file"].struct.fields
-
-
 def _each(task: Callable[[Manifest], pl.DataFrame], manifests: Sequence[Manifest]) -> list[pl.DataFrame]:
     if len(manifests) < 2:
         return [task(one) for one in manifests]
@@ -186,11 +182,11 @@ def _read(storage: Storage, place: Place, location: str, whose: str) -> bytes:
         ) from gone
 
 
-def _open(storage: Storage, place: Place, manifest: Manifest, whose: str) -> AvroFile:
+def _open(storage: Storage, place: Place, manifest: Manifest, whose: str, only: Collection[str]) -> AvroFile:
     data = _read(storage, place, manifest.location, whose)
     if manifest.length is not None and len(data) < manifest.length:
         raise CorruptTableError(f"{whose} has {len(data)} of {manifest.length} bytes; restore it")
-    return read_avro(data, whose)
+    return read_avro(data, whose, inline="data_file", only=only)
 
 
 def _COLUMNS(pl: Any) -> dict[str, Any]:  # noqa: N802 - a constant whose types are imported late
@@ -228,52 +224,62 @@ _OF_DATA_FILE = {
 }
 
 
+_OF_ENTRY = (
+    *("status", "snapshot_id", "sequence_number"),
+    *(f"data_file.{name}" for name in ("content", "partition", "key_metadata", *_OF_DATA_FILE.values())),
+)
+_PATH_BOUNDS = ("data_file.lower_bounds", "data_file.upper_bounds")
+
+
 def _entries(file: AvroFile, manifest: Manifest, metadata: TableMetadata, whose: str, only_live: bool) -> pl.DataFrame:
     import polars as pl
 
     rows = file.rows
     types = _COLUMNS(pl)
-    inner = _inner(rows)
-    data_file = pl.col("data_file").struct
+
+    def at(name: str) -> pl.Expr:
+        return pl.col(name) if name in rows.columns else pl.lit(None)
 
     def within(name: str, to: str) -> pl.Expr:
-        return (data_file.field(name) if name in inner else pl.lit(None)).cast(types[to]).alias(to)
+        return at(f"data_file.{name}").cast(types[to]).alias(to)
 
     def outer(name: str) -> pl.Expr:
-        return (pl.col(name) if name in rows.columns else pl.lit(None)).cast(types[name]).alias(name)
+        return at(name).cast(types[name]).alias(name)
 
     def path_bound(name: str, to: str) -> pl.Expr:
-        if manifest.content != POSITION_DELETES or name not in inner:
+        if name not in rows.columns:
             return pl.lit(None).cast(pl.Binary).alias(to)
         element = pl.element().struct
-        of_path = data_file.field(name).list.eval(element.field("value").filter(element.field("key") == PATH_FIELD_ID))
+        of_path = pl.col(name).list.eval(element.field("value").filter(element.field("key") == PATH_FIELD_ID))
         return of_path.list.first().cast(pl.Binary).alias(to)
 
     spec = _spec_of(file, manifest, metadata, whose)
     columns, fields = _partition_columns(file, spec, whose)
     frame = rows.select(
-        outer("status"),
+        pl.col("status").cast(pl.Int32),
         outer("snapshot_id").fill_null(pl.lit(manifest.added_snapshot_id, pl.Int64)),
         outer("sequence_number"),
-        within("content", "content").fill_null(0) if "content" in inner else pl.lit(0, pl.Int32).alias("content"),
+        within("content", "content").fill_null(DATA),
         *(within(name, to) for to, name in _OF_DATA_FILE.items()),
         pl.lit(spec.id, pl.Int32).alias("spec_id"),
-        path_bound("lower_bounds", "path_low"),
-        path_bound("upper_bounds", "path_high"),
+        path_bound("data_file.lower_bounds", "path_low"),
+        path_bound("data_file.upper_bounds", "path_high"),
         *(
-            data_file.field("partition").struct.field(name).alias(f"p{field.field_id}")
+            pl.col("data_file.partition").struct.field(name).alias(f"p{field.field_id}")
             for name, field in zip(columns, fields, strict=True)
         ),
-        (data_file.field("key_metadata") if "key_metadata" in inner else pl.lit(None)).is_not_null().alias("encrypted"),
+        at("data_file.key_metadata").is_not_null().alias("encrypted"),
     )
     if frame["encrypted"].any():
         raise UnsupportedFeatureError(f"encrypted Iceberg files are not read; {whose} lists some")
     frame = _inherit(frame.drop("encrypted"), manifest, whose)
+    names = ("status", "location", "record_count", "size_bytes")
+    if frame.select(pl.any_horizontal(pl.col(name).is_null() for name in names).any()).item():
+        raise CorruptTableError(
+            f"an entry must have a status, a path, a size and a record count; {whose} has one without"
+        )
     if only_live:
         frame = frame.filter(pl.col("status") != DELETED)
-    names = ("location", "record_count", "size_bytes")
-    if frame.select(pl.any_horizontal(pl.col(name).is_null() for name in names).any()).item():
-        raise CorruptTableError(f"an entry must have a path, a size and a record count; {whose} has one without")
     several = len(metadata.specs) > 1
     text = partition_texts(frame, spec, metadata, prefix=f"{spec.id}:" if several else "")
     return frame.with_columns(text.alias("partition"), pl.col("file_format").str.to_lowercase())

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from expressions.errors import UnsupportedFeatureError
@@ -101,9 +102,10 @@ class IcebergDetails:
     def statistics(self) -> ManifestStatistics:
         if self._statistics is None:
             self._statistics = ManifestStatistics(
-                lambda: read_statistics(
-                    self.storage, self.place, self.metadata, self.data_manifests, snapshot_id=self.snapshot_id
+                lambda names: read_statistics(
+                    self.storage, self.place, self.metadata, self.data_manifests, names, snapshot_id=self.snapshot_id
                 ),
+                self.data["record_count"].to_numpy().astype(np.int64),
                 imported=NAME_MAPPING in self.metadata.properties,
             )
         return self._statistics

@@ -14,7 +14,7 @@ A column that a file's entry does not mention is unknown there. Statistics descr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -33,21 +33,24 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
+_OF_BOUNDS = ("value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
+
+
 @dataclass(slots=True)
 class ManifestStatistics:
-    """The statistics of all files of a snapshot, read on first use; each map is unfolded once into (file, key, value)."""
+    """The statistics of all files of a snapshot. `load` reads maps by name, a list of (key, value) a file; it is called when a column is first asked for."""
 
-    load: Callable[[], pl.DataFrame]
+    load: Callable[[Sequence[str]], pl.DataFrame]
+    rows: Ints  # record count of each file
     imported: bool = False  # the table has a name mapping, so some of its files may come from elsewhere
-    _frame: pl.DataFrame | None = None
-    _maps: dict[str, pl.DataFrame] = field(default_factory=dict)
+    _maps: dict[str, _Map] = field(default_factory=dict)
 
     def bounds(self, leaf: Leaf) -> ColumnBounds | None:
         """What the manifests say of the column; None: nothing, of any file."""
         field_id = leaf.field.field_id
         if field_id is None:
             return None
-        rows = self._rows
+        rows = self.rows
         total = self._counts("value_counts", field_id)
         nulls = self._counts("null_value_counts", field_id)
         nans = self._counts("nan_value_counts", field_id) if pa.types.is_floating(leaf.type) else None
@@ -69,39 +72,20 @@ class ManifestStatistics:
         sizes = self._counts("column_sizes", leaf.field.field_id or 0)
         return None if sizes is None else _array(*sizes)
 
-    @property
-    def frame(self) -> pl.DataFrame:
-        if self._frame is None:
-            self._frame = self.load()
-        return self._frame
-
-    @property
-    def _rows(self) -> Ints:
-        return self.frame["record_count"].to_numpy().astype(np.int64)
-
-    def _of(self, name: str, field_id: int) -> tuple[Ints, pl.Series] | None:
+    def _of(self, name: str, field_id: int) -> tuple[Ints, pa.Array] | None:
         """Ordinals of the files that mention the field, and their values."""
-        import polars as pl
-
-        if name not in self.frame.columns:
-            return None
         if name not in self._maps:
-            unfolded = self.frame.select(pl.col(name)).with_row_index("file").explode(name)
-            parts = pl.col(name).struct
-            self._maps[name] = unfolded.select(
-                pl.col("file").cast(pl.Int64), parts.field("key").alias("key"), parts.field("value").alias("value")
-            ).drop_nulls()
-        found = self._maps[name].filter(pl.col("key") == field_id)
-        if found.is_empty():
-            return None
-        return found["file"].to_numpy(), found["value"]
+            names = _OF_BOUNDS if name in _OF_BOUNDS else (name,)
+            frame = self.load(names)
+            self._maps |= {one: _Map.of(frame[one]) for one in names if one in frame.columns}
+        return self._maps[name].get(field_id) if name in self._maps else None
 
     def _counts(self, name: str, field_id: int) -> tuple[Ints, Bools] | None:
         """A count per file, and where it is known."""
         found = self._of(name, field_id)
         if found is None:
             return None
-        values, known = np.zeros(len(self.frame), np.int64), np.zeros(len(self.frame), bool)
+        values, known = np.zeros(len(self.rows), np.int64), np.zeros(len(self.rows), bool)
         counts = found[1].to_numpy()
         sane = counts >= 0
         values[found[0][sane]], known[found[0][sane]] = counts[sane], True
@@ -113,18 +97,47 @@ class ManifestStatistics:
         found = self._of(name, leaf.field.field_id or 0)
         if found is None:
             return None
-        files, raw = found
-        binary = raw.to_arrow().cast(pa.large_binary())
+        files, binary = found
         if pa.types.is_string(leaf.type) or pa.types.is_binary(leaf.type) or pa.types.is_fixed_size_binary(leaf.type):
             if name == "upper_bounds" and pa.types.is_string(leaf.type):
                 # A cut bound whose last character was raised into the surrogates was written as "?", below the real maximum.
                 sound = np.asarray(pc.invert(pc.ends_with(binary, "?")))
                 files, binary = files[sound], binary.filter(pa.array(sound))
-            index = np.full(len(self.frame), -1, np.int64)
+            index = np.full(len(self.rows), -1, np.int64)
             index[files] = np.arange(len(files))
             return binary.cast(pa.binary()).take(pa.array(index, mask=index < 0))
         values, known = decode(binary, leaf.type, upper=name == "upper_bounds")
-        return scatter(files[known], values[known], len(self.frame), leaf.type)
+        return scatter(files[known], values[known], len(self.rows), leaf.type)
+
+
+@dataclass(frozen=True, slots=True)
+class _Map:
+    """One map of all files, unfolded: its keys and values, and where each file's begin."""
+
+    keys: npt.NDArray[np.int32]
+    values: pa.Array
+    files: npt.NDArray[np.intp]  # of each key
+
+    @classmethod
+    def of(cls, column: pl.Series) -> _Map:
+        lists = column.rechunk().to_arrow()
+        pairs = lists.flatten()  # what stands behind NULL is left out
+        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
+        keys, values = pairs.flatten()
+        whole = pc.and_(keys.is_valid(), values.is_valid())
+        files = np.repeat(np.arange(len(lists)), lengths)
+        if not pc.all(whole, min_count=0).as_py():
+            keys, values, files = keys.filter(whole), values.filter(whole), files[np.asarray(whole)]
+        if not pa.types.is_integer(values.type):
+            values = values.cast(pa.large_binary())
+        return cls(keys.to_numpy(), values, files)
+
+    def get(self, field_id: int) -> tuple[Ints, pa.Array] | None:
+        """Ordinals of the files that have the key, and their values."""
+        at = np.flatnonzero(self.keys == field_id)
+        if not len(at):
+            return None
+        return self.files[at], self.values.take(pa.array(at))
 
 
 def decode(raw: pa.LargeBinaryArray, to: pa.DataType, *, upper: bool) -> tuple[npt.NDArray[Any], Bools]:

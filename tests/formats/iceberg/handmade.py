@@ -143,6 +143,7 @@ class HandManifest:
     first_row_id: int | None = None
     partition: Sequence[Mapping[str, Any]] = ()  # Avro fields of the partition record
     codec: str = "deflate"
+    data: bytes | None = None  # the file itself, where it is made elsewhere
 
 
 SCHEMA = {
@@ -176,7 +177,8 @@ class HandTable:
         for one in manifests:
             self.files += 1
             location = self.path(f"metadata/m{self.files}.avro")
-            data = avro(entry_schema(one.partition), one.entries, one.codec, **{"partition-spec-id": str(one.spec_id)})
+            header = {"partition-spec-id": str(one.spec_id)}
+            data = one.data or avro(entry_schema(one.partition), one.entries, one.codec, **header)
             Path(location).write_bytes(data)
             counts = [sum(e["status"] == status for e in one.entries) for status in (1, 0, 2)]
             rows.append(
