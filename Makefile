@@ -17,7 +17,7 @@ PACKAGES := $(VENV)/.packages-installed
 # One host: Spark talks to itself over loopback only.
 export SPARK_LOCAL_IP ?= 127.0.0.1
 
-.PHONY: install java demo test test-fast lint bench soak clean help
+.PHONY: install java demo test test-fast s3-server lint bench soak clean help
 
 install: $(PACKAGES) java ## set up everything: virtual environment, pinned packages, Java where missing, Spark jars
 	@echo "install: ready"
@@ -52,6 +52,9 @@ test: install ## every test, with Spark; ARGS="-k bloom" narrows
 test-fast: $(PACKAGES) ## the tests that need no Java, few examples each, within a minute
 	@METAINDEX_FAST=1 $(RUN) -m pytest -ra -n 2 -m "not spark and not slow" $(ARGS)
 
+s3-server: $(PACKAGES) ## build the S3 server of the tests, once (needs Go; without it those tests are skipped)
+	@$(RUN) -m tests.s3.build
+
 lint: $(PACKAGES) ## ruff (rules and format), mypy strict, hadolint
 	@echo "lint: ruff check"
 	@$(RUN) -m ruff check --quiet .
@@ -75,4 +78,4 @@ clean: ## remove the virtual environment and everything built (not the jar cache
 
 help: ## this list
 	@echo "make <verb>:"
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | while IFS=$$'\t' read -r verb says; do printf '  %-10s %s\n' "$$verb" "$$says"; done
+	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | while IFS=$$'\t' read -r verb says; do printf '  %-10s %s\n' "$$verb" "$$says"; done

@@ -18,15 +18,16 @@ def open_ranges(storage: Storage, path: str) -> pa.NativeFile:
     return range_file(lambda start, length: storage.read(path, start, length), storage.head(path).size_bytes)
 
 
-def range_file(fetch: Callable[[int, int], bytes], size: int) -> pa.NativeFile:
-    """A file of `size` bytes of which `fetch(start, length)` gives any stretch; it may give less, and nothing only at the end."""
-    return pa.PythonFile(_RangeFile(fetch, size), mode="r")
+def range_file(fetch: Callable[[int, int], bytes], size: int, tail: bytes = b"") -> pa.NativeFile:
+    """A file of `size` bytes of which `fetch(start, length)` gives any stretch; it may give less, and nothing only at the end. `tail`: its last bytes, which are never fetched."""
+    return pa.PythonFile(_RangeFile(fetch, size, tail), mode="r")
 
 
 class _RangeFile(io.RawIOBase):
-    def __init__(self, fetch: Callable[[int, int], bytes], size: int) -> None:
+    def __init__(self, fetch: Callable[[int, int], bytes], size: int, tail: bytes) -> None:
         self._fetch = fetch
         self._size = size
+        self._tail = tail
         self._at = 0
 
     def readable(self) -> bool:
@@ -45,7 +46,10 @@ class _RangeFile(io.RawIOBase):
     def read(self, size: int | None = -1) -> bytes:
         left = max(0, self._size - self._at)
         wanted = left if size is None or size < 0 else min(size, left)
-        data = self._fetch(self._at, wanted) if wanted else b""
+        held = self._at - (self._size - len(self._tail))
+        if wanted == 0:
+            return b""
+        data = self._tail[held : held + wanted] if held >= 0 else self._fetch(self._at, wanted)
         self._at += len(data)
         return data
 

@@ -1,0 +1,135 @@
+"""What an object store's client says, as one line: the rule, the fact, the cure.
+
+The client's own texts hold URLs, request headers' echoes and whole answers of the server; nothing of them is passed on but the HTTP status and the
+store's error code, so that no credential, signature or token can stand in a message or a log.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from expressions.errors import (
+    ObjectExistsError,
+    ObjectNotFoundError,
+    StorageError,
+    StoragePermissionError,
+)
+
+_STATUS = re.compile(r"status code: (\d{3})")
+_CODE = re.compile(r"<Code>(\w{1,64})</Code>")
+_REGION = re.compile(r"<Region>([\w-]{1,32})</Region>")
+_RETRIES = re.compile(r"after (\d+) retries")
+_KEYS = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+
+_REFUSED = {
+    "InvalidAccessKeyId": f"the store does not know the access key; check {_KEYS}, and that the endpoint is the right one",
+    "SignatureDoesNotMatch": f"the secret does not belong to the access key; check {_KEYS}",
+    "RequestTimeTooSkewed": "this machine's clock is wrong; set it",
+    "ExpiredToken": "the session's credentials have expired; renew AWS_SESSION_TOKEN and the keys that belong to it",
+    "InvalidToken": "the session token is not valid; renew AWS_SESSION_TOKEN and the keys that belong to it",
+    "AccessDenied": "the credentials do not allow it; ask for the right to list, read, write and delete there",
+}
+_WRONG_REGION = frozenset(
+    {
+        "AuthorizationHeaderMalformed",
+        "PermanentRedirect",
+        "IncorrectEndpoint",
+        "InvalidRegion",
+        "IllegalLocationConstraintException",
+    }
+)
+
+
+def clean(text: str) -> str:
+    """A path or URI without what may be secret: user and password, query strings (signed URLs)."""
+    return re.sub(r"\?[^\s'\"]*", "?...", re.sub(r"://[^/@\s]*:[^/@\s]*@", "://...@", text))
+
+
+@contextmanager
+def storage_errors(where: str, verb: str) -> Iterator[None]:
+    """Whatever the client raises inside leaves as a StorageError. `where`: the object's URI."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the client's errors share no useful class
+        raise mapped(error, where, verb) from None  # the cause would print the client's own debug text
+
+
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status that an error of the client reports."""
+    found = _STATUS.search(str(error))
+    return int(found[1]) if found else None
+
+
+def mapped(error: Exception, where: str, verb: str) -> StorageError:
+    """The error as this project's own."""
+    from obstore import exceptions as obs
+
+    text = str(error)
+    code = found[1] if (found := _CODE.search(text)) else None
+    cannot = f"cannot {verb} {clean(where)!r}"
+    if code == "NoSuchBucket" or (verb == "list" and status_of(error) == 404):
+        return StorageError(
+            f"{cannot}: the store has no bucket {_bucket(where)!r}; check the name, or create the bucket"
+        )
+    match error:
+        case FileNotFoundError():
+            return ObjectNotFoundError(f"{cannot}: there is no such object")
+        case obs.AlreadyExistsError():
+            return ObjectExistsError(f"{cannot}: the object is there already")
+        case obs.NotSupportedError():
+            return StorageError(f"{cannot}: the store does not support this call")
+        case obs.InvalidPathError() | ValueError() if "path" in text.lower():
+            return StorageError(
+                f"{cannot}: an object's name has no empty part, no '.' or '..', and no control characters; rename it"
+            )
+    return _answered(error, text, code, cannot)
+
+
+def _answered(error: Exception, text: str, code: str | None, cannot: str) -> StorageError:
+    """By what the server answered, or that it did not."""
+    from obstore import exceptions as obs
+
+    status = status_of(error)
+    said = " ".join(str(part) for part in (status, code) if part) or type(error).__name__
+    if code in _WRONG_REGION or "configured region" in text:
+        region = f"it is in {found[1]}" if (found := _REGION.search(text)) else "the store says it is in another one"
+        return StorageError(f"{cannot}: a bucket is asked in its own region; {region}; set AWS_REGION")
+    if "169.254." in text or "metadata endpoint" in text or "container credentials" in text.lower():
+        return StoragePermissionError(
+            f"{cannot}: no credentials were found in the environment and this machine has no role; set {_KEYS}"
+        )
+    if code in _REFUSED:
+        return StoragePermissionError(f"{cannot}: permission denied ({said}): {_REFUSED[code]}")
+    if isinstance(error, PermissionError | obs.PermissionDeniedError | obs.UnauthenticatedError) or status in (
+        401,
+        403,
+    ):
+        return StoragePermissionError(f"{cannot}: permission denied ({said}); check the credentials in the environment")
+    tried = f" after {int(found[1]) + 1} attempts" if (found := _RETRIES.search(text)) else ""
+    if status is not None and (status >= 500 or status in (408, 429)):
+        return StorageError(
+            f"{cannot}: the store was not able to answer{tried} (the last answer was {said}); try again later"
+        )
+    if status is not None:
+        return StorageError(
+            f"{cannot}: the store refused the request ({said}); check the endpoint, AWS_REGION and the name"
+        )
+    if "builder error" in text:
+        return StorageError(
+            f"{cannot}: the endpoint cannot be used; it is an https:// URL, or http:// with AWS_ALLOW_HTTP=true in the environment"
+        )
+    if "HTTP error" in text or "error sending request" in text:
+        return StorageError(
+            f"{cannot}: the store does not answer{tried}; check AWS_ENDPOINT_URL, the network, and that the server runs"
+        )
+    return StorageError(
+        f"{cannot}: the store's client failed ({type(error).__name__}); check the name, the endpoint and the network"
+    )
+
+
+def _bucket(where: str) -> str:
+    return clean(where).partition("://")[2].partition("/")[0]
