@@ -59,6 +59,11 @@ def truths(values: pa.Array, null: bool) -> Mask:
     return out | ~valid if null else out & valid
 
 
+def from_truths(mask: Mask) -> pa.Array:
+    """A mask as a boolean array without nulls."""
+    return pa.Array.from_buffers(pa.bool_(), len(mask), [None, pa.py_buffer(np.packbits(mask, bitorder="little"))])
+
+
 def from_vector(values: Vector, valid: Mask | None, type_: pa.DataType) -> pa.Array:
     """A fixed-width Arrow array over a NumPy vector; null where `valid` is False."""
     data = pa.py_buffer(np.ascontiguousarray(values))

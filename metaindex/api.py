@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from expressions.errors import ExpressionError, MetaIndexError, VersionNotFoundError
 from expressions.tree import Predicate
+from expressions.vectors import one_array, truths
 from formats.diff import compare
 from formats.model import Diff, Snapshot, Version
 from formats.protocol import At, TableFormat, TableRef
@@ -290,7 +291,7 @@ class Table:
         except SnapshotNeeded:
             result = pruner.prune(question, snapshot)
         kept = pc.is_in(snapshot.files.paths, value_set=result.files.paths.combine_chunks())
-        rows = np.flatnonzero(np.asarray(kept.to_numpy(), np.bool_))
+        rows = np.flatnonzero(truths(one_array(kept), null=False))
         return Scan(
             snapshot,
             self._ref.storage,

@@ -25,6 +25,7 @@ from expressions.scalar_statistics import CompositeStatistics
 from expressions.skipping import may_fail, may_match
 from expressions.statistics import Mask, PruningStatistics
 from expressions.tree import ColumnRef, Opaque, Predicate
+from expressions.vectors import from_truths
 from formats.model import Field, FileTable, Schema, Snapshot, Version
 from metaindex.keys import file_ids
 from metaindex.log.entry import RunRef, VersionRecord
@@ -256,19 +257,19 @@ class Pruner:
         mask, masks = self._walk(predicate, sources, alone)
         for name, single in masks.items():
             alone[name].files = int(np.count_nonzero(~single))
-            alone[name].bytes = snapshot.files.filter(pa.array(~single)).size_bytes if alone[name].files else 0
+            alone[name].bytes = snapshot.files.filter(from_truths(~single)).size_bytes if alone[name].files else 0
 
         def certain() -> pa.Array:
-            return pa.array(_surely(predicate, CompositeStatistics(list(sources.values())), count)[mask])
+            return from_truths(_surely(predicate, CompositeStatistics(list(sources.values())), count)[mask])
 
         return _Answer(
-            snapshot.files.filter(pa.array(mask)),
+            snapshot.files.filter(from_truths(mask)),
             count,
             snapshot.files.size_bytes,
             predicate,
             alone,
             used,
-            lambda: snapshot.files.filter(pa.array(~mask)),
+            lambda: snapshot.files.filter(from_truths(~mask)),
             certain,
         )
 

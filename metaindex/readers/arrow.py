@@ -14,6 +14,7 @@ from expressions.engines.arrow import to_arrow
 from expressions.errors import ObjectNotFoundError
 from expressions.references import columns, leaves
 from expressions.tree import Opaque, Predicate
+from expressions.vectors import from_truths
 from formats.model import EqualityDelete, Field, Leaf
 from metaindex.text import TextReader
 
@@ -91,7 +92,7 @@ class _FileReader:
                     kept = values.live([keys[leaf] for leaf in delete.columns])
                     live = kept if live is None else live & kept
             if live is not None and not live.all():
-                batch = batch.filter(pa.array(live))
+                batch = batch.filter(from_truths(live))
             if self._predicate is not None:
                 batch = batch.filter(self._predicate)
             if batch.num_rows:
