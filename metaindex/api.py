@@ -348,7 +348,7 @@ class Table:
             from formats.files.table import version_named
 
             named = version_named(self._ref, str(at.version))
-            if any(index.entry.content.record(named) is not None for index in found):
+            if any(index.versions.find(named) is not None for index in found):
                 return named
         return self._format.resolve(self._ref, at)
 
@@ -358,9 +358,8 @@ class Table:
         """The predicate bound to the schema of the version. What has no zone of its own is read in the table's configured one, a Spark Column in its session's."""
         schema = snapshot.schema if snapshot is not None else None
         for index in found:
-            record = index.entry.content.record(version)
-            if schema is None and record is not None:
-                schema = index.entry.content.schemas[record.schema]
+            if schema is None and (recorded := index.versions.find(version)) is not None:
+                schema = recorded.schema
         assert schema is not None  # the version is recorded, or its snapshot was loaded
         zone = self.config.time_zone
         if isinstance(condition, Predicate):

@@ -9,6 +9,8 @@ from formats.model import Version
 
 from .log.operation_log import OperationLog
 from .log.states import State
+from .pruning.open_index import OpenIndex
+from .store.reader import StoreCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,11 @@ def index_info(name: str, log: OperationLog, version: Version | None) -> IndexIn
     if entry is None:
         return IndexInfo(name, State.DOESNOTEXIST.value, location=where)
     content = entry.content
+    recorded = OpenIndex(name, entry, log.storage, StoreCache()).versions
+    try:
+        versions = tuple(record.version.id for record, _ in recorded.all())
+    except MetaIndexError:
+        versions = tuple(record.version.id for record in content.versions)
     columns = {column.name: None for run in content.runs for column in run.columns}
     return IndexInfo(
         name=name,
@@ -53,8 +60,8 @@ def index_info(name: str, log: OperationLog, version: Version | None) -> IndexIn
         enabled=entry.enabled,
         kinds=tuple(kind.name for kind in entry.kinds),
         columns=tuple(columns),
-        versions=tuple(record.version.id for record in content.versions),
-        fresh=None if version is None else content.record(version) is not None,
+        versions=versions,
+        fresh=None if version is None else recorded.find(version) is not None,
         files=content.versions[-1].files if content.versions else sum(run.files for run in content.runs),
         runs=len(content.runs),
         size_bytes=sum(run.size_bytes for run in content.runs),

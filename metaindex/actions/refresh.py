@@ -20,11 +20,11 @@ from metaindex.keys import file_ids
 from metaindex.log.entry import Content, IndexLogEntry, VersionRecord
 from metaindex.log.states import Operation
 from metaindex.pruning.open_index import OpenIndex
-from metaindex.pruning.versions import LiveFiles, live_files, to_text
+from metaindex.pruning.versions import LiveFiles, difference, live_files
 from metaindex.store.reader import StoreCache
 
 from .action import Change, NothingToDo
-from .create import Create, deletes_by_run, index_all, notes_of, racy
+from .create import Create, index_all, notes_of, racy
 from .runs import build_run
 
 Mode = Literal["incremental", "full"]
@@ -80,39 +80,32 @@ class Refresh(Create):
             if not added:
                 raise NothingToDo("files are being changed; no file is safe to index yet")
             return Change(tuple(added), notes=notes)
-        record = self._record(content, rows_by_run, [run.run for run in added])
+        record = self._record(content, rows_by_run)
         return Change(tuple(added), frozenset(), record, snapshot.schema, notes=notes)
 
     def _record(
         self,
         content: Content,
         rows_by_run: dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]],
-        added: list[str],
     ) -> VersionRecord:
         parent = content.versions[-1] if content.versions else None
         before = live_files(content, parent) if parent is not None else LiveFiles({})
-        removed, restored, entering = {}, {}, list(added)
-        for run in content.runs:
-            now = rows_by_run[run.run] >= 0
-            was = before.mask(run)
-            if run.run not in before.dead and now.any():
-                restored[run.run] = to_text(BitMap(np.flatnonzero(now)))
-                continue
-            if (was & ~now).any():
-                removed[run.run] = to_text(BitMap(np.flatnonzero(was & ~now)))
-            if (now & ~was).any():
-                restored[run.run] = to_text(BitMap(np.flatnonzero(now & ~was)))
+        dead, deletes = {}, {}
+        attached = np.asarray(self.snapshot.files.table.column("deletes").is_valid().to_numpy(), np.bool_)
+        for run, rows in rows_by_run.items():
+            live = np.flatnonzero(rows >= 0)
+            if len(live):
+                dead[run] = BitMap(np.flatnonzero(rows < 0))
+                deletes[run] = BitMap(live[attached[rows[live]]])
+        counts = {run: len(rows) for run, rows in rows_by_run.items()}
         return VersionRecord(
             version=self.snapshot.version,
             timestamp_ms=self.snapshot.timestamp_ms,
             schema=0,
             parent=parent.version if parent is not None else None,
-            added=tuple(entering),
-            removed=removed,
-            restored=restored,
-            with_deletes=deletes_by_run(self.snapshot, rows_by_run),
             files=len(self.snapshot.files),
             size_bytes=self.snapshot.files.size_bytes,
+            **difference(before, LiveFiles(dead, deletes), counts),
         )
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import xxhash
 
-from formats.model import Version
 from metaindex.errors import DamagedIndexError
 
 from .entry import (
@@ -21,10 +20,11 @@ from .entry import (
     IndexLogEntry,
     KindSpec,
     RunRef,
+    SegmentRef,
     TableInfo,
     UnderWay,
-    VersionRecord,
 )
+from .record_codec import object_from_json, object_to_json, record_from_json, record_to_json
 from .schema_codec import schema_from_json, schema_to_json
 from .states import Operation, State
 
@@ -34,7 +34,7 @@ _MIDDLE = b'", "entry": '
 
 def encode(entry: IndexLogEntry) -> bytes:
     """The bytes of an entry's object."""
-    text = json.dumps(_to_json(entry), indent=1, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    text = json.dumps(_to_json(entry), ensure_ascii=False).encode("utf-8", "surrogatepass")
     return b"".join((_HEAD, xxhash.xxh3_128_hexdigest(text).encode(), _MIDDLE, text, b"}\n"))
 
 
@@ -52,19 +52,21 @@ def decode(data: bytes, where: str) -> IndexLogEntry:
         )
     try:
         value = json.loads(text)
-        newest = value["format_version"]
-        if newest <= FORMAT_VERSION:
+        written = value["format_version"]
+        if written == FORMAT_VERSION:
             return _from_json(value)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise DamagedIndexError(
             f"a log entry has the fields of format {FORMAT_VERSION}; {where} has not ({error}); recreate the index"
         ) from error
+    cure = "upgrade metaindex" if written > FORMAT_VERSION else "remove the index's folder and create the index anew"
     raise DamagedIndexError(
-        f"this metaindex reads index format {FORMAT_VERSION}; {where} has format {newest}; upgrade metaindex to use the index"
+        f"this metaindex reads index format {FORMAT_VERSION}; {where} has format {written}; {cure} to use the index"
     )
 
 
 def _to_json(e: IndexLogEntry) -> dict[str, Any]:
+    column_sets = list(dict.fromkeys(run.columns for run in e.content.runs))  # runs of one index cover mostly the same
     return {
         "format_version": FORMAT_VERSION,
         "id": e.id,
@@ -95,9 +97,13 @@ def _to_json(e: IndexLogEntry) -> dict[str, Any]:
             for u in e.under_way
         ],
         "content": {
-            "runs": [_run_to_json(r) for r in e.content.runs],
-            "versions": [_record_to_json(r) for r in e.content.versions],
+            "columns": [[_column_to_json(c) for c in columns] for columns in column_sets],
+            "runs": [_run_to_json(r, column_sets.index(r.columns)) for r in e.content.runs],
+            "versions": [record_to_json(r) for r in e.content.versions],
             "schemas": [schema_to_json(s) for s in e.content.schemas],
+            "segments": [
+                {"object": object_to_json(s.object), "tags": s.tags, "runs": list(s.runs)} for s in e.content.segments
+            ],
         },
         "properties": dict(e.properties),
     }
@@ -105,6 +111,7 @@ def _to_json(e: IndexLogEntry) -> dict[str, Any]:
 
 def _from_json(v: dict[str, Any]) -> IndexLogEntry:
     source, content = v["source"], v["content"]
+    column_sets = [tuple(_column_from_json(c) for c in columns) for columns in content["columns"]]
     return IndexLogEntry(
         id=v["id"],
         name=v["name"],
@@ -114,9 +121,10 @@ def _from_json(v: dict[str, Any]) -> IndexLogEntry:
         table=TableInfo(source["path"], source["format"], source["table_uuid"], source["options"]),
         kinds=tuple(KindSpec(k["name"], k["version"], k["properties"]) for k in v["kinds"]),
         content=Content(
-            tuple(_run_from_json(r) for r in content["runs"]),
-            tuple(_record_from_json(r) for r in content["versions"]),
+            tuple(_run_from_json(r, column_sets[r["columns"]]) for r in content["runs"]),
+            tuple(record_from_json(r) for r in content["versions"]),
             tuple(schema_from_json(s) for s in content["schemas"]),
+            tuple(SegmentRef(object_from_json(s["object"]), s["tags"], tuple(s["runs"])) for s in content["segments"]),
         ),
         under_way=tuple(
             UnderWay(Operation(u["operation"]), u["began"], u["nonce"], u["who"], u["since_ms"], tuple(u["runs"]))
@@ -129,7 +137,7 @@ def _from_json(v: dict[str, Any]) -> IndexLogEntry:
     )
 
 
-def _run_to_json(r: RunRef) -> dict[str, Any]:
+def _run_to_json(r: RunRef, columns: int) -> dict[str, Any]:
     return {
         "run": r.run,
         "files": r.files,
@@ -141,20 +149,11 @@ def _run_to_json(r: RunRef) -> dict[str, Any]:
         "created_ms": r.created_ms,
         "builder": r.builder,
         "uncovered_files": r.uncovered_files,
-        "columns": [
-            {
-                "stable": c.stable,
-                "column_id": str(c.column_id),
-                "name": c.name,
-                "type": c.type_text,
-                "partition": c.partition,
-            }
-            for c in r.columns
-        ],
+        "columns": columns,  # position in the content's "columns"
     }
 
 
-def _run_from_json(v: dict[str, Any]) -> RunRef:
+def _run_from_json(v: dict[str, Any], columns: tuple[CoveredColumn, ...]) -> RunRef:
     return RunRef(
         run=v["run"],
         files=v["files"],
@@ -163,48 +162,22 @@ def _run_from_json(v: dict[str, Any]) -> RunRef:
         manifest_bytes=v["manifest_bytes"],
         manifest_digest=v["manifest_digest"],
         files_digest=v["files_digest"],
-        columns=tuple(
-            CoveredColumn(c["stable"], int(c["column_id"]), c["name"], c["type"], c["partition"]) for c in v["columns"]
-        ),
+        columns=columns,
         created_ms=v["created_ms"],
         builder=v["builder"],
         uncovered_files=v["uncovered_files"],
     )
 
 
-def _record_to_json(r: VersionRecord) -> dict[str, Any]:
+def _column_to_json(c: CoveredColumn) -> dict[str, Any]:
     return {
-        "version": _version_to_json(r.version),
-        "timestamp_ms": r.timestamp_ms,
-        "schema": r.schema,
-        "parent": _version_to_json(r.parent) if r.parent else None,
-        "added": list(r.added),
-        "removed": dict(r.removed),
-        "restored": dict(r.restored),
-        "with_deletes": dict(r.with_deletes),
-        "files": r.files,
-        "size_bytes": r.size_bytes,
+        "stable": c.stable,
+        "column_id": str(c.column_id),
+        "name": c.name,
+        "type": c.type_text,
+        "partition": c.partition,
     }
 
 
-def _record_from_json(v: dict[str, Any]) -> VersionRecord:
-    return VersionRecord(
-        version=_version_from_json(v["version"]),
-        timestamp_ms=v["timestamp_ms"],
-        schema=v["schema"],
-        parent=_version_from_json(v["parent"]) if v["parent"] else None,
-        added=tuple(v["added"]),
-        removed=v["removed"],
-        restored=v["restored"],
-        with_deletes=v["with_deletes"],
-        files=v["files"],
-        size_bytes=v["size_bytes"],
-    )
-
-
-def _version_to_json(v: Version) -> dict[str, str]:
-    return {"table_uuid": v.table_uuid, "id": v.id, "fingerprint": v.fingerprint}
-
-
-def _version_from_json(v: dict[str, str]) -> Version:
-    return Version(v["table_uuid"], v["id"], v["fingerprint"])
+def _column_from_json(v: dict[str, Any]) -> CoveredColumn:
+    return CoveredColumn(v["stable"], int(v["column_id"]), v["name"], v["type"], v["partition"])

@@ -6,15 +6,18 @@ the state that people see is the transient state of an operation under way, else
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+
+import xxhash
 
 from formats.model import Schema, Version
 
 from .states import TRANSIENT, Operation, State
 
-FORMAT_VERSION = 1
-"""Of the entries and of everything they name. A reader refuses what is newer."""
+FORMAT_VERSION = 2
+"""Of the entries and of the version objects they name. A reader refuses what is newer, and 1, which no release ever wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,37 +58,82 @@ class RunRef:
 
 
 @dataclass(frozen=True, slots=True)
+class ObjectRef:
+    """An immutable object beside the log that an entry names: its path below the index folder, its size and the xxh3_128 of its bytes."""
+
+    path: str
+    size_bytes: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class VersionRecord:
     """A table version whose set of files the index has seen: its parent's files, plus `added` runs and `restored` files, less `removed` ones.
 
-    Bitmaps are pyroaring's portable serialization in base64, of ordinals inside the run. `with_deletes`: files with rows deleted at this version.
+    Bitmaps are pyroaring's portable serialization in base64, of ordinals inside the run. They are sets: removing what is not live, or restoring what is, changes nothing.
+    `with_deletes` and `without_deletes`: files that have rows deleted at this version and had none at the parent, and the other way round.
     """
 
     version: Version
     timestamp_ms: int
-    schema: int  # position in `Content.schemas`
+    schema: int  # position in `Content.schemas`, or in the segment's
     parent: Version | None
     added: tuple[str, ...]
     removed: Mapping[str, str] = field(default_factory=dict)
     restored: Mapping[str, str] = field(default_factory=dict)
     with_deletes: Mapping[str, str] = field(default_factory=dict)
+    without_deletes: Mapping[str, str] = field(default_factory=dict)
     files: int = 0
     size_bytes: int = 0
+    unknown: int = (
+        0  # of the files, how many no kind of the index covers: they are named and always read (a quick refresh)
+    )
+    partition_columns: tuple[str, ...] = ()
+    bits: ObjectRef | None = (
+        None  # where the bitmaps are when they are too large for an entry; the four mappings are empty then
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRef:
+    """Records of older versions, moved out of the entry into an immutable object. `tags`: `version_tag` of each, 8 characters, one behind the other."""
+
+    object: ObjectRef
+    tags: str
+    runs: tuple[str, ...]  # that its records name
+
+    @property
+    def count(self) -> int:
+        return len(self.tags) // _TAG
+
+    def may_hold(self, version: Version) -> bool:
+        tag = version_tag(version)
+        return any(self.tags[at : at + _TAG] == tag for at in range(0, len(self.tags), _TAG))
+
+
+_TAG = 8
+
+
+def version_tag(version: Version) -> str:
+    """48 bits of a version's hash, as text: tells in which segment a version may be."""
+    text = "\0".join((version.table_uuid, version.id, version.fingerprint))
+    return base64.b64encode(xxhash.xxh3_64_digest(text.encode("utf-8", "surrogatepass"))[:6]).decode()
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a stable index holds."""
+    """What a stable index holds. `versions` are the newest recorded ones, the last recorded last; older ones are in `segments`, the oldest first."""
 
     runs: tuple[RunRef, ...] = ()
     versions: tuple[VersionRecord, ...] = ()
     schemas: tuple[Schema, ...] = ()
+    segments: tuple[SegmentRef, ...] = ()
 
     def run(self, name: str) -> RunRef:
         return next(run for run in self.runs if run.run == name)
 
     def record(self, version: Version) -> VersionRecord | None:
-        """The record of exactly this version, or None."""
+        """The record of exactly this version where it is in the entry, else None: `pruning.versions.Versions` looks into segments too."""
         return next((r for r in reversed(self.versions) if r.version == version), None)
 
 

@@ -10,18 +10,20 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from expressions.errors import MetaIndexError
 from expressions.statistics import Mask
 from expressions.tree import ColumnRef
 from formats.model import FILE_SCHEMA, Schema
 from formats.storage import Storage
 from metaindex.errors import DamagedIndexError
 from metaindex.kinds.rows import FILES
-from metaindex.log.entry import IndexLogEntry, RunRef
+from metaindex.log.entry import IndexLogEntry, ObjectRef, RunRef
 from metaindex.log.types import type_from_text
 from metaindex.store import columns as np_columns
 from metaindex.store.reader import ReadCount, RunReader, StoreCache
 
 from .run_statistics import RunStatistics, StoredColumn, Units
+from .versions import Versions
 
 Ordinals = npt.NDArray[np.int64]
 
@@ -42,6 +44,24 @@ class OpenIndex:
     cache: StoreCache
     count: ReadCount = field(default_factory=ReadCount)
     _readers: dict[str, RunReader] = field(default_factory=dict)
+    _versions: Versions | None = None
+
+    @property
+    def versions(self) -> Versions:
+        """The table versions that the entry records."""
+        if self._versions is None:
+            self._versions = Versions(self.entry.content, self._object, self.cache.derived)
+        return self._versions
+
+    def _object(self, ref: ObjectRef) -> bytes:
+        try:
+            data = self.storage.read(ref.path, 0, ref.size_bytes)
+        except MetaIndexError as error:
+            raise DamagedIndexError(
+                f"an object that an entry names can be read; {ref.path} of index {self.name!r} cannot ({error}); refresh with mode='full'"
+            ) from error
+        self.count.add(len(data))
+        return data
 
     def reader(self, run: RunRef) -> RunReader:
         if run.run not in self._readers:

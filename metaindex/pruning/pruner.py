@@ -28,14 +28,14 @@ from expressions.tree import ColumnRef, Opaque, Predicate
 from expressions.vectors import from_truths
 from formats.model import Field, FileTable, Schema, Snapshot, Version
 from metaindex.keys import file_ids
-from metaindex.log.entry import RunRef, VersionRecord
+from metaindex.log.entry import RunRef
 from metaindex.store import columns as np_columns
 
 from .open_index import OpenIndex, Ordinals
 from .result import IndexReport, PruneResult
 from .run_statistics import StoredColumn
 from .sources import Gathered, Portion, RunSource, log_source
-from .versions import from_text, live_files
+from .versions import LiveFiles, Recorded
 
 logger = logging.getLogger("metaindex")
 
@@ -73,8 +73,8 @@ class _Answer:
     certain: object
 
 
-def recorded_at(index: OpenIndex, version: Version) -> VersionRecord | None:
-    return index.entry.content.record(version)
+def recorded_at(index: OpenIndex, version: Version) -> Recorded | None:
+    return index.versions.find(version)
 
 
 class Pruner:
@@ -156,19 +156,17 @@ class Pruner:
         candidates = [(i, r) for i in self._indexes if (r := recorded_at(i, question.version)) is not None]
         asked = {ref.parts for ref in columns(question.predicate)}
 
-        def covered(pair: tuple[OpenIndex, VersionRecord]) -> int:
-            schema = pair[0].entry.content.schemas[pair[1].schema]
-            stable = {leaf.stable for leaf in schema.leaves() if leaf.parts in asked}
+        def covered(pair: tuple[OpenIndex, Recorded]) -> int:
+            stable = {leaf.stable for leaf in pair[1].schema.leaves() if leaf.parts in asked}
             return len(stable & {c.stable for run in pair[0].entry.content.runs for c in run.columns})
 
-        primary, record = max(candidates, key=covered)
-        schema = primary.entry.content.schemas[record.schema]
+        primary, found = max(candidates, key=covered)
+        schema, record, live = found.schema, found.record, found.live
         predicate = bound(question.predicate, schema)
         refs = columns(predicate)
         with guard(primary):
-            live = live_files(primary.entry.content, record)
             segments = [
-                _Segment(primary, run, live.mask(run), record, primary.stored_columns(run, refs, schema))
+                _Segment(primary, run, live, primary.stored_columns(run, refs, schema))
                 for run in primary.entry.content.runs
                 if run.run in live.dead
             ]
@@ -317,13 +315,10 @@ class guard:  # noqa: N801 - reads as a statement
 class _Segment:
     """The files of one run of the primary index, as the list to walk over."""
 
-    def __init__(
-        self, index: OpenIndex, run: RunRef, live: Mask, record: VersionRecord, stored: dict[ColumnRef, StoredColumn]
-    ) -> None:
-        self.index, self.run, self.live, self.columns = index, run, live, stored
-        self._deletes = np.zeros(run.files, np.bool_)
-        if run.run in record.with_deletes:
-            self._deletes[np.array(from_text(record.with_deletes[run.run]), np.int64)] = True
+    def __init__(self, index: OpenIndex, run: RunRef, live: LiveFiles, stored: dict[ColumnRef, StoredColumn]) -> None:
+        self.index, self.run, self.columns = index, run, stored
+        self.live = live.mask(run)
+        self._deletes = live.with_deletes(run)
 
     def narrowed(self, predicate: Predicate) -> tuple[RunSource, Mask]:
         """Partitions first (RFC-27): a source that looks only into those that may match, and the files inside them. Its answers mean nothing outside."""

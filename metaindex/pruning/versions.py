@@ -1,71 +1,231 @@
-"""Which files of an index's runs are live at a recorded version: the chain of records, applied from its root."""
+"""The recorded versions of an index: which of its runs' files are live at each, and which of those have deletes.
+
+A version is the chain of records from one without a parent down to its own, applied in that order (docs/decisions/0003 and 0006). The newest records are in the entry;
+older ones are in segments, of which one is read when a version in it is asked.
+"""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
-from dataclasses import dataclass
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from pyroaring import BitMap
 
 from expressions.statistics import Mask
-from formats.model import Version
+from formats.model import Schema, Version
 from metaindex.errors import DamagedIndexError
-from metaindex.log.entry import Content, RunRef, VersionRecord
+from metaindex.log.entry import Content, ObjectRef, RunRef, SegmentRef, VersionRecord
+from metaindex.log.record_codec import BITS, Segment, decode_bits, decode_segment
+
+logger = logging.getLogger("metaindex")
+
+ReadObject = Callable[[ObjectRef], bytes]
+_Bits = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class LiveFiles:
-    """Of every run that has live files at a version: those that are not. Runs not named have none."""
+    """Of every run that has live files at a version: those that are not, and those that have deletes. Runs not named in `dead` have none."""
 
     dead: Mapping[str, BitMap]
+    deletes: Mapping[str, BitMap] = field(default_factory=dict)
 
     def mask(self, run: RunRef) -> Mask:
         """True for each file of the run that is live."""
-        live = np.ones(run.files, np.bool_)
         dead = self.dead.get(run.run)
-        if dead is None:
-            live[:] = False
-        elif len(dead):
-            live[np.frombuffer(dead.to_array(), np.uint32) if len(dead) else []] = False
-        return live
+        return np.zeros(run.files, np.bool_) if dead is None else ~_mask(dead, run.files)
+
+    def with_deletes(self, run: RunRef) -> Mask:
+        """True for each file of the run that has deletes, live or not."""
+        return _mask(self.deletes.get(run.run, BitMap()), run.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A recorded version: its record, the schema that it is read with, its files."""
+
+    record: VersionRecord
+    schema: Schema
+    live: LiveFiles
+
+
+class Versions:
+    """The recorded versions of one entry. `read` gives the bytes of an object that the entry names; `cache` keeps what is decoded, by the object's path."""
+
+    def __init__(self, content: Content, read: ReadObject, cache: dict[tuple[str, str], object] | None = None) -> None:
+        self._content = content
+        self._read = read
+        self._cache: dict[tuple[str, str], object] = {} if cache is None else cache
+        self._found: dict[Version, Recorded | None] = {}
+
+    def find(self, version: Version) -> Recorded | None:
+        """Exactly this version, or None: not recorded, or what records it is damaged (which is logged: the version's files are then asked of the table)."""
+        if version not in self._found:
+            try:
+                self._found[version] = self.resolve(version)
+            except DamagedIndexError as error:
+                logger.warning("version %s counts as not recorded: %s", version, error)
+                self._found[version] = None
+        return self._found[version]
+
+    def resolve(self, version: Version) -> Recorded | None:
+        """The same; DamagedIndexError where what records it is damaged."""
+        first = self._record(version)
+        if first is None:
+            return None
+        chain = [first[0]]
+        seen = {version}
+        while (above := chain[-1].parent) is not None:
+            parent = self._record(above)
+            if parent is None or above in seen:
+                raise DamagedIndexError(
+                    f"a recorded version names a recorded parent; version {chain[-1].version} does not; refresh the index with mode='full'"
+                )
+            seen.add(above)
+            chain.append(parent[0])
+        return Recorded(*first, self._live(chain))
+
+    def newest(self) -> VersionRecord | None:
+        """The record that was made last."""
+        return self._content.versions[-1] if self._content.versions else None
+
+    def all(self) -> list[tuple[VersionRecord, Schema]]:
+        """Every recorded version, in the order of recording. Reads all segments; DamagedIndexError."""
+        found = [(r, s.schemas[r.schema]) for s in map(self._segment, self._content.segments) for r in s.versions]
+        return found + [(r, self._content.schemas[r.schema]) for r in self._content.versions]
+
+    @cached_property
+    def _inline(self) -> dict[Version, VersionRecord]:
+        return {r.version: r for r in self._content.versions}
+
+    def _record(self, version: Version) -> tuple[VersionRecord, Schema] | None:
+        held = self._inline.get(version)
+        if held is not None:
+            return held, self._content.schemas[held.schema]
+        for ref in reversed(self._content.segments):
+            if ref.may_hold(version):
+                segment = self._segment(ref)
+                for record in segment.versions:
+                    if record.version == version:
+                        return record, segment.schemas[record.schema]
+        return None
+
+    def _segment(self, ref: SegmentRef) -> Segment:
+        key = (ref.object.path, "segment")
+        found = self._cache.get(key)
+        if found is None:
+            found = self._cache[key] = decode_segment(self._read(ref.object), ref.object)
+        assert isinstance(found, Segment)
+        return found
+
+    def _bits(self, record: VersionRecord) -> _Bits:
+        if record.bits is None:
+            return {name: getattr(record, name) for name in BITS}
+        key = (record.bits.path, "bits")
+        found = self._cache.get(key)
+        if found is None:
+            found = self._cache[key] = decode_bits(self._read(record.bits), record.bits)
+        assert isinstance(found, dict)
+        return found
+
+    def _live(self, chain: list[VersionRecord]) -> LiveFiles:
+        known = {run.run: run.files for run in self._content.runs}
+        dead: dict[str, BitMap] = {}
+        deletes: dict[str, BitMap] = {}
+        for one in reversed(chain):
+            bits = self._bits(one)
+            for run in one.added:
+                dead.setdefault(run, BitMap())
+            for run, text in bits["removed"].items():
+                if run in dead:
+                    dead[run] |= from_text(text)
+            for run, text in bits["restored"].items():
+                if run not in dead:
+                    dead[run] = BitMap(range(known.get(run, 0)))
+                dead[run] -= from_text(text)
+            for run, text in bits["with_deletes"].items():
+                deletes[run] = deletes.get(run, BitMap()) | from_text(text)
+            for run, text in bits["without_deletes"].items():
+                deletes[run] = deletes.get(run, BitMap()) - from_text(text)
+        if not dead.keys() <= known.keys():
+            raise DamagedIndexError(
+                "a recorded version names runs of its index; one does not; refresh the index with mode='full'"
+            )
+        return LiveFiles(dead, deletes)
 
 
 def live_files(content: Content, record: VersionRecord) -> LiveFiles:
-    """Walks the parents up to a record without one, then applies the differences downwards."""
-    by_version: dict[Version, VersionRecord] = {r.version: r for r in content.versions}
-    chain = [record]
-    seen = {record.version}
-    while chain[-1].parent is not None:
-        parent = by_version.get(chain[-1].parent)
-        if parent is None or parent.version in seen:
-            raise DamagedIndexError(
-                f"a recorded version names a recorded parent; version {chain[-1].version} does not; refresh the index with mode='full'"
-            )
-        seen.add(parent.version)
-        chain.append(parent)
-    known = {run.run: run.files for run in content.runs}
-    dead: dict[str, BitMap] = {}
-    for one in reversed(chain):
-        for run in one.added:
-            dead.setdefault(run, BitMap())
-        for run, bits in one.removed.items():
-            dead[run] = dead.get(run, BitMap()) | from_text(bits)
-        for run, bits in one.restored.items():
-            if run not in dead:
-                dead[run] = BitMap(range(known.get(run, 0)))
-            dead[run] = dead[run] - from_text(bits)
-    if not dead.keys() <= known.keys():
-        raise DamagedIndexError(
-            "a recorded version names runs of its index; one does not; refresh the index with mode='full'"
-        )
-    return LiveFiles(dead)
+    """The live files of a record whose chain is inside the entry, its bitmaps too. DamagedIndexError where it is not."""
+    found = Versions(content, _refuse).resolve(record.version)
+    assert found is not None
+    return found.live
+
+
+def _refuse(ref: ObjectRef) -> bytes:
+    raise DamagedIndexError(
+        f"a record inside an entry has its parents there; it needs {ref.path}; refresh the index with mode='full'"
+    )
+
+
+def difference(before: LiveFiles, now: LiveFiles, runs: Mapping[str, int]) -> dict[str, Any]:
+    """The fields of a record by which the files of `now` follow from those of `before`. `runs`: how many files each run has."""
+    added: list[str] = []
+    changed: dict[str, dict[str, str]] = {name: {} for name in BITS}
+    for run, count in runs.items():
+        dead = now.dead.get(run)
+        was = before.dead.get(run)
+        if was is None and dead is not None and not dead:
+            added.append(run)
+        else:
+            everything = BitMap(range(count))
+            live_then = everything - was if was is not None else BitMap()
+            live_now = everything - dead if dead is not None else BitMap()
+            _put(changed["removed"], run, live_then - live_now)
+            _put(changed["restored"], run, live_now - live_then)
+        marked, marks = before.deletes.get(run, BitMap()), now.deletes.get(run, BitMap())
+        _put(changed["with_deletes"], run, marks - marked)
+        _put(changed["without_deletes"], run, marked - marks)
+    return {"added": tuple(added), **changed}
+
+
+def _put(changed: dict[str, str], run: str, bits: BitMap) -> None:
+    if bits:
+        changed[run] = to_text(bits)
+
+
+def rooted(found: Recorded) -> VersionRecord:
+    """The record of the same version that needs no parent: all its files at once."""
+    live = found.live
+    return replace(
+        found.record,
+        parent=None,
+        added=tuple(live.dead),
+        removed={run: to_text(bits) for run, bits in live.dead.items() if bits},
+        restored={},
+        with_deletes={run: to_text(bits) for run, bits in live.deletes.items() if bits and run in live.dead},
+        without_deletes={},
+        bits=None,
+    )
 
 
 def to_text(bits: BitMap) -> str:
-    return base64.b64encode(bits.serialize()).decode()
+    """A bitmap as a record holds it. The files of a partition are one range of ordinals: as a run it takes some bytes."""
+    packed = BitMap(bits)
+    packed.run_optimize()
+    return base64.b64encode(packed.serialize()).decode()
 
 
 def from_text(text: str) -> BitMap:
     return BitMap.deserialize(base64.b64decode(text))
+
+
+def _mask(bits: BitMap, count: int) -> Mask:
+    out = np.zeros(count, np.bool_)
+    if bits:
+        out[np.frombuffer(bits.to_array(), np.uint32)] = True
+    return out

@@ -17,7 +17,9 @@ from metaindex.log.entry import (
     CoveredColumn,
     IndexLogEntry,
     KindSpec,
+    ObjectRef,
     RunRef,
+    SegmentRef,
     TableInfo,
     UnderWay,
     VersionRecord,
@@ -29,6 +31,7 @@ from metaindex.log.types import type_from_text
 text = st.text(max_size=12)
 number = st.integers(0, 2**60)
 versions = st.builds(Version, text, text, text)
+objects = st.builds(ObjectRef, text, number, text)
 records = st.builds(
     VersionRecord,
     version=versions,
@@ -39,6 +42,10 @@ records = st.builds(
     removed=st.dictionaries(text, text, max_size=2),
     restored=st.dictionaries(text, text, max_size=2),
     with_deletes=st.dictionaries(text, text, max_size=2),
+    without_deletes=st.dictionaries(text, text, max_size=2),
+    unknown=number,
+    partition_columns=st.lists(text, max_size=2).map(tuple),
+    bits=st.none() | objects,
     files=number,
     size_bytes=number,
 )
@@ -90,6 +97,7 @@ entries = st.builds(
         st.lists(runs, max_size=2).map(tuple),
         st.lists(records, max_size=2).map(tuple),
         st.just((schema,)),
+        st.lists(st.builds(SegmentRef, objects, text, st.lists(text, max_size=2).map(tuple)), max_size=2).map(tuple),
     ),
     under_way=st.lists(
         st.builds(
@@ -127,15 +135,16 @@ def test_a_truncated_entry_is_noticed(length: int) -> None:
         codec.decode(data[: length % len(data)], "here")
 
 
-def test_a_newer_format_is_refused_with_advice() -> None:
+@pytest.mark.parametrize(("written", "cure"), [(3, "upgrade metaindex"), (1, "create the index anew")])
+def test_another_format_is_refused_with_advice(written: int, cure: str) -> None:
     import xxhash
 
     body = codec.encode(ENTRY)
     start = body.index(b'"entry": ') + len(b'"entry": ')
-    text_ = body[start:-2].replace(b'"format_version": 1', b'"format_version": 2')
+    text_ = body[start:-2].replace(b'"format_version": 2', b'"format_version": %d' % written)
     data = b'{"digest": "' + xxhash.xxh3_128_hexdigest(text_).encode() + b'", "entry": ' + text_ + b"}\n"
 
-    with pytest.raises(DamagedIndexError, match="format 2; upgrade metaindex"):
+    with pytest.raises(DamagedIndexError, match=f"format {written}; .*{cure}"):
         codec.decode(data, "here")
 
 
