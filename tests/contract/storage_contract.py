@@ -3,6 +3,11 @@ store."""
 
 from __future__ import annotations
 
+import random
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import pytest
 
 from expressions.errors import ObjectExistsError, ObjectNotFoundError, StorageError
@@ -10,7 +15,14 @@ from formats.storage import ObjectInfo, Storage
 
 
 class StorageContract:
-    """Inherit, and define the fixture `storage`."""
+    """Inherit, and define the fixture `storage`. `many`: more objects than one page of the store's listing has, where it has pages."""
+
+    many = 120
+
+    def place(self, storage: Storage, objects: Mapping[str, bytes]) -> None:
+        """Many objects at once; where it can be, by another way than the storage under test."""
+        with ThreadPoolExecutor(16) as pool:
+            list(pool.map(lambda one: storage.put(*one), objects.items()))
 
     def test_it_is_a_storage(self, storage: Storage) -> None:
         assert isinstance(storage, Storage)
@@ -25,6 +37,19 @@ class StorageContract:
         with pytest.raises(ObjectExistsError):
             storage.put_if_absent("one", b"second")
         assert storage.read("one") == b"first"
+
+    def test_put_if_absent_has_exactly_one_winner_among_threads(self, storage: Storage) -> None:
+        def race(me: int) -> bool:
+            try:
+                storage.put_if_absent("log/0", str(me).encode() * 1000)
+            except ObjectExistsError:
+                return False
+            return True
+
+        with ThreadPoolExecutor(32) as pool:
+            wins = list(pool.map(race, range(32)))
+        assert sum(wins) == 1
+        assert storage.read("log/0") == str(wins.index(True)).encode() * 1000
 
     def test_put_replaces(self, storage: Storage) -> None:
         storage.put("x/one", b"first")
@@ -73,6 +98,19 @@ class StorageContract:
         for name in names:
             storage.put(name, name.encode())
         assert [o.path for o in storage.list("")] == sorted(names)
+
+    def test_list_gives_all_of_many_objects_in_order(self, storage: Storage) -> None:
+        names = [f"many/{n:04}" for n in range(self.many)]
+        self.place(storage, dict.fromkeys(names, b""))
+        assert [o.path for o in storage.list("many")] == names
+        assert [o.path for o in storage.list("many", recursive=False)] == names
+        assert [o.path for o in storage.list("many", start_after=names[60])] == names[61:]
+
+    def test_folders_gives_all_of_many_folders(self, storage: Storage) -> None:
+        names = [f"f{n:04}" for n in range(self.many)]
+        self.place(storage, {f"many/{name}/x": b"" for name in names} | {"many/a file": b""})
+        assert storage.folders("many") == names
+        assert storage.folders("nowhere") == []
 
     def test_list_below_a_folder_takes_no_name_that_only_starts_like_it(self, storage: Storage) -> None:
         for name in ("log/1", "log/2", "log2/3", "logs"):
@@ -124,6 +162,25 @@ class StorageContract:
             file.seek(4)
             assert file.read(3) == b"456"
 
+    def test_open_input_of_an_empty_object_has_no_bytes(self, storage: Storage) -> None:
+        storage.put("f", b"")
+        with storage.open_input("f") as file:
+            assert (file.size(), file.read()) == (0, b"")
+
+    @pytest.mark.parametrize("size", [1, 65_535, 65_536, 65_537, 300_000])
+    def test_open_input_gives_every_stretch(self, storage: Storage, size: int) -> None:
+        data = random.Random(size).randbytes(size)
+        storage.put("f", data)
+        edges = sorted({0, 1, size // 2, max(size - 65_537, 0), max(size - 65_536, 0), size - 1, size})
+        with storage.open_input("f") as file:
+            assert file.size() == size
+            for start in edges:
+                for length in (0, 1, 8, 65_536, size):
+                    file.seek(start)
+                    assert file.read(length) == data[start : start + length]
+            file.seek(0)
+            assert file.read() == data
+
     def test_open_input_of_a_missing_object_is_not_found(self, storage: Storage) -> None:
         with pytest.raises(ObjectNotFoundError):
             storage.open_input("nothing")
@@ -136,6 +193,15 @@ class StorageContract:
 
     def test_names_with_odd_characters_survive(self, storage: Storage) -> None:
         names = ["p=a%20b/x y.parquet", "p=ü😀/1", "p=a+b/q?.json", "p=#/x"]
+        names += [
+            'it\'s "quoted"',
+            "a&b=<c>;d",
+            "100% %2F %41",
+            " edge ",
+            "back\\slash",
+            "~*|:^`{}[]",
+            "e\u0301 \u00e9",
+        ]
         for name in names:
             storage.put_if_absent(name, name.encode())
         assert {o.path: storage.read(o.path) for o in storage.list("")} == {n: n.encode() for n in names}
@@ -145,3 +211,11 @@ class StorageContract:
             storage.read("../outside")
         with pytest.raises(StorageError, match=r"\.\."):
             storage.put("a/../../outside", b"x")
+
+
+def place_files(root: Path, objects: Mapping[str, bytes]) -> None:
+    """Objects of a store that keeps them as files below a folder."""
+    for folder in {(root / name).parent for name in objects}:
+        folder.mkdir(parents=True, exist_ok=True)
+    for name, data in objects.items():
+        (root / name).write_bytes(data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,16 @@ import pytest
 from expressions.errors import StorageError, StoragePermissionError
 from formats.storage import Storage, storage_for
 from formats.storage_local import LocalStorage
-from tests.contract.storage_contract import StorageContract
+from tests.contract.storage_contract import StorageContract, place_files
 
 
 class TestLocalStorage(StorageContract):
     @pytest.fixture
     def storage(self, tmp_path: Path) -> Storage:
         return LocalStorage(str(tmp_path / "store"))
+
+    def place(self, storage: Storage, objects: Mapping[str, bytes]) -> None:
+        place_files(Path(storage.root), objects)
 
 
 _RACER = """

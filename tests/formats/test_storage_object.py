@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from expressions.errors import ObjectExistsError, ObjectNotFoundError, StorageError
+from expressions.errors import ObjectNotFoundError, StorageError
 from formats.storage import Storage, parent_of, storage_for
 from formats.storage_counting import CountingStorage
 from formats.storage_local import LocalStorage
 from formats.storage_object import ObjectStorage
-from tests.contract.storage_contract import StorageContract
+from tests.contract.storage_contract import StorageContract, place_files
 
 
 class TestMemory(StorageContract):
@@ -39,23 +39,8 @@ class TestCountingLocal(StorageContract):
     def storage(self, tmp_path: Path) -> Storage:
         return CountingStorage(LocalStorage(str(tmp_path)))
 
-
-def test_put_if_absent_has_exactly_one_winner_among_threads() -> None:
-    from obstore.store import MemoryStore
-
-    storage = ObjectStorage(MemoryStore(), "memory://")
-
-    def race(me: int) -> bool:
-        try:
-            storage.put_if_absent("log/0", str(me).encode())
-        except ObjectExistsError:
-            return False
-        return True
-
-    with ThreadPoolExecutor(16) as pool:
-        wins = list(pool.map(race, range(16)))
-    assert sum(wins) == 1
-    assert storage.read("log/0") == str(wins.index(True)).encode()
+    def place(self, storage: Storage, objects: Mapping[str, bytes]) -> None:
+        place_files(Path(storage.root), objects)
 
 
 def test_credentials_never_show() -> None:

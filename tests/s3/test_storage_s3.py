@@ -1,21 +1,94 @@
-"""The contract of Storage on a real S3 server."""
+"""The contract of Storage on a real S3 server, and one winner among processes."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+
 import pytest
 
+from expressions.errors import StorageError
 from formats.storage import Storage, storage_for
-from tests.contract.storage_contract import StorageContract
+from tests.contract.storage_contract import StorageContract, place_files
+
+from .server import S3Server
 
 
 class TestS3(StorageContract):
+    many = 1100
+
     @pytest.fixture
     def storage(self, bucket: str) -> Storage:
         return storage_for(f"s3://{bucket}")[0]
 
+    @pytest.fixture(autouse=True)
+    def _server(self, s3: S3Server) -> None:
+        self.root = s3.root
 
-class TestS3BelowAPrefix(StorageContract):
+    def place(self, storage: Storage, objects: Mapping[str, bytes]) -> None:
+        place_files(self.root / storage.root.removeprefix("s3://"), objects)
+
+
+class TestS3BelowAPrefix(TestS3):
     @pytest.fixture
     def storage(self, bucket: str) -> Storage:
         storage_for(f"s3://{bucket}/tables/mine2")[0].put("file", b"not ours")
         return storage_for(f"s3://{bucket}/tables/mine")[0]
+
+
+_RACER = """
+import sys
+sys.path[:0] = sys.argv[3:]
+from concurrent.futures import ThreadPoolExecutor
+from formats.storage import storage_for
+from expressions.errors import ObjectExistsError
+store, me = storage_for(sys.argv[1])[0], sys.argv[2]
+sys.stdin.readline()
+def race(task):
+    thread, n = task
+    try:
+        store.put_if_absent(f"log/{n:020}.json", f"{me}.{thread}".encode())
+    except ObjectExistsError:
+        return ""
+    return f"{n}:{me}.{thread}"
+with ThreadPoolExecutor(8) as pool:
+    print(*filter(None, pool.map(race, [(t, n) for n in range(20) for t in range(8)])))
+"""
+
+
+def test_put_if_absent_has_exactly_one_winner_among_32_writers_in_4_processes(bucket: str) -> None:
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", _RACER, f"s3://{bucket}/x", str(me), os.getcwd()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for me in range(4)
+    ]
+    for racer in racers:
+        assert racer.stdin is not None
+        racer.stdin.write("go\n")
+        racer.stdin.flush()
+    said = [racer.communicate(timeout=120)[0].split() for racer in racers]
+    assert all(racer.returncode == 0 for racer in racers)
+    wins = dict(one.split(":") for words in said for one in words)
+    assert sum(len(words) for words in said) == len(wins) == 20
+    store = storage_for(f"s3://{bucket}/x")[0]
+    for n, who in wins.items():
+        assert store.read(f"log/{int(n):020}.json") == who.encode()
+    assert len(list(store.list("log"))) == 20  # the probes are gone
+
+
+@pytest.mark.parametrize("name", ["a//b", "./a", "tab\tx", "line\nbreak"])
+def test_a_name_that_no_store_takes_is_refused_in_one_line(bucket: str, name: str) -> None:
+    with pytest.raises(StorageError, match=r"cannot (read|write)") as caught:
+        storage_for(f"s3://{bucket}")[0].put_if_absent(name, b"")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_foreign_bucket_is_refused(bucket: str) -> None:
+    with pytest.raises(StorageError, match="outside the store"):
+        storage_for(f"s3://{bucket}/t")[0].read("s3://elsewhere/t/x")
