@@ -21,7 +21,7 @@ from .literals import Literal
 from .physical import column_domain_has_nan, physical_interval, physical_type
 from .statistics import ColumnBounds, Interval, Mask
 from .tree import ColumnRef
-from .vectors import Vector, from_bytes, one_array, truths, valid_mask, vector
+from .vectors import Vector, compute, from_bytes, one_array, truths, valid_mask, vector
 
 _NO_NANS: tuple[Any, Any] = (np.int64(0), np.bool_(True))
 _FEW = 16  # up to so many values are compared one by one, more are searched in a sorted list
@@ -303,7 +303,7 @@ class _Bytes:
         values = self.values.cast(pa.large_binary())
         listed = from_bytes(points, pa.large_binary())
         both = pa.concat_arrays([listed, values] if or_equal else [values, listed])
-        order = vector(_compute("array_sort_indices", both), np.uint64)
+        order = vector(compute("array_sort_indices", both), np.uint64)
         is_point = order < len(points) if or_equal else order >= len(values)
         seen = np.cumsum(is_point)
         out = np.zeros(len(values), np.int64)
@@ -314,11 +314,4 @@ class _Bytes:
         return from_bytes([point], self.values.type)[0]
 
     def _compared(self, compare: str, other: pa.Array | pa.Scalar) -> Mask:
-        return truths(_compute(compare, self.values, other), null=False)
-
-
-def _compute(function: str, *arguments: Any) -> pa.Array:
-    """An Arrow function, looked up when first needed: loading all of them takes longer than most queries."""
-    import pyarrow.compute as pc
-
-    return pc.call_function(function, list(arguments))
+        return truths(compute(compare, self.values, other), null=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-import zoneinfo
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from enum import Enum, auto
@@ -195,6 +194,8 @@ def _for_timestamp(lit: Literal, time_zone: str | None) -> Answer:
 
 
 def _moment(value: dt.datetime, time_zone: str | None) -> Answer:
+    import zoneinfo
+
     if time_zone is None:
         return Literal(value) if value.utcoffset() is None else Coerced.UNKNOWN
     try:

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from .physical import column_domain_has_nan, physical_type, to_physical
 from .statistics import ColumnBounds
-from .vectors import from_vector, one_array, valid_mask, vector
+from .vectors import compute, from_vector, one_array, valid_mask, vector
 
 _Step: TypeAlias = Callable[[pa.Array, bool], pa.Array]
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}  # of the widest integer of so many bits
@@ -169,9 +169,7 @@ def _decimals(values: pa.Array, t: pa.DataType) -> pa.Array:
 
 
 def _filled(values: pa.Array) -> pa.Array:
-    import pyarrow.compute as pc
-
-    return pc.fill_null(values, pa.scalar(b"\x80" + bytes(15), values.type))
+    return compute("coalesce", values, pa.scalar(b"\x80" + bytes(15), values.type))
 
 
 def from_vector_of_words(

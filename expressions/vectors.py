@@ -12,8 +12,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+# What pyarrow.compute calls; that module wraps every function there is, which takes longer than most look-ups.
+from pyarrow._compute import call_function
+
 Mask = npt.NDArray[np.bool_]
 Vector = npt.NDArray[Any]
+
+
+def compute(function: str, *arguments: Any, options: Any = None) -> Any:
+    """An Arrow compute function by name, over arrays, chunked arrays, tables or scalars. `Array.take`, `cast`, `filter` and their like load pyarrow.compute."""
+    return call_function(function, list(arguments), options)
 
 
 def one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from expressions.statistics import ColumnBounds
+from expressions.vectors import compute
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -177,9 +178,7 @@ class FileTable:
 
     @property
     def size_bytes(self) -> int:
-        import pyarrow.compute as pc
-
-        return int(pc.sum(self.table.column("size_bytes")).as_py() or 0)
+        return int(compute("sum", self.table.column("size_bytes")).as_py() or 0)
 
     def take(self, rows: pa.Array) -> FileTable:
         return FileTable(self.table.take(rows))

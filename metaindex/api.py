@@ -15,12 +15,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pyarrow.compute as pc
 
 from expressions.errors import ExpressionError, MetaIndexError, VersionNotFoundError
 from expressions.tree import Predicate
-from expressions.vectors import one_array, truths
-from formats.diff import compare
+from expressions.vectors import compute, one_array, truths
 from formats.model import Diff, Snapshot, Version
 from formats.protocol import At, TableFormat, TableRef
 from formats.registry import open_ref
@@ -112,6 +110,8 @@ class Table:
         """What changed from one version to another: from the log where it serves the range, else by comparing snapshots."""
         start = self._snapshot(_at(base, None))
         found = self._format.diff(self._ref, start, _at(target, None))
+        from formats.diff import compare
+
         return found if found is not None else compare(start, self._snapshot(_at(target, None)))
 
     def versions(self) -> Sequence[Version]:
@@ -290,6 +290,8 @@ class Table:
             result = pruner.prune(question, None if pruner.recorded(snapshot.version) else snapshot)
         except SnapshotNeeded:
             result = pruner.prune(question, snapshot)
+        import pyarrow.compute as pc  # a scan loads engines anyway
+
         kept = pc.is_in(snapshot.files.paths, value_set=result.files.paths.combine_chunks())
         rows = np.flatnonzero(truths(one_array(kept), null=False))
         return Scan(
@@ -383,7 +385,7 @@ class Table:
 
         snapshot = self._format.snapshot(self._ref, At())
         if racy(snapshot).any():
-            newest = pc.max(snapshot.files.table.column("modified_ms")).as_py() or 0
+            newest = compute("max", snapshot.files.table.column("modified_ms")).as_py() or 0
             wait = newest / 1000 + self.config.settle_seconds - time.time()
             time.sleep(min(max(wait, 0.0) + 0.01, self.config.settle_seconds + 0.1))
             snapshot = self._format.snapshot(self._ref, At())

@@ -13,7 +13,6 @@ from __future__ import annotations
 import struct
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import xxhash
 
 from formats.model import FileTable
@@ -31,6 +30,8 @@ def partition_id(text: str) -> int:
 
 def file_ids(files: FileTable, table_format: str) -> pa.FixedSizeBinaryArray:
     """The ids of all files, 16 bytes each, in their order. One C call a file over joined columns; no Python object outlives it."""
+    import pyarrow.compute as pc
+
     parts = [pc.cast(files.paths, pa.binary()), _text(files.table.column("size_bytes"))]
     if table_format == "files":
         parts.append(_text(files.table.column("modified_ms")))
@@ -50,6 +51,8 @@ def key(column: int, partition: int, file: bytes) -> bytes:
 
 
 def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    import pyarrow.compute as pc
+
     return pc.cast(pc.fill_null(pc.cast(column, pa.string()), ""), pa.binary())
 
 

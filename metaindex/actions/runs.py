@@ -20,8 +20,9 @@ from metaindex.keys import column_id, file_ids, partition_id
 from metaindex.kinds.rows import FILE_IDS, FILES, PARTITIONS
 from metaindex.kinds.specs import Kind, leaves_of
 from metaindex.log.entry import CoveredColumn, RunRef
+from metaindex.store.layout import PartInfo
 from metaindex.store.reader import manifest_path
-from metaindex.store.writer import PartInfo, RunSink, manifest_bytes, write_sorted
+from metaindex.store.writer import RunSink, manifest_bytes, write_sorted
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from metaindex.kinds.rows import PART_ROWS
-from metaindex.store.writer import PartInfo, RunSink
+from metaindex.store.layout import PartInfo
+from metaindex.store.writer import RunSink
 
 
 @dataclass(slots=True)

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from formats.model import FileTable, Leaf, Snapshot
 from formats.protocol import TableRef
-from metaindex.store.writer import PartInfo, RunSink
+from metaindex.store.layout import PartInfo
+from metaindex.store.writer import RunSink
 
 Progress = Callable[[str, int, int], None]
 """Called with (what, done, total) now and then."""

@@ -21,7 +21,8 @@ import pyarrow as pa
 from expressions.errors import MetaIndexError
 from metaindex.errors import BuildError
 from metaindex.kinds.rows import COLUMN_STATS, PART_ROWS, PARTITION_STATS, StatState
-from metaindex.store.writer import PartInfo, RunSink
+from metaindex.store.layout import PartInfo
+from metaindex.store.writer import RunSink
 
 from .collect import Source
 from .local import partition_values

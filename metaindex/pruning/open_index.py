@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from expressions.errors import MetaIndexError
 from expressions.statistics import Mask
 from expressions.tree import ColumnRef
+from expressions.vectors import compute, truths
 from formats.model import FILE_SCHEMA, Schema
 from formats.storage import Storage
 from metaindex.errors import DamagedIndexError
@@ -107,11 +107,11 @@ class OpenIndex:
         pieces = []
         start = 0
         for part in reader.parts(kind):
-            footer = reader.footer(part)
             inside = ordinals[(ordinals >= start) & (ordinals < start + part.rows)] - start
             start += part.rows
             if not len(inside):
                 continue
+            footer = reader.footer(part)
             ends = np.cumsum(footer.rows)
             group_of = np.searchsorted(ends, inside, side="right")  # ascending, as the ordinals are
             starts = np.flatnonzero(np.diff(group_of, prepend=-1))
@@ -128,7 +128,7 @@ class OpenIndex:
                 offset = 0
                 for group, rows in zip(some, at[first : first + _GROUPS_AT_ONCE], strict=True):
                     wanted = np_columns.array(rows.astype(np.int64), None, pa.int64())
-                    taken.append(table.slice(offset, footer.rows[group]).take(wanted))
+                    taken.append(compute("take", table.slice(offset, footer.rows[group]), wanted))
                     offset += footer.rows[group]
             picked = pa.concat_tables(taken)
             found = np_columns.values(np_columns.one(picked.column("ordinal")))
@@ -176,8 +176,8 @@ class OpenIndex:
             found = np.flatnonzero(out >= 0)
             order = np.argsort(out[found], kind="stable")
             stored = self.rows(run, "files", out[found][order], ["etag"]).column("etag")
-            asked_etags = etags.take(np_columns.array(found[order], None, pa.int64()))
-            differs = np_columns.bits(pc.fill_null(pc.not_equal(stored, asked_etags), False))
+            asked_etags = compute("take", etags, np_columns.array(found[order], None, pa.int64()))
+            differs = truths(np_columns.one(compute("not_equal", stored, asked_etags)), null=False)
             out[found[order][differs]] = -1
         return out
 

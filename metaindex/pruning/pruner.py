@@ -176,7 +176,7 @@ class Pruner:
         one_source = not any(runs for _, runs in others)
         for segment in segments:
             started = time.perf_counter()
-            own, inside = segment.narrowed(predicate)
+            own = segment.narrowed(predicate)
             alone[primary.name].seconds += time.perf_counter() - started
             sources: dict[str, PruningStatistics[Mask]] = {primary.name: own}
             for index, runs in others:
@@ -184,14 +184,13 @@ class Pruner:
                     with guard(index):
                         sources[index.name] = self._aligned(index, runs, segment)
             mask, masks = self._walk(predicate, sources, alone)
-            masks[primary.name] &= inside
             for name, single in masks.items():
                 out = segment.live & ~single
                 alone[name].files += int(np.count_nonzero(out))
                 if not one_source:
                     with guard(primary):
                         alone[name].bytes += segment.size_bytes(np.flatnonzero(out))
-            kept.append((segment, mask & inside & segment.live))
+            kept.append((segment, mask & segment.live))
         with guard(primary):
             files = FileTable(_concat([s.files(np.flatnonzero(m)) for s, m in kept]))
         if one_source:
@@ -320,17 +319,18 @@ class _Segment:
         self.live = live.mask(run)
         self._deletes = live.with_deletes(run)
 
-    def narrowed(self, predicate: Predicate) -> tuple[RunSource, Mask]:
-        """Partitions first (RFC-27): a source that looks only into those that may match, and the files inside them. Its answers mean nothing outside."""
-        everything = np.ones(self.run.files, np.bool_)
+    def narrowed(self, predicate: Predicate) -> RunSource:
+        """Partitions first (RFC-27): a source that looks only into those that may match.
+
+        It answers False for a file outside them, where its partition column answers or has no answer either, as its partition did. Every question is of the kind
+        "may some row ...?" and the walk only joins them with AND and OR, so what it answers for a file outside is at most what it answered for its partition: no.
+        """
         if self.run.partitions > 1 and self.columns:
             with guard(self.index):
                 scope = may_match(predicate, self.index.partition_source(self.run, self.columns))
                 if not scope.all():
-                    return RunSource(self.index, self.run, self.columns, scope), self.index.expand(
-                        self.run, scope, next(iter(self.columns.values())).column_id
-                    )
-        return self.whole(), everything
+                    return RunSource(self.index, self.run, self.columns, scope)
+        return self.whole()
 
     def whole(self) -> RunSource:
         return RunSource(self.index, self.run, self.columns)

@@ -25,8 +25,8 @@ from expressions.statistics import ColumnBounds, Interval, Mask
 from expressions.tree import ColumnRef
 from metaindex.kinds.rows import StatState
 from metaindex.store import columns as np_columns
+from metaindex.store.layout import PartInfo
 from metaindex.store.reader import Footer, RunReader
-from metaindex.store.writer import PartInfo
 
 Ask = Callable[[ArrowStatistics], Mask]
 
@@ -52,6 +52,17 @@ class Units:
     count: int
 
 
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a question is answered from: bounds, counts (NULLs, NaNs, rows). Without counts, the state alone tells which units hold nothing but NULL."""
+
+    bounds: bool
+    counts: bool
+
+
+_BOUNDS, _COUNTS, _ALL = Needs(True, False), Needs(False, True), Needs(True, True)
+
+
 class RunStatistics:
     """PruningStatistics[Mask] over the files (or the partitions) of one run. Columns it does not know are True throughout."""
 
@@ -62,7 +73,7 @@ class RunStatistics:
         columns: Mapping[ColumnRef, StoredColumn],
         scope: Mask | None = None,
     ) -> None:
-        """`scope`: partitions that matter; the answers for units of other partitions mean nothing."""
+        """`scope`: partitions that may hold matching rows; the answer for a file of any other is False, as its partition's was."""
         self._reader = reader
         self._units = units
         self._columns = columns
@@ -71,28 +82,25 @@ class RunStatistics:
         self._cumulated: npt.NDArray[np.int64] | None = None
 
     def some_between(self, column: ColumnRef, interval: Interval) -> Mask:
-        return self._answer(("between", interval), column, ("bounds",), lambda s: s.some_between(column, interval))
+        return self._answer(("between", interval), column, _BOUNDS, lambda s: s.some_between(column, interval))
 
     def some_among(self, column: ColumnRef, values: Sequence[Literal]) -> Mask:
-        needs = ("bounds", "nan_count") if any(v.is_nan for v in values) else ("bounds",)
-        return self._answer(("among", tuple(values)), column, needs, lambda s: s.some_among(column, values))
+        return self._answer(("among", tuple(values)), column, _BOUNDS, lambda s: s.some_among(column, values))
 
     def some_other(self, column: ColumnRef, values: Sequence[Literal]) -> Mask:
-        return self._answer(
-            ("other", tuple(values)), column, ("bounds", "nan_count"), lambda s: s.some_other(column, values)
-        )
+        return self._answer(("other", tuple(values)), column, _ALL, lambda s: s.some_other(column, values))
 
     def some_null(self, column: ColumnRef) -> Mask:
-        return self._answer("null", column, (), lambda s: s.some_null(column))
+        return self._answer("null", column, _COUNTS, lambda s: s.some_null(column))
 
     def some_value(self, column: ColumnRef) -> Mask:
-        return self._answer("value", column, (), lambda s: s.some_value(column))
+        return self._answer("value", column, _COUNTS, lambda s: s.some_value(column))
 
     def some_nan(self, column: ColumnRef) -> Mask:
         stored = self._columns.get(column)
         if stored is not None and not column_domain_has_nan(stored.current):
             return self.constant(False)
-        return self._answer("nan", column, ("nan_count",), lambda s: s.some_nan(column))
+        return self._answer("nan", column, _COUNTS, lambda s: s.some_nan(column))
 
     def constant(self, value: bool) -> Mask:
         return np.full(self._units.count, value, np.bool_)
@@ -103,7 +111,7 @@ class RunStatistics:
     def any_of(self, parts: Sequence[Mask]) -> Mask:
         return np.logical_or.reduce(list(parts)) if parts else self.constant(False)
 
-    def _answer(self, question: object, column: ColumnRef, needs: tuple[str, ...], ask: Ask) -> Mask:
+    def _answer(self, question: object, column: ColumnRef, needs: Needs, ask: Ask) -> Mask:
         stored = self._columns.get(column)
         if stored is None or (stored.partition and self._units.kind == "column_stats"):
             return self.constant(True)
@@ -113,20 +121,23 @@ class RunStatistics:
             found = self._answers[key] = self._load(column, stored, needs, ask)
         return found
 
-    def _load(self, column: ColumnRef, stored: StoredColumn, needs: tuple[str, ...], ask: Ask) -> Mask:
+    def _load(self, column: ColumnRef, stored: StoredColumn, needs: Needs, ask: Ask) -> Mask:
         suffix = _SUFFIX[str(physical_type(stored.stored))]
-        read = ["column_id", self._units.number, "null_count", "value_count"]
-        if "nan_count" in needs:
-            read.append("nan_count")
-        if "bounds" in needs:
+        if needs is _BOUNDS and column_domain_has_nan(stored.stored):
+            needs = _ALL  # a file of nothing but NaN has no bounds either
+        read = ["column_id", self._units.number]
+        if self._scope is not None:
+            read.append("partition_ord")
+        if needs.bounds:
             read += [f"lower_{suffix}", f"upper_{suffix}"]
+        read += ["null_count", "value_count", "nan_count"] if needs.counts else ["state"]
         answer = self.constant(False)
         seen = 0
         for part in self._reader.parts(self._units.kind):
             if part.rows == 0 or not _within(part, stored.column_id):
                 continue
             footer = self._reader.footer(part)
-            groups = self._groups(footer, column, stored, suffix, ask)
+            groups = self._groups(footer, column, stored, needs, ask)
             seen += 1
             if not groups:
                 continue
@@ -140,12 +151,15 @@ class RunStatistics:
             numbers = np_columns.values(np_columns.one(table.column(self._units.number)))
             bounds = _bounds_of_rows(table, stored.stored, suffix)
             statistics = _statistics(column, bounds, stored, len(numbers))
-            answer[numbers[ask(statistics)]] = True
+            may = ask(statistics)
+            if self._scope is not None:
+                may &= self._scope[np_columns.values(np_columns.one(table.column("partition_ord")))]
+            answer[numbers[may]] = True
         if not seen:  # covered, says the log entry, and no part holds a row of it: nothing is proved
             return self.constant(True)
         return answer
 
-    def _groups(self, footer: Footer, column: ColumnRef, stored: StoredColumn, suffix: str, ask: Ask) -> list[int]:
+    def _groups(self, footer: Footer, column: ColumnRef, stored: StoredColumn, needs: Needs, ask: Ask) -> list[int]:
         """Row groups that hold rows of the column, touch the scope, and may say yes."""
         count = len(footer.rows)
         columns_of = _span(footer, "column_id")
@@ -158,9 +172,9 @@ class RunStatistics:
             candidates &= touched | (columns_of.least != columns_of.greatest) | ~ordered.known
         if not candidates.any():
             return []
-        bounds = footer.derived.get(stored.stored)
+        bounds = footer.derived.get((stored.stored, needs))
         if bounds is None:
-            bounds = footer.derived[stored.stored] = _bounds_of_groups(footer, stored.stored, suffix)
+            bounds = footer.derived[(stored.stored, needs)] = _bounds_of_groups(footer, stored.stored, needs)
         may = ask(_statistics(column, bounds, stored, count))
         return [int(g) for g in np.flatnonzero(candidates & may)]
 
@@ -206,46 +220,50 @@ def _bounds_of_rows(table: pa.Table, type_: pa.DataType, suffix: str) -> ColumnB
     def get(name: str) -> pa.Array | None:
         return np_columns.one(table.column(name)) if name in table.column_names else None
 
+    lower, upper, state = get(f"lower_{suffix}"), get(f"upper_{suffix}"), get("state")
+    if state is not None:
+        nothing = _ones(np_columns.values(state) == StatState.ALL_NULL)
+        return ColumnBounds(type=type_, lower=lower, upper=upper, null_count=nothing, row_count=nothing)
     return ColumnBounds(
         type=type_,
-        lower=get(f"lower_{suffix}"),
-        upper=get(f"upper_{suffix}"),
+        lower=lower,
+        upper=upper,
         null_count=get("null_count"),
         nan_count=get("nan_count"),
         row_count=get("value_count"),
     )
 
 
-def _bounds_of_groups(footer: Footer, type_: pa.DataType, suffix: str) -> ColumnBounds:
-    """Each row group as if it were one file: the union of its rows' values. A group with an UNKNOWN row is unknown."""
-    count = len(footer.rows)
-    state = footer.range("state")
-    bounded = np.fromiter(
-        (
-            bool(state.known[g]) and state.least[g] is not None and state.least[g] != StatState.UNKNOWN
-            for g in range(count)
-        ),
-        np.bool_,
-        count,
-    )
-    all_null = np.fromiter(
-        (bool(bounded[g]) and state.greatest[g] == StatState.ALL_NULL for g in range(count)),
-        np.bool_,
-        count,
-    )
-    lower, upper = footer.range(f"lower_{suffix}"), footer.range(f"upper_{suffix}")
-    known = bounded & lower.known & upper.known & ~all_null
+def _bounds_of_groups(footer: Footer, type_: pa.DataType, needs: Needs) -> ColumnBounds:
+    """Each row group as if it were one file: the union of its rows' values. A group with an UNKNOWN row is unknown. Only what the question needs is taken from the footer."""
+    suffix = _SUFFIX[str(physical_type(type_))]
+    states = _span(footer, "state")
+    bounded = states.known & (states.least > StatState.UNKNOWN)
+    all_null = bounded & (states.greatest == StatState.ALL_NULL)
+    lower = upper = None
+    if needs.bounds:
+        least, greatest = footer.range(f"lower_{suffix}"), footer.range(f"upper_{suffix}")
+        known = bounded & least.known & greatest.known & ~all_null
+        lower, upper = _physical(least.least, known, suffix), _physical(greatest.greatest, known, suffix)
+    if not needs.counts:
+        nothing = _ones(all_null)
+        return ColumnBounds(type=type_, lower=lower, upper=upper, null_count=nothing, row_count=nothing)
     nulls = _counts(footer, "null_count")
     nulls[all_null] = 1
     rows = np.where(all_null, 1, 1 << 60)  # nothing but "equal to the counts" and "not zero" is asked of it
     return ColumnBounds(
         type=type_,
-        lower=_physical(lower.least, known, suffix),
-        upper=_physical(upper.greatest, known, suffix),
+        lower=lower,
+        upper=upper,
         null_count=np_columns.array(nulls, nulls >= 0, pa.int64()),
         nan_count=_nan_counts(footer),
         row_count=np_columns.array(rows, None, pa.int64()),
     )
+
+
+def _ones(where: Mask) -> pa.Array:
+    """The count 1 where True, unknown elsewhere: "as many NULLs as rows" said of units that hold nothing but NULL."""
+    return np_columns.array(where.astype(np.int64), where, pa.int64())
 
 
 def _counts(footer: Footer, name: str) -> npt.NDArray[np.int64]:

@@ -40,13 +40,6 @@ def valid(array: pa.Array) -> npt.NDArray[np.bool_]:
     return bits[array.offset : array.offset + len(array)].astype(np.bool_)
 
 
-def bits(column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
-    """A boolean column without nulls as a mask."""
-    packed = one(column)
-    unpacked = np.unpackbits(np.frombuffer(packed.buffers()[1], np.uint8), bitorder="little")
-    return unpacked[packed.offset : packed.offset + len(packed)].astype(np.bool_)
-
-
 def array(data: npt.NDArray[Any], is_valid: npt.NDArray[np.bool_] | None, type_: pa.DataType) -> pa.Array:
     """An Arrow array over numpy data."""
     mask = None

@@ -8,6 +8,7 @@ elsewhere        <location>/<folder>-<hash of the table's path>/<index>/ when a 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 import xxhash
 
@@ -50,3 +51,17 @@ def index_storage(folder: str, name: str, options: dict[str, str] | None = None)
     except ValueError as error:
         raise IndexNotFoundError(f"{error}") from error
     return storage_for(f"{folder}/{name}", options)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class PartInfo:
+    """One Parquet file of a run, as the manifest states it."""
+
+    kind: str  # metadata partition: "files", "file_ids", "partitions", "column_stats", "partition_stats"
+    path: str  # relative to the index folder
+    rows: int
+    size_bytes: int
+    footer_bytes: int  # with the 8 bytes behind it: one exact read fetches it
+    footer_digest: str  # xxh3_128 hex of those bytes
+    first_key: int | None = None  # of the leading sort column; None for binary keys
+    last_key: int | None = None

@@ -20,8 +20,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 import xxhash
+
+# What pq.ParquetFile is made of; that module loads every file system of Arrow, which a look-up does not need.
+from pyarrow._parquet import FileMetaData, ParquetReader
 
 from expressions.errors import MetaIndexError
 from formats.storage import Storage
@@ -30,7 +32,7 @@ from metaindex.errors import DamagedIndexError
 from metaindex.kinds.rows import FORMAT_VERSION
 from metaindex.log.entry import RunRef
 
-from .writer import PartInfo
+from .layout import PartInfo
 
 _GAP_BYTES = 1 << 18  # unread bytes between two ranges that cost less than another read
 _Ints = npt.NDArray[np.int64]
@@ -95,7 +97,7 @@ class GroupRange:
 class Footer:
     """A parsed footer, and the row-group ranges taken from it so far."""
 
-    metadata: pq.FileMetaData
+    metadata: FileMetaData
     columns: dict[str, int]
     rows: _Ints
     ranges: dict[str, GroupRange] = field(default_factory=dict)
@@ -161,9 +163,10 @@ class RunReader:
         if missing:
             file = self._fetch(part, footer, missing, columns)
             try:
-                opened = pq.ParquetFile(file, metadata=footer.metadata, page_checksum_verification=True)
+                opened = _opened(file, footer.metadata)
+                at = [footer.columns[column] for column in columns]
                 for group in missing:
-                    table = opened.read_row_group(group, columns=list(columns), use_threads=False)
+                    table = opened.read_row_group(group, column_indices=at, use_threads=False)
                     for column in columns:
                         data = fresh[(group, column)] = table.column(column)
                         if keep:
@@ -205,7 +208,7 @@ class RunReader:
         if xxhash.xxh3_128_hexdigest(data) != part.footer_digest:
             raise self._damaged(part.path, "the footer does not match its digest")
         try:
-            metadata = pq.read_metadata(pa.BufferReader(data))
+            metadata = _opened(pa.BufferReader(data), None).metadata
         except (pa.ArrowException, OSError) as error:
             raise self._damaged(part.path, f"the footer cannot be parsed ({_line(error)})") from error
         names = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
@@ -256,6 +259,12 @@ class RunReader:
         return DamagedIndexError(
             f"a part of an index is as its manifest says; {self._storage.uri(path)}: {what}; refresh the index with mode='full'"
         )
+
+
+def _opened(source: pa.NativeFile, metadata: FileMetaData | None) -> ParquetReader:
+    reader = ParquetReader()
+    reader.open(source, metadata=metadata, page_checksum_verification=True)
+    return reader
 
 
 def manifest_path(run: str) -> str:

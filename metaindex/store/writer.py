@@ -17,6 +17,8 @@ import xxhash
 from formats.storage import Storage
 from metaindex.kinds.rows import PART_ROWS, ROW_GROUP_ROWS
 
+from .layout import PartInfo
+
 SUFFIX = ".mix"
 """Parts are plain Parquet under another suffix, so that a glob for `*.parquet` over the lake never takes index rows for table data."""
 
@@ -46,20 +48,6 @@ RANGED = (
 
 SMALL_GROUPS = {"files": 4096}
 """`files` is read a few rows here and there, `column_stats` in long stretches."""
-
-
-@dataclass(frozen=True, slots=True)
-class PartInfo:
-    """One Parquet file of a run, as the manifest states it."""
-
-    kind: str  # metadata partition: "files", "file_ids", "partitions", "column_stats", "partition_stats"
-    path: str  # relative to the index folder
-    rows: int
-    size_bytes: int
-    footer_bytes: int  # with the 8 bytes behind it: one exact read fetches it
-    footer_digest: str  # xxh3_128 hex of those bytes
-    first_key: int | None = None  # of the leading sort column; None for binary keys
-    last_key: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
