@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from expressions.statistics import ColumnBounds
+from expressions.statistics import ColumnBounds, Mask, PruningStatistics
+from expressions.tree import ColumnRef
 from expressions.vectors import compute
 
 if TYPE_CHECKING:
@@ -231,6 +232,14 @@ class SnapshotDetails(Protocol):
 
     def read_options(self) -> Mapping[str, object]:
         """How the data files are to be read: {"file_format": "parquet" | "csv" | "json", and for CSV and JSON the reader's options}."""
+
+
+@runtime_checkable
+class PartitionHashes(Protocol):
+    """`SnapshotDetails` of a format whose partition values may be hashes of a column's values."""
+
+    def partition_hashes(self, leaves: Mapping[ColumnRef, Leaf]) -> PruningStatistics[Mask] | None:
+        """What the hashes prove of the files (aligned with `files`) about these columns; None: nothing."""
 
 
 @dataclass(frozen=True, slots=True)

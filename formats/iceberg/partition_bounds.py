@@ -22,7 +22,15 @@ if TYPE_CHECKING:
     import polars as pl
 
 _INT32_MAX, _INT64_MAX = 2**31 - 1, 2**63 - 1
-_FINEST_FIRST = ("identity", "hour", "day", "truncate", "month", "year")
+_FINEST_FIRST = (
+    "identity",
+    "hour",
+    "day",
+    "truncate",
+    "month",
+    "year",
+    "bucket",
+)  # of a bucket only NULL is known here
 
 
 def partition_bounds(data: pl.DataFrame, specs: Mapping[int, PartitionSpec], leaf: Leaf) -> ColumnBounds | None:
@@ -36,7 +44,7 @@ def partition_bounds(data: pl.DataFrame, specs: Mapping[int, PartitionSpec], lea
     rows = pa.array(data["record_count"].to_numpy())
     parts = []
     for spec_id in data["spec_id"].unique(maintain_order=True).to_list():
-        field = _best(specs[spec_id], leaf.field.field_id)
+        field = _best(specs[spec_id], leaf)
         if field is not None:
             chosen = data["spec_id"] == spec_id
             files = np.flatnonzero(chosen.to_numpy())
@@ -75,10 +83,17 @@ def partition_bounds(data: pl.DataFrame, specs: Mapping[int, PartitionSpec], lea
     )
 
 
-def _best(spec: PartitionSpec, field_id: int) -> PartitionField | None:
+def _best(spec: PartitionSpec, leaf: Leaf) -> PartitionField | None:
     """The field that says most of the column."""
-    made = [f for f in spec.fields if f.source_id == field_id and Transform.parse(f.transform).name in _FINEST_FIRST]
-    return min(made, key=lambda f: _FINEST_FIRST.index(Transform.parse(f.transform).name), default=None)
+    made = [(f, Transform.parse(f.transform)) for f in spec.fields if f.source_id == leaf.field.field_id]
+    numbers = not (pa.types.is_string(leaf.type) or pa.types.is_binary(leaf.type))
+
+    def fineness(one: tuple[PartitionField, Transform]) -> tuple[int, int]:
+        transform = one[1]
+        return _FINEST_FIRST.index(transform.name), transform.parameter if numbers else -transform.parameter
+
+    known = [one for one in made if one[1].name in _FINEST_FIRST]
+    return min(known, key=fineness)[0] if known else None
 
 
 def _placed(full: pa.Array, files: npt.NDArray[np.intp], values: pa.Array) -> pa.Array:
@@ -96,6 +111,8 @@ def _bounds(values: pl.Series, transform: Transform, of: pa.DataType) -> tuple[p
 
     domain = physical_type(of)
     nothing = pa.nulls(len(values), domain)
+    if transform.name == "bucket":
+        return nothing, nothing
     if transform.name in ("year", "month", "day", "hour"):
         return _period(values, transform.name, of) if values.dtype.is_integer() else (nothing, nothing)
     width = 1 if transform.name == "identity" else transform.parameter

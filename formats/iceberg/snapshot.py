@@ -11,15 +11,18 @@ import pyarrow as pa
 
 from expressions.errors import UnsupportedFeatureError
 from expressions.statistics import ColumnBounds
+from expressions.tree import ColumnRef
 from formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf
 from formats.storage import Storage
 
+from .buckets import BucketStatistics, buckets_of
 from .deletes import DeleteLoader, attach, describe
 from .locations import Place
 from .manifests import Manifest, read_statistics
 from .metadata import TableMetadata
 from .partition_bounds import partition_bounds
 from .statistics import ManifestStatistics
+from .transforms import source_types
 
 if TYPE_CHECKING:
     import polars as pl
@@ -119,6 +122,14 @@ class IcebergDetails:
 
     def partition_bounds(self, leaf: Leaf) -> ColumnBounds | None:
         return partition_bounds(self.data, self.metadata.specs, leaf)
+
+    def partition_hashes(self, leaves: Mapping[ColumnRef, Leaf]) -> BucketStatistics | None:
+        types = {i: {str(kind) for kind in kinds} for i, kinds in source_types(self.metadata).items()}
+        found = {
+            ref: (leaf.type, buckets_of(self.data, self.metadata.specs, types, leaf)) for ref, leaf in leaves.items()
+        }
+        known = {ref: pair for ref, pair in found.items() if pair[1]}
+        return BucketStatistics(self.data.height, known) if known else None
 
     def deletes(self, row: int) -> Deletes:
         import polars as pl

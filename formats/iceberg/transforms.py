@@ -4,8 +4,9 @@
     identity            x = v                                   (exact)
     truncate[W]         v <= x < v + W; strings: x starts with v
     year month day hour the start of period v <= x < the start of the next
-    bucket, void, ...   nothing
-    any of the first three rows, NULL                           x is NULL
+    bucket              hash(x) = v                             (`buckets`)
+    void, ...           nothing
+    any of the first four rows, NULL                            x is NULL
 
 Writers before Iceberg 0.12 rounded negative times towards zero, so that a period at or before 1970 may hold values of the period before: bounds there reach one back.
 """
@@ -35,10 +36,6 @@ class Transform:
         match = re.fullmatch(r"(\w+)(?:\[\s*(\d+)\s*\])?", text)
         return cls("unknown") if match is None else cls(match[1], int(match[2] or 0))
 
-    @property
-    def bounds_source(self) -> bool:
-        return self.name in ("identity", "truncate", "year", "month", "day", "hour")
-
 
 # Text
 
@@ -49,7 +46,7 @@ def partition_texts(frame: pl.DataFrame, spec: PartitionSpec, metadata: TableMet
 
     if not spec.fields:
         return pl.Series("partition", [prefix.rstrip(":")], dtype=pl.String).new_from_index(0, frame.height)
-    types = _source_types(metadata)
+    types = {field_id: kinds[-1] for field_id, kinds in source_types(metadata).items()}
     parts = []
     for position, field in enumerate(spec.fields):
         from urllib.parse import quote
@@ -67,13 +64,13 @@ def partition_texts(frame: pl.DataFrame, spec: PartitionSpec, metadata: TableMet
     return pl.select(pl.concat_str(parts, separator="/")).to_series().alias("partition")
 
 
-def _source_types(metadata: TableMetadata) -> dict[int, Any]:
-    """Types by field id over all schemas, the current one last: partition sources may be nested, or dropped since."""
-    out: dict[int, Any] = {}
+def source_types(metadata: TableMetadata) -> dict[int, list[Any]]:
+    """The types of each field id in all schemas, that of the current one last: partition sources may be nested, or dropped since."""
+    out: dict[int, list[Any]] = {}
 
     def walk(fields: Any) -> None:
         for one in fields:
-            out[int(one["id"])] = one["type"]
+            out.setdefault(int(one["id"]), []).append(one["type"])
             if isinstance(one["type"], dict) and one["type"].get("type") == "struct":
                 walk(one["type"]["fields"])
 

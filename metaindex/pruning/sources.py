@@ -12,7 +12,7 @@ from expressions.literals import Literal
 from expressions.scalar_statistics import CompositeStatistics
 from expressions.statistics import Interval, Mask, PruningStatistics
 from expressions.tree import ColumnRef
-from formats.model import Snapshot
+from formats.model import PartitionHashes, Snapshot
 from metaindex.log.entry import RunRef
 
 from .open_index import OpenIndex, Ordinals
@@ -103,13 +103,17 @@ def log_source(snapshot: Snapshot, refs: Sequence[ColumnRef]) -> PruningStatisti
     """What the table itself says of its files: partition values, and statistics in its log."""
     count = len(snapshot.files)
     leaves = {leaf.parts: leaf for leaf in snapshot.schema.leaves()}
+    asked = {ref: leaves[ref.parts] for ref in refs if ref.parts in leaves}
     by_partition, by_log = {}, {}
-    for ref in refs:
-        leaf = leaves.get(ref.parts)
-        if leaf is None:
-            continue
+    for ref, leaf in asked.items():
         if (bounds := snapshot.details.partition_bounds(leaf)) is not None:
             by_partition[ref] = bounds
         if (bounds := snapshot.details.log_bounds(leaf)) is not None:
             by_log[ref] = bounds
-    return CompositeStatistics([ArrowStatistics(count, by_partition), ArrowStatistics(count, by_log)])
+    sources: list[PruningStatistics[Mask]] = [ArrowStatistics(count, by_partition), ArrowStatistics(count, by_log)]
+    if (
+        isinstance(snapshot.details, PartitionHashes)
+        and (hashes := snapshot.details.partition_hashes(asked)) is not None
+    ):
+        sources.append(hashes)
+    return CompositeStatistics(sources)

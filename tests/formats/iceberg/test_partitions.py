@@ -113,7 +113,7 @@ def test_source_values_lie_inside_the_bounds_of_their_partition(data: st.DataObj
     # Different partitions read differently, equal ones equally.
     assert len({repr(w) for w in written}) >= len(set(texts))
     assert len(set(texts)) == len({(type(w), w) if w == w else "nan" for w in written})
-    if transform in ("void", "bucket[3]"):
+    if transform == "void":
         assert bounds is None
         return
     assert bounds is not None
@@ -130,6 +130,8 @@ def test_source_values_lie_inside_the_bounds_of_their_partition(data: st.DataObj
             continue
         assert lower is None or lower <= low[n]
         assert upper is None or upper >= high[n]
+        if transform.startswith("bucket"):
+            assert (lower, upper) == (None, None)
         if transform == "identity":
             assert (lower, upper) == (low[n], high[n])
 
@@ -239,3 +241,33 @@ def test_a_column_that_all_files_are_partitioned_by_is_one(tmp_path: Path) -> No
     snapshot = table.snapshot()
     assert snapshot.partition_columns == ("c",)
     assert snapshot.files.entry(0).partition == "c=x"
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "bounds"),
+    [("int", [20, 24, 24], (24, 25)), ("string", ["ab", "abcd", "ab"], (b"abcd", b"abcd\xff"))],
+)
+def test_of_several_cuts_of_a_column_the_finest_bounds_it(
+    tmp_path: Path, kind: str, values: list[Any], bounds: tuple[Any, Any]
+) -> None:
+    cuts = [10, 4, 2] if kind == "int" else [2, 4, 2]
+    fields = [{"id": 1, "name": "c", "required": False, "type": kind}]
+    made = [
+        {"name": f"p{n}", "field-id": 1000 + n, "source-id": 1, "transform": f"truncate[{w}]"}
+        for n, w in enumerate(cuts)
+    ]
+    table = HandTable(
+        tmp_path / "t",
+        schemas=[{"type": "struct", "schema-id": 0, "fields": fields}],
+        specs=[{"spec-id": 0, "fields": made}],
+    )
+    partition = [{"name": f"p{n}", "type": optional(kind), "field-id": 1000 + n} for n in range(3)]
+    table.commit(
+        [HandManifest([entry("f", partition={f"p{n}": v for n, v in enumerate(values)})], partition=partition)]
+    )
+    snapshot = table.snapshot()
+    found = snapshot.details.partition_bounds(snapshot.schema.leaves()[0])
+    assert found is not None
+    assert found.lower is not None
+    assert found.upper is not None
+    assert (found.lower[0].as_py(), found.upper[0].as_py()) == bounds
