@@ -64,7 +64,6 @@ def running(folder: Path) -> Iterator[S3Server]:
                     program(),
                     "--port",
                     f"127.0.0.1:{server.port}",
-                    "--keep-alive",
                     "--quiet",
                     "posix",
                     "--sidecar",

@@ -31,6 +31,7 @@ class TestS3(StorageContract):
         place_files(self.root / storage.root.removeprefix("s3://"), objects)
 
 
+@pytest.mark.slow
 class TestS3BelowAPrefix(TestS3):
     @pytest.fixture
     def storage(self, bucket: str) -> Storage:
@@ -58,6 +59,7 @@ with ThreadPoolExecutor(8) as pool:
 """
 
 
+@pytest.mark.slow
 def test_put_if_absent_has_exactly_one_winner_among_32_writers_in_4_processes(bucket: str) -> None:
     racers = [
         subprocess.Popen(
