@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
@@ -32,13 +32,12 @@ from expressions.physical import column_domain_has_nan, physical_type, to_physic
 from expressions.statistics import ColumnBounds
 from expressions.vectors import from_vector, valid_mask
 
-from .footer_bounds import DOUBTS, FileColumn, RawColumn, aggregate
-from .footer_schema import Node, read_schema, type_defined_order
-from .footer_trust import Absent, Doubt, Found, locate
+from .footer_bounds import DOUBTS, FileColumn, aggregate
+from .footer_file import Layouts, Shape, collect, open_footer, shape_of
+from .footer_trust import Absent, Doubt, Found
 from .model import Leaf
 from .storage import Storage
 
-_TAIL = 1 << 16  # read first; most footers fit
 _CHUNK = 1000  # files whose raw statistics are Python objects at the same time
 _FAILURES = (CorruptTableError, StorageError, UnsupportedFeatureError, pa.ArrowException, OSError)
 
@@ -95,7 +94,7 @@ def read_footers(
     # Parsing holds the interpreter lock, so threads only pay where reads wait for a network.
     threads = threads or (min(32, 8 * (os.cpu_count() or 1)) if "://" in storage.root else 1)
     jobs = list(_chunks(zip(paths, sizes if sizes is not None else [None] * len(paths), strict=True)))
-    layouts = _Layouts(tuple(leaves))
+    layouts = Layouts(tuple(leaves))
     work = partial(_read_chunk, storage, layouts)
     if len(jobs) == 1 and threads > 1 and len(jobs[0]) > 2 * threads:
         step = -(-len(jobs[0]) // threads)
@@ -113,67 +112,36 @@ def read_metadata(storage: Storage, path: str, size: int | None = None) -> pq.Fi
     return _open(storage, path, size)[1]
 
 
+def _open(storage: Storage, path: str, size: int | None) -> tuple[bytes, pq.FileMetaData]:
+    return open_footer(partial(storage.read, path), storage.head(path).size_bytes if size is None else size)
+
+
+def row_group_columns(footer: bytes, metadata: pq.FileMetaData, layouts: Layouts) -> list[FooterColumn]:
+    """The statistics of `layouts.leaves` in each row group of one file, with the doubts that hold for whole files."""
+    shape = shape_of(layouts, footer, metadata, {})
+    collect(shape, metadata)
+    count = metadata.num_row_groups
+    shape.ordinals, shape.groups, shape.legacy = list(range(count)), [1] * count, shape.legacy * count
+    rows = from_vector(np.array(shape.group_rows, np.int64), None, pa.int64())
+    return [_column(leaf, position, [shape], rows) for position, leaf in enumerate(layouts.leaves)]
+
+
 def _chunks(files: Iterable[tuple[str, int | None]]) -> Iterator[list[tuple[str, int | None]]]:
     iterator = iter(files)
     while chunk := list(islice(iterator, _CHUNK)):
         yield chunk
 
 
-@dataclass(slots=True)
-class _Shape:
-    """Files of one schema by one writer: where each leaf is, and what was read of them so far in this chunk."""
-
-    places: tuple[Found | Absent, ...]
-    ordinals: list[int] = field(default_factory=list)
-    groups: list[int] = field(default_factory=list)
-    group_rows: list[int] = field(default_factory=list)
-    legacy: list[bool] = field(default_factory=list)
-    raw: list[tuple[int, RawColumn]] = field(default_factory=list)  # with the column's ordinal in the file
-    of_leaf: dict[int, RawColumn] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Layouts:
-    """Schemas seen so far, by the first bytes of their footers."""
-
-    leaves: tuple[Leaf, ...]
-    schemas: dict[bytes, tuple[Node, int]] = field(default_factory=dict)
-    suffixes: dict[tuple[str, int], bytes] = field(default_factory=dict)
-
-    def schema_of(self, footer: bytes) -> tuple[bytes, Node, int]:
-        for prefix, (root, columns) in reversed(self.schemas.copy().items()):
-            if footer.startswith(prefix):
-                return prefix, root, columns
-        root, end = read_schema(footer)
-        columns = sum(1 for _ in root.leaves())
-        self.schemas[footer[:end]] = (root, columns)
-        return footer[:end], root, columns
-
-    def typed_order(self, footer: bytes, created_by: str, columns: int) -> bool:
-        suffix = self.suffixes.get((created_by, columns))
-        if suffix is None:
-            suffix = self.suffixes[created_by, columns] = type_defined_order(created_by, columns)
-        return footer.endswith(suffix)
-
-
-def _read_chunk(storage: Storage, layouts: _Layouts, files: list[tuple[str, int | None]]) -> FooterStatistics:
-    shapes: dict[tuple[bytes, str, bool], _Shape] = {}
+def _read_chunk(storage: Storage, layouts: Layouts, files: list[tuple[str, int | None]]) -> FooterStatistics:
+    shapes: dict[tuple[bytes, str, bool], Shape] = {}
     failures: list[str | None] = [None] * len(files)
     rows: list[int | None] = [None] * len(files)
     groups: list[int | None] = [None] * len(files)
     for ordinal, (path, size) in enumerate(files):
         try:
             footer, metadata = _open(storage, path, size)
-            prefix, root, columns = layouts.schema_of(footer)
-            created_by = metadata.created_by or ""
-            typed = layouts.typed_order(footer, created_by, columns)
-            shape = shapes.get((prefix, created_by, typed))
-            if shape is None:
-                places = tuple(locate(leaf, root, created_by, typed) for leaf in layouts.leaves)
-                shape = shapes[prefix, created_by, typed] = _Shape(places)
-                shape.of_leaf = {at: RawColumn(p) for at, p in enumerate(places) if isinstance(p, Found)}
-                shape.raw = [(raw.found.column, raw) for raw in shape.of_leaf.values()]
-            _collect(shape, metadata)
+            shape = shape_of(layouts, footer, metadata, shapes)
+            collect(shape, metadata)
         except _FAILURES as error:
             failures[ordinal] = (
                 f"cannot read the footer of {path!r}: {str(error).splitlines()[0] if str(error) else error!r}"
@@ -194,73 +162,7 @@ def _read_chunk(storage: Storage, layouts: _Layouts, files: list[tuple[str, int 
     )
 
 
-def _open(storage: Storage, path: str, size: int | None) -> tuple[bytes, pq.FileMetaData]:
-    if size is None:
-        size = storage.head(path).size_bytes
-    tail = storage.read(path, max(0, size - _TAIL), _TAIL)
-    if len(tail) < min(size, _TAIL) or size < 12:
-        raise CorruptTableError(f"a Parquet file of {size} bytes was expected and is truncated; write it again")
-    if tail[-4:] != b"PAR1":
-        if tail[-4:] == b"PARE":
-            raise UnsupportedFeatureError("the footer is encrypted; encrypted Parquet is not supported")
-        raise CorruptTableError("it does not end as a Parquet file does: truncated, replaced or of another format")
-    length = int.from_bytes(tail[-8:-4], "little")
-    if length + 12 > size:
-        raise CorruptTableError(f"its footer of {length} bytes does not fit the file; write it again")
-    if length + 8 > len(tail):
-        tail = storage.read(path, size - length - 8, length + 8)
-    # The reader looks from the end, so the tail alone serves it.
-    reader = pq.ParquetReader()
-    reader.open(pa.BufferReader(tail))
-    return tail[-8 - length : -8], reader.metadata
-
-
-def _collect(shape: _Shape, metadata: pq.FileMetaData) -> None:
-    """Appends one file's raw statistics, all or nothing: the hot loop, plain accessors on purpose."""
-    before = len(shape.group_rows)
-    try:
-        for ordinal in range(metadata.num_row_groups):
-            group = metadata.row_group(ordinal)
-            for column, raw in shape.raw:
-                chunk = group.column(column)
-                raw.values.append(chunk.num_values)
-                raw.compressed.append(chunk.total_compressed_size)
-                raw.uncompressed.append(chunk.total_uncompressed_size)
-                statistics = chunk.statistics
-                if statistics is None:
-                    raw.nulls.append(None)
-                else:
-                    raw.nulls.append(statistics.null_count if statistics.has_null_count else None)
-                    if statistics.has_min_max:
-                        raw.lower.append(statistics.min_raw)
-                        raw.upper.append(statistics.max_raw)
-                        continue
-                raw.lower.append(None)
-                raw.upper.append(None)
-            shape.group_rows.append(group.num_rows)
-        if sum(shape.group_rows[before:]) != metadata.num_rows:
-            raise CorruptTableError("its row groups do not add up to its rows: the footer is damaged")
-    except BaseException:
-        del shape.group_rows[before:]
-        for _, raw in shape.raw:
-            raw.cut(before)
-        raise
-    shape.groups.append(metadata.num_row_groups)
-    shape.legacy.append(_legacy_calendar(metadata))
-
-
-def _legacy_calendar(metadata: pq.FileMetaData) -> bool:
-    """Did Spark write dates and timestamps in the calendar that was used before 1582, which its reader moves back?"""
-    if not (metadata.created_by or "").startswith("parquet-mr"):
-        return False
-    said = metadata.metadata or {}
-    if b"org.apache.spark.legacyDateTime" in said:
-        return True
-    version = said.get(b"org.apache.spark.version")
-    return version is None or version < b"3"
-
-
-def _column(leaf: Leaf, position: int, shapes: list[_Shape], num_rows: pa.Array) -> FooterColumn:
+def _column(leaf: Leaf, position: int, shapes: list[Shape], num_rows: pa.Array) -> FooterColumn:
     """Puts the columns of all layouts back into the order of the files."""
     files = len(num_rows)
     domain = physical_type(leaf.type)

@@ -23,6 +23,7 @@ from .errors import ScanError
 from .parquet import read_parquet
 from .partitions import PartitionValues
 from .projection import FileNames, constant
+from .row_groups import RowGroups
 from .scan import Scan, describe
 
 Mask = npt.NDArray[np.bool_]
@@ -70,6 +71,7 @@ class _FileReader:
                 f"data files are read as Parquet, CSV or JSON; those of {snapshot.format} table {snapshot.table} are {self._format}; read with .to_spark(spark)"
             )
         self._names = FileNames.of(snapshot)
+        self._row_groups = RowGroups(scan.predicate, snapshot.schema)
         self._value_deletes: dict[int, tuple[EqualityDelete, ValueDeletes]] = {}
 
     def read(self, rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
@@ -119,7 +121,7 @@ class _FileReader:
             if self._text is not None:
                 parts = self._text.read(source, path, in_file, where)
             else:
-                parts = read_parquet(source, in_file, names=self._names, where=where)
+                parts = read_parquet(source, in_file, names=self._names, where=where, row_groups=self._row_groups)
             for first, count, arrays in parts:
                 given = iter(arrays)
                 columns = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from formats.model import Field
 
 from .errors import ScanError
 from .projection import FileNames, Projection, carries_ids
+from .row_groups import RowGroups
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -25,15 +27,15 @@ _COMMON_MICROS = -2_208_988_800_000_000  # 1900-01-01: from here on zones agree 
 
 
 def read_parquet(
-    source: pa.NativeFile, fields: tuple[Field, ...], *, names: FileNames, where: str
+    source: pa.NativeFile, fields: tuple[Field, ...], *, names: FileNames, where: str, row_groups: RowGroups
 ) -> Iterator[tuple[int, int, list[pa.Array]]]:
-    """(first row, rows, one array per field) of each batch, no row left out."""
-    import pyarrow.parquet as pq
-
+    """(first row, rows, one array per field) of each batch; only rows of row groups that cannot match are left out."""
     try:
-        file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=True)
+        file, runs = row_groups.open(source)
         schema = file.schema_arrow
-        yield from _batches(file, schema, fields, Projection(where, names, carries_ids(schema)))
+        reader = _Reader(file, schema, fields, Projection(where, names, carries_ids(schema)))
+        for run in runs:
+            yield from reader.read(run)
     except pa.ArrowNotImplementedError as error:
         raise ScanError(
             f"a data file's columns must be of types that Arrow reads; {where} has others ({error}); leave them out of columns, or read with .to_spark(spark)"
@@ -44,46 +46,57 @@ def read_parquet(
         ) from error
 
 
-def _batches(
-    file: pq.ParquetFile, schema: pa.Schema, fields: tuple[Field, ...], projection: Projection
-) -> Iterator[tuple[int, int, list[pa.Array]]]:
-    in_file = list(schema)
-    places = [projection.find(f, in_file, top=True) for f in fields]
-    names = {in_file[at].name for at in places if at is not None}
-    first = 0
-    if not names:
-        left = file.metadata.num_rows
-        while left:
-            count = min(left, _BATCH_ROWS)
-            yield first, count, [projection.missing(f, count) for f in fields]
-            first, left = first + count, left - count
-        return
-    julian = _is_julian(file.metadata.metadata or {})
-    # A name asked for brings every leaf below it, and a top-level column whose name begins with it and a dot: columns are picked by place afterwards.
-    for batch in _raw_batches(file, names, any(_dictionary_inside(f.type) for f in in_file if f.name in names)):
+class _Reader:
+    """One file's columns, as the table's."""
+
+    def __init__(
+        self, file: pq.ParquetFile, schema: pa.Schema, fields: tuple[Field, ...], projection: Projection
+    ) -> None:
+        self._file = file
+        self._fields = fields
+        self._projection = projection
+        self._in_file = list(schema)
+        self._places = [projection.find(f, self._in_file, top=True) for f in fields]
+        self._names = {self._in_file[at].name for at in self._places if at is not None}
+        self._julian = _is_julian(file.metadata.metadata or {})
+        groups = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+        self._starts = [0, *itertools.accumulate(groups)]
+
+    def read(self, groups: range) -> Iterator[tuple[int, int, list[pa.Array]]]:
+        first, end = self._starts[groups.start], self._starts[groups.stop]
+        if not self._names:
+            for at in range(first, end, _BATCH_ROWS):
+                count = min(end - at, _BATCH_ROWS)
+                yield at, count, [self._projection.missing(f, count) for f in self._fields]
+            return
+        for batch in self._raw_batches(groups):
+            yield first, batch.num_rows, self._columns(batch)
+            first += batch.num_rows
+        if first != end:
+            raise CorruptTableError(
+                f"a Parquet file holds the rows that its footer counts; {self._projection.where} gave {end - first} fewer; restore it"
+            )
+
+    def _columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        # A name asked for brings every leaf below it, and a top-level column whose name begins with it and a dot: columns are picked by place here.
         at_name = {name: i for i, name in enumerate(batch.schema.names)}
         arrays = []
-        for field, at in zip(fields, places, strict=True):
+        for field, at in zip(self._fields, self._places, strict=True):
             if at is None:
-                arrays.append(projection.missing(field, batch.num_rows))
+                arrays.append(self._projection.missing(field, batch.num_rows))
                 continue
-            values = projection.column(field, in_file[at], batch.column(at_name[in_file[at].name]))
-            if julian:
-                _refuse_julian(values, field, projection.where)
+            found = self._in_file[at]
+            values = self._projection.column(field, found, batch.column(at_name[found.name]))
+            if self._julian:
+                _refuse_julian(values, field, self._projection.where)
             arrays.append(values)
-        yield first, batch.num_rows, arrays
-        first += batch.num_rows
-    if first != file.metadata.num_rows:
-        raise CorruptTableError(
-            f"a Parquet file holds the rows that its footer counts; {projection.where} gave {first} of {file.metadata.num_rows}; restore it"
-        )
+        return arrays
 
-
-def _raw_batches(file: pq.ParquetFile, names: set[str], group_by_group: bool) -> Iterator[pa.RecordBatch]:
-    """Arrow cannot join the dictionaries of two row groups below a struct, list or map: such files are read row group by row group."""
-    groups = [[i] for i in range(file.num_row_groups)] if group_by_group else [list(range(file.num_row_groups))]
-    for some in groups:
-        yield from file.iter_batches(batch_size=_BATCH_ROWS, row_groups=some, columns=sorted(names))
+    def _raw_batches(self, groups: range) -> Iterator[pa.RecordBatch]:
+        """Arrow cannot join the dictionaries of two row groups below a struct, list or map: such files are read row group by row group."""
+        one_by_one = any(_dictionary_inside(f.type) for f in self._in_file if f.name in self._names)
+        for some in [[i] for i in groups] if one_by_one else [list(groups)]:
+            yield from self._file.iter_batches(batch_size=_BATCH_ROWS, row_groups=some, columns=sorted(self._names))
 
 
 def _dictionary_inside(t: pa.DataType) -> bool:
