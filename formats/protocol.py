@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from typing import Protocol, runtime_checkable
+
+from expressions.records import dataclass
 
 from .model import Diff, Snapshot, Version
 from .storage import Storage
@@ -25,6 +27,18 @@ class TableRef:
     storage: Storage
     path: str  # as the user named it, absolute
     options: Mapping[str, object] = field(default_factory=dict)
+    patterns: tuple[
+        str, ...
+    ] = ()  # of plain files: which files and folders below the storage's root are the table (Hadoop's globs); none: all
+    history: Storage | None = None  # of plain files: the folder that keeps their listings; None: beside the table
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A version, and how its snapshot is had without resolving it again."""
+
+    version: Version
+    load: Callable[[], Snapshot]
 
 
 class TableFormat(Protocol):
@@ -48,3 +62,10 @@ class TableFormat(Protocol):
 
     def versions(self, ref: TableRef) -> Sequence[Version]:
         """Versions that can still be read, oldest first."""
+
+
+@runtime_checkable
+class ListsOnce(Protocol):
+    """Of a format whose version is a listing: the listing that says which version it is also makes the snapshot."""
+
+    def resolved(self, ref: TableRef, at: At) -> Resolved: ...

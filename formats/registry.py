@@ -3,7 +3,8 @@ files come last."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 
 from expressions.errors import NotATableError, UnsupportedFeatureError
 
@@ -48,14 +49,21 @@ def detect(ref: TableRef) -> TableFormat:
 
 
 def open_ref(
-    path: str,
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     format: str | None = None,  # noqa: A002 - the word that users know from Spark
     storage_options: Mapping[str, str] | None = None,
     **options: object,
 ) -> tuple[TableFormat, TableRef]:
     """The format of a table and where it is. `format`: "delta", "iceberg", "files", or "parquet", "csv", "json" for
-    plain files of that kind."""
+    plain files of that kind. A list of paths, a path with patterns and `basePath` are plain files; see `files.roots`."""
     catalog = options.get("catalog")
+    if catalog is None:
+        several = _several(path, format, storage_options, options)
+        if several is not None:
+            return format_named("files"), several
+    if not isinstance(path, str | os.PathLike):
+        (path,) = path  # a list of one
+    path = os.fspath(path)
     if catalog is not None:
         if format not in (None, "iceberg"):
             raise UnsupportedFeatureError(
@@ -80,6 +88,36 @@ def open_ref(
     if not found.detect(ref):
         raise NotATableError(f"there is no table of format {wanted} at {root!r}; check the path, or leave format= out")
     return found, ref
+
+
+def _several(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    format: str | None,  # noqa: A002
+    storage_options: Mapping[str, str] | None,
+    options: Mapping[str, object],
+) -> TableRef | None:
+    """A table of several roots; None where the path is one folder or file."""
+    from .files.options import FilesOptions
+    from .files.roots import roots_of
+
+    wanted = None if format is None else format.lower()
+    base_path = FilesOptions.of(options).base_path if wanted in (None, "files", *_PLAIN) else None
+    roots = roots_of(path, base_path, storage_options)
+    if roots is None:
+        return None
+    if wanted not in (None, "files", *_PLAIN):
+        raise UnsupportedFeatureError(
+            f"patterns, lists of paths and basePath are for plain files; {roots.path!r} is opened as {wanted}; name the one folder of the table"
+        )
+    ref = TableRef(
+        roots.storage, roots.path, {**options, "format": wanted} if wanted in _PLAIN else dict(options), roots.patterns
+    )
+    found = format_named("files")
+    if not found.detect(ref):
+        raise NotATableError(
+            f"a table of plain files has Parquet, CSV or JSON files; {roots.path!r} fits none; check the pattern, or leave basePath out"
+        )
+    return ref
 
 
 def _storage_of(catalog: object, name: str, storage_options: Mapping[str, str] | None) -> Storage:

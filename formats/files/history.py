@@ -1,24 +1,28 @@
 """Remembered listings: what gives plain files a history.
 
-A listing lies at `<parent>/_metaindex/<folder>/_history/<time>-<id>.listing`, a Parquet file of the snapshot's file
-table with the schema in its metadata; it is written once and never changed. Names sort by time, so one listing call
-tells all versions. What such a version promises is what was there then: a file that has gone or was replaced since
+A listing lies at `<parent>/_metaindex/<folder>/_history/<time>-<id>.listing` (or where the indexes are kept), a Parquet
+file of the snapshot's file table with the schema in its metadata; it is written once and never changed. Names sort by
+time, so one listing call tells all versions. What such a version promises is what was there then: a file that has gone or was replaced since
 is still listed, and whoever opens it finds out.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import xxhash
 
 from expressions.errors import CorruptTableError, ObjectExistsError, ObjectNotFoundError, VersionNotFoundError
 from formats.model import FileTable, Snapshot
 from formats.protocol import At, TableRef
-from formats.storage import parent_of
+from formats.storage import Storage, parent_of
+
+from .options import FilesOptions
 
 _SUFFIX = ".listing"
 _FORMAT = b"1"
@@ -35,24 +39,36 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What a kept listing holds: the columns of the data files (partition columns apart), the files and their
-    format."""
+    """What a kept listing holds: the files and their format, the folders below which partitions are looked for, and the
+    columns of the data files (partition columns apart; None: they were read under other options)."""
 
     timestamp_ms: int
     file_format: str
-    data_schema: pa.Schema
+    data_schema: pa.Schema | None
     files: FileTable
+    bases: frozenset[str]
 
 
-def history_folder(root: str) -> str:
-    """Beside the table, as overwriting a folder empties it."""
-    return f"{parent_of(root).rstrip('/')}/_metaindex/{root.rstrip('/').rpartition('/')[2]}/_history"
+def name_of(root: str, patterns: Sequence[str]) -> str:
+    """The name that a table of plain files has among its neighbours: its folder's, with a hash of its roots where it
+    has several."""
+    last = root.rstrip("/").rpartition("/")[2]
+    return f"{last}-{xxhash.xxh64_hexdigest(chr(10).join(patterns).encode())}" if patterns else last
+
+
+def _place(ref: TableRef) -> tuple[Storage, str]:
+    """Where listings are kept. Beside the table, as overwriting a folder empties it."""
+    if ref.history is not None:
+        return ref.history, ""
+    root = ref.storage.root
+    return ref.storage, f"{parent_of(root).rstrip('/')}/_metaindex/{name_of(root, ref.patterns)}/_history"
 
 
 def remembered(ref: TableRef) -> Sequence[Remembered]:
     """All kept listings, oldest first."""
+    storage, folder = _place(ref)
     found = []
-    for one in ref.storage.list(history_folder(ref.storage.root), recursive=False):
+    for one in storage.list(folder, recursive=False):
         name = one.path.rpartition("/")[2]
         if not name.endswith(_SUFFIX):
             continue
@@ -73,6 +89,8 @@ def remember(ref: TableRef, snapshot: Snapshot) -> None:
         b"metaindex.listing": _FORMAT,
         b"metaindex.timestamp_ms": str(snapshot.timestamp_ms).encode(),
         b"metaindex.file_format": str(snapshot.details.read_options()["file_format"]).encode(),
+        b"metaindex.bases": json.dumps(sorted(getattr(snapshot.details, "bases", {""}))).encode(),
+        b"metaindex.reader": _reader(ref),
         b"metaindex.schema": base64.b64encode(data.serialize().to_pybytes()),
     }
     sink = pa.BufferOutputStream()
@@ -80,9 +98,10 @@ def remember(ref: TableRef, snapshot: Snapshot) -> None:
     pq.write_table(table.replace_schema_metadata(about), sink, compression="zstd")
     # Later than every kept one, whatever the clock says: the order of versions is the order of remembering.
     moment = max(snapshot.timestamp_ms, kept[-1].timestamp_ms + 1 if kept else 0)
-    path = f"{history_folder(ref.storage.root)}/{moment:014d}-{snapshot.version.id}{_SUFFIX}"
+    storage, folder = _place(ref)
+    path = f"{folder}/{moment:014d}-{snapshot.version.id}{_SUFFIX}".lstrip("/" if not folder else "")
     try:
-        ref.storage.put_if_absent(path, sink.getvalue().to_pybytes())
+        storage.put_if_absent(path, sink.getvalue().to_pybytes())
     except ObjectExistsError:
         return  # somebody else remembered the same
 
@@ -106,14 +125,17 @@ def find(ref: TableRef, at: At) -> Remembered:
 def recall(ref: TableRef, kept: Remembered) -> Recalled:
     """Reads a kept listing."""
     try:
-        with ref.storage.open_input(kept.path) as source:
+        with _place(ref)[0].open_input(kept.path) as source:
             table = pq.read_table(source)
         about = table.schema.metadata or {}
         if about.get(b"metaindex.listing") != _FORMAT:
             raise CorruptTableError(
                 f"the kept listing {kept.path!r} is of another format than {_FORMAT.decode()}; use a newer metaindex"
             )
-        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(about[b"metaindex.schema"])))
+        schema = None
+        if about[b"metaindex.reader"] == _reader(ref):
+            schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(about[b"metaindex.schema"])))
+        bases = frozenset(str(one) for one in json.loads(about[b"metaindex.bases"]))
         file_format = about[b"metaindex.file_format"].decode()
     except ObjectNotFoundError as error:
         raise VersionNotFoundError(f"version {kept.id!r} of {ref.path!r} was removed while it was read") from error
@@ -121,4 +143,11 @@ def recall(ref: TableRef, kept: Remembered) -> Recalled:
         raise CorruptTableError(
             f"the kept listing {kept.path!r} of {ref.path!r} is damaged: {str(error).splitlines()[0]}; remove it"
         ) from error
-    return Recalled(kept.timestamp_ms, file_format, schema, FileTable(table.replace_schema_metadata(None)))
+    return Recalled(kept.timestamp_ms, file_format, schema, FileTable(table.replace_schema_metadata(None)), bases)
+
+
+def _reader(ref: TableRef) -> bytes:
+    """What the columns were read with."""
+    options = FilesOptions.of(ref.options)
+    given = None if options.schema is None else str(options.schema)
+    return json.dumps([options.format, given, sorted(options.reader.items())]).encode()

@@ -1,30 +1,40 @@
-"""The data files below a folder, as columns: what is hidden, and what a listing can promise.
+"""The data files of a table, as columns: what is hidden, and what a listing can promise.
 
 Hidden is what Spark hides: names that begin with "." or "_" (but `_column=value` folders are data), names that end
-with `._COPYING_`, summaries (`_metadata`, `_common_metadata`), and files without a byte.
+with `._COPYING_`, summaries (`_metadata`, `_common_metadata`), and files without a byte. A root that the user names is
+looked into whatever its name is.
+
+A folder that holds a Delta table's log is refused: not all of the files beside the log are live.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import PurePosixPath
 from typing import TypeVar
 
 import pyarrow as pa
 import xxhash
 
-from expressions.errors import ObjectNotFoundError, StorageError, StoragePermissionError
+from expressions.errors import ObjectNotFoundError, StorageError, StoragePermissionError, UnsupportedFeatureError
 from formats.storage import ObjectInfo, Storage
 from formats.storage_local import LocalStorage
+
+from .globs import matcher
+from .roots import denied, match
 
 T = TypeVar("T")
 
 RACY_NS = 2_000_000_000
 """A local file changed so shortly before the listing may be changed again without a sign: clocks of file systems are
 coarse."""
+
+_DELTA_LOG = "_delta_log"
 
 
 def is_hidden_folder(name: str) -> bool:
@@ -41,74 +51,129 @@ def is_data_file(name: str, size: int) -> bool:
 @dataclass(slots=True)
 class Listing:
     """Files in path order: parallel lists, as there may be a million. `folders` holds each folder once; `folder`
-    says the file's."""
+    says the file's. `bases`: the folders below which partitions are looked for. `roots`: those whose own files are
+    files of the table even where nested folders are not looked into."""
 
     paths: list[str] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     modified_ns: list[int] = field(default_factory=list)
+    changed_ns: list[int] = field(default_factory=list)
     etags: list[str | None] = field(default_factory=list)
     folder: list[int] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
+    bases: frozenset[str] = frozenset({""})
+    roots: frozenset[str] = frozenset({""})
     taken_ns: int = 0
     racy_matters: bool = True
-    single: bool = False  # the root itself is the file
 
     def __len__(self) -> int:
         return len(self.paths)
 
-    def in_root(self) -> Listing:
-        """The files that lie in the root itself."""
-        kept = [i for i, f in enumerate(self.folder) if not self.folders[f]]
+    @property
+    def starts(self) -> list[int]:
+        """Where in each folder's name partitions may begin."""
+        return starts_of(self.folders, self.bases)
 
+    def in_roots(self) -> Listing:
+        """The files that lie in a root itself."""
+        return self._take([i for i, f in enumerate(self.folder) if self.folders[f] in self.roots])
+
+    def sorted(self) -> Listing:
+        """In path order; roots of several folders are walked one after the other."""
+        if all(a < b for a, b in pairwise(self.paths)):
+            return self
+        order = sorted(range(len(self)), key=self.paths.__getitem__)
+        for i, j in pairwise(order):
+            if self.paths[i] == self.paths[j]:
+                raise UnsupportedFeatureError(
+                    f"a file of a table is read once; {self.paths[i]!r} is below two of its roots; leave one of them out"
+                )
+        return self._take(order)
+
+    def _take(self, kept: Sequence[int]) -> Listing:
         def of(values: list[T]) -> list[T]:
             return [values[i] for i in kept]
 
-        columns = (of(self.paths), of(self.sizes), of(self.modified_ns), of(self.etags), [0] * len(kept))
-        return Listing(*columns, [""], self.taken_ns, self.racy_matters, self.single)
+        return replace(
+            self,
+            paths=of(self.paths),
+            sizes=of(self.sizes),
+            modified_ns=of(self.modified_ns),
+            changed_ns=of(self.changed_ns),
+            etags=of(self.etags),
+            folder=of(self.folder),
+        )
 
     def fingerprint(self) -> str:
         """xxh3_128 over every file's path, size, time and etag, in path order."""
         digest = xxhash.xxh3_128()
         rows = zip(self.paths, self.sizes, self.modified_ns, self.etags, strict=True)
-        digest.update("\n".join(f"{p}\0{s}\0{m}\0{e}" for p, s, m, e in rows).encode("utf-8", "surrogateescape"))
+        digest.update("\n".join([f"{p}\0{s}\0{m}\0{e}" for p, s, m, e in rows]).encode())
         return digest.hexdigest()
 
     def racy(self) -> pa.Array:
         """Which files may still change without a sign. Object stores change an object's etag with its bytes: none
-        there."""
+        there. A time in the future is somebody's invention; when the bytes changed is asked then."""
         if not self.racy_matters:
             return pa.array([False] * len(self), pa.bool_())
-        since = self.taken_ns - RACY_NS
-        return pa.array([m > since for m in self.modified_ns], pa.bool_())
+        since, invented = self.taken_ns - RACY_NS, self.taken_ns + RACY_NS
+        times = zip(self.modified_ns, self.changed_ns, strict=True)
+        return pa.array([(m if m < invented else c) > since for m, c in times], pa.bool_())
 
 
-def list_files(storage: Storage, glob: str | None = None) -> Listing:
-    """Every data file at or below the storage's root. `glob`: only files whose name fits (Spark's pathGlobFilter)."""
+def starts_of(folders: Sequence[str], bases: Collection[str]) -> list[int]:
+    """Where each folder's name goes on behind the deepest base above it."""
+    if set(bases) == {""}:
+        return [0] * len(folders)
+    known = set(bases)
+    found = []
+    for folder in folders:
+        at = len(folder)
+        while at and folder[:at] not in known:
+            at = folder.rfind("/", 0, at - 1) + 1
+        found.append(at)
+    return found
+
+
+def list_files(
+    storage: Storage, glob: str | None = None, patterns: Sequence[str] = (), base_path: bool = False
+) -> Listing:
+    """Every data file at or below the storage's root, or what fits `patterns` there (`base_path`: partitions begin at
+    the storage's root all the same). `glob`: only files whose name fits (Spark's pathGlobFilter)."""
     listing = Listing(taken_ns=time.time_ns(), racy_matters=isinstance(storage, LocalStorage))
-    single = _single_file(storage)
+    walk = _Walk(storage, None if glob is None else matcher(glob), listing)
+    if isinstance(storage, LocalStorage):
+        for above in PurePosixPath(storage.root).parents:
+            if os.path.isdir(above / _DELTA_LOG):
+                raise _delta(str(above))
+    if patterns:
+        walk.roots(patterns)
+        if base_path:
+            listing.bases = frozenset({""})
+        return _utf8(listing.sorted())
+    single = single_file(storage)
     if single is not None:
         # The root is the file: it is named by its absolute path, as it is not below itself.
-        listing.single = True
         listing.folders.append("")
-        _add(listing, storage.root, single.size_bytes, single.modified_ns, single.etag, 0)
-        return listing
-    if isinstance(storage, LocalStorage):
-        _walk(storage.root, "", glob, listing, ())
+        walk.add(storage.root, single, 0)
     else:
-        _from_objects(storage, glob, listing)
-    return listing
+        walk.folder("")
+    return _utf8(listing)
 
 
-def first_file(storage: Storage) -> str | None:
-    """Some data file below the root, found without listing everything; None: there is none."""
-    single = _single_file(storage)
+def first_file(storage: Storage, patterns: Sequence[str] = ()) -> str | None:
+    """Some data file of the table, found without listing everything; None: there is none."""
+    if patterns:
+        listing = list_files(storage, patterns=patterns)
+        return listing.paths[0] if len(listing) else None
+    single = single_file(storage)
     if single is not None:
         return storage.root if single.size_bytes else None
     found = _visible(storage) if not isinstance(storage, LocalStorage) else _local_files(storage.root, "")
     return next(found, None)
 
 
-def _single_file(storage: Storage) -> ObjectInfo | None:
+def single_file(storage: Storage) -> ObjectInfo | None:
     try:
         return storage.head("")
     except ObjectNotFoundError:
@@ -119,54 +184,160 @@ def _single_file(storage: Storage) -> ObjectInfo | None:
         return None  # a bucket's root is no object, and stores say so in many ways
 
 
-def _add(listing: Listing, path: str, size: int, modified_ns: int, etag: str | None, folder: int) -> None:
-    listing.paths.append(path)
-    listing.sizes.append(size)
-    listing.modified_ns.append(modified_ns)
-    listing.etags.append(etag)
-    listing.folder.append(folder)
+@dataclass(slots=True)
+class _Walk:
+    """Fills a listing, folder by folder."""
 
+    storage: Storage
+    fits: re.Pattern[str] | None
+    listing: Listing
 
-def _walk(where: str, shown: str, glob: str | None, listing: Listing, above: tuple[str, ...]) -> None:
-    try:
-        with os.scandir(where) as entries:
-            found = [(e.name + "/" if e.is_dir() else e.name, e) for e in entries]
-    except FileNotFoundError:
-        return  # gone since it was seen
-    except OSError as error:
-        raise _denied(error, where) from error
-    found.sort(key=lambda pair: pair[0])
-    ordinal = -1
-    for name, entry in found:
-        if name.endswith("/"):
-            if is_hidden_folder(name[:-1]):
-                continue
-            here = (*above, where)
-            if entry.is_symlink() and any(os.path.samefile(entry.path, one) for one in here):
-                raise StorageError(f"cannot list {entry.path!r}: the link leads to a folder above it; remove the link")
-            _walk(entry.path, shown + name, glob, listing, here)
-            continue
-        if (name[0] in "_." and not is_data_file(name, 1)) or (glob is not None and not fnmatchcase(name, glob)):
-            continue
+    def roots(self, patterns: Sequence[str]) -> None:
+        bases = set()
+        for pattern in patterns:
+            found = match(self.storage, pattern)
+            self._refuse_delta({path for path, _ in found})
+            for path, is_folder in found:
+                if is_folder:
+                    bases.add(f"{path}/" if path else "")
+                    self.folder(path)
+                    continue
+                folder, slash, name = path.rpartition("/")
+                bases.add(folder + slash)
+                if is_data_file(name, 1) and (self.fits is None or self.fits.fullmatch(name)):
+                    self._file(path, folder + slash)
+        self.listing.bases = self.listing.roots = frozenset(bases)
+
+    def _refuse_delta(self, roots: Collection[str]) -> None:
+        """A part of a Delta table is no table of plain files."""
+        inside = {path[: at.start()] for path in roots for at in re.finditer("/", path)}
+        for folder in sorted({"", *inside}):
+            if _DELTA_LOG in self.storage.folders(folder):
+                raise _delta(self.storage.uri(folder))
+
+    def folder(self, path: str) -> None:
+        if isinstance(self.storage, LocalStorage):
+            self._walk(self.storage.uri(path).rstrip("/") or "/", f"{path}/" if path else "", ())
+        else:
+            self._objects(path)
+
+    def add(self, path: str, info: ObjectInfo, folder: int) -> None:
+        if not is_data_file(path.rpartition("/")[2], info.size_bytes):
+            return
+        one = self.listing
+        changed = int(info.etag.partition("-")[2]) if one.racy_matters and info.etag else info.modified_ns
+        one.paths.append(path)
+        one.sizes.append(info.size_bytes)
+        one.modified_ns.append(info.modified_ns)
+        one.changed_ns.append(changed)
+        one.etags.append(info.etag)
+        one.folder.append(folder)
+
+    def _file(self, path: str, folder: str) -> None:
         try:
-            stat = entry.stat()
+            info = self.storage.head(path)
+        except ObjectNotFoundError:
+            return  # gone since it was seen
+        folders = self.listing.folders
+        if not folders or folders[-1] != folder:
+            folders.append(folder)
+        self.add(path, info, len(folders) - 1)
+
+    def _walk(self, where: str, shown: str, above: tuple[str, ...]) -> None:
+        listing, fits = self.listing, self.fits
+        found: list[tuple[str, os.DirEntry[str]]] = []
+        try:
+            with os.scandir(where) as entries:
+                for entry in entries:
+                    name = entry.name
+                    if entry.is_dir():
+                        if not is_hidden_folder(name):
+                            found.append((name + "/", entry))
+                        elif name == _DELTA_LOG:
+                            raise _delta(where)
+                    elif (name[0] not in "_." and name[-1] != "_") or is_data_file(name, 1):
+                        found.append((name, entry))
         except FileNotFoundError:
-            continue
-        if not is_data_file(name, stat.st_size):
-            continue
-        if ordinal < 0:
-            ordinal = len(listing.folders)
-            listing.folders.append(shown)
-        etag = f"{stat.st_ino}-{stat.st_ctime_ns}"
-        _add(listing, shown + name, stat.st_size, stat.st_mtime_ns, etag, ordinal)
+            return  # gone since it was seen
+        except OSError as error:
+            raise denied(error, error.filename or where) from error
+        # A folder sorts as "name/", so that walking depth first gives the order of the whole paths.
+        found.sort(key=_first)
+        ordinal = -1
+        paths, sizes, modified = listing.paths, listing.sizes, listing.modified_ns
+        changed, etags, folder = listing.changed_ns, listing.etags, listing.folder
+        for name, entry in found:
+            if name[-1] == "/":
+                here = (*above, where)
+                if entry.is_symlink() and any(os.path.samefile(entry.path, one) for one in here):
+                    raise StorageError(
+                        f"cannot list {entry.path!r}: the link leads to a folder above it; remove the link"
+                    )
+                self._walk(entry.path, shown + name, here)
+                continue
+            if fits is not None and not fits.fullmatch(name):
+                continue
+            try:
+                stat = entry.stat()
+            except FileNotFoundError:
+                continue  # gone since it was seen, or a link to nothing
+            except OSError as error:
+                raise denied(error, entry.path) from error
+            if not stat.st_size:
+                continue
+            if ordinal < 0:
+                ordinal = len(listing.folders)
+                listing.folders.append(shown)
+            paths.append(shown + name)
+            sizes.append(stat.st_size)
+            modified.append(stat.st_mtime_ns)
+            changed.append(stat.st_ctime_ns)
+            etags.append(f"{stat.st_ino}-{stat.st_ctime_ns}")
+            folder.append(ordinal)
+
+    def _objects(self, prefix: str) -> None:
+        ordinals: dict[str, int] = {}
+        folders = self.listing.folders
+        cut = len(prefix) + 1 if prefix else 0
+        for found in self.storage.list(prefix):
+            folder, slash, name = found.path.rpartition("/")
+            ordinal = ordinals.get(folder)
+            if ordinal is None:
+                parts = folder[cut:].split("/") if folder[cut:] else []
+                if _DELTA_LOG in parts:
+                    raise _delta(self.storage.uri(folder.partition(f"/{_DELTA_LOG}")[0]))
+                hidden = any(is_hidden_folder(part) for part in parts)
+                ordinals[folder] = ordinal = -1 if hidden else len(folders)
+                if not hidden:
+                    folders.append(folder + slash)
+            if ordinal >= 0 and (self.fits is None or self.fits.fullmatch(name)):
+                self.add(found.path, found, ordinal)
 
 
-def _denied(error: OSError, where: str) -> StorageError:
-    if isinstance(error, PermissionError):
-        return StoragePermissionError(
-            f"cannot list {where!r}: permission denied; check the owner and mode of the folder"
-        )
-    return StorageError(f"cannot list {where!r}: {error.strerror or error}")
+def _first(pair: tuple[str, object]) -> str:
+    return pair[0]
+
+
+def _delta(where: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"plain files are all live; {where!r} is a Delta table, whose files are not; open it with format='delta', or leave it out"
+    )
+
+
+def _utf8(listing: Listing) -> Listing:
+    """Paths are text for every engine: a name that is no UTF-8 is refused."""
+    try:
+        "\n".join(listing.paths).encode()
+    except UnicodeEncodeError:
+        bad = next(path for path in listing.paths if not _is_text(path))
+        raise StorageError(
+            f"names of data files are UTF-8; {os.fsencode(bad)!r} is not; rename it, or leave it out by glob="
+        ) from None
+    return listing
+
+
+def _is_text(path: str) -> bool:
+    return not any("\ud800" <= c <= "\udfff" for c in path)
 
 
 def _local_files(where: str, shown: str) -> Iterator[str]:
@@ -182,7 +353,7 @@ def _local_files(where: str, shown: str) -> Iterator[str]:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise _denied(error, where) from error
+        raise denied(error, error.filename or where) from error
     for name in sorted(folders):
         yield from _local_files(os.path.join(where, name), f"{shown}{name}/")
 
@@ -192,19 +363,3 @@ def _visible(storage: Storage) -> Iterator[str]:
         *folders, name = found.path.split("/")
         if is_data_file(name, found.size_bytes) and not any(is_hidden_folder(f) for f in folders):
             yield found.path
-
-
-def _from_objects(storage: Storage, glob: str | None, listing: Listing) -> None:
-    ordinals: dict[str, int] = {}
-    for found in storage.list(""):
-        folder, slash, name = found.path.rpartition("/")
-        if not is_data_file(name, found.size_bytes) or (glob is not None and not fnmatchcase(name, glob)):
-            continue
-        ordinal = ordinals.get(folder)
-        if ordinal is None:
-            hidden = any(is_hidden_folder(part) for part in folder.split("/")) if folder else False
-            ordinals[folder] = ordinal = -1 if hidden else len(listing.folders)
-            if not hidden:
-                listing.folders.append(folder + slash)
-        if ordinal >= 0:
-            _add(listing, found.path, found.size_bytes, found.modified_ns, found.etag, ordinal)

@@ -40,6 +40,7 @@ class Partitions:
     raw: tuple[tuple[str, ...], ...]  # per folder, as the folder says it
     types: tuple[pa.DataType, ...]
     values: tuple[pa.Array, ...]
+    base: str = ""  # the folder that all partitions are in, relative, without a closing slash
 
     def texts(self, folder: int) -> list[str | None]:
         """The values of a folder as decoded text, NULL as None."""
@@ -53,14 +54,18 @@ def unescape(text: str) -> str:
     return re.sub(r"%([0-9A-Fa-f]{2})", lambda m: chr(int(m[1], 16)), text)
 
 
-def read_partitions(folders: Sequence[str], given: pa.Schema | None = None) -> Partitions:
+def read_partitions(
+    folders: Sequence[str], given: pa.Schema | None = None, starts: Sequence[int] | None = None
+) -> Partitions:
     """The partitions of folders (relative, with a closing slash). `given`: types that the user named, by column
-    name."""
+    name. `starts`: where in each folder's name partitions may begin; everywhere at its beginning where not given."""
     columns: tuple[str, ...] | None = None
     first = base = ""
     raw = []
-    for folder in folders:
-        above, names, values = _columns(folder)
+    for place, folder in enumerate(folders):
+        start = 0 if starts is None else starts[place]
+        above, names, values = _columns(folder[start:])
+        above = f"{folder[:start]}{above}".rstrip("/")
         if columns is None:
             columns, base, first = names, above, folder
         elif names != columns:
@@ -71,7 +76,7 @@ def read_partitions(folders: Sequence[str], given: pa.Schema | None = None) -> P
         elif above != base and columns:
             raise UnsupportedFeatureError(
                 f"all partitions of a table begin at the same folder; {first!r} begins at {base or 'the root'!r}, "
-                f"{folder!r} at {above or 'the root'!r}; open the folders as tables of their own"
+                f"{folder!r} at {above or 'the root'!r}; open the folders as tables of their own, or say basePath= where they are partitions themselves"
             )
         raw.append(values)
     names = columns or ()
@@ -80,7 +85,7 @@ def read_partitions(folders: Sequence[str], given: pa.Schema | None = None) -> P
         t, column = _typed(name, [row[at] for row in raw], given)
         types.append(t)
         typed.append(column)
-    return Partitions(names, tuple(raw), tuple(types), tuple(typed))
+    return Partitions(names, tuple(raw), tuple(types), tuple(typed), base if names else "")
 
 
 def _said(names: tuple[str, ...]) -> str:

@@ -2,7 +2,8 @@
 
 Spark (without mergeSchema) takes the first file alone; a column added later is then not to be asked for. What a
 single file lacks, or has under another type, is the business of whoever reads that file: bounds are converted from
-the type at write time or unknown. A schema that the user names always wins.
+the type at write time or unknown. With `mergeSchema` the columns are those of all files, as Spark merges them. A schema
+that the user names always wins.
 """
 
 from __future__ import annotations
@@ -16,24 +17,34 @@ from formats.footers import read_metadata
 from formats.model import Field, Schema
 from formats.storage import Storage
 
-from .listing import Listing
 from .options import FilesOptions
 from .partitions import Partitions
 from .text_schema import csv_schema, json_schema
 
 
-def read_schema(
-    storage: Storage, listing: Listing, file_format: str, options: FilesOptions, parts: Partitions
-) -> Schema:
-    """Columns of the data, then partition columns; a partition column that the data holds too stands where the data
-    has it, with the partition's type."""
-    data = options.schema
-    if data is None:
-        data = _of_files(storage, listing, file_format, options)
-    return with_partitions(data, parts)
+def data_schema(
+    storage: Storage, paths: Sequence[str], times: Sequence[int], file_format: str, options: FilesOptions
+) -> pa.Schema:
+    """The columns of the data files. `times`: when each was modified; only the first and the newest file are opened,
+    save with Spark's mergeSchema."""
+    if options.schema is not None:
+        return options.schema
+    newest = max(range(len(paths)), key=lambda i: (times[i], paths[i]))
+    chosen = [paths[0]] + ([paths[newest]] if newest else [])
+    match file_format:
+        case "parquet":
+            if options.reader.get("mergeschema", "false").lower() == "true":
+                return merged([(path, _parquet(storage, path)) for path in paths])
+            return _united([_parquet(storage, path) for path in chosen])
+        case "csv":
+            return csv_schema(storage, chosen, options.reader)
+        case _:
+            return json_schema(storage, chosen)
 
 
 def with_partitions(data: pa.Schema, parts: Partitions) -> Schema:
+    """Columns of the data, then partition columns; a partition column that the data holds too stands where the data
+    has it, with the partition's type."""
     by_name = {name.casefold(): (name, t) for name, t in zip(parts.names, parts.types, strict=True)}
     fields = []
     for one in data:
@@ -81,18 +92,6 @@ def plain_type(t: pa.DataType) -> pa.DataType:
     return t
 
 
-def _of_files(storage: Storage, listing: Listing, file_format: str, options: FilesOptions) -> pa.Schema:
-    newest = max(range(len(listing)), key=lambda i: (listing.modified_ns[i], listing.paths[i]))
-    chosen = [listing.paths[0]] + ([listing.paths[newest]] if newest else [])
-    match file_format:
-        case "parquet":
-            return _united([_parquet(storage, path) for path in chosen])
-        case "csv":
-            return csv_schema(storage, chosen, options.reader)
-        case _:
-            return json_schema(storage, chosen)
-
-
 def _parquet(storage: Storage, path: str) -> pa.Schema:
     try:
         metadata = read_metadata(storage, path)
@@ -118,3 +117,45 @@ def _united(schemas: Sequence[pa.Schema]) -> pa.Schema:
         fields += [f for f in schema if f.name.casefold() not in have]
         have |= {f.name.casefold() for f in schema}
     return pa.schema(fields)
+
+
+def merged(schemas: Sequence[tuple[str, pa.Schema]]) -> pa.Schema:
+    """All columns of all files, in order of appearance. As in Spark, a column has one type in all files, but decimals of
+    one scale, which take the widest."""
+    fields: dict[str, pa.Field] = {}
+    seen: dict[str, str] = {}
+    for path, schema in schemas:
+        for one in schema:
+            key = one.name.casefold()
+            was = fields.get(key)
+            t = plain_type(one.type)
+            wider = t if was is None else _merged_type(was.type, t)
+            if wider is None:
+                assert was is not None
+                raise FormatError(
+                    f"with mergeSchema a column has one type; {one.name!r} is {was.type} in {seen[key]!r} and {t} in {path!r}; name the columns with schema="
+                )
+            fields[key] = pa.field(one.name if was is None else was.name, wider)
+            seen.setdefault(key, path)
+    return pa.schema(list(fields.values()))
+
+
+def _merged_type(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
+    is_ = pa.types
+    if a == b:
+        return a
+    if is_.is_decimal(a) and is_.is_decimal(b) and a.scale == b.scale:
+        return max(a, b, key=lambda t: int(t.precision))
+    if is_.is_struct(a) and is_.is_struct(b):
+        inner = {a.field(i).name: a.field(i).type for i in range(a.num_fields)}
+        for i in range(b.num_fields):
+            name, t = b.field(i).name, b.field(i).type
+            wider = _merged_type(inner[name], t) if name in inner else t
+            if wider is None:
+                return None
+            inner[name] = wider
+        return pa.struct(list(inner.items()))
+    if is_.is_list(a) and is_.is_list(b):
+        item = _merged_type(a.value_type, b.value_type)
+        return None if item is None else pa.list_(item)
+    return None

@@ -1,4 +1,4 @@
-"""Plain files as a table format: a folder (or one file) of Parquet, CSV or JSON lines, with Hive partitions.
+"""Plain files as a table format: a folder, a file, or several of them, of Parquet, CSV or JSON lines, with Hive partitions.
 
 A version is a listing: its id is a hash of every file's path, size, time and etag, so that a file replaced in place
 is another version. There are no deletes and no log. Older versions are the listings that were remembered (`history`).
@@ -6,9 +6,10 @@ is another version. There are no deletes and no log. Older versions are the list
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -18,14 +19,14 @@ import xxhash
 from expressions.errors import NotATableError, StorageError, UnsupportedFeatureError, VersionNotFoundError
 from expressions.physical import column_domain_has_nan, physical_type, to_physical
 from expressions.statistics import ColumnBounds
-from formats.model import FILE_SCHEMA, Deletes, Diff, FileTable, Leaf, Schema, Snapshot, Version, partition_text
-from formats.protocol import At, TableRef
+from formats.model import FILE_SCHEMA, Deletes, Diff, FileTable, Leaf, Snapshot, Version, partition_text
+from formats.protocol import At, Resolved, TableRef
 
-from .history import find, recall, remembered
-from .listing import Listing, first_file, list_files
-from .options import FilesOptions, format_of
+from .history import Recalled, Remembered, find, recall, remembered
+from .listing import Listing, first_file, list_files, starts_of
+from .options import COMPRESSIONS, FilesOptions, format_of
 from .partitions import Partitions, read_partitions
-from .schema import read_schema, with_partitions
+from .schema import data_schema, with_partitions
 
 FILES_SCHEMA = FILE_SCHEMA.append(pa.field("files_racy", pa.bool_(), nullable=False))
 """`files_racy`: changed so shortly before the listing that it may change again under the same identity. Not to be
@@ -40,21 +41,28 @@ class FilesFormat:
     name = "files"
 
     def detect(self, ref: TableRef) -> bool:
-        found = first_file(ref.storage)
+        found = first_file(ref.storage, ref.patterns)
         return found is not None and (_options(ref).format is not None or _format_of_file(ref, found) is not None)
 
     def resolve(self, ref: TableRef, at: At) -> Version:
-        if at.version is None and at.timestamp_ms is None:
-            return _version(ref, _listing(ref, _options(ref)))
-        now = self._now_if_asked(ref, at)
-        return _version(ref, now) if now is not None else version_named(ref, find(ref, at).id)
+        return self.resolved(ref, at).version
 
     def snapshot(self, ref: TableRef, at: At) -> Snapshot:
+        return self.resolved(ref, at).load()
+
+    def resolved(self, ref: TableRef, at: At) -> Resolved:
+        """A version that is kept is not looked for in the folder."""
         options = _options(ref)
-        if at.version is None and at.timestamp_ms is None:
-            return _now(ref, options, _listing(ref, options))
-        listing = self._now_if_asked(ref, at)
-        return _now(ref, options, listing) if listing is not None else _then(ref, options, at)
+        if at.version is None and (at.timestamp_ms is None or at.timestamp_ms >= time.time_ns() // 1_000_000):
+            return self._present(ref, options)
+        try:
+            kept = find(ref, at)
+        except VersionNotFoundError:
+            present = self._present_if(ref, options, at)
+            if present is None:
+                raise
+            return present
+        return Resolved(version_named(ref, kept.id), lambda: _then(ref, options, kept))
 
     def diff(self, ref: TableRef, base: Snapshot, target: At) -> Diff | None:
         return None  # there is no log; listings are compared
@@ -62,28 +70,22 @@ class FilesFormat:
     def versions(self, ref: TableRef) -> Sequence[Version]:
         kept = [version_named(ref, k.id) for k in remembered(ref)]
         try:
-            now = _version(ref, _listing(ref, _options(ref)))
+            now = self._present(ref, _options(ref)).version
         except NotATableError:
             return kept
         return kept if kept and kept[-1] == now else [*kept, now]
 
-    def _now_if_asked(self, ref: TableRef, at: At) -> Listing | None:
-        """The present listing where it is the version asked: by its id, or by a time that is not before it was
-        taken."""
+    def _present(self, ref: TableRef, options: FilesOptions) -> Resolved:
+        listing = _listing(ref, options)
+        return Resolved(_version(ref, listing), lambda: _now(ref, options, listing))
+
+    def _present_if(self, ref: TableRef, options: FilesOptions, at: At) -> Resolved | None:
+        """What is there now, where it is the version asked by its id though nobody kept it."""
         try:
-            listing = _listing(ref, _options(ref))
+            present = self._present(ref, options) if at.version is not None else None
         except NotATableError:
             return None
-        if at.version is not None:
-            return listing if str(at.version) == listing.fingerprint() else None
-        asked = at.timestamp_ms if at.timestamp_ms is not None else -1
-        if asked >= listing.taken_ns // 1_000_000:
-            return listing
-        # An unbroken stretch: the last listing kept until then is what is there now.
-        try:
-            return listing if find(ref, at).id == listing.fingerprint() else None
-        except VersionNotFoundError:
-            return None
+        return present if present is not None and present.version.id == str(at.version) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ class FilesDetails:
     parts: Partitions
     folder: pa.Array  # of each file: row of `parts`
     options: Mapping[str, object]
+    bases: frozenset[str] = frozenset({""})  # the folders below which partitions were looked for
 
     def log_bounds(self, leaf: Leaf) -> ColumnBounds | None:
         return None
@@ -154,9 +157,10 @@ def _version(ref: TableRef, listing: Listing) -> Version:
 
 
 def _listing(ref: TableRef, options: FilesOptions) -> Listing:
-    listing = list_files(ref.storage, options.glob)
-    if options.recursive is False and not any("=" in folder for folder in listing.folders):
-        listing = listing.in_root()
+    listing = list_files(ref.storage, options.glob, ref.patterns, options.base_path is not None)
+    inside = zip(listing.folders, listing.starts, strict=True)
+    if options.recursive is False and not any("=" in folder[start:] for folder, start in inside):
+        listing = listing.in_roots()
     if not len(listing):
         raise NotATableError(
             f"a table of plain files has data files; {ref.path!r} has none (names that begin with '_' or '.' and empty files are hidden"
@@ -166,62 +170,55 @@ def _listing(ref: TableRef, options: FilesOptions) -> Listing:
 
 
 def _now(ref: TableRef, options: FilesOptions, listing: Listing) -> Snapshot:
-    file_format = options.format or _one_format(ref, listing)
-    parts = _partitions(listing.folders, options)
-    schema = read_schema(ref.storage, listing, file_format, options, parts)
-    files = _file_table(listing, parts)
-    folder = pa.array(listing.folder, pa.int64())
-    timestamp = listing.taken_ns // 1_000_000
-    return _snapshot(ref, options, _version(ref, listing), timestamp, schema, file_format, files, parts, folder)
+    file_format = options.format or _one_format(ref, listing.paths)
+    parts = _partitions(listing.folders, listing.bases, options)
+    data = data_schema(ref.storage, listing.paths, listing.modified_ns, file_format, options)
+    recalled = Recalled(
+        listing.taken_ns // 1_000_000, file_format, data, _file_table(listing, parts), frozenset(listing.bases)
+    )
+    return _snapshot(ref, options, _version(ref, listing), recalled, parts, pa.array(listing.folder, pa.int64()))
 
 
-def _then(ref: TableRef, options: FilesOptions, at: At) -> Snapshot:
-    kept = find(ref, at)
+def _then(ref: TableRef, options: FilesOptions, kept: Remembered) -> Snapshot:
     recalled = recall(ref, kept)
+    paths = recalled.files.paths.to_pylist()
     folders: dict[str, int] = {}
-    single = recalled.files.table.num_rows == 1 and recalled.files.paths[0].as_py() == ref.storage.root
-    folder = [
-        folders.setdefault("" if single else p[: p.rfind("/") + 1], len(folders))
-        for p in recalled.files.paths.to_pylist()
-    ]
-    parts = _partitions(list(folders), options)
-    schema = with_partitions(options.schema or recalled.data_schema, parts)
-    file_format = options.format or recalled.file_format
-    ordinals = pa.array(folder, pa.int64())
-    version = version_named(ref, kept.id)
-    return _snapshot(ref, options, version, kept.timestamp_ms, schema, file_format, recalled.files, parts, ordinals)
+    single = len(paths) == 1 and paths[0] == ref.storage.root
+    folder = [folders.setdefault("" if single else p[: p.rfind("/") + 1], len(folders)) for p in paths]
+    parts = _partitions(list(folders), recalled.bases, options)
+    if options.format is not None:
+        recalled = replace(recalled, file_format=options.format)
+    if recalled.data_schema is None:
+        times = recalled.files.table.column("modified_ms").to_pylist()
+        recalled = replace(recalled, data_schema=data_schema(ref.storage, paths, times, recalled.file_format, options))
+    return _snapshot(ref, options, version_named(ref, kept.id), recalled, parts, pa.array(folder, pa.int64()))
 
 
-def _partitions(folders: Sequence[str], options: FilesOptions) -> Partitions:
-    return read_partitions([""] * len(folders) if options.recursive else folders, options.schema)
+def _partitions(folders: Sequence[str], bases: frozenset[str], options: FilesOptions) -> Partitions:
+    if options.recursive:
+        return read_partitions([""] * len(folders), options.schema)
+    return read_partitions(folders, options.schema, starts_of(folders, bases))
 
 
 def _snapshot(
-    ref: TableRef,
-    options: FilesOptions,
-    version: Version,
-    timestamp_ms: int,
-    schema: Schema,
-    file_format: str,
-    files: FileTable,
-    parts: Partitions,
-    folder: pa.Array,
+    ref: TableRef, options: FilesOptions, version: Version, found: Recalled, parts: Partitions, folder: pa.Array
 ) -> Snapshot:
-    reading = options.read_options(file_format)
-    if (
-        file_format == "csv"
-        and "sep" not in reading
-        and str(files.paths[0]).lower().rpartition("/")[2].find(".tsv") >= 0
-    ):
+    assert found.data_schema is not None  # read where it was not kept
+    schema = with_partitions(found.data_schema, parts)
+    reading = options.read_options(found.file_format)
+    first = str(found.files.paths[0]).lower().rpartition("/")[2]
+    if found.file_format == "csv" and "sep" not in reading and ".tsv" in first:
         reading["sep"] = "\t"
+    if parts.names and found.bases != {""}:
+        reading["basepath"] = ref.storage.uri(parts.base)
     return Snapshot(
         ref.storage.root,
         FilesFormat.name,
         version,
-        timestamp_ms,
+        found.timestamp_ms,
         schema,
-        files,
-        FilesDetails(parts, folder, reading),
+        found.files,
+        FilesDetails(parts, folder, reading, found.bases),
         tuple(f.name for f in schema if f.partition),
     )
 
@@ -245,19 +242,20 @@ def _file_table(listing: Listing, parts: Partitions) -> FileTable:
     return FileTable(pa.Table.from_arrays([columns[name] for name in FILES_SCHEMA.names], schema=FILES_SCHEMA))
 
 
-def _one_format(ref: TableRef, listing: Listing) -> str:
+def _one_format(ref: TableRef, paths: Sequence[str]) -> str:
     """The one format that all files' names say; a name that says nothing is looked into."""
     seen: Counter[str | None] = Counter()
     example: dict[str | None, str] = {}
-    by_ending: dict[str, str | None] = {}
-    for path in listing.paths:
-        name = path.rpartition("/")[2]
-        ending = name.partition(".")[2] if name.count(".") <= 2 else ".".join(name.split(".")[-2:])
-        if ending not in by_ending or not ending:
-            by_ending[ending] = _format_of_file(ref, path)
-        found = by_ending[ending]
-        seen[found] += 1
-        example.setdefault(found, path)
+    rest = list(reversed(paths))
+    while rest and None not in seen:
+        # Files mostly end alike: those that end as the next one are of its format.
+        ending = _ending(rest[-1])
+        alike = [path for path in rest if path.endswith(ending)] if ending else [rest.pop()]
+        if ending:
+            rest = [path for path in rest if not path.endswith(ending)]
+        found = _format_of_file(ref, alike[-1])
+        seen[found] += len(alike)
+        example.setdefault(found, alike[-1])
     if len(seen) == 1 and None not in seen:
         return str(next(iter(seen)))
     said = ", ".join(
@@ -266,6 +264,13 @@ def _one_format(ref: TableRef, listing: Listing) -> str:
     raise UnsupportedFeatureError(
         f"the files of a table are of one format; {ref.path!r} has {said}; choose with glob= or format=, or move the others away"
     )
+
+
+def _ending(path: str) -> str:
+    """What of a file's name says its format: the last part, and the one before where that is a compression."""
+    parts = path.rpartition("/")[2].split(".")[1:]
+    kept = parts[-2:] if parts and parts[-1].lower() in COMPRESSIONS else parts[-1:]
+    return "".join(f".{part}" for part in kept)
 
 
 def _format_of_file(ref: TableRef, path: str) -> str | None:
