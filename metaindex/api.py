@@ -11,38 +11,37 @@ import datetime as dt
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from expressions.errors import ExpressionError, MetaIndexError, VersionNotFoundError
+from expressions.records import dataclass
 from expressions.tree import Predicate
-from expressions.vectors import compute, one_array, truths
+from expressions.vectors import one_array, truths
 from formats.model import Diff, Snapshot, Version
 from formats.protocol import At, TableFormat, TableRef
 from formats.registry import open_ref
 from formats.storage import parent_of
 
-from .config import BuilderName, Config
+from .config import Config
 from .errors import IndexNotFoundError
-from .folder import IndexFolder, plain_options
+from .folder import IndexFolder
 from .info import IndexInfo, index_info
-from .kinds.specs import Kind, kind_from_spec, leaves_of
 from .log.operation_log import OperationLog
 from .log.states import State
 from .pruning.open_index import OpenIndex
 from .pruning.pruner import Pruner, Question, SnapshotNeeded, bound
 from .pruning.result import IndexReport, PruneResult
-from .store.layout import check_name, indexes_folder
+from .store.layout import indexes_folder
 from .store.reader import StoreCache
+from .verbs import IndexVerbs
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from .actions.action import Outcome
-    from .build.protocol import Builder, Progress
     from .readers.scan import Scan
 
 logger = logging.getLogger("metaindex")
@@ -74,7 +73,7 @@ def open_table(
 
 
 @dataclass(repr=False)
-class Table:
+class Table(IndexVerbs):
     """A table of the lake and its indexes. Opened by `open_table`; holds no state of the table but caches of immutable things."""
 
     _format: TableFormat
@@ -119,107 +118,6 @@ class Table:
         return self._format.versions(self._ref)
 
     # -- indexes ---------------------------------------------------------------------------------------------------
-
-    def create_index(
-        self,
-        name: str,
-        *kinds: Kind,
-        builder: BuilderName | Builder | None = None,
-        progress: Progress | None = None,
-    ) -> Outcome:
-        """Indexes every file of the table as it is now, each file read once for all kinds.
-
-        Raises ValueError for a name no folder may have, UnknownColumnError, IndexExistsError, IndexStateError, BuildError; then nothing is visible.
-        """
-        from .actions.action import execute
-        from .actions.create import Create
-        from .store.writer import RunSink, new_run_id
-
-        check_name(name)
-        if not kinds:
-            raise ValueError("an index has at least one kind; none was given; for example mi.ColumnStats()")
-        snapshot, stable = self._settled()
-        leaves_of(kinds, snapshot.schema)
-        log = self._log(name)
-        action = Create(
-            name,
-            self._ref,
-            snapshot,
-            kinds,
-            self._builder(builder),
-            RunSink(log.storage, new_run_id()),
-            stable,
-            {**plain_options(self._ref.options), "file_format": snapshot.details.read_options().get("file_format", "")},
-            progress,
-        )
-        self._remember(snapshot)
-        return execute(log, action)
-
-    def refresh_index(
-        self,
-        name: str,
-        mode: Literal["incremental", "full"] = "incremental",
-        builder: BuilderName | Builder | None = None,
-        progress: Progress | None = None,
-    ) -> Outcome:
-        """Brings an index to the table as it is now. `incremental` reads only files that the index does not know; `full` reads all of them again."""
-        from .actions.action import execute
-        from .actions.refresh import Refresh, check_same_table
-        from .store.writer import RunSink, new_run_id
-
-        log = self._log(name)
-        base = log.latest()
-        if base is None:
-            raise IndexNotFoundError(
-                f"refresh needs an index; there is none named {name!r}; there are: {', '.join(self._indexes().names()) or 'none'}"
-            )
-        if mode not in ("incremental", "full"):
-            raise ValueError(f"a refresh is incremental or full, not {mode!r}")
-        snapshot, stable = self._settled()
-        check_same_table(base, snapshot)
-        action = Refresh(
-            name,
-            self._ref,
-            snapshot,
-            [kind_from_spec(spec) for spec in base.kinds],
-            self._builder(builder),
-            RunSink(log.storage, new_run_id()),
-            stable,
-            progress=progress,
-            mode=mode,
-            cache=self._cache,
-        )
-        self._remember(snapshot)
-        return execute(log, action)
-
-    def delete_index(self, name: str) -> Outcome:
-        """No query uses the index any more; its files stay until `vacuum_index`, and `restore_index` brings it back."""
-        from .actions.action import execute
-        from .actions.lifecycle import Delete
-
-        return execute(self._log(name), Delete(name))
-
-    def restore_index(self, name: str) -> Outcome:
-        """Brings a deleted index back."""
-        from .actions.action import execute
-        from .actions.lifecycle import Restore
-
-        return execute(self._log(name), Restore(name))
-
-    def vacuum_index(self, name: str) -> Outcome:
-        """Removes the files of a deleted index for good."""
-        from .actions.action import execute
-        from .actions.lifecycle import Vacuum
-
-        log = self._log(name)
-        return execute(log, Vacuum(name, storage=log.storage))
-
-    def cancel_index(self, name: str) -> Outcome:
-        """Ends the operations under way of an index whose writer is dead."""
-        from .actions.lifecycle import cancel
-
-        log = self._log(name)
-        return cancel(log, log.storage, name)
 
     def indexes(self, *, all: bool = False) -> list[IndexInfo]:  # noqa: A002 - all indexes, vacuumed ones too
         """The indexes of the table, by name; one that cannot be read says why."""
@@ -379,25 +277,6 @@ class Table:
             zone = session.conf.get("spark.sql.session.timeZone") or zone if session is not None else zone
         return bound(to_predicate(condition, schema.arrow()), schema, zone)
 
-    def _settled(self) -> tuple[Snapshot, bool]:
-        """The snapshot to index, and whether every file's identity can be believed. Waits once for files changed a moment ago."""
-        from .actions.create import racy
-
-        snapshot = self._format.snapshot(self._ref, At())
-        if racy(snapshot).any():
-            newest = compute("max", snapshot.files.table.column("modified_ms")).as_py() or 0
-            wait = newest / 1000 + self.config.settle_seconds - time.time()
-            time.sleep(min(max(wait, 0.0) + 0.01, self.config.settle_seconds + 0.1))
-            snapshot = self._format.snapshot(self._ref, At())
-        return snapshot, not racy(snapshot).any()
-
-    def _remember(self, snapshot: Snapshot) -> None:
-        """Plain folders have no log: a listing that is indexed is kept as a version."""
-        from formats.files.history import remember
-
-        if snapshot.format == "files":
-            remember(self._ref, snapshot)
-
     def _open_indexes(self, only: Iterable[str] | None) -> tuple[list[OpenIndex], list[IndexReport]]:
         return self._indexes().readable(self._ref, only) if self.config.use_indexes else ([], [])
 
@@ -427,31 +306,6 @@ class Table:
         if self._ref.path.endswith(".json"):
             return parent_of(parent_of(self._ref.path))
         return self._ref.path
-
-    def _builder(self, chosen: BuilderName | Builder | None) -> Builder:
-        name = chosen if chosen is not None else self.config.builder
-        if not isinstance(name, str):
-            return name
-        if name == "default":
-            from importlib.util import find_spec
-
-            name = "spark" if find_spec("pyspark") is not None else "local"
-        if name == "local":
-            from .build.local import LocalBuilder
-
-            return LocalBuilder()
-        if name == "spark":
-            from .build.spark import SparkBuilder
-
-            return SparkBuilder(self._session())
-        raise ValueError(f"a builder is 'spark', 'local' or 'default', not {name!r}")
-
-    def _session(self) -> Any:
-        if self._spark is None:
-            from .spark import spark_session
-
-            self._spark = spark_session()
-        return self._spark
 
 
 def _at(version: VersionLike, timestamp: TimestampLike) -> At:

@@ -1,4 +1,4 @@
-"""An action is one state change of an index: validate, begin, run, commit, under optimistic concurrency (Hyperspace, VLDB 2021).
+"""An action is one state change of an index: validate, begin, run, commit, under optimistic concurrency (Hyperspace, VLDB 2021). docs/operation-log.md is the protocol.
 
     begin    append latest + 1 with the operation under way; refused where an incompatible one is
     run      write new immutable runs; nobody sees them
@@ -18,31 +18,32 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from formats.model import Schema
-from metaindex.errors import ConcurrentWriteError, IndexExistsError, IndexNotFoundError, IndexStateError
-from metaindex.log.entry import Content, IndexLogEntry, RunRef, UnderWay, VersionRecord
+from expressions.errors import StorageError
+from metaindex.errors import ConcurrentWriteError
+from metaindex.log.entry import IndexLogEntry, UnderWay
+from metaindex.log.liveness import Heartbeat
 from metaindex.log.operation_log import OperationLog
-from metaindex.log.states import COMPATIBLE, LEAVES, NEEDS, Operation, State
+from metaindex.log.states import LEAVES, NEEDS, ONCE, Operation, State
 
-_TRIES = 64
+from .change import Change as Change
+from .change import merged
+from .renumber import Overtaken
+from .validation import validate as validate
 
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """The difference that an action makes, applied at commit to the latest content."""
-
-    add_runs: tuple[RunRef, ...] = ()
-    drop_runs: frozenset[str] = frozenset()
-    record: VersionRecord | None = None  # its `schema` is taken from here
-    schema: Schema | None = None
-    empty: bool = False  # nothing of the content is left
-    notes: tuple[str, ...] = ()
+TRIES = 64
+"""Numbers that a writer may lose to others before it gives up."""
+RUNS = 4
+"""Times that an action computes its change anew because others took away what it stood on."""
 
 
 class Action(Protocol):
     """One verb. Each is a file; this module runs them all alike."""
 
     operation: Operation
+    forward_only: (
+        bool  # a failure leaves the operation under way: what it did cannot be undone, only run again or cancelled
+    )
+    rebases: bool  # `run` again on what others made of the content; else being overtaken is a lost race
 
     def first_entry(self, base: IndexLogEntry | None) -> IndexLogEntry:
         """The entry to begin with, numbered behind `base` (or 1), not yet marked as under way."""
@@ -50,7 +51,8 @@ class Action(Protocol):
     def runs(self) -> tuple[str, ...]:
         """Run folders that the action will write."""
 
-    def run(self, begun: IndexLogEntry) -> Change: ...
+    def run(self, begun: IndexLogEntry) -> Change:
+        """Writes, and says what changes in the content of `begun`. May be called again with a later entry."""
 
     def undo(self) -> None:
         """Removes what was written, where the action fails: best effort, for what stays is garbage and never data."""
@@ -79,174 +81,212 @@ class NothingToDo(Exception):
         self.note = note
 
 
+class Ended(Exception):
+    """The operation is not under way any more: others cancelled it, or did the same first."""
+
+    def __init__(self, latest: IndexLogEntry | None) -> None:
+        super().__init__()
+        self.latest = latest
+
+
 def execute(log: OperationLog, action: Action) -> Outcome:
     """Runs an action to its end. Raises IndexStateError, IndexExistsError, IndexNotFoundError, ConcurrentWriteError, or what `run` raises; the index's
-    stable content is then what it was, and the operation is no longer under way."""
+    stable content is then what it was, and the operation is no longer under way (but for `forward_only` ones)."""
     begun, mark = _begin(log, action)
-    try:
-        change = action.run(begun)
-    except NothingToDo as nothing:
-        entry = _end(log, mark, lambda latest: latest, f"nothing to {action.operation.value}")
-        return Outcome(begun.name, action.operation.value, False, entry, (nothing.note,))
-    except BaseException:
-        _abandon(log, mark, action)
-        raise
-    try:
-        entry = _end(log, mark, lambda latest: _apply(action, change, latest), f"commit {action.operation.value}")
-    except BaseException:
-        _abandon(log, mark, action)
-        raise
-    return Outcome(begun.name, action.operation.value, True, entry, change.notes)
+    with Heartbeat(log.storage, mark.nonce):
+        try:
+            return _run_and_commit(log, action, begun, mark)
+        except Ended as ended:
+            return _ended(action, mark, ended.latest)
+        except BaseException as error:
+            landed = None if action.forward_only else _abandon(log, mark, action)
+            if landed is not None and isinstance(error, StorageError):
+                return Outcome(
+                    begun.name, action.operation.value, True, landed
+                )  # only the answer to the commit was lost
+            raise
 
 
-def validate(action_operation: Operation, base: IndexLogEntry | None, name: str) -> None:
-    """Is the operation possible on top of this entry? Rule, fact, cure."""
-    stable = base.stable if base is not None else State.DOESNOTEXIST
-    needs = NEEDS[action_operation]
-    if base is not None:
-        for other in base.under_way:
-            if action_operation not in COMPATIBLE[other.operation]:
-                raise IndexStateError(
-                    f"{action_operation.value} does not go beside {other.operation.value}; index {name!r} is {base.state.value} by {other.who} "
-                    f"since entry {other.began}; wait for it, or cancel it if its writer is dead"
-                )
-    if stable is needs:
-        return
-    if action_operation is Operation.CREATE:
-        cure = (
-            "refresh it, choose another name"
-            if stable is State.ACTIVE
-            else "restore it, vacuum it, choose another name"
+def amend(
+    log: OperationLog, name: str, word: str, change: Callable[[IndexLogEntry | None], IndexLogEntry]
+) -> IndexLogEntry:
+    """One entry that changes something at once: no operation is under way for it. `change` gets the latest entry and gives the next one's content, or raises."""
+    nonce = secrets.token_hex(8)
+    for attempt in range(TRIES):
+        latest = log.latest()
+        changed = change(latest)
+        base = latest.id if latest is not None else 0
+        before = latest.timestamp_ms if latest is not None else 0
+        entry = replace(
+            changed, id=base + 1, nonce=f"{nonce}.{base + 1}", timestamp_ms=max(now_ms(), before), written_by=word
         )
-        raise IndexExistsError(f"an index name is used once a table; {name!r} is {stable.value}; {cure}")
-    if stable is State.DOESNOTEXIST:
-        raise IndexNotFoundError(
-            f"{action_operation.value} needs an index; there is none named {name!r}; list them with indexes()"
-        )
-    raise IndexStateError(
-        f"{action_operation.value} needs state {needs.value}; index {name!r} is {stable.value} (entry {base.id if base else 0}); "
-        + {State.ACTIVE: "delete it first", State.DELETED: "restore it first"}[stable]
-    )
+        try:
+            log.append(entry)
+        except ConcurrentWriteError:
+            pause(attempt)
+            continue
+        return entry
+    raise _busy(word, name)
 
 
 def _begin(log: OperationLog, action: Action) -> tuple[IndexLogEntry, UnderWay]:
     nonce = secrets.token_hex(8)
-    for attempt in range(_TRIES):
+    for attempt in range(TRIES):
         base = log.latest()
         entry = action.first_entry(base)
         validate(action.operation, base, entry.name)
-        mark = UnderWay(action.operation, entry.id, nonce, _who(), _now_ms(), action.runs())
-        under_way = (*(base.under_way if base is not None else ()), mark)
+        mark = UnderWay(action.operation, entry.id, nonce, who(), now_ms(), action.runs())
+        under_way = base.under_way if base is not None else ()
         begun = replace(
             entry,
-            nonce=nonce + ".begin",
-            timestamp_ms=mark.since_ms,
+            nonce=f"{nonce}.{entry.id}.begin",
+            timestamp_ms=max(mark.since_ms, base.timestamp_ms if base is not None else 0),
             written_by=f"begin {action.operation.value}",
-            under_way=under_way,
+            under_way=(*under_way, mark),
         )
         try:
             log.append(begun)
         except ConcurrentWriteError:
-            _pause(attempt)
+            pause(attempt)
             continue
+        except BaseException:
+            _abandon(log, mark, action)  # its answer may be all that was lost
+            raise
         return begun, mark
+    raise _busy(f"begin {action.operation.value}", entry.name)
+
+
+def _run_and_commit(log: OperationLog, action: Action, begun: IndexLogEntry, mark: UnderWay) -> Outcome:
+    operation, base = action.operation.value, begun
+    for _ in range(RUNS):
+        try:
+            change = action.run(base)
+        except NothingToDo as nothing:
+            entry = _end(log, mark, lambda latest: latest, f"nothing to {operation}")
+            action.undo()
+            return Outcome(begun.name, operation, False, entry, (nothing.note,))
+        try:
+            entry = _end(log, mark, lambda latest, change=change: _apply(action, change, latest), f"commit {operation}")  # type: ignore[misc]
+        except Overtaken as overtaken:
+            if not action.rebases:
+                raise ConcurrentWriteError(
+                    f"{operation} builds on content that stays; {overtaken}: another writer was first; index {begun.name!r} is as that one left it; try again"
+                ) from overtaken
+            base = log.latest() or base
+            continue
+        if mark.runs and not set(mark.runs) & {run.run for run in entry.content.runs}:
+            action.undo()  # others had indexed the same version
+        return Outcome(begun.name, operation, True, entry, change.notes)
     raise ConcurrentWriteError(
-        f"an operation begins with a number of its own; {_TRIES} were taken by others; try again later"
+        f"{operation} builds on content that stays; other writers took it away {RUNS} times; index {begun.name!r} is busy; try again later"
     )
 
 
 def _end(
     log: OperationLog, mark: UnderWay, change: Callable[[IndexLogEntry], IndexLogEntry], written_by: str
 ) -> IndexLogEntry:
-    for attempt in range(_TRIES):
+    """One entry without the operation. Ended where it is not under way in the latest."""
+    for attempt in range(TRIES):
         latest = log.latest()
-        if latest is None or mark not in latest.under_way:
-            raise ConcurrentWriteError(
-                f"a commit needs its operation under way; {mark.operation.value} begun at entry {mark.began} was cancelled; run it again"
-            )
+        if latest is None or all(u.nonce != mark.nonce for u in latest.under_way):
+            raise Ended(latest)
+        changed = change(latest)
         ended = replace(
-            change(latest),
+            changed,
             id=latest.id + 1,
-            nonce=f"{mark.nonce}.{latest.id + 1}",
-            timestamp_ms=max(_now_ms(), latest.timestamp_ms),
+            nonce=f"{mark.nonce}.{latest.id + 1}.{written_by}",
+            timestamp_ms=max(now_ms(), latest.timestamp_ms),
             written_by=written_by,
-            under_way=tuple(u for u in latest.under_way if u != mark),
+            under_way=tuple(u for u in changed.under_way if u.nonce != mark.nonce),
         )
         try:
             log.append(ended)
         except ConcurrentWriteError:
-            _pause(attempt)
+            pause(attempt)
             continue
         return ended
-    raise ConcurrentWriteError(f"a commit needs a number of its own; {_TRIES} were taken by others; try again later")
+    raise _busy(written_by, latest.name if latest is not None else "")
 
 
 def _apply(action: Action, change: Change, latest: IndexLogEntry) -> IndexLogEntry:
     """The change on top of the latest content."""
-    if latest.stable is not NEEDS[action.operation] and action.operation in (
-        Operation.CREATE,
-        Operation.RESTORE,
-        Operation.VACUUM,
-    ):
+    operation = action.operation
+    needs, leaves = NEEDS[operation], LEAVES[operation]
+    if latest.stable is not needs and operation in (Operation.CREATE, Operation.RESTORE, Operation.VACUUM):
         raise ConcurrentWriteError(
-            f"{action.operation.value} needs state {NEEDS[action.operation].value}; another writer left index {latest.name!r} {latest.stable.value}; look at it and try again"
+            f"{operation.value} needs state {needs.value if needs else ''}; another writer left index {latest.name!r} {latest.stable.value}; look at it and try again"
         )
     # A delete that was committed meanwhile stands: a refresh changes the content of a deleted index and never its state.
-    stable = LEAVES[action.operation] if latest.stable is NEEDS[action.operation] else latest.stable
-    content = Content() if change.empty else _merged(latest.content, change)
-    begun = action.first_entry(latest) if action.operation is Operation.CREATE else latest
-    return replace(begun, stable=stable, content=content, under_way=latest.under_way)
+    stable = leaves if latest.stable is needs and leaves is not None else latest.stable
+    begun = action.first_entry(latest) if operation is Operation.CREATE else latest
+    under_way = tuple(u for u in latest.under_way if operation not in ONCE or u.operation is not operation)
+    return replace(begun, stable=stable, content=merged(latest.content, change), under_way=under_way)
 
 
-def _merged(content: Content, change: Change) -> Content:
-    if change.record is not None and not change.drop_runs and content.record(change.record.version) is not None:
-        return content  # somebody indexed the same version meanwhile: a file indexed twice counts once
-    runs = tuple(r for r in content.runs if r.run not in change.drop_runs) + change.add_runs
-    live = {r.run for r in runs}
-    versions = list(content.versions)
-    if change.drop_runs:
-        versions = [v for v in versions if _runs_of(content, v) <= live]
-    schemas = list(content.schemas)
-    if change.record is not None and change.schema is not None:
-        record = change.record
-        if record.parent is not None and all(v.version != record.parent for v in versions):
+def _ended(action: Action, mark: UnderWay, latest: IndexLogEntry | None) -> Outcome:
+    """Others ended the operation. Where they did what it wanted to do, that is as good; else it has failed."""
+    operation = action.operation
+    if latest is not None and set(mark.runs) & {run.run for run in latest.content.runs}:
+        return Outcome(
+            latest.name, operation.value, True, latest
+        )  # only the answer to the commit was lost, and the commit itself is cleaned away
+    action.undo()
+    if latest is not None and operation in ONCE and latest.stable is LEAVES[operation]:
+        if operation is Operation.CREATE:
             raise ConcurrentWriteError(
-                f"a refresh builds on a recorded version; {record.parent} was taken out by another writer; refresh again"
+                f"create needs state {State.DOESNOTEXIST.value}; another writer left index {latest.name!r} {latest.stable.value}; look at it and try again"
             )
-        if change.schema not in schemas:
-            schemas.append(change.schema)
-        versions = [v for v in versions if v.version != record.version]
-        versions.append(replace(record, schema=schemas.index(change.schema)))
-    return Content(runs, tuple(versions), tuple(schemas))
+        return Outcome(latest.name, operation.value, False, latest, ("another writer did the same",))
+    raise ConcurrentWriteError(
+        f"a commit needs its operation under way; {operation.value} begun at entry {mark.began} was cancelled; run it again"
+    )
 
 
-def _runs_of(content: Content, record: VersionRecord) -> set[str]:
-    by_version = {v.version: v for v in content.versions}
-    runs: set[str] = set()
-    at: VersionRecord | None = record
-    while at is not None:
-        runs |= {*at.added, *at.removed, *at.restored}
-        at = by_version.get(at.parent) if at.parent is not None else None
-    return runs
-
-
-def _abandon(log: OperationLog, mark: UnderWay, action: Action) -> None:
-    """Ends an operation that failed, so that nobody has to cancel it. If this fails too, `cancel` does it."""
+def _abandon(log: OperationLog, mark: UnderWay, action: Action) -> IndexLogEntry | None:
+    """Ends an operation that failed, so that nobody has to cancel it; if this fails too, `cancel` does it. What was written is removed only once no commit of
+    the operation can take effect any more. The entry of the commit where that did take effect, after all."""
     try:
         _end(log, mark, lambda latest: latest, f"abandon {action.operation.value}")
+    except Ended as ended:
+        return _commit_of(log, mark, action, ended.latest)
     except Exception:  # noqa: BLE001 - the first error is on its way; this one says nothing new
-        return
-    action.undo()
+        return None
+    try:
+        action.undo()
+    except StorageError:
+        return None  # garbage, for `clean`
+    return None
 
 
-def _pause(attempt: int) -> None:
+def _commit_of(log: OperationLog, mark: UnderWay, action: Action, latest: IndexLogEntry | None) -> IndexLogEntry | None:
+    """The commit of the operation, looked for in the entries since its begin."""
+    word = f"commit {action.operation.value}"
+    try:
+        for number in range(latest.id if latest is not None else 0, mark.began, -1):
+            entry = log.entry(number)
+            if entry.nonce == f"{mark.nonce}.{number}.{word}":
+                return entry
+    except StorageError:
+        return None
+    return None
+
+
+def _busy(word: str, name: str) -> ConcurrentWriteError:
+    return ConcurrentWriteError(
+        f"{word} needs an entry number of its own; {TRIES} were taken by others; index {name!r} is busy; try again later"
+    )
+
+
+def pause(attempt: int) -> None:
+    """Waits a little and at random, longer each time: the loser of a number lets others go first."""
     if attempt:
         time.sleep(random.uniform(0, min(0.002 * 2**attempt, 0.5)))  # noqa: S311 - jitter
 
 
-def _who() -> str:
+def who() -> str:
+    """This writer, for people."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
-def _now_ms() -> int:
+def now_ms() -> int:
     return int(time.time() * 1000)

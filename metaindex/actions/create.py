@@ -36,6 +36,8 @@ class Create:
     options: dict[str, object] = field(default_factory=dict)
     progress: Progress | None = None
     operation: Operation = Operation.CREATE
+    forward_only: bool = False
+    rebases: bool = False
     _uuid: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def first_entry(self, base: IndexLogEntry | None) -> IndexLogEntry:

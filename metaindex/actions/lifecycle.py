@@ -1,19 +1,17 @@
-"""delete (soft), restore, vacuum (a deleted index), cancel (an operation whose writer is dead)."""
+"""delete (soft), restore, vacuum (a deleted index), enable, disable."""
 
 from __future__ import annotations
 
-import secrets
-import time
 from dataclasses import dataclass, replace
 
-from formats.storage import Storage
-from metaindex.errors import ConcurrentWriteError, IndexNotFoundError, IndexStateError
+from metaindex.errors import IndexStateError
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import Operation, State
 
-from .action import Change, Outcome, validate
-from .runs import remove_run
+from .action import Change, Outcome, amend, validate
+from .removal import remove_everything
+from .validation import missing
 
 
 @dataclass(slots=True)
@@ -22,11 +20,13 @@ class _Transition:
 
     name: str
     operation: Operation
+    forward_only: bool = False
+    rebases: bool = False
 
     def first_entry(self, base: IndexLogEntry | None) -> IndexLogEntry:
         if base is None:
             validate(self.operation, None, self.name)
-            raise IndexNotFoundError(f"there is no index named {self.name!r}")
+            raise missing(self.operation.value, self.name)
         return base.following(nonce="", timestamp_ms=0, written_by="")
 
     def runs(self) -> tuple[str, ...]:
@@ -53,58 +53,33 @@ class Restore(_Transition):
 
 @dataclass(slots=True)
 class Vacuum(_Transition):
-    """Removes the files of a deleted index for good. The operation log stays, so that numbers are never used twice."""
+    """Removes the files of a deleted index for good. The operation log stays, so that numbers are never used twice. Once begun there is no way back:
+    where it fails half way the index stays VACUUMING, until vacuum is run again or cancel goes forward."""
 
-    storage: Storage | None = None
+    log: OperationLog | None = None
     operation: Operation = Operation.VACUUM
+    forward_only: bool = True
 
     def run(self, begun: IndexLogEntry) -> Change:
-        assert self.storage is not None
-        remove_all_runs(self.storage)
+        assert self.log is not None
+        remove_everything(self.log, begun.under_way[-1].nonce)
         return Change(empty=True, notes=(f"{len(begun.content.runs)} runs removed",))
 
 
-def remove_all_runs(storage: Storage) -> None:
-    """Every object below the index folder but its log."""
-    for info in list(storage.list("_manifests")):
-        storage.delete(info.path)
-    for folder in storage.folders(""):
-        if folder != "_log":
-            for info in list(storage.list(folder)):
-                storage.delete(info.path)
+def set_enabled(log: OperationLog, name: str, enabled: bool) -> Outcome:
+    """Lets queries use an index, or not, at once; everything else goes on. Any operation may be under way."""
+    verb = "enable" if enabled else "disable"
+    latest = log.latest()
+    if latest is not None and latest.stable is State.ACTIVE and latest.enabled is enabled:
+        return Outcome(name, verb, False, latest, (f"it is {verb}d",))
 
-
-def cancel(log: OperationLog, storage: Storage, name: str) -> Outcome:
-    """Ends every operation under way and goes back to the stable state; from VACUUMING forward to DOESNOTEXIST, as its files may be gone. An operation that
-    still runs finds at its commit that it was cancelled, and fails."""
-    for _ in range(64):
-        latest = log.latest()
-        if latest is None:
-            raise IndexNotFoundError(f"cancel needs an index; there is none named {name!r}; list them with indexes()")
-        if not latest.under_way:
+    def change(base: IndexLogEntry | None) -> IndexLogEntry:
+        if base is None or base.stable is State.DOESNOTEXIST:
+            raise missing(verb, name)
+        if base.stable is not State.ACTIVE:
             raise IndexStateError(
-                f"cancel needs an operation under way; index {name!r} is {latest.stable.value}; there is nothing to cancel"
+                f"{verb} needs state ACTIVE; index {name!r} is {base.stable.value} (entry {base.id}); restore it first"
             )
-        vacuuming = any(u.operation is Operation.VACUUM for u in latest.under_way)
-        garbage = {run for u in latest.under_way for run in u.runs} - {r.run for r in latest.content.runs}
-        if vacuuming:
-            remove_all_runs(storage)  # before the log says so: nobody else may write until it does
-        ended = replace(
-            latest,
-            id=latest.id + 1,
-            nonce=secrets.token_hex(8),
-            timestamp_ms=max(int(time.time() * 1000), latest.timestamp_ms),
-            written_by="cancel " + ", ".join(u.operation.value for u in latest.under_way),
-            under_way=(),
-            stable=State.DOESNOTEXIST if vacuuming else latest.stable,
-        )
-        try:
-            log.append(ended)
-        except ConcurrentWriteError:
-            continue
-        for run in garbage:
-            remove_run(storage, run)
-        return Outcome(name, "cancel", True, ended)
-    raise ConcurrentWriteError(
-        f"cancel needs a number of its own; all were taken by others; index {name!r} is busy; try again later"
-    )
+        return replace(base, enabled=enabled)
+
+    return Outcome(name, verb, True, amend(log, name, verb, change))

@@ -37,6 +37,7 @@ class Refresh(Create):
     mode: Mode = "incremental"
     cache: StoreCache = field(default_factory=StoreCache)
     operation: Operation = Operation.REFRESH
+    rebases: bool = True
 
     def first_entry(self, base: IndexLogEntry | None) -> IndexLogEntry:
         if base is None:

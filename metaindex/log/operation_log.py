@@ -1,20 +1,55 @@
 """The operation log: numbered immutable entries, created put-if-absent. The numbers are the only truth; there is no pointer to the latest.
 
 <index>/_log/00000000000000000007.json
+<index>/_log/tombstone-00000000000000000005.json     entries below 5 were removed by `clean`
+
+Old entries go behind a tombstone, written before the first of them is removed. A writer that stalled can then create one of the old numbers anew; it asks for the
+tombstone after its put, and finds that it wrote below it: its entry counts for nothing, and it fails.
 """
 
 from __future__ import annotations
 
+import json
+import random
 import re
+import time
+from collections.abc import Mapping
+from dataclasses import field
 
-from expressions.errors import ObjectExistsError
+from expressions.errors import ObjectExistsError, ObjectNotFoundError, StorageError, StoragePermissionError
+from expressions.records import dataclass
 from formats.storage import Storage
-from metaindex.errors import ConcurrentWriteError
+from metaindex.errors import ConcurrentWriteError, DamagedIndexError
 
 from .codec import decode, encode
 from .entry import IndexLogEntry
 
 _NAME = re.compile(r"(?:^|/)(\d{20})\.json$")
+_TOMBSTONE = re.compile(r"(?:^|/)tombstone-(\d{20})\.json$")
+_BEHIND_ENTRIES = "_log/99999999999999999999.json"
+_PUTS = 4
+_READS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The log's objects: entry numbers with the store's time of their creation, ascending, and those below the tombstone, which count for nothing."""
+
+    entries: Mapping[int, int]  # number -> nanoseconds
+    buried: tuple[int, ...] = ()
+    tombstones: tuple[int, ...] = ()  # ascending; the last one governs
+
+    @property
+    def lowest(self) -> int:
+        return self.tombstones[-1] if self.tombstones else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """What is left of removed entries. `outdated`: runs that they named and the entry `lowest` does not, with the store's time (ns) at which each went out of use."""
+
+    lowest: int = 1
+    outdated: Mapping[str, int] = field(default_factory=dict)
 
 
 class OperationLog:
@@ -24,35 +59,112 @@ class OperationLog:
         self.storage = storage
         self._cached: IndexLogEntry | None = None
 
+    def listing(self, above: int = 0) -> Listing:
+        """The entries above a number, and the tombstones. One listing."""
+        entries, tombstones = {}, []
+        for info in self.storage.list("_log", recursive=False, start_after=entry_path(above) if above > 0 else ""):
+            if match := _NAME.search(info.path):
+                entries[int(match[1])] = info.modified_ns
+            elif match := _TOMBSTONE.search(info.path):
+                tombstones.append(int(match[1]))
+        tombstones.sort()
+        lowest = tombstones[-1] if tombstones else 0
+        live = {n: entries[n] for n in sorted(entries) if n >= lowest}
+        return Listing(live, tuple(sorted(n for n in entries if n < lowest)), tuple(tombstones))
+
     def numbers(self) -> list[int]:
         """All entry numbers, ascending. One listing."""
-        found = (_NAME.search(info.path) for info in self.storage.list("_log", recursive=False))
-        return sorted(int(match[1]) for match in found if match)
+        return list(self.listing().entries)
 
     def latest(self) -> IndexLogEntry | None:
         """The entry with the highest number: one listing, and one read unless it is the one read before. None: no such index."""
-        numbers = self.numbers()
-        if not numbers:
-            return None
-        if self._cached is None or self._cached.id != numbers[-1]:
-            self._cached = self.entry(numbers[-1])
-        return self._cached
+        for attempt in range(_READS):
+            above = self._cached.id - 1 if self._cached is not None else 0
+            found = self.listing(above).entries or (self.listing().entries if above else {})
+            if not found:
+                self._cached = None
+                return None
+            highest = next(reversed(found))
+            if self._cached is not None and self._cached.id == highest:
+                return self._cached
+            try:
+                self._cached = self.entry(highest)
+                return self._cached
+            except ObjectNotFoundError:  # others wrote on, and cleaned, since the listing
+                if attempt == _READS - 1:
+                    raise
+        raise AssertionError
 
     def entry(self, number: int) -> IndexLogEntry:
         path = entry_path(number)
         return decode(self.storage.read(path), f"{self.storage.uri(path)}")
 
     def append(self, entry: IndexLogEntry) -> None:
-        """Creates the entry under its number. ConcurrentWriteError when the number is taken by somebody else; a put whose answer was lost is recognized by its nonce."""
-        try:
-            self.storage.put_if_absent(entry_path(entry.id), encode(entry))
-        except ObjectExistsError as error:
-            if self.entry(entry.id).nonce != entry.nonce:
-                raise ConcurrentWriteError(
-                    f"an entry number is taken once; {entry.id} of index {entry.name!r} was taken by another writer; read the log and try again"
-                ) from error
+        """Creates the entry under its number. ConcurrentWriteError when the number is taken by somebody else, or was and is removed by now.
+
+        A put that fails without saying whether it took effect is made again: the nonce tells an answer that was lost from a race that was. StorageError after some tries;
+        whether the entry is there, or will be, is then not known.
+        """
+        path, data = entry_path(entry.id), encode(entry)
+        for attempt in range(_PUTS):
+            try:
+                self.storage.put_if_absent(path, data)
+            except ObjectExistsError as error:
+                if self._nonce(entry.id) != entry.nonce:
+                    raise ConcurrentWriteError(
+                        f"an entry number is taken once; {entry.id} of index {entry.name!r} was taken by another writer; read the log and try again"
+                    ) from error
+            except StorageError as error:
+                if attempt == _PUTS - 1 or isinstance(error, StoragePermissionError):
+                    raise
+                time.sleep(random.uniform(0, 0.02 * 2**attempt))  # noqa: S311 - jitter
+                continue
+            break
+        if entry.id < self.lowest():
+            raise ConcurrentWriteError(
+                f"an entry number is taken once; {entry.id} of index {entry.name!r} was taken and cleaned away while this writer stood still; read the log and try again"
+            )
         self._cached = entry
+
+    def lowest(self) -> int:
+        """The lowest number that counts. One listing, of tombstones only."""
+        names = (
+            _TOMBSTONE.search(info.path)
+            for info in self.storage.list("_log", recursive=False, start_after=_BEHIND_ENTRIES)
+        )
+        return max((int(match[1]) for match in names if match), default=1)
+
+    def tombstone(self, lowest: int) -> Tombstone:
+        """Reads the tombstone of a listing. DamagedIndexError where it cannot be understood."""
+        if lowest <= 1:
+            return Tombstone()
+        path = tombstone_path(lowest)
+        try:
+            value = json.loads(self.storage.read(path))
+            return Tombstone(int(value["lowest"]), {str(run): int(until) for run, until in value["outdated"].items()})
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DamagedIndexError(
+                f"a tombstone says the lowest entry and outdated runs; {self.storage.uri(path)} does not ({error}); recreate the index"
+            ) from error
+
+    def bury(self, stone: Tombstone) -> None:
+        """Writes a tombstone: from now on the entries below count for nothing, there or not. One written before under the same number stays."""
+        text = json.dumps({"format_version": 1, "lowest": stone.lowest, "outdated": dict(stone.outdated)}, indent=1)
+        try:
+            self.storage.put_if_absent(tombstone_path(stone.lowest), text.encode())
+        except ObjectExistsError:
+            return
+
+    def _nonce(self, number: int) -> str | None:
+        try:
+            return self.entry(number).nonce
+        except ObjectNotFoundError:
+            return None  # taken by another, and cleaned away already
 
 
 def entry_path(number: int) -> str:
     return f"_log/{number:020d}.json"
+
+
+def tombstone_path(lowest: int) -> str:
+    return f"_log/tombstone-{lowest:020d}.json"

@@ -1,12 +1,6 @@
-"""States, operations, and which operations may run side by side: tables, no ifs (Hyperspace, VLDB 2021, figure 6 and table 1).
+"""States, operations, and which operations may run side by side: tables, no ifs (Hyperspace, VLDB 2021, figure 6 and table 1, and its specification).
 
-operation  needs          while under way  leaves         compatible with
-create     DOESNOTEXIST   CREATING         ACTIVE         create
-delete     ACTIVE         DELETING         DELETED        delete, optimize, refresh
-optimize   ACTIVE         OPTIMIZING       ACTIVE         delete, optimize, refresh
-refresh    ACTIVE         REFRESHING       ACTIVE         delete, optimize, refresh
-restore    DELETED        RESTORING        ACTIVE         restore
-vacuum     DELETED        VACUUMING        DOESNOTEXIST   vacuum
+docs/operation-log.md draws its tables from here (`log.page`), and a test compares.
 """
 
 from __future__ import annotations
@@ -37,16 +31,19 @@ class Operation(Enum):
     DELETE = "delete"
     RESTORE = "restore"
     VACUUM = "vacuum"
+    CANCEL = "cancel"
 
 
-NEEDS: dict[Operation, State] = {
+NEEDS: dict[Operation, State | None] = {
     Operation.CREATE: State.DOESNOTEXIST,
     Operation.REFRESH: State.ACTIVE,
     Operation.OPTIMIZE: State.ACTIVE,
     Operation.DELETE: State.ACTIVE,
     Operation.RESTORE: State.DELETED,
     Operation.VACUUM: State.DELETED,
+    Operation.CANCEL: None,  # any, with an operation under way
 }
+"""The stable state in which an operation begins."""
 
 TRANSIENT: dict[Operation, State] = {
     Operation.CREATE: State.CREATING,
@@ -55,16 +52,31 @@ TRANSIENT: dict[Operation, State] = {
     Operation.DELETE: State.DELETING,
     Operation.RESTORE: State.RESTORING,
     Operation.VACUUM: State.VACUUMING,
+    Operation.CANCEL: State.CANCELLING,
 }
+"""What people see while it is under way."""
 
-LEAVES: dict[Operation, State] = {
+LEAVES: dict[Operation, State | None] = {
     Operation.CREATE: State.ACTIVE,
     Operation.REFRESH: State.ACTIVE,
     Operation.OPTIMIZE: State.ACTIVE,
     Operation.DELETE: State.DELETED,
     Operation.RESTORE: State.ACTIVE,
     Operation.VACUUM: State.DOESNOTEXIST,
+    Operation.CANCEL: None,  # what was stable before, or as CANCELLED says
 }
+"""The stable state after its commit."""
+
+CANCELLED: dict[Operation, State | None] = {
+    Operation.CREATE: State.DOESNOTEXIST,
+    Operation.REFRESH: None,
+    Operation.OPTIMIZE: None,
+    Operation.DELETE: None,
+    Operation.RESTORE: None,
+    Operation.VACUUM: State.DOESNOTEXIST,  # forward: its files may be gone
+    Operation.CANCEL: None,
+}
+"""The stable state after `cancel` of the operation; None: what was stable before (DOESNOTEXIST where nothing was)."""
 
 _MUTUAL = frozenset({Operation.DELETE, Operation.OPTIMIZE, Operation.REFRESH})
 
@@ -75,4 +87,9 @@ COMPATIBLE: dict[Operation, frozenset[Operation]] = {
     Operation.REFRESH: _MUTUAL,
     Operation.RESTORE: frozenset({Operation.RESTORE}),
     Operation.VACUUM: frozenset({Operation.VACUUM}),
+    Operation.CANCEL: frozenset(),  # moments; only another cancel ends one whose writer died
 }
+"""Which operations may be under way side by side."""
+
+ONCE = frozenset({Operation.CREATE, Operation.DELETE, Operation.RESTORE, Operation.VACUUM})
+"""Operations that change the stable state: the commit of one ends all others of its kind, which could change nothing any more."""

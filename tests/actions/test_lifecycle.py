@@ -122,9 +122,11 @@ def log_with(tmp_path: Path, stable: State, under_way: tuple[Operation, ...] = (
 
 
 @pytest.mark.parametrize("other", Operation)
-@pytest.mark.parametrize("operation", Operation)
+@pytest.mark.parametrize("operation", [o for o in Operation if o is not Operation.CANCEL])
 def test_compatibility_matrix_decides_who_may_begin(operation: Operation, other: Operation, tmp_path: Path) -> None:
-    base = log_with(tmp_path, NEEDS[operation], (other,)).latest()
+    needs = NEEDS[operation]
+    assert needs is not None
+    base = log_with(tmp_path, needs, (other,)).latest()
 
     if operation in COMPATIBLE[other]:
         actions.validate(operation, base, "stats")
@@ -134,13 +136,13 @@ def test_compatibility_matrix_decides_who_may_begin(operation: Operation, other:
 
 
 def test_a_cancelled_operation_that_wakes_up_fails(tmp_path: Path) -> None:
-    from metaindex.actions.lifecycle import cancel
+    from metaindex.actions.cancel import cancel
 
     log = log_with(tmp_path, State.ACTIVE)
 
     class Slow(Delete):
         def run(self, begun: IndexLogEntry) -> actions.Change:
-            cancel(OperationLog(log.storage), log.storage, "stats")
+            cancel(OperationLog(log.storage), "stats")
             return actions.Change()
 
     with pytest.raises(mi.ConcurrentWriteError, match="was cancelled"):

@@ -37,6 +37,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("actions",),
     ("planning",),
     ("explain", "readers", "spark", "hooks"),
+    ("verbs",),
     ("api",),
     ("cli", "demo"),
 )
@@ -149,6 +150,14 @@ def loaded_after(code: str) -> set[str]:
 @pytest.mark.parametrize("room", [*ROOMS, "expressions.engines"])
 def test_importing_a_room_loads_no_engine(room: str) -> None:
     assert loaded_after(f"import {room}") == set()
+
+
+def test_importing_metaindex_loads_none_of_what_makes_a_start_slow() -> None:
+    """The wrappers of all Arrow functions, the file systems of Arrow and `ssl` take longer than a look-up in a million files (docs/decisions/0008)."""
+    slow = ["pyarrow.compute", "pyarrow.parquet", "pyarrow.fs", "ssl", "zoneinfo", "secrets"]
+    code = f"import sys, metaindex; print([name for name in {slow} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_proving_files_out_loads_no_pandas() -> None:

@@ -1,0 +1,62 @@
+"""cancel: ends every operation under way, for when a writer has died, and goes back to what is stable.
+
+begin    one entry that takes all marks out and puts CANCELLING in their place: from here on the writers, should they wake up, fail at their commit
+run      remove what they wrote; after a vacuum everything, as some of it is gone
+commit   the stable state: what it was; DOESNOTEXIST after a vacuum, and where nothing was stable before
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+
+from metaindex.errors import IndexStateError
+from metaindex.log.entry import Content, IndexLogEntry, UnderWay
+from metaindex.log.liveness import heartbeat_path
+from metaindex.log.operation_log import OperationLog
+from metaindex.log.states import CANCELLED, Operation, State
+
+from .action import Outcome, amend, now_ms, who
+from .removal import remove_everything, remove_runs
+from .validation import missing
+
+
+def cancel(log: OperationLog, name: str) -> Outcome:
+    """Ends all operations under way. A cancel whose writer died is ended by another one. IndexStateError where none is under way."""
+    nonce = secrets.token_hex(8)
+    ended: list[UnderWay] = []
+
+    def begin(latest: IndexLogEntry | None) -> IndexLogEntry:
+        if latest is None:
+            raise missing("cancel", name)
+        if not latest.under_way:
+            raise IndexStateError(
+                f"cancel needs an operation under way; index {name!r} is {latest.stable.value}; there is nothing to cancel"
+            )
+        ended[:] = latest.under_way
+        live = {run.run for run in latest.content.runs}
+        runs = tuple(sorted({run for mark in ended for run in mark.runs} - live))
+        mark = UnderWay(Operation.CANCEL, latest.id + 1, nonce, who(), now_ms(), runs)
+        gone = any(CANCELLED[u.operation] is State.DOESNOTEXIST for u in ended) and latest.stable is not State.ACTIVE
+        return replace(
+            latest,
+            under_way=(mark,),
+            stable=State.DOESNOTEXIST if gone else latest.stable,
+            content=Content() if gone else latest.content,
+        )
+
+    begun = amend(log, name, "begin cancel", begin)
+    (mark,) = begun.under_way
+    if begun.stable is State.DOESNOTEXIST:
+        remove_everything(log, nonce)
+    remove_runs(log.storage, mark.runs)
+    for one in ended:
+        log.storage.delete(heartbeat_path(one.nonce))
+
+    def end(latest: IndexLogEntry | None) -> IndexLogEntry:
+        if latest is None:
+            raise missing("cancel", name)
+        return replace(latest, under_way=tuple(u for u in latest.under_way if u.nonce != nonce))
+
+    word = "cancel " + ", ".join(u.operation.value for u in ended)
+    return Outcome(name, "cancel", True, amend(log, name, word, end))

@@ -1,0 +1,46 @@
+"""May an operation begin on top of an entry? Rule, fact, cure."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from metaindex.errors import IndexExistsError, IndexNotFoundError, IndexStateError
+from metaindex.log.entry import IndexLogEntry, UnderWay
+from metaindex.log.states import COMPATIBLE, NEEDS, Operation, State
+
+
+def validate(operation: Operation, base: IndexLogEntry | None, name: str) -> None:
+    """IndexStateError, IndexExistsError or IndexNotFoundError where the operation cannot begin."""
+    stable = base.stable if base is not None else State.DOESNOTEXIST
+    for other in base.under_way if base is not None else ():
+        if operation not in COMPATIBLE[other.operation]:
+            raise IndexStateError(
+                f"{operation.value} does not go beside {other.operation.value}; index {name!r} is {base.state.value if base else ''}: {held(other)}; "
+                "wait for it, or cancel it if its writer is dead"
+            )
+    needs = NEEDS[operation]
+    if needs is None or stable is needs:
+        return
+    if operation is Operation.CREATE:
+        cure = (
+            "refresh it, choose another name"
+            if stable is State.ACTIVE
+            else "restore it, vacuum it, choose another name"
+        )
+        raise IndexExistsError(f"an index name is used once a table; {name!r} is {stable.value}; {cure}")
+    if stable is State.DOESNOTEXIST:
+        raise missing(operation.value, name)
+    raise IndexStateError(
+        f"{operation.value} needs state {needs.value}; index {name!r} is {stable.value} (entry {base.id if base else 0}); "
+        + {State.ACTIVE: "delete it first", State.DELETED: "restore it first"}[stable]
+    )
+
+
+def missing(verb: str, name: str) -> IndexNotFoundError:
+    return IndexNotFoundError(f"{verb} needs an index; there is none named {name!r}; list them with indexes()")
+
+
+def held(mark: UnderWay) -> str:
+    """Who holds what since when."""
+    since = dt.datetime.fromtimestamp(mark.since_ms / 1000, dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return f"{mark.operation.value} by {mark.who} since {since} (entry {mark.began})"

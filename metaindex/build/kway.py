@@ -1,0 +1,76 @@
+"""Merges sorted streams of Arrow tables window by window: what is in memory is a chunk of each stream, however long they are."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def merged(streams: Sequence[Iterator[pa.Table]], keys: Sequence[str]) -> Iterator[pa.Table]:
+    """The rows of all streams in order of the keys, NULL first. Each stream is in that order; equal rows stay in order of their streams, and in one table."""
+    waiting = [_Stream(stream, keys) for stream in streams]
+    while True:
+        for stream in waiting:
+            if not stream.rows:
+                stream.load()
+        waiting = [stream for stream in waiting if stream.rows]
+        if not waiting:
+            return
+        open_ = [stream for stream in waiting if not stream.ended]
+        if not open_:
+            yield _sorted([stream.take(stream.rows) for stream in waiting], keys)
+            return
+        bound = min(stream.key(stream.rows - 1) for stream in open_)
+        counts = [stream.below(bound) for stream in waiting]
+        if not any(counts):  # nothing but rows of this key: the stream has more of them, or goes on behind it
+            next(stream for stream in open_ if stream.key(stream.rows - 1) == bound).load()
+            continue
+        yield _sorted([stream.take(count) for stream, count in zip(waiting, counts, strict=True) if count], keys)
+
+
+class _Stream:
+    def __init__(self, tables: Iterator[pa.Table], keys: Sequence[str]) -> None:
+        self._tables, self._keys = tables, keys
+        self._buffer: pa.Table | None = None
+        self._columns: list[pa.ChunkedArray] = []
+        self.ended = False
+
+    @property
+    def rows(self) -> int:
+        return self._buffer.num_rows if self._buffer is not None else 0
+
+    def load(self) -> None:
+        """Puts the next rows behind those at hand."""
+        for table in self._tables:
+            if table.num_rows:
+                self._hold(table if not self.rows else pa.concat_tables([self._buffer, table]))
+                return
+        self.ended = True
+
+    def key(self, row: int) -> tuple[Any, ...]:
+        values = (column[row].as_py() for column in self._columns)
+        return tuple((value is not None, value) if value is not None else (False,) for value in values)
+
+    def below(self, bound: tuple[Any, ...]) -> int:
+        return bisect_left(range(self.rows), bound, key=self.key)
+
+    def take(self, count: int) -> pa.Table:
+        assert self._buffer is not None
+        taken = self._buffer.slice(0, count)
+        self._hold(self._buffer.slice(count))
+        return taken
+
+    def _hold(self, table: pa.Table) -> None:
+        self._buffer = table
+        self._columns = [table.column(key) for key in self._keys]
+
+
+def _sorted(pieces: list[pa.Table], keys: Sequence[str]) -> pa.Table:
+    table = pa.concat_tables(pieces)
+    if len(pieces) == 1:
+        return table
+    return table.take(pc.sort_indices(table, [(key, "ascending", "at_start") for key in keys]))
