@@ -16,6 +16,8 @@ PACKAGES := $(VENV)/.packages-installed
 
 # One host: Spark talks to itself over loopback only.
 export SPARK_LOCAL_IP ?= 127.0.0.1
+# Images set it to stay small; here it would compile every source again in every process.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: install java demo test test-fast s3-server lint bench soak clean help
 
@@ -32,6 +34,7 @@ $(PACKAGES): requirements/build.txt requirements/dev.txt pyproject.toml
 	@$(PIP) --requirement requirements/dev.txt
 	@echo "install: metaindex itself, editable"
 	@$(PIP) --no-deps --editable .
+	@$(RUN) -m compileall -q expressions formats metaindex
 	@touch $@
 
 # Cheap to repeat, so it looks each time: a Java may have come or gone, the cache may have been emptied.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NoReturn
 
 from .errors import ExpressionError
 from .literals import literal
+from .records import dataclass
 from .tree import And, ColumnRef, Comparison, In, IsNan, IsNull, Op, Predicate, StartsWith
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeAlias
 
 from .errors import LiteralTypeError
+from .records import dataclass
 
 LiteralValue: TypeAlias = bool | int | float | Decimal | str | bytes | dt.date | dt.datetime | None
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from enum import Enum, auto
 from typing import Any
@@ -30,6 +29,7 @@ import numpy as np
 import pyarrow as pa
 
 from .literals import Literal
+from .records import dataclass
 from .statistics import Interval
 from .vectors import from_rows, from_vector, one_array, valid_mask, vector
 

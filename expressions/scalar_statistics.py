@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from .errors import ExpressionError, LiteralTypeError
 from .literals import Literal, LiteralValue, compare_values
+from .records import dataclass
 from .statistics import Interval, PruningStatistics
 from .tree import ColumnRef
 

@@ -36,7 +36,6 @@ alone drop files there. Comparisons with a NaN literal are asked in the same spi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Generic, TypeVar, assert_never, cast
 
 import numpy as np
@@ -44,6 +43,7 @@ import numpy as np
 from .literals import Literal, compare_values, kind
 from .normalize import NEGATED, fold_signed, gathered_form
 from .physical import prefix_interval
+from .records import dataclass
 from .statistics import Interval, PruningStatistics
 from .tree import ColumnRef, Comparison, Constant, In, IsNan, IsNull, Leaf, Op, Opaque, Predicate, StartsWith
 

@@ -11,12 +11,12 @@ questions alone `skipping.may_match` proves files out, and `skipping.must_match`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
 from .literals import Literal
+from .records import dataclass
 from .tree import ColumnRef
 from .vectors import Mask as Mask
 

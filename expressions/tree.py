@@ -7,11 +7,11 @@ resolved and literals coerced by `bind`, NOT is pushed down by `normalize`, mean
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import NoReturn, TypeAlias, TypeVar, assert_never
 
 from .literals import Literal
+from .records import dataclass
 
 T = TypeVar("T")
 

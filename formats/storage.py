@@ -10,11 +10,12 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
+
+from expressions.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from expressions.records import dataclass
 
 BuilderName = Literal["spark", "local", "default"]
 

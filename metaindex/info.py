@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from expressions.errors import MetaIndexError
+from expressions.records import dataclass
 from formats.model import Version
 
 from .log.operation_log import OperationLog

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from expressions.build import parse_path
 from expressions.errors import UnknownColumnError, UnsupportedFeatureError
 from expressions.physical import physical_type
+from expressions.records import dataclass
 from formats.model import Leaf, Schema
 from metaindex.errors import DamagedIndexError
 from metaindex.log.entry import KindSpec

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import xxhash
 
+from expressions.records import dataclass
 from formats.model import Schema, Version
 
 from .states import TRANSIENT, Operation, State

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import xxhash
 
+from expressions.records import dataclass
 from formats.model import Schema, Version
 from metaindex.errors import DamagedIndexError
 

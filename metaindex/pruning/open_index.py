@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from expressions.errors import MetaIndexError
+from expressions.records import dataclass
 from expressions.statistics import Mask
 from expressions.tree import ColumnRef
 from expressions.vectors import compute, truths

@@ -13,13 +13,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from expressions.bind import bind
 from expressions.errors import MetaIndexError
+from expressions.records import dataclass
 from expressions.references import columns, leaves
 from expressions.scalar_statistics import CompositeStatistics
 from expressions.skipping import may_fail, may_match

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 import pyarrow as pa
 
+from expressions.records import dataclass
 from expressions.tree import Predicate
 from formats.model import FileTable, Version
 

@@ -10,7 +10,6 @@ ranges in the footer; then the rows of those that remain. A row group is passed 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from expressions.arrow_statistics import ArrowStatistics
 from expressions.conversion import convert_bounds
 from expressions.literals import Literal
 from expressions.physical import column_domain_has_nan, physical_type
+from expressions.records import dataclass
 from expressions.statistics import ColumnBounds, Interval, Mask
 from expressions.tree import ColumnRef
 from metaindex.kinds.rows import StatState

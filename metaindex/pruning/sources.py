@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from expressions.arrow_statistics import ArrowStatistics
 from expressions.literals import Literal
+from expressions.records import dataclass
 from expressions.scalar_statistics import CompositeStatistics
 from expressions.statistics import Interval, Mask, PruningStatistics
 from expressions.tree import ColumnRef

@@ -9,13 +9,14 @@ from __future__ import annotations
 import base64
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from pyroaring import BitMap
 
+from expressions.records import dataclass
 from expressions.statistics import Mask
 from formats.model import Schema, Version
 from metaindex.errors import DamagedIndexError

@@ -8,10 +8,10 @@ elsewhere        <location>/<folder>-<hash of the table's path>/<index>/ when a 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import xxhash
 
+from expressions.records import dataclass
 from formats.storage import Storage, parent_of, storage_for
 from metaindex.errors import IndexNotFoundError
 

@@ -14,7 +14,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ import xxhash
 from pyarrow._parquet import FileMetaData, ParquetReader
 
 from expressions.errors import MetaIndexError
+from expressions.records import dataclass
 from formats.storage import Storage
 from formats.storage_ranges import range_file
 from metaindex.errors import DamagedIndexError
