@@ -64,9 +64,8 @@ else:
             body.append(f'_set(self, "{name}", {value})' if frozen else f"self.{name} = {value}")
         if hasattr(cls, "__post_init__"):
             body.append("self.__post_init__()")
-        exec(
-            f"def __init__(self, {', '.join(parameters)}):\n " + "\n ".join(body or ["pass"]), known
-        )  # noqa: S102 - names of fields only
+        text = f"def __init__(self, {', '.join(parameters)}):\n " + "\n ".join(body or ["pass"])
+        exec(text, known)  # noqa: S102 - names of fields only
         made = known["__init__"]
         made.__qualname__ = f"{cls.__qualname__}.__init__"
         made.__module__ = cls.__module__
