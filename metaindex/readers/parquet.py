@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 _BATCH_ROWS = 131_072
+_AHEAD_BYTES = 64 << 20  # of a file, read ahead of what is asked: Arrow fetches the row groups it is given at once
 # Spark before 3.0, and later ones on demand, wrote dates and timestamps by the Julian calendar: different numbers before these days.
 _GREGORIAN_DAY = -141_427  # 1582-10-15
 _COMMON_MICROS = -2_208_988_800_000_000  # 1900-01-01: from here on zones agree too
@@ -95,8 +96,19 @@ class _Reader:
     def _raw_batches(self, groups: range) -> Iterator[pa.RecordBatch]:
         """Arrow cannot join the dictionaries of two row groups below a struct, list or map: such files are read row group by row group."""
         one_by_one = any(_dictionary_inside(f.type) for f in self._in_file if f.name in self._names)
-        for some in [[i] for i in groups] if one_by_one else [list(groups)]:
+        for some in [[i] for i in groups] if one_by_one else self._portions(groups):
             yield from self._file.iter_batches(batch_size=_BATCH_ROWS, row_groups=some, columns=sorted(self._names))
+
+    def _portions(self, groups: range) -> Iterator[list[int]]:
+        portion: list[int] = []
+        size = 0
+        for group in groups:
+            size += self._file.metadata.row_group(group).total_byte_size
+            if portion and size > _AHEAD_BYTES:
+                yield portion
+                portion, size = [], self._file.metadata.row_group(group).total_byte_size
+            portion.append(group)
+        yield portion
 
 
 def _dictionary_inside(t: pa.DataType) -> bool:

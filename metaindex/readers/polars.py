@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from expressions.errors import MissingDependencyError
@@ -13,13 +15,29 @@ if TYPE_CHECKING:
 
 
 def lazy_frame(scan: Scan) -> pl.LazyFrame:
-    """The rows as a LazyFrame over Arrow memory; nothing is copied where Polars has the same layout."""
+    """The rows as a LazyFrame: files are read when it is collected, as far as it is collected, and only the columns that the query needs."""
     try:
         import polars as pl
+        from polars.io.plugins import register_io_source
     except ImportError as error:
         raise MissingDependencyError(
             "a Polars LazyFrame needs polars; it is not installed; install metaindex with the extra: metaindex[polars]"
         ) from error
-    frame = pl.from_arrow(scan.to_arrow())
-    assert isinstance(frame, pl.DataFrame), "a table is a frame"
-    return frame.lazy()
+
+    def read(
+        columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, batch_rows: int | None
+    ) -> Iterator[pl.DataFrame]:
+        left = rows
+        for batch in (scan if columns is None else replace(scan, columns=tuple(columns))).to_batches():
+            frame = pl.from_arrow(batch)
+            assert isinstance(frame, pl.DataFrame), "a batch is a frame"
+            found = frame.head(left) if left is not None else frame
+            left = None if left is None else left - found.height
+            yield found if predicate is None else found.filter(predicate)
+            if left == 0:
+                return
+
+    scan.to_batches()  # what cannot be answered is refused here and not within Polars
+    empty = pl.from_arrow(scan.schema.empty_table())
+    assert isinstance(empty, pl.DataFrame), "a table is a frame"
+    return register_io_source(read, schema=empty.schema)

@@ -75,9 +75,18 @@ class Scan:
         return np.asarray(self.rows, dtype=np.int64)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows as they are read: one file at a time, never a whole large file in memory."""
         from .arrow import read_batches
 
         return read_batches(self)
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The same as Arrow's own stream, to be read once: for `pq.ParquetWriter`, `pa.dataset.write_dataset`, and whatever else takes one."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """A new stream of the rows each time it is asked for: a scan is itself an Arrow table to every library that takes one."""
+        return self.to_reader().__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> pa.Table:
         return pa.Table.from_batches(self.to_batches(), schema=self.schema)
