@@ -88,6 +88,8 @@ def open_bucket(uri: str, storage_options: Mapping[str, str] | None = None) -> O
     options: dict[str, Any] = dict(storage_options or {})
     single_writer = str(options.pop("single_writer", "false")).lower() == "true"
     client = {k: _plain(options.pop(k)) for k in list(options) if k in _CLIENT_OPTIONS}
+    if client and SCHEMES[scheme] == "s3":  # obstore then takes none from the environment
+        client.setdefault("allow_http", os.environ.get("AWS_ALLOW_HTTP", "").lower() == "true")
     retry = _retry(options.pop("max_retries", MAX_RETRIES), options.pop("retry_timeout", RETRY_SECONDS))
     more = {} if SCHEMES[scheme] == "memory" else {"client_options": client or None, "retry_config": retry, **options}
     try:

@@ -6,9 +6,12 @@ store's error code, so that no credential, signature or token can stand in a mes
 
 from __future__ import annotations
 
+import random
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from expressions.errors import (
     ObjectExistsError,
@@ -17,10 +20,15 @@ from expressions.errors import (
     StoragePermissionError,
 )
 
+_T = TypeVar("_T")
+_BREAKS = 6
 _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>(\w{1,64})</Code>")
 _REGION = re.compile(r"<Region>([\w-]{1,32})</Region>")
 _RETRIES = re.compile(r"after (\d+) retries")
+_ROLE = re.compile(
+    r"/latest/(api/token|meta-data)|//169\.254\."
+)  # where machines and containers are asked for their role
 _KEYS = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 
 _REFUSED = {
@@ -58,10 +66,27 @@ def storage_errors(where: str, verb: str) -> Iterator[None]:
         raise mapped(error, where, verb) from None  # the cause would print the client's own debug text
 
 
+def whole(call: Callable[[], _T]) -> _T:
+    """The call's answer; a call without effect beyond its first time, made again where its answer broke off. The client does that for objects only."""
+    for attempt in range(_BREAKS):
+        try:
+            return call()
+        except Exception as error:
+            if attempt == _BREAKS - 1 or "body error" not in str(error):
+                raise
+            time.sleep(random.uniform(0, 0.1 * 2**attempt))  # noqa: S311 - jitter
+    raise AssertionError
+
+
 def status_of(error: BaseException) -> int | None:
     """The HTTP status that an error of the client reports."""
     found = _STATUS.search(str(error))
     return int(found[1]) if found else None
+
+
+def is_of_transport(error: BaseException) -> bool:
+    """Was there no whole answer, after all tries of the client?"""
+    return "HTTP error" in str(error)
 
 
 def mapped(error: Exception, where: str, verb: str) -> StorageError:
@@ -71,6 +96,8 @@ def mapped(error: Exception, where: str, verb: str) -> StorageError:
     text = str(error)
     code = found[1] if (found := _CODE.search(text)) else None
     cannot = f"cannot {verb} {clean(where)!r}"
+    if code in _REFUSED:  # whatever the status: to some stores an unknown key is a 404
+        return _answered(error, text, code, cannot)
     if code == "NoSuchBucket" or (verb == "list" and status_of(error) == 404):
         return StorageError(
             f"{cannot}: the store has no bucket {_bucket(where)!r}; check the name, or create the bucket"
@@ -98,7 +125,7 @@ def _answered(error: Exception, text: str, code: str | None, cannot: str) -> Sto
     if code in _WRONG_REGION or "configured region" in text:
         region = f"it is in {found[1]}" if (found := _REGION.search(text)) else "the store says it is in another one"
         return StorageError(f"{cannot}: a bucket is asked in its own region; {region}; set AWS_REGION")
-    if "169.254." in text or "metadata endpoint" in text or "container credentials" in text.lower():
+    if _ROLE.search(text):
         return StoragePermissionError(
             f"{cannot}: no credentials were found in the environment and this machine has no role; set {_KEYS}"
         )
@@ -122,7 +149,7 @@ def _answered(error: Exception, text: str, code: str | None, cannot: str) -> Sto
         return StorageError(
             f"{cannot}: the endpoint cannot be used; it is an https:// URL, or http:// with AWS_ALLOW_HTTP=true in the environment"
         )
-    if "HTTP error" in text or "error sending request" in text:
+    if is_of_transport(error):
         return StorageError(
             f"{cannot}: the store does not answer{tried}; check AWS_ENDPOINT_URL, the network, and that the server runs"
         )

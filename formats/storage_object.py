@@ -19,7 +19,7 @@ from expressions.errors import ObjectExistsError, ObjectNotFoundError, StorageEr
 
 from .storage import ObjectInfo
 from .storage_client import SCHEMES, open_bucket
-from .storage_errors import clean, status_of, storage_errors
+from .storage_errors import clean, is_of_transport, status_of, storage_errors, whole
 from .storage_exclusive import doubt
 from .storage_ranges import range_file
 
@@ -62,13 +62,14 @@ class ObjectStorage:
         cut = 0 if absolute or not self.prefix else len(self.prefix) + 1
         before = self.base + "/" if absolute else ""
         after = self._key(start_after) if start_after else None
-        found: list[Mapping[str, Any]] = []
-        with storage_errors(self.uri(prefix), "list"):
+
+        def ask() -> builtins.list[Mapping[str, Any]]:
             if recursive or after is not None:
-                for page in obstore.list(self.store, folder or None, offset=after):
-                    found.extend(page)
-            else:
-                found.extend(obstore.list_with_delimiter(self.store, folder or None)["objects"])
+                return [one for page in obstore.list(self.store, folder or None, offset=after) for one in page]
+            return builtins.list(obstore.list_with_delimiter(self.store, folder or None)["objects"])
+
+        with storage_errors(self.uri(prefix), "list"):
+            found = whole(ask)
         depth = len(folder) + 1 if folder else 0
         kept = [m for m in found if after is None or m["path"] > after]
         if not recursive:
@@ -81,7 +82,7 @@ class ObjectStorage:
         import obstore
 
         with storage_errors(self.uri(prefix), "list"):
-            found = obstore.list_with_delimiter(self.store, self._key(prefix) or None)["common_prefixes"]
+            found = whole(lambda: obstore.list_with_delimiter(self.store, self._key(prefix) or None)["common_prefixes"])
         return sorted(one.rstrip("/").rpartition("/")[2] for one in found)
 
     def head(self, path: str) -> ObjectInfo:
@@ -101,9 +102,14 @@ class ObjectStorage:
                     return bytes(obstore.get(self.store, key, options=asked).bytes())
                 if length:
                     return bytes(obstore.get_range(self.store, key, start=start, length=length))
-            except obstore.exceptions.BaseError:
+            except obstore.exceptions.BaseError as error:
                 # A range that begins behind the end is an error to stores, in as many words as there are stores, and no bytes to us.
-                if start == 0 or start < self._size(key):
+                if (
+                    start == 0
+                    or is_of_transport(error)
+                    or status_of(error) not in (None, 416)
+                    or start < self._size(key)
+                ):
                     raise
             else:
                 self._size(key)  # nothing is asked of it, but it must be there
@@ -163,7 +169,7 @@ class ObjectStorage:
 
         try:
             with storage_errors(self.uri(path), "delete"):
-                obstore.delete(self.store, self._key(path))
+                whole(lambda: obstore.delete(self.store, self._key(path)))
         except ObjectNotFoundError:
             pass
 
@@ -201,8 +207,10 @@ class ObjectStorage:
         try:
             found = obstore.get(self.store, key, options={"range": {"suffix": _TAIL_BYTES}})
             return int(found.meta["size"]), bytes(found.bytes())
-        except obstore.exceptions.BaseError:
-            # An empty object has no end to stores, and some have no such range: what is wrong otherwise, this says again.
+        except obstore.exceptions.BaseError as error:
+            # An empty object has no end to stores, and some have no such range.
+            if is_of_transport(error) or status_of(error) not in (None, 400, 416, 501):
+                raise
             return self._size(key), b""
 
 

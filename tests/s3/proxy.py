@@ -25,6 +25,10 @@ class Request:
     headers: dict[str, str]
 
     @property
+    def is_index(self) -> bool:
+        return "_metaindex" in self.path
+
+    @property
     def is_list(self) -> bool:
         return self.method == "GET" and "list-type=" in self.path
 
@@ -43,6 +47,7 @@ class Fault:
     wait_seconds: float = 0.0
     cut: int | None = None
     headers: dict[str, str] = field(default_factory=dict)
+    more: str = ""  # inside the error's XML
 
 
 CLOSED = Fault(acts=False)
@@ -51,6 +56,16 @@ SLOW_DOWN = Fault(acts=False, status=503, code="SlowDown")
 BROKEN = Fault(acts=False, status=500)
 BROKEN_AFTERWARDS = Fault(acts=True, status=500)
 TOO_MANY = Fault(acts=False, status=429, code="TooManyRequests")
+CUT_SHORT = Fault(acts=True, cut=5)
+TRANSIENT = {
+    "closed": CLOSED,
+    "answer lost": LOST_ANSWER,
+    "503": SLOW_DOWN,
+    "500": BROKEN,
+    "500 afterwards": BROKEN_AFTERWARDS,
+    "429": TOO_MANY,
+}
+"""What goes by when the request is made again."""
 
 Choose = Callable[[Request], "Fault | None"]
 
@@ -139,7 +154,9 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
             if answer is not None and (fault.cut is not None or (fault.status == 0 and fault.wait_seconds)):
                 self._relay(*answer, fault.cut)
             elif fault.status:
-                text = f"<Error><Code>{fault.code}</Code><Message>made by the test</Message></Error>".encode()
+                text = (
+                    f"<Error><Code>{fault.code}</Code><Message>made by the test</Message>{fault.more}</Error>".encode()
+                )
                 headers = {"Content-Length": str(len(text)), "Content-Type": "application/xml", **fault.headers}
                 self._relay(fault.status, list(headers.items()), b"" if self.command == "HEAD" else text, None)
             else:

@@ -1,0 +1,240 @@
+"""Networks and stores that fail for a while, for good, or after they acted."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import metaindex as mi
+from expressions.errors import MetaIndexError, ObjectExistsError, StorageError
+from formats.storage import Storage, storage_for
+from metaindex.log.operation_log import OperationLog
+
+from .lakes import S3Lake
+from .proxy import CUT_SHORT, SLOW_DOWN, TRANSIENT, Fault, Proxy, Request
+from .server import S3Server
+from .test_tables import MAKERS, ids, rows, uses
+
+pytestmark = pytest.mark.slow
+
+DATA = bytes(range(256)) * 40
+
+
+@pytest.fixture
+def storage(proxy: Proxy, bucket: str) -> Storage:
+    """Three objects, and a proxy that has forgotten how they came."""
+    one, _ = storage_for(f"s3://{bucket}/t")
+    for name in ("a", "b", "gone"):
+        one.put_if_absent(name, DATA)
+    proxy.reset()
+    return one
+
+
+CALLS: dict[str, Callable[[Storage], object]] = {
+    "list": lambda s: [o.path for o in s.list("")],
+    "folders": lambda s: s.folders(""),
+    "head": lambda s: s.head("a").size_bytes,
+    "read": lambda s: s.read("a"),
+    "range": lambda s: s.read("a", 100, 3000),
+    "open": lambda s: s.open_input("a").read(),
+    "put": lambda s: s.put("b", DATA),
+    "delete": lambda s: s.delete("gone"),
+}
+
+
+@pytest.mark.parametrize("fault", TRANSIENT)
+def test_every_call_gets_over_a_fault(storage: Storage, proxy: Proxy, fault: str) -> None:
+    expected = {name: call(storage) for name, call in CALLS.items() if name != "delete"} | {"delete": None}
+    for name, call in CALLS.items():
+        proxy.reset()
+        proxy.fail_next(TRANSIENT[fault])
+        assert call(storage) == expected[name], name
+        assert len(proxy.requests) == 2, name
+    assert storage.read("b") == DATA
+
+
+@pytest.mark.parametrize("call", [name for name in CALLS if name not in ("head", "put")])
+def test_an_answer_that_breaks_off_is_never_taken_for_a_whole_one(storage: Storage, proxy: Proxy, call: str) -> None:
+    expected = CALLS[call](storage)
+    proxy.fail_next(CUT_SHORT)
+    assert CALLS[call](storage) == expected
+
+
+def test_a_slow_answer_is_asked_again(proxy: Proxy, bucket: str) -> None:
+    storage, _ = storage_for(f"s3://{bucket}", {"timeout": "500ms"})
+    storage.put("a", DATA)
+    proxy.fail_next(Fault(acts=True, wait_seconds=1.0))
+    assert storage.read("a") == DATA
+
+
+@pytest.mark.parametrize("fault", ["closed", "answer lost", "503"])
+def test_tries_are_bounded_and_the_error_says_so(proxy: Proxy, bucket: str, fault: str) -> None:
+    storage, _ = storage_for(f"s3://{bucket}", {"max_retries": "2", "retry_timeout": "20"})
+    proxy.fail_always(TRANSIENT[fault])
+    for call in CALLS.values():
+        proxy.requests.clear()
+        with pytest.raises(StorageError, match=r"after 3 attempts.*(try again later|check)") as caught:
+            call(storage)
+        assert len(proxy.requests) == 3
+        assert "\n" not in str(caught.value)
+
+
+def test_a_time_limit_bounds_the_tries_too(proxy: Proxy, bucket: str) -> None:
+    storage, _ = storage_for(f"s3://{bucket}", {"max_retries": "1000", "retry_timeout": "0.5"})
+    proxy.fail_always(SLOW_DOWN)
+    started = time.monotonic()
+    with pytest.raises(StorageError, match="try again later"):
+        storage.read("a")
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize("fault", TRANSIENT)
+def test_put_if_absent_never_replaces_and_never_loses(storage: Storage, proxy: Proxy, fault: str) -> None:
+    """Where the answer was lost, it says that the object is there: it is ours."""
+    proxy.fail_next(TRANSIENT[fault])
+    try:
+        storage.put_if_absent("new", b"mine")
+    except ObjectExistsError:
+        assert TRANSIENT[fault].acts
+    assert storage.read("new") == b"mine"
+    proxy.fail_next(TRANSIENT[fault])
+    with pytest.raises(ObjectExistsError):
+        storage.put_if_absent("a", b"other")
+    assert storage.read("a") == DATA
+
+
+def test_a_conflict_that_nobody_won_is_put_again(storage: Storage, proxy: Proxy) -> None:
+    conflict = Fault(acts=False, status=409, code="ConditionalRequestConflict")
+    proxy.fail_next(conflict, conflict)
+    storage.put_if_absent("new", b"mine")
+    assert storage.read("new") == b"mine"
+    proxy.fail_always(conflict)
+    with pytest.raises(ObjectExistsError):
+        storage.put_if_absent("newer", b"mine")
+
+
+@pytest.mark.parametrize("fault", TRANSIENT)
+def test_the_operation_log_knows_its_own_entry_again(
+    s3: S3Server, proxy: Proxy, bucket: str, tmp_path: Path, fault: str
+) -> None:
+    """The put of a log entry goes wrong: the verb succeeds, and the entry stands once."""
+    lake = _lake(s3, bucket, tmp_path)
+    table = lake.open()
+    table.create_index("main", mi.ColumnStats())
+    log = OperationLog(storage_for(f"s3://{bucket}/raw/_metaindex/lake/main")[0])
+    before = len(log.numbers())
+    for verb in (table.delete_index, table.restore_index):
+        proxy.fail_next(TRANSIENT[fault], where=_is_entry)
+        assert verb("main").changed
+    numbers = log.numbers()
+    assert len(numbers) == before + 4
+    assert numbers == list(range(numbers[0], numbers[-1] + 1))
+    assert uses(lake.open())
+
+
+def _is_entry(request: Request) -> bool:
+    return request.method == "PUT" and "/_log/" in request.path and request.path.endswith(".json")
+
+
+def _lake(s3: S3Server, bucket: str, folder: Path, kind: str = "parquet") -> S3Lake:
+    lake = next(MAKERS[kind](s3, bucket, folder))
+    for first in (0, 10):
+        lake.append(rows(first))
+    return lake
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_life_under_random_faults_loses_nothing(
+    s3: S3Server, proxy: Proxy, bucket: str, tmp_path: Path, seed: int
+) -> None:
+    lake = _lake(s3, bucket, tmp_path, ["parquet", "delta", "csv", "parquet"][seed])
+    dice = random.Random(seed)
+    faults = [*TRANSIENT.values(), CUT_SHORT]
+    proxy.fault = lambda request: dice.choice(faults) if dice.random() < 0.15 else None
+    table = lake.open()
+    table.create_index("main", mi.ColumnStats())
+    quiet, proxy.fault = proxy.fault, lambda request: None
+    lake.append(rows(20))
+    proxy.fault = quiet
+    for _ in range(2):
+        lake.open().refresh_index("main")
+        assert ids(lake.open(), "id >= 18") == list(range(18, 30))
+        lake.open().delete_index("main")
+        lake.open().restore_index("main")
+    proxy.reset()
+    fresh = lake.open()
+    assert uses(fresh)
+    assert len(fresh.prune("id = 25").files) == 1
+    (info,) = fresh.indexes()
+    assert info.state == "ACTIVE"
+
+
+def test_an_index_out_of_reach_never_stops_a_query(s3: S3Server, proxy: Proxy, bucket: str, tmp_path: Path) -> None:
+    lake = _lake(s3, bucket, tmp_path)
+    lake.open().create_index("main", mi.ColumnStats())
+    lake.options["storage_options"] = {"max_retries": "1"}
+    for fault in (
+        SLOW_DOWN,
+        Fault(acts=False, status=403, code="AccessDenied"),
+        Fault(acts=False, status=400, code="X"),
+    ):
+        proxy.fail_always(fault, where=lambda request: request.is_index)
+        table = lake.open()
+        assert ids(table, "id = 15") == [15]
+        assert not uses(table)
+
+
+def test_a_table_out_of_reach_is_an_error_and_never_an_empty_answer(
+    s3: S3Server, proxy: Proxy, bucket: str, tmp_path: Path
+) -> None:
+    lake = _lake(s3, bucket, tmp_path)
+    lake.options["storage_options"] = {"max_retries": "1"}
+    table = lake.open()
+    table.create_index("main", mi.ColumnStats())
+    proxy.fail_always(SLOW_DOWN, where=lambda request: request.method == "GET" and not request.is_index)
+    for failing in (lake.open, table.snapshot, lambda: table.scan("id = 15")):
+        with pytest.raises(MetaIndexError, match="try again later"):
+            failing()
+
+
+def test_a_data_file_out_of_reach_is_said_and_is_no_damage(
+    s3: S3Server, proxy: Proxy, bucket: str, tmp_path: Path
+) -> None:
+    lake = _lake(s3, bucket, tmp_path)
+    lake.options["storage_options"] = {"max_retries": "1"}
+    scan = lake.open().scan("id = 15")
+    proxy.fail_always(SLOW_DOWN, where=lambda request: ".parquet" in request.path)
+    with pytest.raises(StorageError, match="try again later"):
+        scan.to_arrow()
+
+
+@pytest.mark.parametrize("verb", ["create", "refresh"])
+def test_a_store_that_fails_for_good_leaves_the_index_as_it_was(
+    s3: S3Server, proxy: Proxy, bucket: str, tmp_path: Path, verb: str
+) -> None:
+    lake = _lake(s3, bucket, tmp_path)
+    if verb == "refresh":
+        lake.open().create_index("main", mi.ColumnStats())
+        lake.append(rows(20))
+    lake.options["storage_options"] = {"max_retries": "1"}
+    proxy.fail_always(SLOW_DOWN, where=lambda r: r.method == "PUT" and "column_stats" in r.path)
+    failing = lake.open()
+    with pytest.raises(MetaIndexError, match="try again later"):
+        _do(failing, verb)
+    proxy.reset()
+    table = lake.open()
+    assert uses(table) == (verb == "refresh")
+    assert ids(table, "id >= 0") == list(range(30 if verb == "refresh" else 20))
+    _do(table, verb)
+    assert len(lake.open().prune("id = 15").files) == 1
+
+
+def _do(table: mi.Table, verb: str) -> None:
+    if verb == "create":
+        table.create_index("main", mi.ColumnStats())
+    else:
+        table.refresh_index("main")
