@@ -7,7 +7,6 @@ result = table.prune("tailnum = 'N14228' AND dep_delay > 60")
 
 from __future__ import annotations
 
-import datetime as dt
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from expressions.errors import ExpressionError, MetaIndexError, VersionNotFoundError
+from expressions.errors import MetaIndexError
 from expressions.records import dataclass
 from expressions.tree import Predicate
 from expressions.vectors import one_array, truths
@@ -25,6 +24,7 @@ from formats.protocol import At, TableFormat, TableRef
 from formats.registry import open_ref
 from formats.storage import parent_of
 
+from .asked import TimestampLike, VersionLike, at_version
 from .config import Config
 from .errors import IndexNotFoundError
 from .folder import IndexFolder
@@ -45,9 +45,6 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's s
     from .readers.scan import Scan
 
 logger = logging.getLogger("metaindex")
-
-VersionLike = str | int | None
-TimestampLike = str | int | dt.datetime | None
 
 
 def open_table(
@@ -103,15 +100,15 @@ class Table(IndexVerbs):
 
     def snapshot(self, version: VersionLike = None, timestamp: TimestampLike = None) -> Snapshot:
         """The live files at a version (default: now). VersionNotFoundError where there is none."""
-        return self._snapshot(_at(version, timestamp))
+        return self._snapshot(at_version(version, timestamp))
 
     def diff(self, base: VersionLike, target: VersionLike) -> Diff:
         """What changed from one version to another: from the log where it serves the range, else by comparing snapshots."""
-        start = self._snapshot(_at(base, None))
-        found = self._format.diff(self._ref, start, _at(target, None))
+        start = self._snapshot(at_version(base, None))
+        found = self._format.diff(self._ref, start, at_version(target, None))
         from formats.diff import compare
 
-        return found if found is not None else compare(start, self._snapshot(_at(target, None)))
+        return found if found is not None else compare(start, self._snapshot(at_version(target, None)))
 
     def versions(self) -> Sequence[Version]:
         """Versions that can be read, oldest first."""
@@ -146,7 +143,7 @@ class Table(IndexVerbs):
         """
         started = time.perf_counter()
         found, refused = self._open_indexes(indexes)
-        at = _at(version, timestamp)
+        at = at_version(version, timestamp)
         asked = self._version(at, found)
         snapshot: Snapshot | None = None
         pruner = Pruner(found, refused)
@@ -176,7 +173,7 @@ class Table(IndexVerbs):
         """
         from .readers.scan import Scan
 
-        snapshot = self._snapshot(_at(version, timestamp))
+        snapshot = self._snapshot(at_version(version, timestamp))
         names = tuple(columns) if columns is not None else None
         if predicate is None:
             return Scan(snapshot, self._ref.storage, self._ref, columns=names)
@@ -306,20 +303,3 @@ class Table(IndexVerbs):
         if self._ref.path.endswith(".json"):
             return parent_of(parent_of(self._ref.path))
         return self._ref.path
-
-
-def _at(version: VersionLike, timestamp: TimestampLike) -> At:
-    if version is not None and timestamp is not None:
-        raise VersionNotFoundError("a version is asked by number or by time, not by both; leave one out")
-    if isinstance(timestamp, dt.datetime):
-        if timestamp.tzinfo is None:
-            timestamp = timestamp.replace(tzinfo=dt.UTC)
-        return At(timestamp_ms=int(timestamp.timestamp() * 1000))
-    if isinstance(timestamp, str):
-        try:
-            return _at(None, dt.datetime.fromisoformat(timestamp))
-        except ValueError as error:
-            raise ExpressionError(
-                f"a timestamp is ISO 8601 (UTC where it names no zone), milliseconds or a datetime; got {timestamp!r}"
-            ) from error
-    return At(version, timestamp)

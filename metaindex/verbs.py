@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any, Literal
 
-from expressions.vectors import compute
-from formats.model import Snapshot
 from formats.protocol import At, TableFormat, TableRef
 
+from .asked import TimestampLike, VersionLike, at_version
 from .config import BuilderName, Config
 from .errors import IndexNotFoundError
 from .folder import IndexFolder, plain_options
 from .kinds.specs import Kind, kind_from_spec, leaves_of
 from .log.operation_log import OperationLog
+from .log.states import Operation
+from .pruning.open_index import OpenIndex
 from .store.layout import check_name
 from .store.reader import StoreCache
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from .actions.action import Outcome
+    from .actions.target import Target
     from .build.protocol import Builder, Progress
 
 
@@ -54,58 +55,81 @@ class IndexVerbs:
         check_name(name)
         if not kinds:
             raise ValueError("an index has at least one kind; none was given; for example mi.ColumnStats()")
-        snapshot, stable = self._settled()
+        target = self._target(At())
+        snapshot = target.snapshot()
         leaves_of(kinds, snapshot.schema)
         log = self._log(name)
         action = Create(
             name,
             self._ref,
-            snapshot,
+            target,
             kinds,
             self._builder(builder),
             RunSink(log.storage, new_run_id()),
-            stable,
             {**plain_options(self._ref.options), "file_format": snapshot.details.read_options().get("file_format", "")},
             progress,
         )
-        self._remember(snapshot)
+        self._remember(target)
         return execute(log, action)
 
     def refresh_index(
         self,
         name: str,
-        mode: Literal["incremental", "full"] = "incremental",
+        mode: Literal["incremental", "quick", "full"] = "incremental",
         builder: BuilderName | Builder | None = None,
         progress: Progress | None = None,
+        *,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        where: object = None,
+        under: str | None = None,
     ) -> Outcome:
-        """Brings an index to the table as it is now. `incremental` reads only files that the index does not know; `full` reads all of them again."""
-        from .actions.action import execute
-        from .actions.refresh import Refresh, check_same_table
+        """Brings an index to a version of the table (default: now).
+
+        `incremental` reads only files that the index does not cover, `full` reads all of them again. `quick` reads none: it names the new files, so that queries at that
+        version need not ask the table's log; they read those files until an incremental refresh covers them.
+        `where` (a predicate over partition columns) or `under` (a folder below the table) limits an incremental refresh to the files there: those are covered, and the
+        version is not recorded, as the others were not looked at.
+        Raises IndexNotFoundError, IndexStateError, VersionNotFoundError, BuildError, ConcurrentWriteError; the index is then what it was.
+        """
+        from .actions.action import Outcome, execute, validate
+        from .actions.limits import limited
+        from .actions.refresh import Refresh, check_same_table, recorded_already
         from .store.writer import RunSink, new_run_id
 
+        if mode not in ("incremental", "quick", "full"):
+            raise ValueError(f"a refresh is quick, incremental or full, not {mode!r}")
+        limit = limited(where, under, self.config.time_zone)
+        if limit is not None and mode != "incremental":
+            raise ValueError(
+                f"a refresh of some files is incremental, not {mode}; leave out where= and under=, or mode="
+            )
         log = self._log(name)
         base = log.latest()
         if base is None:
             raise IndexNotFoundError(
                 f"refresh needs an index; there is none named {name!r}; there are: {', '.join(self._indexes().names()) or 'none'}"
             )
-        if mode not in ("incremental", "full"):
-            raise ValueError(f"a refresh is incremental or full, not {mode!r}")
-        snapshot, stable = self._settled()
-        check_same_table(base, snapshot)
+        check_same_table(base, self._format.name)
+        validate(Operation.REFRESH, base, name)
+        target = self._target(at_version(version, timestamp))
+        if mode != "full" and limit is None and target.settled:
+            note = recorded_already(OpenIndex(name, base, log.storage, self._cache), target.version, mode)
+            if note is not None:  # no entry is written for it: the log stays short under a hook that fires every minute
+                return Outcome(name, Operation.REFRESH.value, False, base, (note,))
         action = Refresh(
             name,
             self._ref,
-            snapshot,
+            target,
             [kind_from_spec(spec) for spec in base.kinds],
             self._builder(builder),
             RunSink(log.storage, new_run_id()),
-            stable,
             progress=progress,
             mode=mode,
+            limit=limit,
             cache=self._cache,
         )
-        self._remember(snapshot)
+        self._remember(target)
         return execute(log, action)
 
     def delete_index(self, name: str) -> Outcome:
@@ -156,24 +180,18 @@ class IndexVerbs:
     def _log(self, name: str) -> OperationLog:
         return self._indexes().log(name)
 
-    def _settled(self) -> tuple[Snapshot, bool]:
-        """The snapshot to index, and whether every file's identity can be believed. Waits once for files changed a moment ago."""
-        from .actions.create import racy
+    def _target(self, at: At) -> Target:
+        """The table at a version, for an action. Waits once for plain files changed a moment ago."""
+        from .actions.target import Target
 
-        snapshot = self._format.snapshot(self._ref, At())
-        if racy(snapshot).any():
-            newest = compute("max", snapshot.files.table.column("modified_ms")).as_py() or 0
-            wait = newest / 1000 + self.config.settle_seconds - time.time()
-            time.sleep(min(max(wait, 0.0) + 0.01, self.config.settle_seconds + 0.1))
-            snapshot = self._format.snapshot(self._ref, At())
-        return snapshot, not racy(snapshot).any()
+        return Target.of(self._format, self._ref, at, self.config.settle_seconds)
 
-    def _remember(self, snapshot: Snapshot) -> None:
+    def _remember(self, target: Target) -> None:
         """Plain folders have no log: a listing that is indexed is kept as a version."""
         from formats.files.history import remember
 
-        if snapshot.format == "files":
-            remember(self._ref, snapshot)
+        if self._format.name == "files":
+            remember(self._ref, target.snapshot())
 
     def _builder(self, chosen: BuilderName | Builder | None) -> Builder:
         name = chosen if chosen is not None else self.config.builder

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from expressions.errors import CorruptTableError, NotATableError, ObjectNotFoundError, VersionNotFoundError
+from formats.changes import Base, Changes
 from formats.model import Diff, Snapshot, Version
 from formats.protocol import At, TableRef
 from formats.storage import Storage
@@ -51,6 +52,12 @@ class DeltaFormat:
         from .diff import diff_from_log
 
         return diff_from_log(ref, self, base, target)
+
+    def changes(self, ref: TableRef, bases: Sequence[Base], target: At) -> Changes | None:
+        """See `formats.changes.ServesChanges`."""
+        from .changes import changes_from_log
+
+        return changes_from_log(ref, self, bases, target)
 
     def versions(self, ref: TableRef) -> Sequence[Version]:
         listing = _listed(ref.storage, ref.path)

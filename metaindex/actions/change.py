@@ -11,19 +11,20 @@ from dataclasses import dataclass, field, replace
 
 from formats.model import Schema
 from metaindex.log.entry import Content, RunRef, VersionRecord
-from metaindex.log.history import may_hold, with_record, without_runs
+from metaindex.log.history import RollOver, may_hold, rolled_over, with_record, without_runs
 
 from .renumber import Overtaken, Replacement, with_replacement
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The difference that an action makes. In this order: runs dropped, replaced, added, a version recorded."""
+    """The difference that an action makes. In this order: runs dropped, replaced, added, a version recorded, older versions moved out of the entry."""
 
     add_runs: tuple[RunRef, ...] = ()
     drop_runs: frozenset[str] = frozenset()
     record: VersionRecord | None = None  # its `schema` is taken from here
     schema: Schema | None = None
+    roll_over: RollOver | None = None
     replacement: Replacement | None = None
     empty: bool = False  # nothing of the content is left
     notes: tuple[str, ...] = field(default=())
@@ -33,8 +34,10 @@ def merged(content: Content, change: Change) -> Content:
     """The content with the change. Overtaken where it cannot be applied to this content."""
     if change.empty:
         return Content()
-    if change.record is not None and not change.drop_runs and content.record(change.record.version) is not None:
-        return content  # somebody indexed the same version meanwhile: a file indexed twice counts once
+    if change.record is not None and not change.drop_runs:
+        held = content.record(change.record.version)
+        if held is not None and (not held.unknown or change.record.unknown):
+            return content  # somebody indexed the same version meanwhile: a file indexed twice counts once
     if change.drop_runs:
         _need(content, change.drop_runs)
         content = without_runs(content, change.drop_runs)
@@ -49,7 +52,7 @@ def merged(content: Content, change: Change) -> Content:
             content, {*record.added, *record.removed, *record.restored, *record.with_deletes, *record.without_deletes}
         )
         content = with_record(content, record, change.schema)
-    return content
+    return content if change.roll_over is None else rolled_over(content, change.roll_over)
 
 
 def _need(content: Content, runs: Iterable[str]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow.compute as pc
 from pyroaring import BitMap
 
 from formats.model import Snapshot
@@ -19,28 +20,34 @@ from metaindex.pruning.versions import to_text
 from metaindex.store.writer import RunSink
 
 from .action import Change
+from .records import RecordWriter
 from .runs import BuiltRun, build_run, remove_run
+from .target import Target, racy
 
 
 @dataclass(slots=True)
 class Create:
-    """`snapshot` is loaded before the action begins, so that a table that cannot be read leaves no trace in the log."""
+    """`target` is made ready before the action begins, so that a table that cannot be read leaves no trace in the log."""
 
     name: str
     ref: TableRef
-    snapshot: Snapshot
+    target: Target
     kinds: Sequence[Kind]
     builder: Builder
     sink: RunSink
-    stable_files: bool = True  # False: some file may still change under its identity, the version is not recorded
     options: dict[str, object] = field(default_factory=dict)
     progress: Progress | None = None
     operation: Operation = Operation.CREATE
     forward_only: bool = False
     rebases: bool = False
+    records: RecordWriter = field(init=False)
     _uuid: str = field(default_factory=lambda: uuid.uuid4().hex)
 
+    def __post_init__(self) -> None:
+        self.records = RecordWriter(self.sink.storage, self.sink.run)
+
     def first_entry(self, base: IndexLogEntry | None) -> IndexLogEntry:
+        snapshot = self.target.snapshot()
         return IndexLogEntry(
             id=(base.id if base is not None else 0) + 1,
             name=self.name,
@@ -48,9 +55,9 @@ class Create:
             nonce="",
             stable=State.DOESNOTEXIST,
             table=TableInfo(
-                self.snapshot.table,
-                self.snapshot.format,
-                self.snapshot.properties.get("table_uuid", ""),
+                snapshot.table,
+                snapshot.format,
+                snapshot.properties.get("table_uuid", ""),
                 self.options,
             ),
             kinds=tuple(kind.spec() for kind in self.kinds),
@@ -60,33 +67,36 @@ class Create:
         return (self.sink.run,)
 
     def run(self, begun: IndexLogEntry) -> Change:
-        return index_all(self, frozenset())
+        return index_all(self, self.target.snapshot(), frozenset())
 
     def undo(self) -> None:
         remove_run(self.sink.storage, self.sink.run)
+        self.records.undo()
 
 
-def index_all(action: Create, drop_runs: frozenset[str]) -> Change:
+def index_all(action: Create, snapshot: Snapshot, drop_runs: frozenset[str]) -> Change:
     """One run of all files, and the version as its record."""
-    snapshot = action.snapshot
-    rows = np.flatnonzero(~racy(snapshot)) if not action.stable_files else np.arange(len(snapshot.files))
+    rows = np.flatnonzero(~racy(snapshot))
     built = build_run(action.ref, snapshot, rows, action.kinds, action.builder, action.sink, action.progress)
     record = None
-    if action.stable_files:
+    if action.target.settled:
+        deletes = BitMap(np.flatnonzero(pc.is_valid(snapshot.files.table.column("deletes")).to_numpy()[built.order]))
         record = VersionRecord(
             version=snapshot.version,
             timestamp_ms=snapshot.timestamp_ms,
             schema=0,
             parent=None,
             added=(built.ref.run,),
-            with_deletes=deletes_by_run(snapshot, {built.ref.run: built.order}),
+            with_deletes={built.ref.run: to_text(deletes)} if deletes else {},
             files=len(snapshot.files),
             size_bytes=snapshot.files.size_bytes,
+            partition_columns=snapshot.partition_columns,
         )
-    return Change((built.ref,), drop_runs, record, snapshot.schema, notes=notes_of(built, action.stable_files))
+        record = action.records.fitting(record)
+    return Change((built.ref,), drop_runs, record, snapshot.schema, notes=notes_of(built, action.target.settled))
 
 
-def notes_of(built: BuiltRun, stable_files: bool) -> tuple[str, ...]:
+def notes_of(built: BuiltRun, settled: bool) -> tuple[str, ...]:
     """What a user should know of a build."""
     notes = [
         f"{built.ref.files:,} files and {len(built.ref.columns)} columns indexed by the {built.ref.builder} builder"
@@ -96,28 +106,8 @@ def notes_of(built: BuiltRun, stable_files: bool) -> tuple[str, ...]:
         notes.append(
             f"{built.report.uncovered_files:,} files are left uncovered and always read, the first {path}: {why}"
         )
-    if not stable_files:
+    if not settled:
         notes.append(
             "files were being changed while they were listed: those are read by every query until the next refresh"
         )
     return tuple(notes)
-
-
-def racy(snapshot: Snapshot) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Files that may still change under the same identity (plain files changed within two seconds of the listing)."""
-    if "files_racy" not in snapshot.files.table.column_names:
-        return np.zeros(len(snapshot.files), np.bool_)
-    return np.asarray(snapshot.files.table.column("files_racy").to_numpy(), np.bool_)
-
-
-def deletes_by_run(
-    snapshot: Snapshot, rows_by_run: dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]]
-) -> dict[str, str]:
-    """For each run, the ordinals (positions in its rows, -1: not live) of files with deletes at this version."""
-    attached = np.asarray(snapshot.files.table.column("deletes").is_valid().to_numpy(), np.bool_)
-    out = {}
-    for run, rows in rows_by_run.items():
-        with_deletes = np.flatnonzero((rows >= 0) & attached[np.maximum(rows, 0)]) if len(attached) else rows[:0]
-        if len(with_deletes):
-            out[run] = to_text(BitMap(with_deletes))
-    return out

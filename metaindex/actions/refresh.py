@@ -1,33 +1,44 @@
-"""refresh: bring an index to the table's version.
+"""refresh: bring an index to a version of the table.
 
-    incremental  index the files that no run knows; files that left keep their rows and are named as removed
+    incremental  index the files that no run covers; files that left keep their rows and are named as removed
+    quick        name the files that no run knows, without reading any: the version is recorded, those files are read by every query
     full         index every file again; the runs before are dropped
 
-What is known is decided by full identity, so a file that came back is restored and not indexed twice.
+The files are followed from a recorded version on: by what the log says changed since, so that the cost is that of the change; by the whole snapshot where the log cannot say.
+What is known is decided by full identity, so a file that came back is restored and not indexed twice. A refresh limited to some files indexes those of them that no run
+covers and records no version: the next one without a limit finds them known.
 """
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from pyroaring import BitMap
+import numpy.typing as npt
 
-from formats.model import Snapshot
+from formats.changes import Base
+from formats.model import Schema, Snapshot, Version
 from metaindex.errors import ConcurrentWriteError, DamagedIndexError
-from metaindex.keys import file_ids
-from metaindex.log.entry import Content, IndexLogEntry, VersionRecord
+from metaindex.log.entry import IndexLogEntry, VersionRecord
 from metaindex.log.states import Operation
 from metaindex.pruning.open_index import OpenIndex
-from metaindex.pruning.versions import LiveFiles, difference, live_files
+from metaindex.pruning.versions import Recorded
 from metaindex.store.reader import StoreCache
 
 from .action import Change, NothingToDo
-from .create import Create, index_all, notes_of, racy
+from .create import Create, index_all, notes_of
+from .follow import Followed, Seen, Unproved, follow
 from .runs import build_run
+from .target import racy
 
-Mode = Literal["incremental", "full"]
+logger = logging.getLogger("metaindex")
+
+Mode = Literal["incremental", "quick", "full"]
+Limit = Callable[[Snapshot], npt.NDArray[np.bool_]]
+"""Which files a refresh is limited to."""
 
 
 @dataclass(slots=True)
@@ -35,6 +46,7 @@ class Refresh(Create):
     """Built like `Create`; `mode` says how."""
 
     mode: Mode = "incremental"
+    limit: Limit | None = None
     cache: StoreCache = field(default_factory=StoreCache)
     operation: Operation = Operation.REFRESH
     rebases: bool = True
@@ -45,75 +57,96 @@ class Refresh(Create):
         return base.following(nonce="", timestamp_ms=0, written_by="")
 
     def run(self, begun: IndexLogEntry) -> Change:
-        content = begun.content
         if self.mode == "full":
-            return index_all(self, frozenset(run.run for run in content.runs))
-        if content.record(self.snapshot.version) is not None:
-            raise NothingToDo(f"version {self.snapshot.version} is recorded")
+            return index_all(self, self.target.snapshot(), frozenset(run.run for run in begun.content.runs))
         try:
-            return self._incremental(begun)
+            return self._follow(OpenIndex(self.name, begun, self.sink.storage, self.cache))
         except DamagedIndexError as error:
-            raise DamagedIndexError(f"an incremental refresh reads the runs it builds on; {error}") from error
+            raise DamagedIndexError(f"a refresh reads the runs it builds on; {error}") from error
 
-    def _incremental(self, begun: IndexLogEntry) -> Change:
-        index = OpenIndex(self.name, begun, self.sink.storage, self.cache)
-        snapshot, content = self.snapshot, begun.content
-        ids = file_ids(snapshot.files, snapshot.format)
-        etags = snapshot.files.table.column("etag") if snapshot.format == "files" else None
-        unknown = np.ones(len(snapshot.files), np.bool_)
-        rows_by_run: dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]] = {}
-        for run in content.runs:
-            at = index.locate(run, ids, etags)
-            mine = np.flatnonzero((at >= 0) & unknown)  # a file that two runs know counts once
-            rows = np.full(run.files, -1, np.int64)
-            rows[at[mine]] = mine
-            rows_by_run[run.run] = rows
-            unknown[mine] = False
-        fresh = np.flatnonzero(unknown & ~racy(snapshot)) if not self.stable_files else np.flatnonzero(unknown)
-        added = []
+    def _follow(self, index: OpenIndex) -> Change:
+        if self.limit is None and (note := recorded_already(index, self.target.version, self.mode)):
+            raise NothingToDo(note)
+        quick = self.mode == "quick"
+        seen, followed = self._followed(index, quick)
+        if self.limit is None and (note := recorded_already(index, seen.snapshot.version, self.mode)):
+            raise NothingToDo(note)  # the table went on, to a version that is recorded, since the action was made ready
+        wanted = ~racy(seen.snapshot)
+        if self.limit is not None:
+            wanted &= self.limit(seen.snapshot)
+        fresh = followed.fresh[wanted[followed.fresh]]
+        added, order = None, fresh
         notes: tuple[str, ...] = ()
         if len(fresh):
-            built = build_run(self.ref, snapshot, fresh, self.kinds, self.builder, self.sink, self.progress)
-            added = [built.ref]
-            rows_by_run[built.ref.run] = built.order
-            notes = notes_of(built, self.stable_files)
-        if not self.stable_files:
-            if not added:
-                raise NothingToDo("files are being changed; no file is safe to index yet")
-            return Change(tuple(added), notes=notes)
-        record = self._record(content, rows_by_run)
-        return Change(tuple(added), frozenset(), record, snapshot.schema, notes=notes)
+            builder = None if quick else self.builder
+            built = build_run(self.ref, seen.snapshot, fresh, self.kinds, builder, self.sink, self.progress)
+            added, order = built.ref, built.order
+            notes = _named(len(fresh)) if quick else notes_of(built, self.target.settled)
+        runs = () if added is None else (added,)
+        if self.limit is not None or not self.target.settled:
+            if not runs:
+                raise NothingToDo(
+                    "every file asked is indexed"
+                    if self.target.settled
+                    else "files are being changed; no file is safe to index yet"
+                )
+            return Change(runs, notes=notes)
+        followed.listed += len(fresh) if quick else 0
+        record = self.records.fitting(followed.record(seen, added.run if added else None, order))
+        roll_over = self.records.rolled_over(index.entry.content, index.versions)
+        return Change(runs, frozenset(), record, seen.snapshot.schema, roll_over=roll_over, notes=notes)
 
-    def _record(
-        self,
-        content: Content,
-        rows_by_run: dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]],
-    ) -> VersionRecord:
-        parent = content.versions[-1] if content.versions else None
-        before = live_files(content, parent) if parent is not None else LiveFiles({})
-        dead, deletes = {}, {}
-        attached = np.asarray(self.snapshot.files.table.column("deletes").is_valid().to_numpy(), np.bool_)
-        for run, rows in rows_by_run.items():
-            live = np.flatnonzero(rows >= 0)
-            if len(live):
-                dead[run] = BitMap(np.flatnonzero(rows < 0))
-                deletes[run] = BitMap(live[attached[rows[live]]])
-        counts = {run: len(rows) for run, rows in rows_by_run.items()}
-        return VersionRecord(
-            version=self.snapshot.version,
-            timestamp_ms=self.snapshot.timestamp_ms,
-            schema=0,
-            parent=parent.version if parent is not None else None,
-            files=len(self.snapshot.files),
-            size_bytes=self.snapshot.files.size_bytes,
-            **difference(before, LiveFiles(dead, deletes), counts),
-        )
+    def _followed(self, index: OpenIndex, listed: bool) -> tuple[Seen, Followed]:
+        """From what the log says changed, else from the whole snapshot."""
+        for seen in (self._by_log(index), self._by_snapshot(index)):
+            if seen is None:
+                continue
+            try:
+                return seen, follow(index, seen, listed=listed)
+            except Unproved as unproved:
+                logger.warning("index %r is refreshed from the table's whole snapshot: %s", self.name, unproved)
+        raise AssertionError("a snapshot needs no proof")
+
+    def _by_log(self, index: OpenIndex) -> Seen | None:
+        content = index.entry.content
+        recent = [(record, content.schemas[record.schema]) for record in content.versions]
+        changes = self.target.changes(_bases(recent))
+        if changes is None and content.segments:
+            changes = self.target.changes(_bases(index.versions.all()))
+        base = index.versions.resolve(changes.base) if changes is not None else None
+        return Seen.of(base, changes) if base is not None and changes is not None else None
+
+    def _by_snapshot(self, index: OpenIndex) -> Seen:
+        return Seen(_newest_complete(index), self.target.snapshot())
 
 
-def check_same_table(entry: IndexLogEntry, snapshot: Snapshot) -> None:
+def recorded_already(index: OpenIndex, version: Version, mode: Mode) -> str | None:
+    """Why there is nothing to do at the version, or None."""
+    found = index.versions.find(version)
+    if found is None or (found.record.unknown and mode != "quick"):
+        return None
+    return f"version {version} is recorded"
+
+
+def check_same_table(entry: IndexLogEntry, table_format: str) -> None:
     """An index of another table is never refreshed from this one."""
-    stored = entry.table
-    if stored.format != snapshot.format:
+    if entry.table.format != table_format:
         raise ConcurrentWriteError(
-            f"an index is refreshed from the table it was built on; {entry.name!r} is of a {stored.format} table and this is {snapshot.format}; delete it and create it anew"
+            f"an index is refreshed from the table it was built on; {entry.name!r} is of a {entry.table.format} table and this is {table_format}; delete it and create it anew"
         )
+
+
+def _bases(records: list[tuple[VersionRecord, Schema]]) -> list[Base]:
+    """Versions of which every file is covered: a diff from one of them names every file that is not."""
+    return [Base(r.version, schema, r.partition_columns) for r, schema in records if not r.unknown]
+
+
+def _newest_complete(index: OpenIndex) -> Recorded | None:
+    for record in reversed(index.entry.content.versions):
+        if not record.unknown and (found := index.versions.find(record.version)) is not None:
+            return found
+    return None
+
+
+def _named(count: int) -> tuple[str, ...]:
+    return (f"{count:,} files are named and not indexed: every query reads them until an incremental refresh",)

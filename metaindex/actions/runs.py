@@ -39,11 +39,11 @@ def build_run(
     snapshot: Snapshot,
     rows: npt.NDArray[np.int64],
     kinds: Sequence[Kind],
-    builder: Builder,
+    builder: Builder | None,
     sink: RunSink,
     progress: Progress | None = None,
 ) -> BuiltRun:
-    """Writes everything of a run for the given rows of the snapshot's files."""
+    """Writes everything of a run for the given rows of the snapshot's files. Without a builder the run only names them (a quick refresh)."""
     chosen = snapshot.files.table.take(pa.array(rows)).combine_chunks()
     order = pc.sort_indices(chosen, sort_keys=[("partition", "ascending"), ("path", "ascending")])
     files = FileTable(chosen.take(order))
@@ -51,7 +51,7 @@ def build_run(
     partition_ord, partitions = number_partitions(files)
     ids = file_ids(files, snapshot.format)
     parts = _write_files(sink, files, partition_ord, partitions, ids)
-    leaves = leaves_of(kinds, snapshot.schema)
+    leaves = leaves_of(kinds, snapshot.schema) if builder is not None else []
     request = BuildRequest(
         ref=ref,
         snapshot=snapshot,
@@ -63,7 +63,7 @@ def build_run(
         partition_leaves=tuple(leaf for leaf in leaves if leaf.field.partition),
         scan_floats=any(kind.scan_floats for kind in kinds),
     )
-    report = builder.column_stats(request, sink, progress)
+    report = builder.column_stats(request, sink, progress) if builder is not None else BuildReport(())
     parts = [*parts, *report.parts]
     manifest = manifest_bytes(parts)
     sink.storage.put(manifest_path(sink.run), manifest)
@@ -81,7 +81,7 @@ def build_run(
         files_digest=xxhash.xxh3_128_hexdigest(ids.buffers()[1] or b""),
         columns=columns,
         created_ms=int(time.time() * 1000),
-        builder=builder.name,
+        builder=builder.name if builder is not None else "",
         uncovered_files=report.uncovered_files,
     )
     return BuiltRun(run, report, rows)

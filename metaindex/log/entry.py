@@ -57,6 +57,11 @@ class RunRef:
     builder: str
     uncovered_files: int = 0
 
+    @property
+    def listed_only(self) -> bool:
+        """A run of a quick refresh: it names its files, and no kind covers them."""
+        return not self.builder
+
 
 @dataclass(frozen=True, slots=True)
 class ObjectRef:

@@ -21,7 +21,7 @@ from metaindex.kinds.rows import FILES
 from metaindex.log.entry import IndexLogEntry, ObjectRef, RunRef
 from metaindex.log.types import type_from_text
 from metaindex.store import columns as np_columns
-from metaindex.store.reader import ReadCount, RunReader, StoreCache
+from metaindex.store.reader import Footer, ReadCount, RunReader, StoreCache
 
 from .run_statistics import RunStatistics, StoredColumn, Units
 from .versions import Versions
@@ -152,15 +152,16 @@ class OpenIndex:
     def locate(self, run: RunRef, file_ids: pa.FixedSizeBinaryArray, etags: pa.ChunkedArray | None) -> Ordinals:
         """The ordinal of each file id in the run, -1 where the run does not have it. With `etags`, a file whose etag is known on both sides and differs is not it."""
         reader = self.reader(run)
-        tables = []
-        for part in reader.parts("file_ids"):
-            footer = reader.footer(part)
-            tables.append(reader.read(part, range(len(footer.rows)), ["file_id", "ordinal"]))
-        table = pa.concat_tables(tables)
-        if table.num_rows != run.files:
+        parts = reader.parts("file_ids")
+        if sum(part.rows for part in parts) != run.files:
             raise DamagedIndexError(
-                f"run {run.run} of index {self.name!r} has {run.files} files and {table.num_rows} ids; refresh with mode='full'"
+                f"run {run.run} of index {self.name!r} has {run.files} files and another number of ids; refresh with mode='full'"
             )
+        holding = [(part, _groups_with(reader.footer(part), file_ids)) for part in parts]
+        tables = [reader.read(part, groups, ["file_id", "ordinal"]) for part, groups in holding if groups]
+        if not tables:
+            return np.full(len(file_ids), -1, np.int64)
+        table = pa.concat_tables(tables)
         mine = _words(np_columns.one(table.column("file_id")))
         ordinals = np_columns.values(np_columns.one(table.column("ordinal"))).astype(np.int64)
         asked = _words(file_ids)
@@ -220,6 +221,21 @@ class OpenIndex:
                 f"the aggregates of run {run.run} of index {self.name!r} count its files, partition by partition; they do not; refresh with mode='full'"
             )
         return np.cumsum(count, dtype=np.int64) - count, count
+
+
+def _groups_with(footer: Footer, ids: pa.FixedSizeBinaryArray) -> list[int]:
+    """The row groups that can hold one of the ids. They are sorted, and few of many are read where few ids are asked."""
+    ranges = footer.range("file_id")
+    count = len(footer.rows)
+    if len(ids) >= 4 * count or not ranges.known.all():
+        return list(range(count))
+    # The last group that starts at or below an id, by the id's first 8 bytes, and those before it while they reach as far.
+    first = np.array([int.from_bytes(least[:8], "big") for least in ranges.least], np.uint64)
+    last = np.array([int.from_bytes(greatest[:8], "big") for greatest in ranges.greatest], np.uint64)
+    asked = np.unique(_words(ids)[:, 0])
+    low = np.searchsorted(last, asked, side="left")
+    high = np.searchsorted(first, asked, side="right")
+    return sorted({group for a, b in zip(low.tolist(), high.tolist(), strict=True) for group in range(a, b)})
 
 
 def _words(ids: pa.FixedSizeBinaryArray) -> npt.NDArray[np.uint64]:

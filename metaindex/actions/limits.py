@@ -1,0 +1,67 @@
+"""Which files a refresh is limited to: those of some partitions, or those below a folder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.compute as pc
+
+from expressions.arrow_statistics import ArrowStatistics
+from expressions.errors import UnknownColumnError
+from expressions.references import columns
+from expressions.skipping import may_match
+from expressions.tree import Predicate
+from formats.model import Snapshot
+from metaindex.pruning.pruner import bound
+
+if TYPE_CHECKING:
+    from .refresh import Limit
+
+
+def limited(where: object, under: str | None, time_zone: str) -> Limit | None:
+    """The limit that a user asks for, or None. ValueError where both ways are named, or `under` is no folder below the table."""
+    if where is not None and under is not None:
+        raise ValueError("a refresh is limited by where= or by under=, not by both; leave one out")
+    if under is not None:
+        folder = under.strip("/")
+        if not folder or under.startswith("/") or "://" in under or ".." in folder.split("/"):
+            raise ValueError(f"under= is a folder below the table, as in 'day=2026-01-01'; got {under!r}")
+        return lambda snapshot: _below(snapshot, folder)
+    if where is not None:
+        return lambda snapshot: _in_partitions(snapshot, where, time_zone)
+    return None
+
+
+def _below(snapshot: Snapshot, folder: str) -> npt.NDArray[np.bool_]:
+    return np.asarray(pc.starts_with(snapshot.files.paths, folder + "/").to_numpy(), np.bool_)
+
+
+def _in_partitions(snapshot: Snapshot, where: object, time_zone: str) -> npt.NDArray[np.bool_]:
+    """Files whose partition may match. Only partition columns may be named: of other columns the files themselves would have to be asked."""
+    predicate = bound(_predicate(where, snapshot, time_zone), snapshot.schema, time_zone)
+    leaves = {leaf.parts: leaf for leaf in snapshot.schema.leaves()}
+    known = {}
+    for ref in columns(predicate):
+        leaf = leaves.get(ref.parts)
+        bounds = snapshot.details.partition_bounds(leaf) if leaf is not None else None
+        if bounds is None:
+            partitions = ", ".join(snapshot.partition_columns) or "none"
+            raise UnknownColumnError(
+                f"where= of a refresh names partition columns; {ref.name!r} is none; partition columns: {partitions}; or use under="
+            )
+        known[ref] = bounds
+    return may_match(predicate, ArrowStatistics(len(snapshot.files), known))
+
+
+def _predicate(where: object, snapshot: Snapshot, time_zone: str) -> Predicate:
+    if isinstance(where, Predicate):
+        return where
+    if isinstance(where, str):
+        from expressions.engines.sql import parse
+
+        return parse(where, timezone=time_zone, schema=snapshot.schema.arrow())
+    from expressions.engines import to_predicate
+
+    return to_predicate(where, snapshot.schema.arrow())

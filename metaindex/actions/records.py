@@ -1,0 +1,62 @@
+"""Version records as an action writes them: bitmaps that are too large for an entry go into an object of their own, older records into segments."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from formats.model import Schema, Version
+from formats.storage import Storage
+from metaindex.log.entry import Content, ObjectRef, SegmentRef, VersionRecord, version_tag
+from metaindex.log.history import MAX_BITS, RollOver, roll_over
+from metaindex.log.record_codec import BITS, encode_bits, encode_segment, object_ref
+from metaindex.pruning.versions import Versions, rooted
+
+FOLDER = "_versions"
+
+
+@dataclass(slots=True)
+class RecordWriter:
+    """Writes the version objects of one action into a folder of their own, `_versions/<run>/`: what no entry names there is garbage, as with the run itself."""
+
+    storage: Storage
+    run: str
+    written: list[str] = field(default_factory=list)
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def fitting(self, record: VersionRecord) -> VersionRecord:
+        """The record as an entry can hold it."""
+        size = sum(len(text) for name in BITS for text in getattr(record, name).values())
+        if size <= MAX_BITS:
+            return record
+        empty: dict[str, dict[str, str]] = {name: {} for name in BITS}
+        return replace(record, bits=self._put("bits", encode_bits(record)), **empty)  # type: ignore[arg-type]
+
+    def rolled_over(self, content: Content, versions: Versions) -> RollOver | None:
+        """The roll-over that the content is due for, its objects written; or None."""
+
+        def root(version: Version) -> VersionRecord:
+            found = versions.resolve(version)
+            assert found is not None  # it is one of the content's
+            return self.fitting(rooted(found))
+
+        def segment(records: Sequence[VersionRecord], schemas: Sequence[Schema]) -> SegmentRef:
+            runs = dict.fromkeys(
+                run for r in records if (found := versions.resolve(r.version)) for run in found.live.dead
+            )
+            tags = "".join(version_tag(r.version) for r in records)
+            return SegmentRef(self._put("segment", encode_segment(records, schemas)), tags, tuple(runs))
+
+        return roll_over(content.versions, content, root, segment)
+
+    def undo(self) -> None:
+        """Removes what was written."""
+        for path in self.written:
+            self.storage.delete(path)
+
+    def _put(self, what: str, data: bytes) -> ObjectRef:
+        path = f"{FOLDER}/{self.run}/{what}-{next(self._numbers):05d}.json"
+        self.written.append(path)
+        self.storage.put(path, data)
+        return object_ref(path, data)
