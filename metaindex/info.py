@@ -34,7 +34,7 @@ class IndexInfo:
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
 def index_info(name: str, log: OperationLog, version: Version | None) -> IndexInfo:
