@@ -33,12 +33,14 @@ _KEYS = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 
 _REFUSED = {
     "InvalidAccessKeyId": f"the store does not know the access key; check {_KEYS}, and that the endpoint is the right one",
+    "XAdminUserNotFound": f"the store does not know the access key; check {_KEYS}, and that the endpoint is the right one",
     "SignatureDoesNotMatch": f"the secret does not belong to the access key; check {_KEYS}",
     "RequestTimeTooSkewed": "this machine's clock is wrong; set it",
     "ExpiredToken": "the session's credentials have expired; renew AWS_SESSION_TOKEN and the keys that belong to it",
     "InvalidToken": "the session token is not valid; renew AWS_SESSION_TOKEN and the keys that belong to it",
     "AccessDenied": "the credentials do not allow it; ask for the right to list, read, write and delete there",
 }
+_ABSENT = frozenset({None, "NoSuchKey", "NoSuchVersion", "NotFound", "NoSuchBucket"})
 _WRONG_REGION = frozenset(
     {
         "AuthorizationHeaderMalformed",
@@ -96,7 +98,9 @@ def mapped(error: Exception, where: str, verb: str) -> StorageError:
     text = str(error)
     code = found[1] if (found := _CODE.search(text)) else None
     cannot = f"cannot {verb} {clean(where)!r}"
-    if code in _REFUSED:  # whatever the status: to some stores an unknown key is a 404
+    if (
+        status_of(error) == 404 and code not in _ABSENT
+    ):  # to some stores an unknown access key is a 404: nothing is said of the object
         return _answered(error, text, code, cannot)
     if code == "NoSuchBucket" or (verb == "list" and status_of(error) == 404):
         return StorageError(
