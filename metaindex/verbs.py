@@ -132,6 +132,20 @@ class IndexVerbs:
         self._remember(target)
         return execute(log, action)
 
+    def optimize_index(self, name: str, mode: Literal["quick", "full"] = "quick") -> Outcome:
+        """Merges runs of an index, so that look-ups read less; answers stay what they were and the table is not looked at.
+
+        `quick` merges small runs as they come together (size-tiered), `full` all runs into one set of sorted parts. ConcurrentWriteError where another writer merged or
+        replaced the same runs first.
+        """
+        from .actions.action import execute
+        from .actions.optimize import Optimize
+
+        if mode not in ("quick", "full"):
+            raise ValueError(f"an optimize is quick or full, not {mode!r}")
+        log = self._log(name)
+        return execute(log, Optimize(name, log.storage, mode, cache=self._cache))
+
     def delete_index(self, name: str) -> Outcome:
         """No query uses the index any more; its files stay until `vacuum_index`, and `restore_index` brings it back."""
         from .actions.action import execute
@@ -153,6 +167,16 @@ class IndexVerbs:
 
         log = self._log(name)
         return execute(log, Vacuum(name, log=log))
+
+    def clean_index(self, name: str, retention: dt.timedelta | float | None = None) -> Outcome:
+        """Removes what an index does not need any more: runs that are out of use for longer than `retention` (a timedelta or seconds, 7 days where not given), what dead
+        writers left behind, old log entries. Goes beside every operation and never takes what one under way, or a query that began within the retention, may need."""
+        from .actions.clean import RETENTION_SECONDS, clean
+
+        seconds = retention.total_seconds() if isinstance(retention, dt.timedelta) else retention
+        if seconds is not None and not seconds >= 0:
+            raise ValueError(f"a retention is 0 or more seconds, not {retention!r}")
+        return clean(self._log(name), name, RETENTION_SECONDS if seconds is None else seconds)
 
     def cancel_index(self, name: str) -> Outcome:
         """Ends the operations under way of an index whose writer is dead, and goes back to what is stable; from VACUUMING forward to DOESNOTEXIST.

@@ -13,7 +13,7 @@ from metaindex.log.liveness import FOLDER as HEARTBEATS
 from metaindex.log.operation_log import OperationLog
 from metaindex.store.reader import manifest_path
 
-LOG, MANIFESTS = "_log", "_manifests"
+LOG, MANIFESTS, VERSIONS = "_log", "_manifests", "_versions"
 _THREADS = 16
 
 
@@ -23,7 +23,7 @@ def objects_by_run(storage: Storage) -> dict[str, list[str]]:
     for info in storage.list(MANIFESTS, recursive=False):
         found.setdefault(info.path.rpartition("/")[2].removesuffix(".json"), []).append(info.path)
     for kind in storage.folders(""):
-        if kind not in (LOG, MANIFESTS, HEARTBEATS):
+        if not kind.startswith("_"):
             for info in storage.list(kind):
                 found.setdefault(_run_of(kind, info.path), []).append(info.path)
     return found
@@ -33,7 +33,7 @@ def remove_everything(log: OperationLog, nonce: str) -> None:
     """Removes every object but the log, as long as the operation `nonce` is under way: nobody else may write then."""
     storage = log.storage
     objects = [path for paths in objects_by_run(storage).values() for path in paths]
-    objects += [info.path for info in storage.list(HEARTBEATS)]
+    objects += [info.path for folder in (HEARTBEATS, VERSIONS) for info in storage.list(folder)]
     latest = log.latest()
     if latest is not None and any(mark.nonce == nonce for mark in latest.under_way):
         remove(storage, objects)
@@ -50,9 +50,17 @@ def remove(storage: Storage, paths: Iterable[str]) -> None:
 
 
 def remove_runs(storage: Storage, runs: Iterable[str]) -> None:
-    """Removes the objects of some runs."""
+    """Removes all that the writer of some runs wrote."""
     for run in runs:
         storage.delete(manifest_path(run))
+        remove(
+            storage,
+            [
+                info.path
+                for info in storage.list(VERSIONS, recursive=False)
+                if info.path.startswith(f"{VERSIONS}/{run}-")
+            ],
+        )
         for kind in storage.folders(""):
             if not kind.startswith("_"):
                 remove(storage, [info.path for info in storage.list(f"{kind}/{run}")])

@@ -143,6 +143,10 @@ class RunReader:
         """The parts of a metadata partition, in order."""
         return [part for part in self._manifest() if part.kind == kind]
 
+    def kinds(self) -> frozenset[str]:
+        """The metadata partitions that the run has parts of."""
+        return frozenset(part.kind for part in self._manifest())
+
     def derived(self, name: str, compute: Callable[[], Any]) -> Any:
         """Something small that follows from the run's parts, computed once."""
         key = (self.run.run, name)

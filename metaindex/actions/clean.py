@@ -1,0 +1,164 @@
+"""clean: removes what no query can be reading any more and no writer may still commit. docs/operation-log.md says why each step is safe.
+
+No entry is written and no operation is under way for it: it goes beside everything. All ages are by the store's clock.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from expressions.errors import ObjectNotFoundError
+from expressions.records import dataclass
+from formats.storage import Storage
+from metaindex.errors import DamagedIndexError
+from metaindex.log.entry import Content, IndexLogEntry, ObjectRef
+from metaindex.log.liveness import FOLDER as HEARTBEATS
+from metaindex.log.liveness import heartbeat_path
+from metaindex.log.operation_log import Listing, OperationLog, Tombstone, entry_path, tombstone_path
+from metaindex.log.record_codec import decode_segment
+
+from .action import Outcome
+from .removal import VERSIONS, objects_by_run, remove
+from .validation import missing
+
+RETENTION_SECONDS = 7 * 24 * 3600
+KEPT_ENTRIES = 256
+"""Entries that stay in the log, whatever their age. Older ones are removed although they may be younger than the retention: the tombstone keeps what they say of runs."""
+
+_READS_AT_ONCE = 16
+_TRIES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What a clean removed."""
+
+    runs: int = 0
+    objects: int = 0
+    entries: int = 0
+
+
+def clean(
+    log: OperationLog, name: str, retention_seconds: float = RETENTION_SECONDS, keep_entries: int = KEPT_ENTRIES
+) -> Outcome:
+    """Removes runs that are out of use for longer than the retention, what dead operations left behind, and old log entries. IndexNotFoundError, StorageError."""
+    for _ in range(_TRIES):
+        try:
+            found, latest = _clean(log, name, retention_seconds, keep_entries)
+        except ObjectNotFoundError:  # another clean removed entries that were about to be read
+            continue
+        if found == Cleaned():
+            return Outcome(name, "clean", False, latest, ("nothing is out of use",))
+        what = f"{found.runs:,} runs ({found.objects:,} objects) and {found.entries:,} log entries removed"
+        return Outcome(name, "clean", True, latest, (what,))
+    raise DamagedIndexError(f"the log of an index has no gaps; that of {name!r} has; recreate the index")
+
+
+def _clean(log: OperationLog, name: str, retention_seconds: float, keep_entries: int) -> tuple[Cleaned, IndexLogEntry]:
+    storage = log.storage
+    # Listed first, the latest entry is read after that: what is listed and not named there is of nobody who may still commit.
+    on_storage = objects_by_run(storage)
+    named = [info.path for info in storage.list(VERSIONS, recursive=False)]
+    beats = [info.path for info in storage.list(HEARTBEATS, recursive=False)]
+    latest = log.latest()
+    if latest is None:
+        raise missing("clean", name)
+    listing = log.listing()
+    if latest.id not in listing.entries:
+        raise ObjectNotFoundError("the latest entry was cleaned meanwhile")
+    horizon = _now_ns(storage) - int(retention_seconds * 1e9)
+    lowest = min([latest.id - max(keep_entries, 1) + 1, *(mark.began for mark in latest.under_way)])
+    usage = _Usage(storage, log.tombstone(listing.lowest), lowest)
+    for number, entry in _entries(log, [n for n in listing.entries if n <= latest.id]):
+        usage.add(entry, listing.entries[number])
+    spared = usage.spared(latest, horizon)
+    garbage = [run for run in on_storage if run not in spared]
+    writers = {run for mark in latest.under_way for run in mark.runs}
+    loose = [p for p in named if p not in spared and p.removeprefix(VERSIONS + "/").partition("-")[0] not in writers]
+    removed = [path for run in garbage for path in on_storage[run]] + loose
+    remove(storage, removed)
+    live_beats = {heartbeat_path(mark.nonce) for mark in latest.under_way}
+    remove(storage, [path for path in beats if path not in live_beats])
+    entries = _bury(
+        log, listing, Tombstone(lowest, {name: at for name, at in usage.outdated.items() if name in spared})
+    )
+    return Cleaned(len(garbage), len(removed), entries), latest
+
+
+class _Usage:
+    """When each run and version object went out of use, by the store's time (ns) of the entry that did not name it any more."""
+
+    def __init__(self, storage: Storage, stone: Tombstone, lowest: int) -> None:
+        self._storage, self._lowest = storage, lowest
+        self._until: dict[str, int] = dict(stone.outdated)
+        self._used: set[str] = set()
+        self._times: dict[int, int] = {}
+        self._inside: dict[str, set[str]] = {}  # objects that a segment names
+        self.outdated: Mapping[str, int] = stone.outdated
+        """What was out of use at the entry `lowest`."""
+
+    def add(self, entry: IndexLogEntry, time_ns: int) -> None:
+        used = self._names(entry.content)
+        self._until |= dict.fromkeys(self._used - used, time_ns)
+        for one in used & self._until.keys():
+            del self._until[one]
+        self._used = used
+        self._times[entry.id] = time_ns
+        if entry.id == self._lowest:
+            self.outdated = dict(self._until)
+
+    def spared(self, latest: IndexLogEntry, horizon: int) -> set[str]:
+        """What may be in use: by the latest entry, by queries that took an entry after the horizon, by operations under way."""
+        began = min((self._times.get(mark.began, 0) for mark in latest.under_way), default=horizon + 1)
+        kept = {name for name, until in self._until.items() if until > horizon or until >= began}
+        return self._names(latest.content) | kept | {run for mark in latest.under_way for run in mark.runs}
+
+    def _names(self, content: Content) -> set[str]:
+        """Runs, and the paths of version objects, that a content names."""
+        names = {run.run for run in content.runs}
+        names |= {record.bits.path for record in content.versions if record.bits is not None}
+        for segment in content.segments:
+            names |= {segment.object.path} | self._names_inside(segment.object)
+        return names
+
+    def _names_inside(self, ref: ObjectRef) -> set[str]:
+        found = self._inside.get(ref.path)
+        if found is None:
+            try:
+                segment = decode_segment(self._storage.read(ref.path), ref)
+                found = {record.bits.path for record in segment.versions if record.bits is not None}
+            except ObjectNotFoundError:  # an older entry's, cleaned before
+                found = set()
+            self._inside[ref.path] = found
+        return found
+
+
+def _entries(log: OperationLog, numbers: list[int]) -> Iterator[tuple[int, IndexLogEntry]]:
+    with ThreadPoolExecutor(_READS_AT_ONCE if "://" in log.storage.root else 1) as pool:
+        for start in range(0, len(numbers), 1024):
+            some = numbers[start : start + 1024]
+            yield from zip(some, pool.map(log.entry, some), strict=True)
+
+
+def _bury(log: OperationLog, listing: Listing, stone: Tombstone) -> int:
+    """Puts old entries behind the tombstone and removes them; those of an earlier clean that was cut short, too."""
+    old = [n for n in listing.entries if n < stone.lowest]
+    stones = listing.tombstones[:-1]
+    if old:
+        log.bury(stone)
+        stones = listing.tombstones
+    remove(log.storage, [entry_path(n) for n in (*listing.buried, *old)])
+    remove(log.storage, [tombstone_path(n) for n in stones])
+    return len(listing.buried) + len(old)
+
+
+def _now_ns(storage: Storage) -> int:
+    """The time by the store's clock: that of an object put just now."""
+    path = heartbeat_path(f"clean-{secrets.token_hex(8)}")
+    storage.put(path, b"")
+    try:
+        return storage.head(path).modified_ns
+    finally:
+        storage.delete(path)

@@ -1,0 +1,65 @@
+"""Which runs are merged, as data: size-tiered, so that no file's rows are rewritten more often than the logarithm of the number of files, and no merge rewrites everything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from expressions.records import dataclass
+from metaindex.build.merging import together
+from metaindex.log.entry import CoveredColumn, RunRef
+
+
+@dataclass(frozen=True, slots=True)
+class MergePolicy:
+    """Runs of up to `small_files` files are of tier 0; each next tier holds `factor` times as many. `factor` runs of a tier make one of the next; of tier 0, `least_small` are
+    enough. No merge makes a run of more than `max_files`."""
+
+    small_files: int = 1_000
+    factor: int = 4
+    least_small: int = 4
+    max_files: int = 4_000_000
+
+    def tier(self, files: int) -> int:
+        tier, limit = 0, self.small_files
+        while files > limit:
+            tier, limit = tier + 1, limit * self.factor
+        return tier
+
+
+ON_REFRESH = MergePolicy()
+"""What a refresh may merge by itself."""
+
+QUICK = MergePolicy(least_small=2)
+"""optimize, quick: small runs, as few as they are."""
+
+
+def quick_groups(runs: Sequence[RunRef], policy: MergePolicy = QUICK) -> list[list[RunRef]]:
+    """The merges that are due: of every tier the runs, in their order, that can be one."""
+    groups = []
+    for tier in sorted({policy.tier(run.files) for run in runs}):
+        least = policy.least_small if tier == 0 else policy.factor
+        mine = [run for run in runs if policy.tier(run.files) == tier]
+        groups += [group for group in _mergeable(mine, policy.max_files) if len(group) >= least]
+    return groups
+
+
+def full_groups(runs: Sequence[RunRef]) -> list[list[RunRef]]:
+    """All runs, apart only where the bounds of a column are of different kinds."""
+    return [group for group in _mergeable(runs, None) if len(group) > 1]
+
+
+def _mergeable(runs: Sequence[RunRef], max_files: int | None) -> list[list[RunRef]]:
+    """Runs put together as long as their columns go together and they do not grow too large."""
+    groups: list[list[RunRef]] = []
+    columns: list[tuple[CoveredColumn, ...]] = []
+    for run in runs:
+        for i, group in enumerate(groups):
+            both = together(columns[i], run.columns)
+            if both is not None and (max_files is None or sum(r.files for r in group) + run.files <= max_files):
+                group.append(run)
+                columns[i] = both
+                break
+        else:
+            groups.append([run])
+            columns.append(tuple(run.columns))
+    return groups

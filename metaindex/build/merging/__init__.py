@@ -1,0 +1,6 @@
+"""Merges runs into one that says the same of the same files; no data file is read."""
+
+from .run import KINDS as KINDS
+from .run import Merged as Merged
+from .run import merge_runs as merge_runs
+from .run import together as together
