@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import TYPE_CHECKING, Any, Literal
 
 from formats.protocol import At, TableFormat, TableRef
