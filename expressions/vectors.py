@@ -18,6 +18,8 @@ from pyarrow._compute import call_function
 Mask = npt.NDArray[np.bool_]
 Vector = npt.NDArray[Any]
 
+_DTYPES: dict[str, Any] = {"int8": np.int8, "int32": np.int32, "int64": np.int64, "double": np.float64}
+
 
 def compute(function: str, *arguments: Any, options: Any = None) -> Any:
     """An Arrow compute function by name, over arrays, chunked arrays, tables or scalars. `Array.take`, `cast`, `filter` and their like load pyarrow.compute."""
@@ -57,6 +59,12 @@ def vector(values: pa.Array, dtype: npt.DTypeLike, width: int = 1) -> Vector:
     return np.frombuffer(data, item, len(values) * width, values.offset * width * item.itemsize)
 
 
+def numbers(values: pa.Array | pa.ChunkedArray) -> Vector:
+    """The values of an integer or double column as a vector of its own type, a view where it is one array; what stands under a null is arbitrary."""
+    values = one_array(values)
+    return vector(values, _DTYPES[str(values.type)])
+
+
 def truths(values: pa.Array, null: bool) -> Mask:
     """A boolean array as a mask, nulls counted as `null`."""
     data = values.buffers()[1]
@@ -86,12 +94,14 @@ def from_rows(rows: npt.NDArray[np.uint8], valid: Mask | None) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), count, buffers)
 
 
-def from_bytes(values: Sequence[bytes], type_: pa.DataType | None = None) -> pa.Array:
-    """A binary array of Python bytes (large_binary when asked)."""
+def from_bytes(values: Sequence[bytes | None], type_: pa.DataType | None = None) -> pa.Array:
+    """A binary array of Python bytes (large_binary when asked); None is null."""
     large = type_ is not None and pa.types.is_large_binary(type_)
+    there = np.fromiter((v is not None for v in values), np.bool_, len(values))
+    found = [v or b"" for v in values]
     offsets = np.zeros(len(values) + 1, np.int64 if large else np.int32)
-    np.cumsum([len(v) for v in values], out=offsets[1:])
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(values))]
+    np.cumsum([len(v) for v in found], out=offsets[1:])
+    buffers = [_bitmap(there), pa.py_buffer(offsets), pa.py_buffer(b"".join(found))]
     return pa.Array.from_buffers(pa.large_binary() if large else pa.binary(), len(values), buffers)
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from expressions.vectors import numbers
 from metaindex.keys import column_id
 from metaindex.kinds.rows import COLUMN_STATS, FILES, PARTITIONS
 from metaindex.log.entry import RunRef
 from metaindex.log.types import type_from_text
-from metaindex.store import columns as np_columns
 from metaindex.store.reader import Footer
 
 from .open_index import OpenIndex
@@ -29,7 +29,7 @@ def files_by_id(index: OpenIndex, ids: Sequence[bytes]) -> pa.Table:
             if groups:
                 table = index.reader(run).read(part, groups, ["file_id", "ordinal"])
                 hit = pc.is_in(table.column("file_id"), value_set=pa.array(wanted, pa.binary(16)))
-                ordinals.append(np_columns.values(np_columns.one(table.filter(hit).column("ordinal"))))
+                ordinals.append(numbers(table.filter(hit).column("ordinal")))
         if ordinals and len(at := np.sort(np.concatenate(ordinals)).astype(np.int64)):
             found.append(index.rows(run, "files", at, FILES.names).append_column("run", _text(run.run, len(at))))
     return pa.concat_tables(found) if found else FILES.append(pa.field("run", pa.string())).empty_table()
@@ -89,7 +89,7 @@ def _statistics(
     if partition is not None:
         table = table.filter(pc.equal(table.column("partition_id"), partition_id(partition)))
     table = table.sort_by("ordinal")
-    ordinals = np_columns.values(np_columns.one(table.column("ordinal"))).astype(np.int64)
+    ordinals = numbers(table.column("ordinal")).astype(np.int64)
     table = table.add_column(0, "path", index.rows(run, "files", ordinals, ["path"]).column("path"))
     return table.rename_columns([n.removesuffix(f"_{suffix}") for n in table.column_names])
 

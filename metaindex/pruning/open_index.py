@@ -13,14 +13,13 @@ from expressions.errors import MetaIndexError
 from expressions.records import dataclass
 from expressions.statistics import Mask
 from expressions.tree import ColumnRef
-from expressions.vectors import compute, truths
+from expressions.vectors import compute, from_vector, numbers, one_array, truths
 from formats.model import FILE_SCHEMA, Schema
 from formats.storage import Storage
 from metaindex.errors import DamagedIndexError
 from metaindex.kinds.rows import FILES
 from metaindex.log.entry import IndexLogEntry, ObjectRef, RunRef
 from metaindex.log.types import type_from_text
-from metaindex.store import columns as np_columns
 from metaindex.store.reader import Footer, ReadCount, RunReader, StoreCache
 
 from .run_statistics import RunStatistics, StoredColumn, Units
@@ -128,11 +127,11 @@ class OpenIndex:
                 table = reader.read(part, some.tolist(), read, keep=keep)
                 offset = 0
                 for group, rows in zip(some, at[first : first + _GROUPS_AT_ONCE], strict=True):
-                    wanted = np_columns.array(rows.astype(np.int64), None, pa.int64())
+                    wanted = from_vector(rows.astype(np.int64), None, pa.int64())
                     taken.append(compute("take", table.slice(offset, footer.rows[group]), wanted))
                     offset += footer.rows[group]
             picked = pa.concat_tables(taken)
-            found = np_columns.values(np_columns.one(picked.column("ordinal")))
+            found = numbers(picked.column("ordinal"))
             if not np.array_equal(found, inside + start - part.rows):
                 raise DamagedIndexError(
                     f"`{kind}` has one row an ordinal, in order; run {run.run} of index {self.name!r} has not; refresh with mode='full'"
@@ -147,7 +146,7 @@ class OpenIndex:
     def identities(self, run: RunRef) -> tuple[pa.FixedSizeBinaryArray, pa.ChunkedArray]:
         """File ids and etags of all files of the run, by ordinal."""
         table = self.rows(run, "files", np.arange(run.files), ["file_id", "etag"])
-        return np_columns.one(table.column("file_id")), table.column("etag")
+        return one_array(table.column("file_id")), table.column("etag")
 
     def locate(self, run: RunRef, file_ids: pa.FixedSizeBinaryArray, etags: pa.ChunkedArray | None) -> Ordinals:
         """The ordinal of each file id in the run, -1 where the run does not have it. With `etags`, a file whose etag is known on both sides and differs is not it."""
@@ -162,8 +161,8 @@ class OpenIndex:
         if not tables:
             return np.full(len(file_ids), -1, np.int64)
         table = pa.concat_tables(tables)
-        mine = _words(np_columns.one(table.column("file_id")))
-        ordinals = np_columns.values(np_columns.one(table.column("ordinal"))).astype(np.int64)
+        mine = _words(one_array(table.column("file_id")))
+        ordinals = numbers(table.column("ordinal")).astype(np.int64)
         asked = _words(file_ids)
         out = np.full(len(asked), -1, np.int64)
         if not len(mine) or not len(asked):
@@ -178,8 +177,8 @@ class OpenIndex:
             found = np.flatnonzero(out >= 0)
             order = np.argsort(out[found], kind="stable")
             stored = self.rows(run, "files", out[found][order], ["etag"]).column("etag")
-            asked_etags = compute("take", etags, np_columns.array(found[order], None, pa.int64()))
-            differs = truths(np_columns.one(compute("not_equal", stored, asked_etags)), null=False)
+            asked_etags = compute("take", etags, from_vector(found[order], None, pa.int64()))
+            differs = truths(one_array(compute("not_equal", stored, asked_etags)), null=False)
             out[found[order][differs]] = -1
         return out
 
@@ -204,18 +203,18 @@ class OpenIndex:
     def _partition_ranges(self, run: RunRef, column: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         """First ordinal and number of files of each partition, by its number: the aggregates of any column are in that order and count files."""
         reader = self.reader(run)
-        counts, numbers = [], []
+        counts, ords = [], []
         for part in reader.parts("partition_stats"):
             if part.first_key is None or part.last_key is None or not part.first_key <= column <= part.last_key:
                 continue
             ids = reader.footer(part).range("column_id")
             groups = [g for g in range(len(ids.known)) if not ids.known[g] or ids.least[g] <= column <= ids.greatest[g]]
             table = reader.read(part, groups, ["column_id", "partition_ord", "file_count"])
-            mine = np_columns.values(np_columns.one(table.column("column_id"))) == column
-            numbers.append(np_columns.values(np_columns.one(table.column("partition_ord")))[mine])
-            counts.append(np_columns.values(np_columns.one(table.column("file_count")))[mine])
+            mine = numbers(table.column("column_id")) == column
+            ords.append(numbers(table.column("partition_ord"))[mine])
+            counts.append(numbers(table.column("file_count"))[mine])
         count = np.concatenate(counts) if counts else np.zeros(0, np.int32)
-        number = np.concatenate(numbers) if numbers else count
+        number = np.concatenate(ords) if ords else count
         if not np.array_equal(number, np.arange(run.partitions)) or int(count.sum()) != run.files:
             raise DamagedIndexError(
                 f"the aggregates of run {run.run} of index {self.name!r} count its files, partition by partition; they do not; refresh with mode='full'"

@@ -25,11 +25,10 @@ from expressions.scalar_statistics import CompositeStatistics
 from expressions.skipping import may_fail, may_match
 from expressions.statistics import Mask, PruningStatistics
 from expressions.tree import ColumnRef, Opaque, Predicate
-from expressions.vectors import from_truths
+from expressions.vectors import from_truths, numbers
 from formats.model import Field, FileTable, Schema, Snapshot, Version
 from metaindex.keys import file_ids
 from metaindex.log.entry import RunRef
-from metaindex.store import columns as np_columns
 
 from .open_index import OpenIndex, Ordinals
 from .result import IndexReport, PruneResult
@@ -337,7 +336,7 @@ class _Segment:
 
     def size_bytes(self, ordinals: Ordinals) -> int:
         sizes = self.index.rows(self.run, "files", ordinals, ["size_bytes"]).column("size_bytes")
-        return sum(int(np_columns.values(chunk).sum()) for chunk in sizes.chunks)
+        return sum(int(numbers(chunk).sum()) for chunk in sizes.chunks)
 
     def files(self, ordinals: Ordinals) -> pa.Table:
         return self.index.files_of(self.run, ordinals, self._deletes)

@@ -23,8 +23,8 @@ from expressions.physical import column_domain_has_nan, physical_type
 from expressions.records import dataclass
 from expressions.statistics import ColumnBounds, Interval, Mask
 from expressions.tree import ColumnRef
+from expressions.vectors import from_bytes, from_vector, numbers, one_array
 from metaindex.kinds.rows import StatState
-from metaindex.store import columns as np_columns
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import Footer, RunReader
 
@@ -142,19 +142,19 @@ class RunStatistics:
             if not groups:
                 continue
             table = self._reader.read(part, groups, read)
-            ids = np_columns.values(np_columns.one(table.column("column_id")))
+            ids = numbers(table.column("column_id"))
             start = int(np.searchsorted(ids, stored.column_id))  # sorted by column id: one stretch
             stop = int(np.searchsorted(ids, stored.column_id, side="right"))
             if start == stop:
                 continue
             table = table.slice(start, stop - start)
-            numbers = np_columns.values(np_columns.one(table.column(self._units.number)))
+            units = numbers(table.column(self._units.number))
             bounds = _bounds_of_rows(table, stored.stored, suffix)
-            statistics = _statistics(column, bounds, stored, len(numbers))
+            statistics = _statistics(column, bounds, stored, len(units))
             may = ask(statistics)
             if self._scope is not None:
-                may &= self._scope[np_columns.values(np_columns.one(table.column("partition_ord")))]
-            answer[numbers[may]] = True
+                may &= self._scope[numbers(table.column("partition_ord"))]
+            answer[units[may]] = True
         if not seen:  # covered, says the log entry, and no part holds a row of it: nothing is proved
             return self.constant(True)
         return answer
@@ -218,11 +218,11 @@ def _statistics(column: ColumnRef, bounds: ColumnBounds, stored: StoredColumn, c
 
 def _bounds_of_rows(table: pa.Table, type_: pa.DataType, suffix: str) -> ColumnBounds:
     def get(name: str) -> pa.Array | None:
-        return np_columns.one(table.column(name)) if name in table.column_names else None
+        return one_array(table.column(name)) if name in table.column_names else None
 
     lower, upper, state = get(f"lower_{suffix}"), get(f"upper_{suffix}"), get("state")
     if state is not None:
-        nothing = _ones(np_columns.values(state) == StatState.ALL_NULL)
+        nothing = _ones(numbers(state) == StatState.ALL_NULL)
         return ColumnBounds(type=type_, lower=lower, upper=upper, null_count=nothing, row_count=nothing)
     return ColumnBounds(
         type=type_,
@@ -255,15 +255,15 @@ def _bounds_of_groups(footer: Footer, type_: pa.DataType, needs: Needs) -> Colum
         type=type_,
         lower=lower,
         upper=upper,
-        null_count=np_columns.array(nulls, nulls >= 0, pa.int64()),
+        null_count=from_vector(nulls, nulls >= 0, pa.int64()),
         nan_count=_nan_counts(footer),
-        row_count=np_columns.array(rows, None, pa.int64()),
+        row_count=from_vector(rows, None, pa.int64()),
     )
 
 
 def _ones(where: Mask) -> pa.Array:
     """The count 1 where True, unknown elsewhere: "as many NULLs as rows" said of units that hold nothing but NULL."""
-    return np_columns.array(where.astype(np.int64), where, pa.int64())
+    return from_vector(where.astype(np.int64), where, pa.int64())
 
 
 def _counts(footer: Footer, name: str) -> npt.NDArray[np.int64]:
@@ -278,15 +278,15 @@ def _counts(footer: Footer, name: str) -> npt.NDArray[np.int64]:
 
 def _nan_counts(footer: Footer) -> pa.Array:
     counts = _counts(footer, "nan_count")
-    return np_columns.array(counts, counts >= 0, pa.int64())
+    return from_vector(counts, counts >= 0, pa.int64())
 
 
 def _physical(found: list[Any], known: npt.NDArray[np.bool_], suffix: str) -> pa.Array:
     if suffix == "bytes":
-        return np_columns.binary([v if k and isinstance(v, bytes) else None for v, k in zip(found, known, strict=True)])
+        return from_bytes([v if k and isinstance(v, bytes) else None for v, k in zip(found, known, strict=True)])
     dtype, type_ = (np.int64, pa.int64()) if suffix == "int" else (np.float64, pa.float64())
     data = np.zeros(len(found), dtype)
     there = np.fromiter((v is not None for v in found), np.bool_, len(found)) & known
     for g in np.flatnonzero(there):
         data[g] = found[g]
-    return np_columns.array(data, there, type_)
+    return from_vector(data, there, type_)
