@@ -77,7 +77,7 @@ def storage_for(path: str | os.PathLike[str], storage_options: Mapping[str, str]
     text = os.fspath(path)
     local = local_path(text)
     if local is not None:
-        if storage_options:
+        if storage_options and set(storage_options) != {"single_writer"}:
             raise ValueError(f"storage options are for object stores; {text!r} is a local path: leave them out")
         storage: Storage = LocalStorage(local)
     else:
@@ -85,6 +85,13 @@ def storage_for(path: str | os.PathLike[str], storage_options: Mapping[str, str]
 
         storage = ObjectStorage.from_uri(text, storage_options)
     return storage, storage.root
+
+
+def is_remote(path: str) -> bool:
+    """Is it the URI of a store? Storage options are for those."""
+    from .storage_local import local_path
+
+    return local_path(path) is None
 
 
 def parent_of(root: str) -> str:

@@ -7,6 +7,7 @@ machine's or container's role, or from storage options; they stay inside the cli
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -49,6 +50,10 @@ _CLIENT_OPTIONS = frozenset(
     }
 )
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_PREFIXES = ("AWS_", "GOOGLE_", "AZURE_", "SERVICE_ACCOUNT", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+_CLIENTS = 16
+_clients: dict[tuple[object, ...], ObjectStore] = {}
+_lock = threading.Lock()
 MAX_RETRIES = 8
 RETRY_SECONDS = 60.0
 
@@ -80,26 +85,45 @@ def open_bucket(uri: str, storage_options: Mapping[str, str] | None = None) -> O
         raise StorageError(
             "a store's URI holds no credentials; this one does; leave them out and set them in the environment or in storage_options"
         )
-    try:
-        from obstore.store import from_url
-    except ImportError as error:
-        raise MissingDependencyError(f"{scheme}:// needs the package obstore: pip install 'metaindex[s3]'") from error
     base = f"{SCHEMES[scheme]}://{bucket}"
     options: dict[str, Any] = dict(storage_options or {})
     single_writer = str(options.pop("single_writer", "false")).lower() == "true"
+    store = _shared(base if bucket else base + "/", options) if scheme != "memory" else _opened(base + "/", {})
+    return Opened(store, base, key.strip("/"), _unproven(SCHEMES[scheme], options), single_writer)
+
+
+def _shared(base: str, options: dict[str, Any]) -> ObjectStore:
+    """One client, with its open connections, for all that is opened with the same options in the same environment: credentials that changed make another."""
+    said = tuple((name, value) for name, value in sorted(os.environ.items()) if name.startswith(_PREFIXES))
+    key = (base, tuple(sorted(options.items())), said, os.getpid())
+    with _lock:
+        found = _clients.pop(key, None) or _opened(base, options)
+        _clients[key] = found
+        if len(_clients) > _CLIENTS:
+            del _clients[next(iter(_clients))]
+    return found
+
+
+def _opened(base: str, options: dict[str, Any]) -> ObjectStore:
+    try:
+        from obstore.store import from_url
+    except ImportError as error:
+        scheme = base.partition("://")[0]
+        raise MissingDependencyError(f"{scheme}:// needs the package obstore: pip install 'metaindex[s3]'") from error
+    options = dict(options)
     client = {k: _plain(options.pop(k)) for k in list(options) if k in _CLIENT_OPTIONS}
-    if client and SCHEMES[scheme] == "s3":  # obstore then takes none from the environment
+    if client and base.startswith("s3:"):  # obstore then takes none from the environment
         client.setdefault("allow_http", os.environ.get("AWS_ALLOW_HTTP", "").lower() == "true")
     retry = _retry(options.pop("max_retries", MAX_RETRIES), options.pop("retry_timeout", RETRY_SECONDS))
-    more = {} if SCHEMES[scheme] == "memory" else {"client_options": client or None, "retry_config": retry, **options}
+    if not base.startswith("memory:"):
+        options = {"client_options": client or None, "retry_config": retry, **options}
     try:
-        store = from_url(base if bucket else base + "/", **more)
+        return from_url(base, **options)
     except Exception as error:  # noqa: BLE001 - every class of obstore's is its own; the message may hold option values
-        names = ", ".join(sorted(options)) or "none was given"
+        names = ", ".join(sorted(options.keys() - {"client_options", "retry_config"})) or "none was given"
         raise StorageError(
             f"cannot open {base!r} ({type(error).__name__}); check the names in storage_options: {names}"
         ) from None
-    return Opened(store, base, key.strip("/"), _unproven(SCHEMES[scheme], options), single_writer)
 
 
 def _retry(most: object, seconds: object) -> dict[str, Any]:

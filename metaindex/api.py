@@ -65,8 +65,11 @@ def open_table(
     """
     if catalog is not None:
         options["catalog"] = catalog
-    table_format, ref = open_ref(path, format=format, storage_options=storage_options, **options)
-    return Table(table_format, ref, config or Config(), spark, dict(storage_options or {}))
+    stores = dict(storage_options or {})
+    if config is not None and config.single_writer:
+        stores["single_writer"] = "true"
+    table_format, ref = open_ref(path, format=format, storage_options=stores, **options)
+    return Table(table_format, ref, config or Config(), spark, stores)
 
 
 @dataclass(repr=False)

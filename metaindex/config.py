@@ -19,6 +19,7 @@ class Config:
     * `settle_seconds`: how old a plain file must be before its identity is believed (a file system's clock ticks coarsely); create and refresh wait for it once.
     * `time_zone`: of dates and times without a zone in predicates over columns of instants.
     * `use_indexes`: False answers every query from the table alone.
+    * `single_writer`: no other process ever writes these indexes. Allows stores of which it is not known whether put-if-absent has one winner (`docs/storage.md`).
     """
 
     index_location: str | None = None
@@ -27,3 +28,4 @@ class Config:
     settle_seconds: float = 2.0
     time_zone: str = "UTC"
     use_indexes: bool = True
+    single_writer: bool = False

@@ -12,7 +12,7 @@ import re
 import xxhash
 
 from expressions.records import dataclass
-from formats.storage import Storage, parent_of, storage_for
+from formats.storage import Storage, is_remote, parent_of, storage_for
 from metaindex.errors import IndexNotFoundError
 
 FOLDER = "_metaindex"
@@ -40,7 +40,7 @@ def indexes_folder(table_root: str, table_format: str, location: str | None = No
 
 def list_names(folder: str, options: dict[str, str] | None = None) -> list[str]:
     """Names that may be indexes: the folders there whose name an index may have. One call; each has an operation log or is ignored."""
-    storage, _ = storage_for(folder, options)
+    storage, _ = storage_for(folder, _for(folder, options))
     return [name for name in storage.folders("") if _NAME.match(name)]
 
 
@@ -50,7 +50,12 @@ def index_storage(folder: str, name: str, options: dict[str, str] | None = None)
         check_name(name)
     except ValueError as error:
         raise IndexNotFoundError(f"{error}") from error
-    return storage_for(f"{folder}/{name}", options)[0]
+    return storage_for(f"{folder}/{name}", _for(folder, options))[0]
+
+
+def _for(folder: str, options: dict[str, str] | None) -> dict[str, str] | None:
+    """The table's storage options, where the indexes lie on a store and not on a local disk."""
+    return options if is_remote(folder) else None
 
 
 @dataclass(frozen=True, slots=True)
