@@ -6,6 +6,7 @@ from expressions.errors import MetaIndexError
 from expressions.records import dataclass
 from formats.model import Version
 
+from .log.liveness import held, suspected
 from .log.operation_log import OperationLog
 from .log.states import State
 from .pruning.open_index import OpenIndex
@@ -14,7 +15,8 @@ from .store.reader import StoreCache
 
 @dataclass(frozen=True, slots=True)
 class IndexInfo:
-    """One index at a glance. `fresh`: the table's version now is recorded (None: not known). `problem`: why the index cannot be used."""
+    """One index at a glance. `fresh`: the table's version now is recorded (None: not known). `under_way`: operations between begin and commit, who and
+    since when; `suspected`: those of them whose writer gave no sign of life for minutes, so that `cancel` may be due. `problem`: why the index cannot be used."""
 
     name: str
     state: str
@@ -30,6 +32,8 @@ class IndexInfo:
     entry: int = 0
     changed_ms: int = 0
     location: str = ""
+    under_way: tuple[str, ...] = ()
+    suspected: tuple[str, ...] = ()
     problem: str = ""
 
     def to_json(self) -> dict[str, object]:
@@ -68,4 +72,6 @@ def index_info(name: str, log: OperationLog, version: Version | None) -> IndexIn
         entry=entry.id,
         changed_ms=entry.timestamp_ms,
         location=where,
+        under_way=tuple(held(mark) for mark in entry.under_way),
+        suspected=tuple(held(mark) for mark in entry.under_way if suspected(log.storage, mark)),
     )

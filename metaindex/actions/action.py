@@ -16,6 +16,7 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from expressions.errors import StorageError
@@ -166,7 +167,7 @@ def _run_and_commit(log: OperationLog, action: Action, begun: IndexLogEntry, mar
             action.undo()
             return Outcome(begun.name, operation, False, entry, (nothing.note,))
         try:
-            entry = _end(log, mark, lambda latest, change=change: _apply(action, change, latest), f"commit {operation}")  # type: ignore[misc]
+            entry = _end(log, mark, partial(_apply, action, change, base), f"commit {operation}")
         except Overtaken as overtaken:
             if not action.rebases:
                 raise ConcurrentWriteError(
@@ -174,8 +175,8 @@ def _run_and_commit(log: OperationLog, action: Action, begun: IndexLogEntry, mar
                 ) from overtaken
             base = log.latest() or base
             continue
-        if mark.runs and not set(mark.runs) & {run.run for run in entry.content.runs}:
-            action.undo()  # others had indexed the same version
+        if not _names(entry, mark):
+            action.undo()  # others had recorded the same version
         return Outcome(begun.name, operation, True, entry, change.notes)
     raise ConcurrentWriteError(
         f"{operation} builds on content that stays; other writers took it away {RUNS} times; index {begun.name!r} is busy; try again later"
@@ -208,8 +209,8 @@ def _end(
     raise _busy(written_by, latest.name if latest is not None else "")
 
 
-def _apply(action: Action, change: Change, latest: IndexLogEntry) -> IndexLogEntry:
-    """The change on top of the latest content."""
+def _apply(action: Action, change: Change, base: IndexLogEntry, latest: IndexLogEntry) -> IndexLogEntry:
+    """The change, computed on `base`, on top of the latest content."""
     operation = action.operation
     needs, leaves = NEEDS[operation], LEAVES[operation]
     if latest.stable is not needs and operation in (Operation.CREATE, Operation.RESTORE, Operation.VACUUM):
@@ -220,13 +221,13 @@ def _apply(action: Action, change: Change, latest: IndexLogEntry) -> IndexLogEnt
     stable = leaves if latest.stable is needs and leaves is not None else latest.stable
     begun = action.first_entry(latest) if operation is Operation.CREATE else latest
     under_way = tuple(u for u in latest.under_way if operation not in ONCE or u.operation is not operation)
-    return replace(begun, stable=stable, content=merged(latest.content, change), under_way=under_way)
+    return replace(begun, stable=stable, content=merged(latest.content, change, base.content), under_way=under_way)
 
 
 def _ended(action: Action, mark: UnderWay, latest: IndexLogEntry | None) -> Outcome:
     """Others ended the operation. Where they did what it wanted to do, that is as good; else it has failed."""
     operation = action.operation
-    if latest is not None and set(mark.runs) & {run.run for run in latest.content.runs}:
+    if latest is not None and _names(latest, mark):
         return Outcome(
             latest.name, operation.value, True, latest
         )  # only the answer to the commit was lost, and the commit itself is cleaned away
@@ -240,6 +241,16 @@ def _ended(action: Action, mark: UnderWay, latest: IndexLogEntry | None) -> Outc
     raise ConcurrentWriteError(
         f"a commit needs its operation under way; {operation.value} begun at entry {mark.began} was cancelled; run it again"
     )
+
+
+def _names(entry: IndexLogEntry, mark: UnderWay) -> bool:
+    """Does the entry's content name something that the operation wrote?"""
+    content = entry.content
+    objects = [segment.object for segment in content.segments] + [
+        r.bits for r in content.versions if r.bits is not None
+    ]
+    named = {run.run for run in content.runs} | {one.path.split("/")[1] for one in objects}
+    return not named.isdisjoint(mark.runs)
 
 
 def _abandon(log: OperationLog, mark: UnderWay, action: Action) -> IndexLogEntry | None:

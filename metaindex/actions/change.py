@@ -30,8 +30,8 @@ class Change:
     notes: tuple[str, ...] = field(default=())
 
 
-def merged(content: Content, change: Change) -> Content:
-    """The content with the change. Overtaken where it cannot be applied to this content."""
+def merged(content: Content, change: Change, base: Content) -> Content:
+    """The content with the change, which was computed on `base`. Overtaken where it cannot be applied to this content."""
     if change.empty:
         return Content()
     if change.record is not None and not change.drop_runs:
@@ -51,8 +51,12 @@ def merged(content: Content, change: Change) -> Content:
         _need(
             content, {*record.added, *record.removed, *record.restored, *record.with_deletes, *record.without_deletes}
         )
+        if record.bits is not None:  # which runs it names is not said in it
+            _need(content, (run.run for run in base.runs))
         content = with_record(content, record, change.schema)
-    return content if change.roll_over is None else rolled_over(content, change.roll_over)
+    if change.roll_over is not None and {run.run for run in base.runs} <= {run.run for run in content.runs}:
+        content = rolled_over(content, change.roll_over)
+    return content
 
 
 def _need(content: Content, runs: Iterable[str]) -> None:

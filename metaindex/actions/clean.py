@@ -60,7 +60,7 @@ def _clean(log: OperationLog, name: str, retention_seconds: float, keep_entries:
     storage = log.storage
     # Listed first, the latest entry is read after that: what is listed and not named there is of nobody who may still commit.
     on_storage = objects_by_run(storage)
-    named = [info.path for info in storage.list(VERSIONS, recursive=False)]
+    named = [info.path for info in storage.list(VERSIONS)]
     beats = [info.path for info in storage.list(HEARTBEATS, recursive=False)]
     latest = log.latest()
     if latest is None:
@@ -76,7 +76,7 @@ def _clean(log: OperationLog, name: str, retention_seconds: float, keep_entries:
     spared = usage.spared(latest, horizon)
     garbage = [run for run in on_storage if run not in spared]
     writers = {run for mark in latest.under_way for run in mark.runs}
-    loose = [p for p in named if p not in spared and p.removeprefix(VERSIONS + "/").partition("-")[0] not in writers]
+    loose = [p for p in named if p not in spared and p.split("/")[1] not in writers]
     removed = [path for run in garbage for path in on_storage[run]] + loose
     remove(storage, removed)
     live_beats = {heartbeat_path(mark.nonce) for mark in latest.under_way}

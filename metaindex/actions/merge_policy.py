@@ -54,7 +54,7 @@ def _mergeable(runs: Sequence[RunRef], max_files: int | None) -> list[list[RunRe
     columns: list[tuple[CoveredColumn, ...]] = []
     for run in runs:
         for i, group in enumerate(groups):
-            both = together(columns[i], run.columns)
+            both = together(columns[i], run.columns) if run.listed_only == group[0].listed_only else None
             if both is not None and (max_files is None or sum(r.files for r in group) + run.files <= max_files):
                 group.append(run)
                 columns[i] = both

@@ -53,14 +53,7 @@ def remove_runs(storage: Storage, runs: Iterable[str]) -> None:
     """Removes all that the writer of some runs wrote."""
     for run in runs:
         storage.delete(manifest_path(run))
-        remove(
-            storage,
-            [
-                info.path
-                for info in storage.list(VERSIONS, recursive=False)
-                if info.path.startswith(f"{VERSIONS}/{run}-")
-            ],
-        )
+        remove(storage, [info.path for info in storage.list(f"{VERSIONS}/{run}")])
         for kind in storage.folders(""):
             if not kind.startswith("_"):
                 remove(storage, [info.path for info in storage.list(f"{kind}/{run}")])

@@ -9,6 +9,7 @@ from formats.storage import Storage
 from metaindex.log.entry import Content, ObjectRef, SegmentRef, VersionRecord
 from metaindex.log.record_codec import BITS, decode_bits, decode_segment, encode_bits, encode_segment, object_ref
 
+from .records import FOLDER
 from .renumber import Renumbering, Replacement
 
 
@@ -56,6 +57,6 @@ class ObjectWriter:
         return SegmentRef(self._put(f"segment{len(self._segments)}", data), ref.tags, tuple(sorted(runs)))
 
     def _put(self, name: str, data: bytes) -> ObjectRef:
-        path = f"_versions/{self._run}-{name}.json"
+        path = f"{FOLDER}/{self._run}/{name}.json"
         self._storage.put(path, data)
         return object_ref(path, data)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import datetime as dt
-
 from metaindex.errors import IndexExistsError, IndexNotFoundError, IndexStateError
-from metaindex.log.entry import IndexLogEntry, UnderWay
+from metaindex.log.entry import IndexLogEntry
+from metaindex.log.liveness import held
 from metaindex.log.states import COMPATIBLE, NEEDS, Operation, State
 
 
@@ -38,9 +37,3 @@ def validate(operation: Operation, base: IndexLogEntry | None, name: str) -> Non
 
 def missing(verb: str, name: str) -> IndexNotFoundError:
     return IndexNotFoundError(f"{verb} needs an index; there is none named {name!r}; list them with indexes()")
-
-
-def held(mark: UnderWay) -> str:
-    """Who holds what since when."""
-    since = dt.datetime.fromtimestamp(mark.since_ms / 1000, dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    return f"{mark.operation.value} by {mark.who} since {since} (entry {mark.began})"

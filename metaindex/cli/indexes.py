@@ -83,6 +83,8 @@ def _one(info: IndexInfo, out: Output) -> None:
         "size": f"{human_bytes(info.size_bytes)} in {info.runs:,} runs",
         "changed": f"{_time(info.changed_ms)} (log entry {info.entry})",
         "location": info.location,
+        "under way": "; ".join(info.under_way),
+        "suspected": "; ".join(info.suspected) + (" seems dead: metaindex cancel ends it" if info.suspected else ""),
         "problem": info.problem,
         "columns": ", ".join(info.columns),
         "versions": ", ".join(info.versions),
@@ -106,7 +108,7 @@ def _named(found: list[IndexInfo], name: str) -> IndexInfo:
 
 
 def _state(info: IndexInfo) -> str:
-    return info.state if info.enabled else f"{info.state}, disabled"
+    return info.state + (", its writer seems dead" if info.suspected else "") + ("" if info.enabled else ", disabled")
 
 
 def _fresh(info: IndexInfo) -> str:

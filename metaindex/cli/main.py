@@ -11,7 +11,23 @@ from contextlib import contextmanager
 
 from expressions.errors import MetaIndexError
 
-from . import cancel, create, delete, demo, explain, indexes, prune, refresh, restore, scan, vacuum
+from . import (
+    cancel,
+    clean,
+    create,
+    delete,
+    demo,
+    disable,
+    enable,
+    explain,
+    indexes,
+    optimize,
+    prune,
+    refresh,
+    restore,
+    scan,
+    vacuum,
+)
 from .arguments import DONE, EXIT_CODES, FAILED, INTERRUPTED, Parser, near
 from .command import Command
 from .output import Output, one_line
@@ -19,14 +35,18 @@ from .output import Output, one_line
 COMMANDS: tuple[Command, ...] = (
     create.COMMAND,
     refresh.COMMAND,
+    optimize.COMMAND,
     indexes.COMMAND,
     prune.COMMAND,
     scan.COMMAND,
     explain.COMMAND,
+    disable.COMMAND,
+    enable.COMMAND,
     delete.COMMAND,
     restore.COMMAND,
     cancel.COMMAND,
     vacuum.COMMAND,
+    clean.COMMAND,
     demo.COMMAND,
 )
 

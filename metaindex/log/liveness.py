@@ -6,6 +6,7 @@ It only ever decides when to *suspect* a dead writer, never what is true: a wron
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 import threading
 import time
@@ -58,6 +59,12 @@ class Heartbeat:
                 self._storage.put(self._path, b"")
             except StorageError as error:
                 logger.debug("a heartbeat was lost: %s", error)
+
+
+def held(mark: UnderWay) -> str:
+    """Who holds what since when."""
+    since = dt.datetime.fromtimestamp(mark.since_ms / 1000, dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return f"{mark.operation.value} by {mark.who} since {since} (entry {mark.began})"
 
 
 def last_sign_ms(storage: Storage, mark: UnderWay) -> int:

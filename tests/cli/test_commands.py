@@ -189,3 +189,17 @@ def test_an_index_may_lie_elsewhere(call: Call, tmp_path: Path) -> None:
     assert call("indexes", table, "--json").json == []
     assert len(call("indexes", table, "--index-location", place, "--json").json) == 1
     assert call("prune", table, "id = 112", "--index-location", place, "--json").json["kept_files"] == 1
+
+
+def test_optimize_clean_enable_and_disable(call: Call, tmp_path: Path) -> None:
+    root = write_table(tmp_path / "events")
+    assert call("create", root, "stats", "--builder", "local").code == 0
+    answer = call("optimize", root, "stats", "--mode", "full")
+    assert "nothing to do" in answer.out
+    assert call("clean", root, "stats", "--retention", "0s").code == 0
+    assert call("disable", root, "stats").code == 0
+    assert "ACTIVE, disabled" in call("indexes", root).out
+    assert call("prune", root, "id = 112", "--json").json["kept_files"] == 6
+    assert call("enable", root, "stats").code == 0
+    assert call("prune", root, "id = 112", "--json").json["kept_files"] == 1
+    assert "such as 12h" in call("clean", root, "stats", "--retention", "soon").err

@@ -68,7 +68,8 @@ def merge_runs(sources: Sequence[RunReader], sink: RunSink, keep: Mapping[str, M
             aggregates.add(merge_partition_column(sources, files, column))
         else:
             aggregates.add(merge_column(sources, files, column, stats))
-    parts = [*files.parts, *stats.close(), *aggregates.close()]
+    covered = bool(columns)
+    parts = [*files.parts, *stats.close(needed=covered), *aggregates.close(needed=covered)]
     return Merged(
         _seal(sources, sink, files, parts, tuple(columns or ())),
         {source.run.run: files.ordinals[i] for i, source in enumerate(sources)},
@@ -94,7 +95,7 @@ def _seal(
         files_digest=files.digest,
         columns=columns,
         created_ms=int(time.time() * 1000),
-        builder="merge",
+        builder="merge" if not all(source.run.listed_only for source in sources) else "",
         uncovered_files=min(sum(source.run.uncovered_files for source in sources), len(files.partition_ord)),
     )
 

@@ -1,0 +1,49 @@
+"""`metaindex clean TABLE NAME`: remove what an index does not need any more."""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import re
+
+from . import arguments
+from .command import Command
+from .opening import open_from
+from .outcomes import report
+from .output import Output
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    arguments.table(parser)
+    arguments.index_name(parser)
+    parser.add_argument(
+        "--retention",
+        type=_duration,
+        metavar="TIME",
+        help="spare what was in use so recently, for queries that run: such as 12h, 7d (default) or 0s",
+    )
+
+
+def _duration(text: str) -> dt.timedelta:
+    found = re.fullmatch(r"(\d{1,9})([smhd])", text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"a time is a whole number and s, m, h or d, such as 12h; got {text!r}")
+    return dt.timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+
+
+def _run(args: argparse.Namespace, out: Output) -> int:
+    return report(open_from(args).clean_index(args.name, args.retention), out)
+
+
+COMMAND = Command(
+    "clean",
+    "remove what an index does not need any more",
+    """Removes runs that are out of use (merged, or replaced by a full refresh) for longer than the retention, what writers
+that died left behind, and old log entries. Queries and other verbs go on meanwhile: nothing is taken that they may need.
+The table's own files are never touched.""",
+    ("metaindex clean lake/flights stats", "metaindex clean lake/flights stats --retention 12h"),
+    _arguments,
+    _run,
+)
