@@ -14,6 +14,8 @@ import pyarrow as pa
 
 from expressions.errors import UnsupportedFeatureError
 
+from .compressed import REFUSED, SUFFIXES
+
 FORMATS = ("parquet", "csv", "json")
 
 _FORMAT_OF = {
@@ -26,8 +28,6 @@ _FORMAT_OF = {
     "jsonl": "json",
     "ndjson": "json",
 }
-COMPRESSIONS = {"gz": "gzip", "bz2": "bz2", "zst": "zstd"}
-_UNREADABLE = {"lz4", "snappy", "deflate", "xz", "zip"}  # of whole text files; inside Parquet they mean nothing here
 _FOREIGN = {"orc", "avro", "xlsx", "xml", "arrow", "feather"}
 
 
@@ -100,11 +100,11 @@ def format_of(name: str) -> str | None:
     if not parts:
         return None
     last = parts[-1]
-    if last in COMPRESSIONS or last in _UNREADABLE:
+    if last in SUFFIXES or last in REFUSED:
         inner = _FORMAT_OF.get(parts[-2]) if len(parts) > 1 else None
-        if inner in ("csv", "json") and last in _UNREADABLE:
+        if inner in ("csv", "json") and last in REFUSED:
             raise UnsupportedFeatureError(
-                f"text files are read plain or compressed as {', '.join(COMPRESSIONS)}; {name!r} is not; compress it anew"
+                f"text files are read plain or compressed as {', '.join(SUFFIXES)}; {name!r} is not; compress it anew"
             )
         return inner if inner != "parquet" else None
     if last in _FOREIGN:

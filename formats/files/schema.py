@@ -39,7 +39,7 @@ def data_schema(
         case "csv":
             return csv_schema(storage, chosen, options.reader)
         case _:
-            return json_schema(storage, chosen)
+            return json_schema(storage, chosen, options.reader)
 
 
 def with_partitions(data: pa.Schema, parts: Partitions) -> Schema:

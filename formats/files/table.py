@@ -22,9 +22,10 @@ from expressions.statistics import ColumnBounds
 from formats.model import FILE_SCHEMA, Deletes, Diff, FileTable, Leaf, Snapshot, Version, partition_text
 from formats.protocol import At, Resolved, TableRef
 
+from .compressed import REFUSED, SUFFIXES
 from .history import Recalled, Remembered, find, recall, remembered
 from .listing import Listing, first_file, list_files, starts_of
-from .options import COMPRESSIONS, FilesOptions, format_of
+from .options import FilesOptions, format_of
 from .partitions import Partitions, read_partitions
 from .schema import data_schema, with_partitions
 
@@ -269,7 +270,7 @@ def _one_format(ref: TableRef, paths: Sequence[str]) -> str:
 def _ending(path: str) -> str:
     """What of a file's name says its format: the last part, and the one before where that is a compression."""
     parts = path.rpartition("/")[2].split(".")[1:]
-    kept = parts[-2:] if parts and parts[-1].lower() in COMPRESSIONS else parts[-1:]
+    kept = parts[-2:] if parts and parts[-1].lower() in (*SUFFIXES, *REFUSED) else parts[-1:]
     return "".join(f".{part}" for part in kept)
 
 

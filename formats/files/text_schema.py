@@ -8,6 +8,8 @@ a later value that is none of the type is known where it is read, not here.
 from __future__ import annotations
 
 import io
+import json
+import zlib
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
@@ -16,7 +18,8 @@ import pyarrow.compute as pc
 from expressions.errors import CorruptTableError, StorageError
 from formats.storage import Storage
 
-from .options import COMPRESSIONS
+from .compressed import open_text
+from .time_patterns import TimePattern
 
 _LOOKED_AT = 32 << 20
 
@@ -29,7 +32,9 @@ def csv_schema(storage: Storage, paths: Sequence[str], reader: Mapping[str, str]
     for at, name in enumerate(names):
         columns = [t.column(at) for t in tables if t.num_columns > at]
         fields.append(
-            pa.field(name, infer_text(pa.chunked_array([c for one in columns for c in one.chunks], pa.string())))
+            pa.field(
+                name, infer_text(pa.chunked_array([c for one in columns for c in one.chunks], pa.string()), reader)
+            )
         )
     return pa.schema(fields)
 
@@ -40,13 +45,7 @@ def _csv_text(storage: Storage, path: str, reader: Mapping[str, str]) -> pa.Tabl
     header = reader.get("header", "true").lower() == "true"
     quote, escape = reader.get("quote", '"'), reader.get("escape", "\\")
     separator = reader.get("sep", "\t" if ".tsv" in path.lower() else ",")
-    text = _beginning(storage, path)
-    encoding = reader.get("encoding", reader.get("charset", "utf-8"))
-    if encoding.lower() not in ("utf-8", "utf8"):
-        try:
-            text = text.decode(encoding, "replace").encode()
-        except LookupError as error:
-            raise StorageError(f"an encoding has a known name; got {encoding!r}; name another in encoding=") from error
+    text = _text(storage, path, reader)
     if not text.strip():
         return pa.table({})
     # Names are wanted before types can be fixed to text, so the first line is read alone.
@@ -55,7 +54,7 @@ def _csv_text(storage: Storage, path: str, reader: Mapping[str, str]) -> pa.Tabl
         quote_char=quote or False,
         double_quote=escape == quote,
         escape_char=escape if escape and escape != quote else False,
-        newlines_in_values=False,
+        newlines_in_values=_is_whole(reader),
         invalid_row_handler=lambda _row: "skip",
     )
     nulls = csv.ConvertOptions(
@@ -73,7 +72,7 @@ def _csv_text(storage: Storage, path: str, reader: Mapping[str, str]) -> pa.Tabl
         table = csv.read_csv(
             io.BytesIO(text),
             read_options=csv.ReadOptions(
-                column_names=names, skip_rows=1 if header else 0, block_size=max(len(text) + 1, 1024)
+                column_names=names, skip_rows_after_names=1 if header else 0, block_size=max(len(text) + 1, 1024)
             ),
             parse_options=parse,
             convert_options=nulls,
@@ -105,12 +104,20 @@ _FORMS: tuple[tuple[str, pa.DataType | None], ...] = (
 )
 
 
-def infer_text(values: pa.ChunkedArray) -> pa.DataType:
-    """The narrowest type whose form every value has; string for none and for no values."""
+def infer_text(values: pa.ChunkedArray, reader: Mapping[str, str] | None = None) -> pa.DataType:
+    """The narrowest type whose form every value has; string for none and for no values. Where the options name a pattern
+    of dates or times, that is their form."""
     values = values.drop_null()
     if not len(values):
         return pa.string()
+    named = {pa.date32(): "dateformat", pa.timestamp("us", "UTC"): "timestampformat"}
     for form, t in _FORMS:
+        pattern = (reader or {}).get(named.get(t, ""))
+        if pattern is not None:
+            known = TimePattern.of(pattern)
+            if known is not None and pc.all(pc.match_substring_regex(values, known.text)).as_py():
+                return t
+            continue
         if not pc.all(pc.match_substring_regex(values, form)).as_py():
             continue
         if t is None:
@@ -140,20 +147,23 @@ def _are_days(values: pa.ChunkedArray) -> bool:
     return True
 
 
-def json_schema(storage: Storage, paths: Sequence[str]) -> pa.Schema:
+def json_schema(storage: Storage, paths: Sequence[str], reader: Mapping[str, str]) -> pa.Schema:
     """Fields of the objects in order of appearance; numbers are long or double, texts stay texts, as in Spark."""
-    import pyarrow.json as json
+    import pyarrow.json as arrow_json
 
     schemas = []
     for path in paths:
-        text = _beginning(storage, path)
+        text = _text(storage, path, reader)
         if not text.strip():
             continue
         try:
+            text = _lines_of(text) if _is_whole(reader) else text
             schemas.append(
-                json.read_json(io.BytesIO(text), read_options=json.ReadOptions(block_size=len(text) + 1)).schema
+                arrow_json.read_json(
+                    io.BytesIO(text), read_options=arrow_json.ReadOptions(block_size=len(text) + 1)
+                ).schema
             )
-        except pa.ArrowInvalid as error:
+        except (pa.ArrowInvalid, ValueError, RecursionError) as error:
             raise CorruptTableError(
                 f"the columns are read from {path!r}, which is not JSON lines of one shape: {str(error).splitlines()[0]}; name the columns with schema="
             ) from error
@@ -199,17 +209,40 @@ def _no_null(t: pa.DataType) -> pa.DataType:
     return pa.list_(_no_null(t.value_type)) if pa.types.is_list(t) else t
 
 
+def _is_whole(reader: Mapping[str, str]) -> bool:
+    return "true" in (reader.get("multiline", "").lower(), reader.get("wholefile", "").lower())
+
+
+def _lines_of(text: bytes) -> bytes:
+    """One object, or an array of them, as JSON lines."""
+    start = text.lstrip()
+    value, _ = json.JSONDecoder().raw_decode(start.decode())
+    return "\n".join(json.dumps(one) for one in (value if isinstance(value, list) else [value])).encode()
+
+
+def _text(storage: Storage, path: str, reader: Mapping[str, str]) -> bytes:
+    """The beginning of a file in UTF-8, its lines ended by \\n."""
+    text = _beginning(storage, path)
+    encoding = reader.get("encoding", reader.get("charset", "utf-8"))
+    if encoding.lower() not in ("utf-8", "utf8"):
+        try:
+            text = text.decode(encoding, "replace").encode("utf-8", "replace").removeprefix(b"\xef\xbb\xbf")
+        except LookupError as error:
+            raise StorageError(f"an encoding has a known name; got {encoding!r}; name another in encoding=") from error
+    end = reader.get("linesep", "\n").encode()
+    return text if end == b"\n" else text.replace(end, b"\n")
+
+
 def _beginning(storage: Storage, path: str) -> bytes:
     """Up to 32 MB of a file's text, decompressed, in whole lines."""
-    suffix = path.rpartition(".")[2].lower()
     with storage.open_input(path) as raw:
         try:
-            source = pa.CompressedInputStream(raw, COMPRESSIONS[suffix]) if suffix in COMPRESSIONS else raw
+            source = open_text(raw, path)
             parts, size = [], 0
             while size <= _LOOKED_AT and (part := source.read(min(1 << 20, _LOOKED_AT + 1 - size))):
                 parts.append(part)
                 size += len(part)
-        except (OSError, pa.ArrowInvalid) as error:
+        except (OSError, EOFError, zlib.error, pa.ArrowInvalid, CorruptTableError) as error:
             raise CorruptTableError(
                 f"cannot read {path!r}: {str(error).splitlines()[0]}; write it again, or remove it"
             ) from error

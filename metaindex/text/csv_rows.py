@@ -45,6 +45,7 @@ class CsvDialect:
     empty_value: str = ""
     trim_left: bool = False
     trim_right: bool = False
+    line_end: str | None = None  # None: \\n, \\r or \\r\\n
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> CsvDialect:
@@ -69,6 +70,7 @@ class CsvDialect:
             empty_value=given.get("emptyvalue", ""),
             trim_left=given.get("ignoreleadingwhitespace", "false").lower() == "true",
             trim_right=given.get("ignoretrailingwhitespace", "false").lower() == "true",
+            line_end=given.get("linesep"),
         )
 
 
@@ -92,21 +94,29 @@ class CsvRows:
         tokens = self._fast(block)
         if tokens is None:
             tokens = self._by_line(block, where)
-        count = len(tokens[0])
+        return len(tokens[0]), self._arrays(tokens, fields, where), head
+
+    def parse_whole(self, data: bytes, fields: tuple[Field, ...], where: str) -> tuple[int, list[pa.Array]]:
+        """A file whose quoted values may go over lines (multiLine)."""
+        data = one_line_end(data, self._dialect.line_end, where)
+        tokens = self._fast_whole(data) or self._by_record(data.decode("utf-8", "replace"), where)
+        return len(tokens[0]), self._arrays(tokens, fields, where)
+
+    def _arrays(self, tokens: list[pa.Array], fields: tuple[Field, ...], where: str) -> list[pa.Array]:
         nulls = self._dialect.null_value
         arrays = []
         for f in fields:
             array = tokens[self._places[f.name]]
             array = pc.if_else(pc.equal(array, nulls), pa.scalar(None, pa.string()), array)
             arrays.append(self._values.column(array, f, where))
-        return count, arrays, head
+        return arrays
 
     def _without_header(self, block: bytes, head: bool) -> tuple[bytes, bool]:
         if not self._dialect.header:
             return block, False
         start = 0
         while start < len(block):
-            end = _line_end(block, start)
+            end = _line_end(block, start, self._dialect.line_end)
             text = block[start:end].decode("utf-8", "replace").strip(_BLANKS)
             start = end
             if text and not (self._dialect.comment and text.startswith(self._dialect.comment)):
@@ -116,21 +126,34 @@ class CsvRows:
     def _fast(self, block: bytes) -> list[pa.Array] | None:
         """Arrow's parser, where it reads the block as Spark's would; None where that is not certain."""
         d = self._dialect
+        if d.line_end is not None and (d.line_end != "\n" or b"\r" in block):
+            return None
+        return self._by_arrow(block, over_lines=False)
+
+    def _fast_whole(self, data: bytes) -> list[pa.Array] | None:
+        if b"\r" in data or (self._dialect.header and data[:1] == b"\n"):
+            return None
+        return self._by_arrow(data, over_lines=True)
+
+    def _by_arrow(self, block: bytes, *, over_lines: bool) -> list[pa.Array] | None:
+        d = self._dialect
         if d.trim_left or d.trim_right or d.comment or self._width == 1 or not block.strip():
             return None
-        data = np.frombuffer(block, np.uint8)
         quoted = bool(d.quote) and d.quote.encode() in block
         escaped = bool(d.escape) and d.escape != d.quote and d.escape.encode() in block
-        if quoted and (escaped or not self._regular(data)):
+        if quoted and (escaped or not self._regular(np.frombuffer(block, np.uint8), over_lines)):
             return None
         import pyarrow.csv as csv
 
+        skipped = 1 if over_lines and d.header else 0
         names = [str(i) for i in range(self._width)]
         try:
             table = csv.read_csv(
                 pa.BufferReader(block),
-                read_options=csv.ReadOptions(column_names=names, use_threads=False, block_size=max(len(block) + 1, 1024)),
-                parse_options=csv.ParseOptions(delimiter=d.sep, quote_char=d.quote if quoted else False, double_quote=False, escape_char=False),
+                read_options=csv.ReadOptions(column_names=names, skip_rows_after_names=skipped, use_threads=False, block_size=max(len(block) + 1, 1024)),
+                parse_options=csv.ParseOptions(
+                    delimiter=d.sep, quote_char=d.quote if quoted else False, double_quote=False, escape_char=False, newlines_in_values=over_lines
+                ),
                 convert_options=csv.ConvertOptions(
                     column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=not d.empty_value and not d.null_value
                 ),
@@ -142,8 +165,8 @@ class CsvRows:
             columns = [pc.if_else(pc.equal(c, ""), d.empty_value, c) for c in columns]
         return columns
 
-    def _regular(self, data: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> bool:
-        """Does every quote open or close a whole field, on one line?"""
+    def _regular(self, data: np.ndarray[tuple[int], np.dtype[np.uint8]], over_lines: bool) -> bool:
+        """Does every quote open or close a whole field, on one line unless fields go over lines?"""
         at = np.flatnonzero(data == ord(self._dialect.quote))
         if len(at) % 2:
             return False
@@ -151,21 +174,74 @@ class CsvRows:
         opens, closes = at[::2], at[1::2]
         before = np.where(opens > 0, ends[opens - 1], True)
         after = np.where(closes + 1 < len(data), ends[np.minimum(closes + 1, len(data) - 1)], True)
+        if not (before.all() and after.all()):
+            return False
         line_ends = np.flatnonzero((data == 10) | (data == 13))
-        same_line = np.searchsorted(line_ends, opens) == np.searchsorted(line_ends, closes)
-        return bool(before.all() and after.all() and same_line.all())
+        return over_lines or bool((np.searchsorted(line_ends, opens) == np.searchsorted(line_ends, closes)).all())
 
     def _by_line(self, block: bytes, where: str) -> list[pa.Array]:
         columns: list[list[str | None]] = [[] for _ in range(self._width)]
-        for raw in block.splitlines():  # of bytes: \n, \r and \r\n, no others
+        end = self._dialect.line_end
+        if end is not None and end != "\n" and b"\n" in block and self._dialect.quote.encode() in block:
+            raise ScanError(
+                f"with lineSep {end!r} quotes are read where no other line ends are; {where} has both; read with .to_spark(spark)"
+            )
+        # Without lineSep a line of bytes ends with \n, \r and \r\n, and nothing else.
+        for raw in block.splitlines() if end is None else block.split(end.encode()):
             line = raw.decode("utf-8", "replace")
             shown = line.strip(_BLANKS)
             if not shown or (self._dialect.comment and shown.startswith(self._dialect.comment)):
                 continue
-            tokens = self._tokens(line, where)
-            for i, column in enumerate(columns):
-                column.append(tokens[i] if i < len(tokens) else None)
+            self._add(columns, self._tokens(line, where))
         return [pa.array(column, pa.string()) for column in columns]
+
+    def _add(self, columns: list[list[str | None]], tokens: list[str | None]) -> None:
+        for i, column in enumerate(columns):
+            column.append(tokens[i] if i < len(tokens) else None)
+
+    def _by_record(self, text: str, where: str) -> list[pa.Array]:
+        """Records of a whole file. Only an empty line is left out here, not one of blanks."""
+        d, end = self._dialect, len(text)
+        columns: list[list[str | None]] = [[] for _ in range(self._width)]
+        at, head = 0, d.header
+        while at < end:
+            stop = text.find("\n", at)
+            stop = end if stop < 0 else stop
+            blank = not text[at:stop].strip(_BLANKS)
+            if blank and at < stop and (d.trim_left or d.trim_right):
+                raise ScanError(
+                    f"with multiLine and ignored white space no line holds blanks alone; {where} has one; read with .to_spark(spark)"
+                )
+            if at == stop or (d.comment and text.startswith(d.comment, at)):
+                at = stop + 1
+                continue
+            tokens, at = self._record(text, at, where)
+            if not head:
+                self._add(columns, tokens)
+            head = False
+        return [pa.array(column, pa.string()) for column in columns]
+
+    def _record(self, text: str, at: int, where: str) -> tuple[list[str | None], int]:
+        """The tokens of the record that begins at a place, and the place behind its line end."""
+        d, end = self._dialect, len(text)
+        tokens: list[str | None] = []
+        while True:
+            start = at
+            while d.trim_left and start < end and text[start] in _BLANKS and text[start] not in (d.sep, "\n"):
+                start += 1
+            if d.quote and text.startswith(d.quote, start):
+                value, at = self._quoted(text, start + 1, where, "\n")
+                tokens.append(value or d.empty_value)
+            else:
+                line = text.find("\n", at)
+                line = end if line < 0 else line
+                stop = text.find(d.sep, at, line)
+                stop = line if stop < 0 else stop
+                tokens.append(self._plain(text[at:stop]))
+                at = stop
+            if at >= end or text[at] == "\n":
+                return tokens, at + 1
+            at += 1  # past the separator; a record that ends with one has an empty last token
 
     def _tokens(self, line: str, where: str) -> list[str | None]:
         d = self._dialect
@@ -190,7 +266,7 @@ class CsvRows:
                 return tokens
             at += 1  # past the separator; a line that ends with one has an empty last token
 
-    def _quoted(self, line: str, at: int, where: str) -> tuple[str, int]:
+    def _quoted(self, line: str, at: int, where: str, line_end: str = "") -> tuple[str, int]:
         """The value that begins behind an opening quote, and the place of the separator or the end behind it."""
         d, end = self._dialect, len(line)
         out: list[str] = []
@@ -201,11 +277,11 @@ class CsvRows:
                 at += 2
             elif c == d.quote:
                 after = at + 1
-                while after < end and line[after] in _BLANKS and line[after] != d.sep:
+                while after < end and line[after] in _BLANKS and line[after] not in (d.sep, line_end):
                     after += 1
-                if after < end and line[after] != d.sep:
+                if after < end and line[after] not in (d.sep, line_end):
                     raise ScanError(
-                        f"a quote inside a quoted value must be escaped by {d.escape!r}; {where} has the line {line[:80]!r}; open the table with the escape that its writer used, such as escape='\"'"
+                        f"a quote inside a quoted value must be escaped by {d.escape!r}; {where} has the line {line[max(at - 40, 0) : at + 40]!r}; open the table with the escape that its writer used, such as escape='\"'"
                     )
                 return "".join(out), after
             else:
@@ -221,9 +297,32 @@ class CsvRows:
         return token or None
 
 
-def _line_end(block: bytes, start: int) -> int:
+def _line_end(block: bytes, start: int, end: str | None) -> int:
     """Behind the line that begins at `start`; a \\r\\n may count as two ends, for the line between them is blank."""
+    if end is not None:
+        at = block.find(end.encode(), start)
+        return len(block) if at < 0 else at + len(end.encode())
     ends = [at for at in (block.find(b"\n", start, start + 65536), block.find(b"\r", start, start + 65536)) if at >= 0]
     if not ends:
         ends = [at for at in (block.find(b"\n", start), block.find(b"\r", start)) if at >= 0]
     return min(ends, default=len(block) - 1) + 1
+
+
+def one_line_end(data: bytes, named: str | None, where: str) -> bytes:
+    """A multiLine file with \\n at the end of its lines. Spark takes the first line end of a file, in quotes or not, for
+    the end of all its lines; the others are characters like any other."""
+    if named is not None:
+        if named != "\n":
+            raise ScanError(
+                f"with multiLine lines end with \\n, or as the file's first line does; the table has lineSep {named!r}; read with .to_spark(spark)"
+            )
+        return data
+    at = data.find(b"\r")
+    if at < 0 or 0 <= data.find(b"\n") < at:
+        return data
+    end = b"\r\n" if data[at + 1 : at + 2] == b"\n" else b"\r"
+    if data.count(b"\n") != (data.count(b"\r\n") if len(end) == 2 else 0):
+        raise ScanError(
+            f"with multiLine the lines of a file end alike; {where} ends lines with {end!r} and with b'\\n'; read with .to_spark(spark)"
+        )
+    return data.replace(end, b"\n")

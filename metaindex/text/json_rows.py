@@ -58,20 +58,33 @@ def _fraction(text: str) -> _Number:
 
 
 class JsonRows:
-    def __init__(self, values: Values) -> None:
+    """`line_end`: what ends a line; None: \\n, \\r or \\r\\n."""
+
+    def __init__(self, values: Values, line_end: bytes | None = None) -> None:
         self._values = values
+        self._line_end = line_end
         self._decoder = json.JSONDecoder(parse_int=_integer, parse_float=_fraction, parse_constant=_fraction)
 
     def parse(
         self, block: bytes, fields: tuple[Field, ...], where: str, head: bool
     ) -> tuple[int, list[pa.Array], bool]:
         """Rows, one array per field; JSON has no header."""
-        lines = [line for line in (raw.strip(_BLANKS.encode()) for raw in block.splitlines()) if line]
+        raw = block.splitlines() if self._line_end is None else block.split(self._line_end)
+        lines = [line for line in (one.strip(_BLANKS.encode()) for one in raw) if line]
         if (arrays := self._fast(lines, fields, where)) is not None:
             return len(lines), arrays, False
         rows: list[dict[str, tuple[Any, str]]] = []
         for line in lines:
             rows += self._line(line, where)
+        return len(rows), self._arrays(rows, fields, where), False
+
+    def parse_whole(self, data: bytes, fields: tuple[Field, ...], where: str) -> tuple[int, list[pa.Array]]:
+        """A file that is one object, or one array of objects; what follows it is ignored."""
+        text = data.strip(_BLANKS.encode())
+        rows = self._line(text, where) if text else []
+        return len(rows), self._arrays(rows, fields, where)
+
+    def _arrays(self, rows: list[dict[str, tuple[Any, str]]], fields: tuple[Field, ...], where: str) -> list[pa.Array]:
         arrays = []
         for f in fields:
             convert = self._converter(f.type, f.name)
@@ -92,7 +105,7 @@ class JsonRows:
                 raise ScanError(
                     f"texts are UTF-8; {where} holds half a surrogate pair in column {f.name!r}; read with .to_spark(spark)"
                 ) from error
-        return len(rows), arrays, False
+        return arrays
 
     def _fast(self, lines: list[bytes], fields: tuple[Field, ...], where: str) -> list[pa.Array] | None:
         """Arrow's parser, where every line is one object and every value of its column's own kind; None where that is not certain.
@@ -127,7 +140,7 @@ class JsonRows:
             line = raw.decode()
             start = _SPACE.match(line).end()  # type: ignore[union-attr]  # it matches everywhere
             if line[start : start + 1] == "[":
-                return self._objects(line, start + 1, where)
+                return self._objects(line, start + 1)
             if line[start : start + 1] == "{":
                 return [self._object(line, start)[0]]
         except (ValueError, RecursionError):
@@ -137,16 +150,14 @@ class JsonRows:
                 ) from None
         return [{}]
 
-    def _objects(self, line: str, at: int, where: str) -> list[dict[str, tuple[Any, str]]]:
+    def _objects(self, line: str, at: int) -> list[dict[str, tuple[Any, str]]]:
         rows = []
         at = _SPACE.match(line, at).end()  # type: ignore[union-attr]
         if line[at : at + 1] == "]":
             return []
         while True:
             if line[at : at + 1] != "{":
-                raise ScanError(
-                    f"an array of a line holds objects; {where} has the line {line[:80]!r}; read with .to_spark(spark)"
-                )
+                raise ValueError("no object")
             row, at = self._object(line, at)
             rows.append(row)
             at = _SPACE.match(line, at).end()  # type: ignore[union-attr]

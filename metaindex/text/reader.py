@@ -5,19 +5,21 @@ An option that is not honoured here is refused by name, unless it has no say in 
 
 from __future__ import annotations
 
-import bz2
 import codecs
-import gzip
+import zlib
 from collections.abc import Iterator, Mapping
-from typing import IO, cast
+from typing import IO
 
 import pyarrow as pa
 
 from expressions.errors import CorruptTableError
+from formats.files.compressed import open_text
+from formats.files.time_patterns import TimePattern
 from formats.model import Field, Schema
 from metaindex.errors import ScanError
 
 from .csv_rows import CsvDialect, CsvRows
+from .encodings import Encoding
 from .json_rows import JsonRows
 from .values import Values
 
@@ -27,11 +29,9 @@ _Part = tuple[int, int, list[pa.Array]]
 # Options with the only value that is honoured; an option with another value is refused.
 _FIXED = {
     "mode": "permissive",
-    "multiline": "false",
     "enforceschema": "true",
     "columnnameofcorruptrecord": "_corrupt_record",
     "locale": "en-us",
-    "dateformat": "yyyy-mm-dd",
     "unescapedquotehandling": "stop_at_delimiter",
     "primitivesasstring": "false",
     "allowcomments": "false",
@@ -45,10 +45,11 @@ _FIXED = {
 # Honoured by the dialect and the values, or without a say in the rows of a file once the schema is known.
 _KNOWN = {
     *("file_format", "sep", "delimiter", "quote", "escape", "header", "nullvalue", "emptyvalue", "nanvalue", "positiveinf", "negativeinf", "encoding"),
-    *("charset", "ignoreleadingwhitespace", "ignoretrailingwhitespace", "timezone", "comment", "lineSep".lower(), "compression"),
+    *("charset", "ignoreleadingwhitespace", "ignoretrailingwhitespace", "timezone", "comment", "linesep", "compression", "multiline", "wholefile"),
     *("inferschema", "samplingratio", "prefersdate", "prefersdecimal", "dropfieldifallnull", "maxcolumns", "maxcharspercolumn", "path", "basepath"),
     *("recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter", "ignorecorruptfiles", "ignoremissingfiles", "mergeschema", "partitions"),
     *("schema", "datetimerebasemode", "columnpruning", "infertimestampntz", "partition_types", "partition_columns"),
+    *("dateformat", "timestampformat", "timestampntzformat"),
 }  # fmt: skip
 
 
@@ -75,83 +76,77 @@ class TextReader:
             raise ScanError(
                 "the corrupt records of a table are shown by Spark only; its schema has the column '_corrupt_record'; read with .to_spark(spark)"
             )
-        self._encoding = _encoding(given.get("encoding", given.get("charset", "utf-8")))
-        if given.get("linesep", "\n") not in ("\n",):
-            raise ScanError(
-                f"lines end with \\n, \\r or \\r\\n; the table has lineSep {given['linesep']!r}; read with .to_spark(spark)"
-            )
+        self._whole = "true" in (given.get("multiline", "").lower(), given.get("wholefile", "").lower())
+        self._line_end = given.get("linesep")
+        self._encoding = Encoding.of(
+            given.get("encoding", given.get("charset")), file_format, self._whole, self._line_end
+        )
         values = Values(
             json=file_format == "json",
             zone=given.get("timezone", "UTC"),
             nan=given.get("nanvalue", "NaN"),
             positive_inf=given.get("positiveinf", "Inf"),
             negative_inf=given.get("negativeinf", "-Inf"),
-            strict_dates="dateformat" in given,
-            timestamp_format=given.get("timestampformat"),
+            date_pattern=_pattern(given, "dateformat"),
+            timestamp_pattern=_pattern(given, "timestampformat"),
+            local_pattern=_pattern(given, "timestampntzformat"),
         )
         self._rows: CsvRows | JsonRows
         in_file = tuple(f for f in schema if not f.partition)
         if file_format == "csv":
             self._rows = CsvRows(CsvDialect.of(given), in_file, values)
         else:
-            self._rows = JsonRows(values)
+            self._rows = JsonRows(values, None if self._line_end is None else self._line_end.encode())
 
     def read(self, source: pa.NativeFile, path: str, fields: tuple[Field, ...], where: str) -> Iterator[_Part]:
+        stream = open_text(source, path)
+        if self._whole or self._encoding.wide:
+            data = self._encoding.utf8(b"".join(_blocks(stream, where, b"\n")), where)
+            data = data.removeprefix(codecs.BOM_UTF8)
+            if self._whole:
+                count, arrays = self._rows.parse_whole(data, fields, where)
+            else:
+                count, arrays, _ = self._rows.parse(data, fields, where, True)
+            if count:
+                yield 0, count, arrays
+            return
         first = 0
         head = True
-        for block in _blocks(_decompressed(source, path, where), where):
-            if head and block.startswith(codecs.BOM_UTF8):
-                block = block[3:]
-            if self._encoding != "utf-8":
-                block = block.decode(self._encoding, "replace").encode()
-            count, arrays, head = self._rows.parse(block, fields, where, head)
+        for number, block in enumerate(_blocks(stream, where, (self._line_end or "\n").encode())):
+            text = block.removeprefix(codecs.BOM_UTF8) if number == 0 else block
+            count, arrays, head = self._rows.parse(self._encoding.utf8(text, where), fields, where, head)
             if count:
                 yield first, count, arrays
             first += count
 
 
-def _encoding(name: str) -> str:
-    try:
-        known = codecs.lookup(name).name
-        plain = bytes(range(128)).decode(known) == "".join(map(chr, range(128)))
-    except (LookupError, UnicodeError):
-        plain = False
-    if not plain or known in ("utf-7", "utf-8-sig"):
+def _pattern(given: Mapping[str, str], name: str) -> TimePattern | None:
+    text = given.get(name)
+    if text is None:
+        return None
+    found = TimePattern.of(text)
+    if found is None:
         raise ScanError(
-            f"text files are read in UTF-8 and in encodings of one byte that hold ASCII; the table has {name!r}; read with .to_spark(spark)"
+            f"dates and times are read by patterns of fixed width, such as dd.MM.yyyy; the table has {name} {text!r}; read with .to_spark(spark)"
         )
-    return known
+    return found
 
 
-def _decompressed(source: pa.NativeFile, path: str, where: str) -> IO[bytes]:
-    """By the file's ending, as Hadoop does."""
-    name = path.lower()
-    for suffix in (".deflate", ".snappy", ".lz4", ".lzo", ".passthrough"):
-        if name.endswith(suffix):
-            raise ScanError(
-                f"text files may be plain, gz, bz2 or zst; {where} is {suffix[1:]}; read with .to_spark(spark)"
-            )
-    if name.endswith(".gz"):
-        return cast(IO[bytes], gzip.GzipFile(fileobj=cast(IO[bytes], source)))
-    if name.endswith(".bz2"):
-        return cast(IO[bytes], bz2.BZ2File(cast(IO[bytes], source)))
-    if name.endswith((".zst", ".zstd")):
-        return cast(IO[bytes], pa.CompressedInputStream(source, "zstd"))
-    return cast(IO[bytes], source)
-
-
-def _blocks(stream: IO[bytes], where: str) -> Iterator[bytes]:
-    """Whole lines, some megabytes at a time. A file with no \\n in it is one block."""
+def _blocks(stream: IO[bytes], where: str, end: bytes) -> Iterator[bytes]:
+    """Whole lines, some megabytes at a time. A file in which no line ends is one block."""
     rest: list[bytes] = []
     try:
         while piece := stream.read(_BLOCK_BYTES):
-            cut = piece.rfind(b"\n") + 1
-            if cut:
+            if len(end) > 1 and rest:
+                piece = b"".join((*rest, piece))  # an end may lie across two pieces
+                rest = []
+            cut = piece.rfind(end) + len(end)
+            if cut >= len(end):
                 yield b"".join((*rest, piece[:cut]))
                 rest = [piece[cut:]] if cut < len(piece) else []
             else:
                 rest.append(piece)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error, pa.ArrowException, CorruptTableError) as error:
         raise CorruptTableError(
             f"a data file must be whole; {where} cannot be unpacked ({error}); restore it, or remove it from the table"
         ) from error

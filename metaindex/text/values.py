@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from formats.files.time_patterns import TimePattern
 from formats.model import Field
 from metaindex.errors import ScanError
 
@@ -50,8 +51,9 @@ class Values:
     nan: str = "NaN"
     positive_inf: str = "Inf"
     negative_inf: str = "-Inf"
-    strict_dates: bool = False  # dateFormat is given: only yyyy-MM-dd, other texts are refused
-    timestamp_format: str | None = None
+    date_pattern: TimePattern | None = None  # None: texts as Spark reads them without dateFormat
+    timestamp_pattern: TimePattern | None = None  # of instants; times without a zone have their own
+    local_pattern: TimePattern | None = None
 
     def column(self, texts: pa.Array, field: Field, where: str) -> pa.Array:
         """One column of tokens as values of the field's type."""
@@ -111,8 +113,9 @@ class Values:
         return None
 
     def _day(self, s: str) -> int | None:
-        if self.strict_dates and not re.fullmatch(r"\d{4}-\d\d-\d\d", s):
-            raise Uncertain(repr(s))
+        if self.date_pattern is not None:
+            found = _fit(self.date_pattern, s)
+            return None if found is None else _days(*(int(found[name]) for name in ("year", "month", "day")))
         text = s.strip(_BLANKS)
         found = _DATE.fullmatch(text)
         if found is None:
@@ -123,9 +126,10 @@ class Values:
         return _days(int(sign + year), int(month or 1), int(day or 1))
 
     def _micros(self, s: str, zoned: bool) -> int | None:
+        pattern = self.timestamp_pattern if zoned else self.local_pattern
+        if pattern is not None:
+            return self._by_pattern(pattern, s, zoned)
         text = s.strip(_BLANKS)
-        if self.timestamp_format is not None:
-            raise Uncertain(f"{s!r} with timestampFormat {self.timestamp_format!r}")
         found = _TIMESTAMP.fullmatch(text)
         if found is None:
             if re.match(r"[+-]?\d{4,6}-\d{1,2}-\d{1,2}[ T]\d{1,2}:.*[A-Za-z+-]", text) or re.match(r"T?\d{1,2}:", text):
@@ -136,13 +140,26 @@ class Values:
         sign, year, month, day, hour, minute, second, fraction, zone = found.groups()
         if zone is not None and not zoned:
             return None
-        days = _days(int(sign + year), int(month or 1), int(day or 1))
-        clock = [int(part or 0) for part in (hour, minute, second)]
-        if days is None or clock[0] > 23 or clock[1] > 59 or clock[2] > 59:
+        local = _local(int(sign + year), int(month or 1), int(day or 1), (hour, minute, second), fraction)
+        if local is None:
             return None
-        local = days * _MICROS_PER_DAY + (clock[0] * 3600 + clock[1] * 60 + clock[2]) * 1_000_000
-        local += int((fraction or "0").ljust(9, "0")[:6])
         return local - self._offset(local, zone, s) if zoned else local
+
+    def _by_pattern(self, pattern: TimePattern, s: str, zoned: bool) -> int | None:
+        found = _fit(pattern, s)
+        if found is None:
+            return None
+        parts = found.groupdict()
+        clock = (parts.get("hour"), parts.get("minute"), parts.get("second"))
+        local = _local(int(found["year"]), int(found["month"]), int(found["day"]), clock, parts.get("fraction"))
+        zone = parts.get("zone")
+        if zone is not None and not zoned:
+            raise Uncertain(f"{s!r} with a zone, for a time without one")
+        if local is None or not zoned:
+            return local
+        if zone is not None and zone not in "Zz" and (int(zone[1:3]) * 60 + int(zone[4:]) > 18 * 60 or zone[4:] > "59"):
+            return None
+        return local - self._offset(local, "Z" if zone == "z" else zone, s)
 
     def _offset(self, local: int, zone: str | None, s: str) -> int:
         """Microseconds that the local clock is ahead of UTC."""
@@ -163,6 +180,25 @@ class Values:
             raise Uncertain(f"{s!r} in zone {self.zone}") from error
         assert offset is not None
         return offset // dt.timedelta(microseconds=1)
+
+
+def _fit(pattern: TimePattern, s: str) -> re.Match[str] | None:
+    found = pattern.form.fullmatch(s)
+    if found is None and pattern.signed.fullmatch(s):
+        raise Uncertain(repr(s))
+    return found
+
+
+def _local(
+    year: int, month: int, day: int, clock: tuple[str | None, str | None, str | None], fraction: str | None
+) -> int | None:
+    """Microseconds since 1970 on the local clock; None where there is no such day or time."""
+    days = _days(year, month, day)
+    hour, minute, second = (int(part or 0) for part in clock)
+    if days is None or hour > 23 or minute > 59 or second > 59:
+        return None
+    whole = days * _MICROS_PER_DAY + (hour * 3600 + minute * 60 + second) * 1_000_000
+    return whole + int((fraction or "0").ljust(9, "0")[:6])
 
 
 def typed(values: list[object], t: pa.DataType) -> pa.Array:
@@ -231,13 +267,13 @@ def _whole(texts: pa.Array, t: pa.DataType, values: Values) -> pa.Array | None:
         form = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?$"
     elif is_.is_decimal(t):
         form = rf"^-?[0-9]+(\.[0-9]{{1,{t.scale}}})?$" if t.scale else r"^-?[0-9]+$"
-    elif is_.is_date32(t):
+    elif is_.is_date32(t) and values.date_pattern is None:
         form = _REGULAR_DATE
     elif (
         is_.is_timestamp(t)
         and t.unit == "us"
         and (t.tz is None or values.zone == "UTC")
-        and not values.timestamp_format
+        and (values.local_pattern if t.tz is None else values.timestamp_pattern) is None
     ):
         form = _REGULAR_TIMESTAMP
     else:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from metaindex import open_table
+from tests.readers import text_whole_cases as whole
 from tests.readers.test_text_scan import lake_of, plain, rows
 from tests.readers.text_cases import CSV, JSON, REFUSED_CSV, TYPED
 
@@ -20,7 +21,8 @@ pytestmark = pytest.mark.spark
 
 
 def test_the_cases_are_what_spark_says(spark: SparkSession, tmp_path: Path) -> None:
-    for file_format, cases in (("csv", CSV + REFUSED_CSV), ("json", JSON)):
+    csv, json = CSV + REFUSED_CSV + whole.CSV + whole.REFUSED_CSV, JSON + whole.JSON + whole.REFUSED_JSON
+    for file_format, cases in (("csv", csv), ("json", json)):
         for i, (data, schema, options, expected) in enumerate(cases):
             file = tmp_path / f"{i}.{file_format}"
             file.write_bytes(data.encode() if isinstance(data, str) else data)
@@ -35,6 +37,26 @@ def test_the_values_are_what_spark_says(spark: SparkSession, tmp_path: Path) -> 
         file.write_text("".join(f"{text},{n}\n" for n, (text, _) in enumerate(cases) if "," not in text), newline="")
         found = spark.read.schema(f"a {type_}, k int").csv(str(file)).selectExpr("k", "CAST(a AS STRING)").collect()
         assert dict(found) == {n: e for n, (text, e) in enumerate(cases) if "," not in text}, type_
+
+
+def test_the_patterns_are_what_spark_says(spark: SparkSession, tmp_path: Path) -> None:
+    for i, (option, pattern, type_, cases) in enumerate(whole.PATTERNS):
+        file = tmp_path / f"{i}.csv"
+        file.write_text("".join(f'"{text}",{n}\n' for n, (text, _) in enumerate(cases)))
+        frame = spark.read.schema(f"a {type_}, k int").options(**{option: pattern}).csv(str(file))
+        assert dict(frame.selectExpr("k", "CAST(a AS STRING)").collect()) == {n: e for n, (_, e) in enumerate(cases)}, (
+            pattern
+        )
+
+
+def test_files_that_spark_compresses_are_read(spark: SparkSession, tmp_path: Path) -> None:
+    made = spark.range(3).selectExpr("id", "repeat(CAST(id AS STRING), 300000) s")
+    expected = {(i, str(i) * 300_000) for i in range(3)}
+    for codec in ("gzip", "bzip2", "deflate", "snappy"):
+        folder = tmp_path / codec
+        made.coalesce(1).write.option("compression", codec).csv(str(folder))
+        found = open_table(str(folder), header=False, schema="id BIGINT, s STRING").scan().to_arrow()
+        assert {(row["id"], row["s"]) for row in found.to_pylist()} == expected, codec
 
 
 def test_files_of_all_types_are_read_alike(spark: SparkSession, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import datetime as dt
 import gzip
 import math
 import re
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from metaindex.readers import ScanError
 from metaindex.text.csv_rows import CsvDialect, CsvRows
 from metaindex.text.json_rows import JsonRows
 from metaindex.text.values import Values
+from tests.readers import text_whole_cases as whole
 from tests.readers.lake import Lake, fields_of
 from tests.readers.text_cases import CSV, JSON, REFUSED_CSV, TYPED
 
@@ -94,6 +96,40 @@ def test_json_lines(tmp_path: Path, data: Any, schema: str, options: dict[str, A
     assert rows(lake) == [tuple(plain(v) for v in row) for row in expected]
 
 
+@pytest.mark.parametrize(("data", "schema", "options", "expected"), whole.CSV + whole.JSON)
+def test_files_that_are_not_split_by_lines(
+    tmp_path: Path, data: Any, schema: str, options: dict[str, Any], expected: list[Any]
+) -> None:
+    lake = lake_of(tmp_path, "json" if "int" in schema else "csv", schema, options)
+    lake.add("f.txt", data)
+    assert rows(lake) == [tuple(plain(v) for v in row) for row in expected]
+
+
+@pytest.mark.parametrize(("data", "schema", "options", "expected"), whole.REFUSED_CSV + whole.REFUSED_JSON)
+def test_what_is_not_certain_is_refused(
+    tmp_path: Path, data: Any, schema: str, options: dict[str, Any], expected: list[Any]
+) -> None:
+    lake = lake_of(tmp_path, "json" if "int" in schema else "csv", schema, options)
+    lake.add("f.txt", data)
+    with pytest.raises(ScanError, match=r"to_spark|escape="):
+        lake.read()
+
+
+@pytest.mark.parametrize(("option", "pattern", "type_", "cases"), whole.PATTERNS)
+def test_patterns_of_dates_and_times(
+    tmp_path: Path, option: str, pattern: str, type_: str, cases: list[tuple[str, str | None]]
+) -> None:
+    for i, (text, expected) in enumerate(cases):
+        lake = lake_of(tmp_path / str(i), "csv", f"a {type_}, k string", {option: pattern})
+        lake.add("f.csv", f'"{text}",k\n')
+        try:
+            column = lake.scan(columns=["a"]).to_arrow().column("a")
+        except ScanError:
+            assert re.search(r"[+-]\d", text)  # a year with a sign
+            continue
+        assert shown(column, type_) == expected, text
+
+
 @pytest.mark.parametrize("type_", TYPED)
 def test_csv_values(tmp_path: Path, type_: str) -> None:
     for i, (text, expected) in enumerate(TYPED[type_]):
@@ -122,7 +158,9 @@ def shown(column: pa.ChunkedArray, type_: str) -> str | None:
         return str(column[0].as_py()).lower()
     if type_ == "date":
         days = column.cast(pa.int32())[0].as_py()
-        return {2932897: "+10000-01-01", -719893: "-0001-01-01"}.get(days) or str(column[0].as_py())
+        return {2932897: "+10000-01-01", -719893: "-0001-01-01", -719163: "0000-12-31"}.get(days) or str(
+            column[0].as_py()
+        )
     if type_.startswith("timestamp"):
         value = column[0].as_py().replace(tzinfo=None)
         whole = f"{value.year:04}-{value:%m-%d %H:%M:%S}"
@@ -130,20 +168,40 @@ def shown(column: pa.ChunkedArray, type_: str) -> str | None:
     return str(column[0].as_py())
 
 
-@pytest.mark.parametrize(
-    "pack", [bytes, gzip.compress, bz2.compress, lambda b: pa.Codec("zstd").compress(b, asbytes=True)]
-)
-def test_compressed_files_are_told_by_their_ending(tmp_path: Path, pack: Any) -> None:
-    ending = {bytes: "", gzip.compress: ".gz", bz2.compress: ".bz2"}.get(pack, ".zst")
+def snappy_blocks(data: bytes) -> bytes:
+    """As Hadoop writes them: blocks of up to 3000 bytes in chunks of 1000."""
+    out = []
+    for block in (data[at : at + 3000] for at in range(0, len(data), 3000)):
+        out.append(len(block).to_bytes(4, "big"))
+        for chunk in (block[at : at + 1000] for at in range(0, len(block), 1000)):
+            packed = pa.Codec("snappy").compress(chunk, asbytes=True)
+            out += [len(packed).to_bytes(4, "big"), packed]
+    return b"".join(out)
+
+
+PACKED: dict[str, Any] = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".zst": lambda b: pa.Codec("zstd").compress(b, asbytes=True),
+    ".deflate": zlib.compress,
+    ".snappy": snappy_blocks,
+}
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_compressed_files_are_told_by_their_ending(tmp_path: Path, ending: str) -> None:
     lake = lake_of(tmp_path, "csv", "a int, b string", {"header": True})
-    lake.add(f"f.csv{ending}", pack(b"a,b\n" + b"".join(b"%d,x\n" % i for i in range(1000))))
+    lake.add(f"f.csv{ending}", PACKED[ending](b"a,b\n" + b"".join(b"%d,x\n" % i for i in range(1000))))
     assert lake.scan("a >= 998").to_arrow().to_pylist() == [{"a": 998, "b": "x"}, {"a": 999, "b": "x"}]
 
 
-def test_a_torn_gzip_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", [one for one in PACKED if one])
+@pytest.mark.parametrize("kept", [3, 20, -3])
+def test_a_torn_file_is_an_error_that_names_it(tmp_path: Path, ending: str, kept: int) -> None:
     lake = lake_of(tmp_path, "csv", "a int, b string")
-    lake.add("f.csv.gz", gzip.compress(b"1,x\n" * 1000)[:-20])
-    with pytest.raises(CorruptTableError, match=r"f\.csv\.gz"):
+    lake.add(f"f.csv{ending}", PACKED[ending](b"".join(b"%d,x\n" % (i * 7919) for i in range(1000)))[:kept])
+    with pytest.raises(CorruptTableError, match=r"f\.csv"):
         lake.read()
 
 
@@ -153,17 +211,21 @@ def test_lines_across_blocks_stay_whole(tmp_path: Path, monkeypatch: pytest.Monk
         lake = lake_of(tmp_path / repr(newline), "csv", "a int, b string", {"header": True})
         lake.add("f.csv", "a,b" + newline + "".join(f'{i},"x,{i}"{newline}' for i in range(500)))
         assert rows(lake) == [(i, f"x,{i}") for i in range(500)]
+    for end in (";", "||", "\r\n"):
+        lake = lake_of(tmp_path / end, "json", "a int, b string", {"lineSep": end})
+        lake.add("f.json", "".join(f'{{"a":{i},"b":"x,{i}"}}{end}' for i in range(500)))
+        assert rows(lake) == [(i, f"x,{i}") for i in range(500)]
 
 
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"multiLine": True}, "multiline"),
         ({"mode": "DROPMALFORMED"}, "mode"),
         ({"sep": "||"}, "sep"),
         ({"encoding": "UTF-16"}, "UTF-16"),
-        ({"lineSep": ";"}, "lineSep"),
-        ({"dateFormat": "dd.MM.yyyy"}, "dateformat"),
+        ({"multiLine": True, "lineSep": ";"}, "lineSep"),
+        ({"dateFormat": "EEE, d MMM yyyy"}, "dateformat"),
+        ({"timestampFormat": "yyyy-MM-dd hh:mm a"}, "timestampformat"),
         ({"someNewOption": 1}, "somenewoption"),
     ],
 )

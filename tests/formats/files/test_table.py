@@ -16,11 +16,14 @@ from expressions.errors import (
     CorruptTableError,
     FormatError,
     NotATableError,
+    StorageError,
+    StoragePermissionError,
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
 from formats.diff import compare
 from formats.files.history import remember, remembered
+from formats.files.listing import list_files
 from formats.files.table import FilesFormat
 from formats.model import Snapshot
 from formats.protocol import At, TableRef
@@ -230,6 +233,14 @@ def test_a_fresh_file_is_racy_and_an_old_one_is_not(tmp_path: Path) -> None:
     assert now(tmp_path).files.table.column("files_racy").to_pylist() == [False, True]
 
 
+def test_a_time_in_the_future_is_not_what_makes_a_file_racy(tmp_path: Path) -> None:
+    age(put(tmp_path / "odd.parquet", ONE), -3600)
+    listing = list_files(ref(tmp_path).storage)
+    assert listing.racy().to_pylist() == [True]  # it was changed just now
+    listing.changed_ns[0] -= 10_000_000_000
+    assert listing.racy().to_pylist() == [False]
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -313,6 +324,39 @@ def test_a_version_that_came_back_is_two_moments_of_one_version(tmp_path: Path) 
     assert [k.id == first.version.id for k in remembered(ref(table))] == [True, False, True]
 
 
+def test_a_kept_version_is_read_without_looking_into_the_folder(tmp_path: Path) -> None:
+    put(tmp_path / "t" / "p=1" / "0.csv", b"a,b\n1,2\n")
+    first = now(tmp_path / "t")
+    remember(ref(tmp_path / "t"), first)
+    (tmp_path / "t").rename(tmp_path / "gone")
+    again = FORMAT.snapshot(ref(tmp_path / "t"), At(version=first.version.id))
+    assert (again.schema, again.files.table) == (first.schema, first.files.table)
+
+
+def test_a_kept_version_under_other_options_has_their_columns(tmp_path: Path) -> None:
+    put(tmp_path / "t" / "0.csv", b"1,2\n3,4\n")
+    first = now(tmp_path / "t")
+    remember(ref(tmp_path / "t"), first)
+    assert first.schema.names == ["1", "2"]
+    other = FORMAT.snapshot(ref(tmp_path / "t", header=False), At(version=first.version.id))
+    assert other.schema == now(tmp_path / "t", header=False).schema
+    assert other.schema.names == ["_c0", "_c1"]
+
+
+def test_versions_of_several_roots_are_kept_apart_from_their_folders(tmp_path: Path) -> None:
+    for name in ("a/p=1/0.csv", "b/0.csv"):
+        put(tmp_path / "t" / name, b"n\n1\n")
+    one, several = ref(tmp_path / "t" / "a"), open_ref(f"{tmp_path}/t/[a]")[1]
+    assert several.patterns == ("[a]",)
+    snapshot = FORMAT.snapshot(several, At())
+    assert snapshot.partition_columns == ("p",)
+    remember(several, snapshot)
+    assert remembered(one) == remembered(ref(tmp_path / "t")) == []
+    again = FORMAT.snapshot(several, At(version=snapshot.version.id))
+    assert (again.schema, again.files.table, again.partition_columns) == (snapshot.schema, snapshot.files.table, ("p",))
+    assert again.details.read_options() == snapshot.details.read_options()
+
+
 def test_a_damaged_listing_is_an_error_that_names_it(tmp_path: Path) -> None:
     put(tmp_path / "t" / "0.parquet", ONE)
     first = now(tmp_path / "t")
@@ -383,6 +427,42 @@ def test_csv_options_and_compression(tmp_path: Path) -> None:
     assert now(tmp_path / "d", encoding="latin-1").schema.names == ["nämé"]
 
 
+def test_schemas_of_files_that_are_not_split_by_lines(tmp_path: Path) -> None:
+    put(tmp_path / "a" / "0.json", b'[{"i": 1, "s": "x"},\n {"i": 2.5,\n "l": [1]}]')
+    json = now(tmp_path / "a", multiLine=True).schema.arrow()
+    assert json == pa.schema([("i", pa.float64()), ("s", pa.string()), ("l", pa.list_(pa.int64()))])
+    put(tmp_path / "b" / "0.csv", b'i,"s\nt"\n1,"x\ny"\n2,z\n')
+    assert now(tmp_path / "b", multiLine=True).schema.arrow() == pa.schema([("i", pa.int32()), ("s\nt", pa.string())])
+    put(tmp_path / "c" / "0.csv", "i,é\n1,ü\n".encode("utf-16"))
+    assert now(tmp_path / "c", multiLine=True, encoding="UTF-16").schema.names == ["i", "é"]
+    put(tmp_path / "d" / "0.csv", b"i|s;1|x;")
+    assert now(tmp_path / "d", sep="|", lineSep=";").schema.names == ["i", "s"]
+    for bad in (b"[{]", b"[1, 2]"):
+        put(tmp_path / "e" / "0.json", bad)
+        with pytest.raises(CorruptTableError, match=r"0\.json"):
+            now(tmp_path / "e", multiLine=True)
+
+
+def test_patterns_of_dates_and_times_say_which_columns_are_some(tmp_path: Path) -> None:
+    put(tmp_path / "0.csv", b"d,t,other\n31.12.2024,31/12/2024 10:11,2024-12-31\n")
+    types = now(tmp_path, dateFormat="dd.MM.yyyy", timestampFormat="dd/MM/yyyy HH:mm").schema.arrow().types
+    assert types == [pa.date32(), pa.timestamp("us", "UTC"), pa.string()]
+    assert now(tmp_path, dateFormat="EEE", timestampFormat="a").schema.arrow().types == [pa.string()] * 3
+
+
+def test_merge_schema_takes_the_columns_of_all_files(tmp_path: Path) -> None:
+    decimal = [pa.decimal128(p, 2) for p in (5, 9)]
+    put(tmp_path / "a.parquet", pa.table({"a": [1], "s": [{"x": 1}], "d": pa.array([1], decimal[0])}))
+    put(tmp_path / "b.parquet", pa.table({"b": ["x"], "s": [{"y": 1.5}]}))
+    put(tmp_path / "c.parquet", pa.table({"A": [2], "d": pa.array([1], decimal[1])}))
+    schema = now(tmp_path, mergeSchema=True).schema.arrow()
+    struct = pa.struct([("x", pa.int64()), ("y", pa.float64())])
+    assert schema == pa.schema([("a", pa.int64()), ("s", struct), ("d", decimal[1]), ("b", pa.string())])
+    put(tmp_path / "d.parquet", pa.table({"a": ["text"]}))
+    with pytest.raises(FormatError, match=r"a\.parquet.*d\.parquet"):
+        now(tmp_path, mergeSchema=True)
+
+
 def test_a_given_schema_wins(tmp_path: Path) -> None:
     put(tmp_path / "p=1" / "0.csv", b"a,b\n1,2\n")
     snapshot = now(tmp_path, schema="a STRING, b DECIMAL(10, 2), p BIGINT")
@@ -424,6 +504,74 @@ def test_text_that_cannot_be_read_is_an_error_that_names_the_file(tmp_path: Path
 def test_two_names_that_differ_by_case_alone_are_refused(tmp_path: Path) -> None:
     put(tmp_path / "0.parquet", pa.table({"a": [1], "A": [2]}))
     with pytest.raises(FormatError, match="case"):
+        now(tmp_path)
+
+
+# Bad input
+# -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every folder")
+def test_a_folder_that_may_not_be_read_is_an_error_that_names_it(tmp_path: Path) -> None:
+    put(tmp_path / "t" / "0.parquet", ONE)
+    locked = tmp_path / "t" / "locked"
+    locked.mkdir(mode=0)
+    try:
+        with pytest.raises(StoragePermissionError, match="locked"):
+            now(tmp_path / "t")
+    finally:
+        locked.chmod(0o700)
+
+
+@pytest.mark.parametrize("target", [".", "..", "loop"])
+def test_links_in_a_circle_are_errors_that_name_them(tmp_path: Path, target: str) -> None:
+    put(tmp_path / "t" / "sub" / "0.parquet", ONE)
+    (tmp_path / "t" / "sub" / "loop").symlink_to(target)
+    with pytest.raises(StorageError, match="sub/loop"):
+        now(tmp_path / "t")
+
+
+def test_a_link_to_a_folder_beside_is_followed_and_one_to_nothing_is_not(tmp_path: Path) -> None:
+    put(tmp_path / "other" / "1.parquet", ONE)
+    put(tmp_path / "t" / "0.parquet", ONE)
+    (tmp_path / "t" / "link").symlink_to(tmp_path / "other")
+    (tmp_path / "t" / "nothing.parquet").symlink_to(tmp_path / "missing.parquet")
+    assert now(tmp_path / "t").files.paths.to_pylist() == ["0.parquet", "link/1.parquet"]
+
+
+ODD = ["new\nline", "quo'te\"s", "ünï😀", "100%41", "a b", "[x]", "back\\slash", "#?;&", "*"]
+
+
+def test_odd_names_are_names(tmp_path: Path) -> None:
+    for name in ODD:
+        put(tmp_path / name / f"{name}.parquet", ONE)
+    snapshot = now(tmp_path)
+    assert sorted(snapshot.files.paths.to_pylist()) == sorted(f"{name}/{name}.parquet" for name in ODD)
+    for path in snapshot.files.paths.to_pylist():
+        with open(snapshot.uri(path), "rb") as file:
+            assert pq.read_table(file).num_rows == 2
+
+
+def test_a_name_that_is_no_text_is_an_error_that_shows_it(tmp_path: Path) -> None:
+    put(tmp_path / "0.csv", b"a\n1\n")
+    with open(os.fsencode(tmp_path) + b"/\xff.csv", "wb") as file:
+        file.write(b"a\n1\n")
+    with pytest.raises(StorageError, match=r"xff\.csv"):
+        now(tmp_path)
+
+
+def test_a_file_that_vanishes_before_its_schema_is_read_is_an_error_that_names_it(tmp_path: Path) -> None:
+    file = put(tmp_path / "0.parquet", ONE)
+    resolved = FORMAT.resolved(ref(tmp_path), At())
+    file.unlink()
+    with pytest.raises(StorageError, match=r"0\.parquet"):
+        resolved.load()
+
+
+def test_many_names_of_no_known_kind_are_refused_at_once(tmp_path: Path) -> None:
+    for number in range(50):
+        put(tmp_path / f"log.{number}", b"x")
+    with pytest.raises(UnsupportedFeatureError, match=r"log\.0"):
         now(tmp_path)
 
 

@@ -1,0 +1,62 @@
+"""The encodings of text files: UTF-8, those of one byte a character that hold ASCII, and UTF-16 and UTF-32 where lines are
+not told by bytes: in multiLine files, and in JSON files with a lineSep."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+
+from metaindex.errors import ScanError
+
+_WIDE = {"utf-16", "utf-16-be", "utf-16-le", "utf-32", "utf-32-be", "utf-32-le"}
+_MARKS = {
+    "utf-16": ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")),
+    "utf-32": ((codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """`name` is Python's; `said`: the user named it."""
+
+    name: str
+    said: bool
+    wide: bool
+    json: bool
+
+    @classmethod
+    def of(cls, name: str | None, file_format: str, whole: bool, line_end: str | None) -> Encoding:
+        """ScanError for an encoding in which these files are not read."""
+        known = _known(name or "utf-8")
+        wide = known in _WIDE
+        # Spark splits lines before it decodes them: by the bytes of the line's end, which only JSON encodes.
+        lines = file_format == "json" and line_end is not None and known not in _MARKS
+        if known is None or (wide and not (whole or lines)):
+            raise ScanError(
+                f"text files are read in UTF-8, in encodings of one byte that hold ASCII, and in UTF-16 and UTF-32 with multiLine; the table has {name!r}; read with .to_spark(spark)"
+            )
+        return cls(known, name is not None, wide, file_format == "json")
+
+    def utf8(self, data: bytes, where: str) -> bytes:
+        """The text in UTF-8; what is no text of the encoding becomes U+FFFD."""
+        if self.name == "utf-8":
+            if self.json and not self.said and b"\0" in data:
+                raise ScanError(
+                    f"JSON in UTF-16 or UTF-32 is read with encoding= and multiLine; {where} holds zero bytes; read with .to_spark(spark)"
+                )
+            return data
+        name = self.name
+        if name in _MARKS:  # the byte-order mark says which; without one it is big-endian
+            name = next((one for mark, one in _MARKS[name] if data.startswith(mark)), f"{name}-be")
+        return data.decode(name, "replace").encode("utf-8", "replace")
+
+
+def _known(name: str) -> str | None:
+    try:
+        known = codecs.lookup(name).name
+        if known in _WIDE:
+            return known
+        plain = bytes(range(128)).decode(known) == "".join(map(chr, range(128)))
+    except (LookupError, UnicodeError):
+        return None
+    return known if plain and known not in ("utf-7", "utf-8-sig") else None
