@@ -77,6 +77,10 @@ def aggregate(raw: RawColumn, groups: Ints, group_rows: Ints, legacy: Flags, tab
             null_known &= nulls == values
         null_known |= group_rows == 0
         nulls[group_rows == 0] = 0
+    said = np.array([one is not None for one in raw.lower], np.bool_)
+    # A row group cannot be all NULL and have bounds: one of the two is wrong, so neither is believed.
+    contradiction = said & null_known & (nulls == values) & (group_rows > 0)
+    null_known &= ~contradiction
     no_values = (null_known & (nulls == values)) | (group_rows == 0)
 
     doubt = np.full(files, -1, np.int8)
@@ -94,13 +98,13 @@ def aggregate(raw: RawColumn, groups: Ints, group_rows: Ints, legacy: Flags, tab
             lower = upper = pa.nulls(files, domain)
             doubt[~_every(no_values, starts, groups)] = DOUBTS.index(Doubt.OTHER_TYPE)
         else:
-            said = np.array([one is not None for one in raw.lower], np.bool_)
             known = _valid(low) & _valid(high)
             reversed_ = known & _greater(low, high)
             group_doubt = np.full(len(values), -1, np.int8)
             group_doubt[~no_values & ~known] = DOUBTS.index(_misfit(table))
             group_doubt[~no_values & ~said] = DOUBTS.index(Doubt.NO_STATISTICS)
             group_doubt[~no_values & reversed_] = DOUBTS.index(Doubt.REVERSED)
+            group_doubt[contradiction] = DOUBTS.index(Doubt.CONTRADICTION)
             cutoff = _cutoff(table)
             if cutoff is not None and legacy.any():
                 old = np.repeat(legacy, groups) & known & (vector(low, np.int64) < cutoff)

@@ -30,6 +30,7 @@ class Doubt(Enum):
     OLD_WRITER = "this writer's binary statistics are known to be corrupt"
     DECIMAL_ORDER = "this writer is not known to compare decimals in bytes as numbers"
     NAN = "a bound is NaN"
+    CONTRADICTION = "the footer counts every value as NULL and says bounds of them"
     REVERSED = "the lower bound is greater than the upper one"
     OTHER_TYPE = "the file's type does not convert to the column's type without doubt"
     LEGACY_CALENDAR = "dates before 1582 or timestamps before 1900 were written in an older calendar"
@@ -152,7 +153,7 @@ def _doubt(file: FileType, table: pa.DataType, created_by: str, typed_order: boo
 @lru_cache(maxsize=256)
 def writer(created_by: str) -> tuple[str, tuple[int, ...]]:
     """Application and version of a `created_by`; version () where none is said, which is less than any."""
-    match = re.match(r"\s*(.*?)\s+(?:\(\w+\)\s+)?version\s+v?(\d+)(?:\.(\d+))?(?:\.(\d+))?", created_by)
+    match = re.match(r"\s*(.*?)\s+(?:\(\w+\)\s+)?version\s+(?:[a-z]+-|v)?(\d+)(?:\.(\d+))?(?:\.(\d+))?", created_by)
     if match is None:
         return created_by.split(" ")[0] if created_by else "", ()
     return match[1], tuple(int(part or 0) for part in match.groups()[1:])
@@ -164,6 +165,7 @@ _NUMBERS_SINCE = {
     "DuckDB": (1, 0, 0),
     "Polars": (1, 0, 0),
     "parquet-rs": (50, 0, 0),
+    "delta-rs": (1, 0, 0),  # says "py-1.2.3"
 }
 
 
