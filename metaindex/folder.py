@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from expressions.errors import MetaIndexError
 from formats.protocol import TableRef
+from formats.storage import is_remote
 
 from .errors import IndexNotFoundError
 from .kinds.specs import kind_from_spec
@@ -19,6 +20,7 @@ from .store.layout import index_storage, list_names
 from .store.reader import StoreCache
 
 logger = logging.getLogger("metaindex")
+_AT_ONCE = 16
 
 
 class IndexFolder:
@@ -53,23 +55,37 @@ class IndexFolder:
                 f"there is no index named {', '.join(sorted(missing))}; there are: {', '.join(names) or 'none'}"
             )
         found, refused = [], []
-        for name in names:
-            if wanted is not None and name not in wanted:
-                continue
+        for name, entry in self._latest([name for name in names if wanted is None or name in wanted]):
             try:
-                log = self.log(name)
-                entry = log.latest()
+                if isinstance(entry, MetaIndexError):
+                    raise entry
                 if entry is None or entry.stable is State.DOESNOTEXIST:
                     continue
                 reason = self._why_not(entry, ref)
                 if reason is None:
-                    found.append(OpenIndex(name, entry, log.storage, self._cache))
+                    found.append(OpenIndex(name, entry, self.log(name).storage, self._cache))
                 else:
                     refused.append(IndexReport(name, False, reason))
             except MetaIndexError as error:
                 logger.warning("index %r is not used: %s", name, error)
                 refused.append(IndexReport(name, False, str(error)))
         return found, refused
+
+    def _latest(self, names: Sequence[str]) -> list[tuple[str, IndexLogEntry | MetaIndexError | None]]:
+        """The latest entry of each index, or why it cannot be read; from a store side by side."""
+
+        def latest(name: str) -> tuple[str, IndexLogEntry | MetaIndexError | None]:
+            try:
+                return name, self.log(name).latest()
+            except MetaIndexError as error:
+                return name, error
+
+        if len(names) < 2 or not is_remote(self._folder):
+            return [latest(name) for name in names]
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(min(len(names), _AT_ONCE)) as pool:
+            return list(pool.map(latest, names))
 
     def _why_not(self, entry: IndexLogEntry, ref: TableRef) -> str | None:
         """Why the index may not be used for the table as it is opened, or None. Raises where the entry cannot be understood."""

@@ -111,7 +111,7 @@ class Proxy:
     def take(self, request: Request) -> Fault | None:
         with self._lock:
             self.requests.append(request)
-            return self.fault(request)
+        return self.fault(request)
 
     def connect(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection("127.0.0.1", self._upstream)

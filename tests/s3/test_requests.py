@@ -1,0 +1,108 @@
+"""What a question costs in requests to the store: few, small, and independent of the table's size."""
+
+from __future__ import annotations
+
+import re
+import threading
+from pathlib import Path
+
+import pytest
+
+import metaindex as mi
+
+from .proxy import Proxy, Request
+from .server import S3Server
+from .test_tables import MAKERS, rows
+
+pytestmark = pytest.mark.slow
+
+KINDS = {
+    r"list.*_metaindex%2F(lake%2F)?$": "list indexes",
+    r"list.*_log%2F": "list log",
+    r"_metaindex.*/_log/\d+\.json$": "entry",
+    r"_manifests/\w+\.json bytes=0-\d+$": "manifest",
+    r"\.mix bytes=4-\d+$": "rows",
+    r"\.mix bytes=\d+-\d+$": "footer",
+}
+"""Requests of an index, told by their look; the others are the table's."""
+
+
+def told(requests: list[Request]) -> list[str]:
+    return [next((name for look, name in KINDS.items() if re.search(look, str(one))), "table") for one in requests]
+
+
+INDEX = ["list indexes", "list log", "entry"]
+LOOK_UP = ["manifest", "footer", "rows", "footer", "rows"]  # of column_stats, then of files
+TABLE = {"delta": 1, "iceberg": 3, "parquet": 0, "csv": 0, "json": 0}
+"""Requests that say which version is meant: a commit; hint, listing and metadata; nothing, as the version names the listing."""
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_a_cold_look_up_at_a_version_asks_little(
+    s3: S3Server, proxy: Proxy, bucket: str, tmp_path: Path, kind: str
+) -> None:
+    making = MAKERS[kind](s3, bucket, tmp_path)
+    lake = next(making)
+    for first in range(0, 60, 10):
+        lake.append(rows(first))
+    table = lake.open()
+    table.create_index("main", mi.ColumnStats())
+    version = table.snapshot().version.id
+    table = lake.open()
+    proxy.reset()
+    assert len(table.prune("id = 15", version=version).files) == 1
+    asked = told(proxy.requests)
+    assert sorted(asked) == sorted([*INDEX, *["table"] * TABLE[kind], *LOOK_UP])
+    proxy.reset()
+    assert len(table.prune("id = 15", version=version).files) == 1
+    assert told(proxy.requests).count("list log") == 1
+    assert not {"entry", "manifest", "footer"} & set(told(proxy.requests))
+    for _ in making:
+        raise AssertionError
+
+
+@pytest.mark.parametrize("count", [2, 6])
+def test_several_indexes_are_opened_side_by_side(
+    s3: S3Server, proxy: Proxy, bucket: str, tmp_path: Path, count: int
+) -> None:
+    lake = next(MAKERS["parquet"](s3, bucket, tmp_path))
+    lake.append(rows(0))
+    lake.append(rows(10))
+    for number in range(count):
+        lake.open().create_index(f"i{number}", mi.ColumnStats())
+    table = lake.open()
+    together = threading.Barrier(count, timeout=30)
+
+    def wait(request: Request) -> None:
+        if "/_log/" in request.path:
+            together.wait()  # no entry is answered before all are asked for
+
+    proxy.fault = wait
+    result = table.prune("id = 15")
+    assert len(result.files) == 1
+    assert sum(report.used for report in result.indexes if report.name.startswith("i")) == count
+
+
+def test_a_file_opens_with_one_request_and_reads_what_is_asked(proxy: Proxy, bucket: str) -> None:
+    import io
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from formats.storage import storage_for
+
+    out = io.BytesIO()
+    columns = {f"c{i}": pa.array(range(200_000), pa.int64()) for i in range(8)}
+    pq.write_table(pa.table(columns), out, compression="none", use_dictionary=False)
+    storage, _ = storage_for(f"s3://{bucket}")
+    storage.put("big", out.getvalue())
+    proxy.reset()
+    with storage.open_input("big") as source:
+        file = pq.ParquetFile(source, pre_buffer=True)
+        assert len(proxy.requests) == 1  # the footer lies in what was fetched with the size
+        assert file.read(columns=["c3"]).num_rows == 200_000
+    assert len(proxy.requests) <= 3
+    first, *others = (re.fullmatch(r"bytes=(\d*)-(\d+)", r.headers["range"]) for r in proxy.requests)
+    assert first is not None
+    fetched = sum(int(r[2]) - int(r[1]) + 1 for r in others if r is not None)
+    assert fetched < len(out.getvalue()) // 6
