@@ -277,10 +277,12 @@ class Diff:
 
 
 def partition_text(names: Sequence[str], values: Sequence[str | None]) -> str:
-    """The canonical text of a partition tuple: Hive style, names and values percent-encoded, NULL as `__HIVE_DEFAULT_PARTITION__`."""
+    """The canonical text of a partition tuple: Hive style, names and values percent-encoded, NULL as `__HIVE_DEFAULT_PARTITION__`; a value that reads so
+    has its first letter encoded."""
     from urllib.parse import quote
 
+    null = "__HIVE_DEFAULT_PARTITION__"
     return "/".join(
-        f"{quote(n, safe='')}={'__HIVE_DEFAULT_PARTITION__' if v is None else quote(v, safe='')}"
+        f"{quote(n, safe='')}={null if v is None else quote(v, safe='') if v != null else '%5F' + null[1:]}"
         for n, v in zip(names, values, strict=True)
     )

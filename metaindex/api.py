@@ -179,7 +179,7 @@ class Table(IndexVerbs):
         snapshot = self._snapshot(at_version(version, timestamp))
         names = tuple(columns) if columns is not None else None
         if predicate is None:
-            return Scan(snapshot, self._ref.storage, self._ref, columns=names)
+            return Scan(snapshot, self._ref.storage, self._ref, columns=names, time_zone=self.config.time_zone)
         found, refused = self._open_indexes(indexes)
         tree = self._predicate(predicate, snapshot, found, snapshot.version)
         question = Question(self._root(snapshot), self.format, snapshot.version, tree)

@@ -2,7 +2,7 @@
 
 A version is a complete checkpoint at or below it plus every commit after that checkpoint. Log compaction files (`N.M.compacted.json`) are
 never read: they may hold an add and a remove of one key, and commits say the same. A multi-part checkpoint counts only when all its parts
-are there. `_last_checkpoint` is a hint that shortens the listing; it is dropped when what it names is not there.
+are there, an empty one never (Spark and the kernel pass it over, too). `_last_checkpoint` is a hint that shortens the listing; it is dropped when what it names is not there.
 """
 
 from __future__ import annotations
@@ -99,6 +99,8 @@ def read_listing(infos: Iterable[ObjectInfo]) -> LogListing:
         version = int(match["version"])
         if match["commit"]:
             commits[version] = info
+        elif info.size_bytes == 0:
+            continue  # what a crashed writer left
         elif match["parts"]:
             multi.setdefault((version, int(match["parts"])), {})[int(match["part"])] = info
         else:

@@ -1,6 +1,7 @@
 """Paths as a Delta log writes them: URI-encoded, relative to the table or absolute.
 
-Promise: a decoded relative path stays below the table's root; an absolute one is a plain local path or a store's URI.
+Promise: a decoded relative path stays below the table's root; an absolute one is a plain local path or a store's URI; local ones have one spelling, as
+Hadoop has it (no empty and no `.` parts).
 """
 
 from __future__ import annotations
@@ -17,21 +18,27 @@ from expressions.errors import CorruptTableError
 
 _SCHEME = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.\-]*:/")
 _BLOCK = 1 << 18
-_PERCENT, _COLON, _DOT = b"%:."
+_PERCENT, _COLON, _DOT, _SLASH = b"%:./"
 _FILE_URI = re.compile(r"^file:(?://(?:localhost)?)?(?=/)")
 
 
 def decoded(raw: str) -> str:
     """One path. Absolute local ones lose their `file:` so that every spelling of one file is one key."""
     if _SCHEME.match(raw):
-        return _inner_unquote(_FILE_URI.sub("", raw))
-    path = _inner_unquote(raw) if "%" in raw else raw
+        path = _inner_unquote(_FILE_URI.sub("", raw))
+        if not path.startswith("/"):
+            return path
+    else:
+        path = _inner_unquote(raw) if "%" in raw else raw
     if ".." in path and ".." in path.split("/") and not path.startswith("/"):
         raise CorruptTableError(
             f"a relative path in a Delta log stays below the table; {raw!r} climbs out of it; the log is damaged or hostile"
         )
-    if not path:
-        raise CorruptTableError("a path in a Delta log is not empty; this one is; the log is damaged")
+    if "//" in path or "./" in path or path.endswith("/."):
+        parts = [part for part in path.split("/") if part not in ("", ".")]
+        path = ("/" if path.startswith("/") else "") + "/".join(parts)
+    if path in ("", "/", "."):
+        raise CorruptTableError(f"a path in a Delta log names a file; {raw!r} names none; the log is damaged")
     return path
 
 
@@ -48,7 +55,7 @@ def decoded_column(raw: pa.Array) -> pa.Array:
     import pyarrow.compute as pc
 
     # An escape, a scheme or a climb: everything else is what it says.
-    odd = where(pc.match_substring_regex(raw, r"%|^[a-zA-Z][a-zA-Z0-9+.\-]*:/|\.\.|^$"))
+    odd = where(pc.match_substring_regex(raw, r"%|^[a-zA-Z][a-zA-Z0-9+.\-]*:/|\.\.|//|\./|/\.?$|^\.?$"))
     if len(odd) == 0:
         return raw
     if len(odd) == len(raw):
@@ -73,8 +80,14 @@ def _all_plain(raw: pa.Array) -> bool:
     for start in range(first, last, _BLOCK):
         # Blocks that stay in the processor's cache, one byte over the edge for a pair of dots.
         text = np.frombuffer(data, np.uint8, min(_BLOCK + 1, last - start), start)
-        dots = text == _DOT
-        if (text == _PERCENT).any() or (text == _COLON).any() or (dots[1:] & dots[:-1]).any():
+        # A dot before a dot, a dot or slash before a slash; a slash or dot that ends a path stands before the next one's letter.
+        dots, slashes = text == _DOT, text == _SLASH
+        if (
+            (text == _PERCENT).any()
+            or (text == _COLON).any()
+            or ((dots | slashes)[1:] & dots[:-1]).any()
+            or (slashes[1:] & slashes[:-1]).any()
+        ):
             return False
     return True
 
@@ -84,6 +97,6 @@ def _all_decoded(values: list[str]) -> list[str]:
     out = []
     for value in values:
         head, slash, name = value.rpartition("/")
-        plain_name = slash and "%" not in name and name not in ("", "..") and head
+        plain_name = slash and "/" in head and ":" not in head and "%" not in name and name not in ("", ".", "..")
         out.append(f"{folder(head)}/{name}" if plain_name else decoded(value))
     return out

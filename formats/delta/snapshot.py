@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from expressions.errors import CorruptTableError
@@ -19,7 +20,7 @@ from .columns import one
 from .deletes import read_positions
 from .history import file_times
 from .log_segment import LogSegment
-from .partitions import partition_bounds, partition_texts, partition_values
+from .partitions import partition_bounds, partition_texts, partition_values, shown_values
 from .replay import Header, in_commit_timestamps, live_files
 from .schema import TableSchema, parse_schema
 from .statistics import LogStatistics
@@ -56,6 +57,12 @@ class DeltaDetails:
             return None
         texts = self.values[self.schema.partition_columns.index(leaf.field.name)]
         return partition_bounds(leaf, texts, self.statistics.record_count)
+
+    def known_partition_values(self, leaf: Leaf, time_zone: str) -> tuple[pa.Array, npt.NDArray[np.bool_]] | None:
+        """The value of a partition column in every file, and where it is known; a time without a zone is one of `time_zone`. None: no such column."""
+        if len(leaf.path) != 1 or not leaf.field.partition:
+            return None
+        return shown_values(leaf, self.values[self.schema.partition_columns.index(leaf.field.name)], time_zone)
 
     def deletes(self, row: int) -> Deletes:
         def value(name: str) -> object:

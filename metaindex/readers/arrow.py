@@ -23,6 +23,7 @@ from .errors import ScanError
 from .parquet import read_parquet
 from .partitions import PartitionValues
 from .projection import FileNames, constant
+from .replaced import refuse_replaced
 from .row_groups import RowGroups
 from .scan import Scan, describe
 
@@ -60,7 +61,7 @@ class _FileReader:
             wanted += [f for f in snapshot.schema if f.name in asked and f not in wanted]
         self._fields = tuple(wanted)
         self._all_schema = pa.schema([pa.field(f.name, f.type) for f in self._fields])
-        self._partitions = PartitionValues(snapshot)
+        self._partitions = PartitionValues(snapshot, scan.time_zone)
         options = snapshot.details.read_options()
         self._format = str(options.get("file_format", "parquet")).lower()
         self._text = None
@@ -116,8 +117,7 @@ class _FileReader:
                 f"a scan reads every file of the version or none; {where} is gone; ask a version that is still whole, or restore the file"
             ) from error
         with source:
-            if self._snapshot.format == "files":
-                self._refuse_replaced(row, path, where)
+            refuse_replaced(self._storage, self._snapshot, [row])
             if self._text is not None:
                 parts = self._text.read(source, path, in_file, where)
             else:
@@ -154,17 +154,6 @@ class _FileReader:
                 f"deletes are applied to rows of Parquet files; {self._format} files of table {self._snapshot.table} carry some; read with .to_spark(spark)"
             )
         return (DeletedPositions.of(deletes) if len(deletes.positions) else None), equality
-
-    def _refuse_replaced(self, row: int, path: str, where: str) -> None:
-        """Plain files may be replaced in place: another file is no part of the version, even where it has the same size."""
-        found = self._storage.head(path)
-        now = {"size_bytes": found.size_bytes, "modified_ms": found.modified_ns // 1_000_000, "etag": found.etag}
-        for name, value in now.items():
-            had = self._snapshot.files.table.column(name)[row].as_py()
-            if had is not None and value is not None and had != value:
-                raise ScanError(
-                    f"a scan reads the files of its snapshot; {where} was replaced ({name} is {value}, it was {had}); ask the present version"
-                )
 
     def _refuse_format(self, row: int, where: str) -> None:
         files = self._snapshot.files.table

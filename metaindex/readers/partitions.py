@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from expressions.physical import from_physical
@@ -19,8 +21,10 @@ _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 class PartitionValues:
     """The partition columns of a snapshot, asked file by file; what the format says of a column is loaded once."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, time_zone: str = "UTC") -> None:
         self._snapshot = snapshot
+        self._time_zone = time_zone
+        self._offered: dict[str, tuple[pa.Array, npt.NDArray[np.bool_]] | None] = {}
         self._bounds: dict[str, ColumnBounds | None] = {}
         self._values: dict[str, pa.Array | None] = {}
 
@@ -29,6 +33,9 @@ class PartitionValues:
         typed = self._typed(field)
         if typed is not None:
             return typed[row].cast(field.type)
+        offered = self._known(field)
+        if offered is not None:
+            return offered[0][row] if offered[1][row] else None
         if field.name not in self._bounds:
             self._bounds[field.name] = self._snapshot.details.partition_bounds(Leaf((field,)))
         bounds = self._bounds[field.name]
@@ -51,6 +58,13 @@ class PartitionValues:
             self._values[field.name] = offered(Leaf((field,))) if callable(offered) else None
         return self._values[field.name]
 
+    def _known(self, field: Field) -> tuple[pa.Array, npt.NDArray[np.bool_]] | None:
+        """Values, and where they are known, of a format that tells by itself which texts are values."""
+        if field.name not in self._offered:
+            offered = getattr(self._snapshot.details, "known_partition_values", None)
+            self._offered[field.name] = offered(Leaf((field,)), self._time_zone) if callable(offered) else None
+        return self._offered[field.name]
+
     def value(self, field: Field, row: int) -> pa.Scalar:
         """The same, or a refusal."""
         found = self.known(field, row)
@@ -67,7 +81,7 @@ def _is_null(text: str, field: Field) -> bool:
     for part in text.split("/") if text else ():
         name, _, value = part.partition("=")
         if unquote(name) == field.name:
-            return unquote(value) == _HIVE_NULL
+            return value == _HIVE_NULL  # as it stands: a value that reads like it has its first letter encoded
     return False
 
 

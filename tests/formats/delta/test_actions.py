@@ -119,6 +119,11 @@ PATHS = {
     "file:/abs/f": "/abs/f",
     "file:///abs/h%20g": "/abs/h g",
     "s3://bucket/k%20ey/f": "s3://bucket/k ey/f",
+    "./x//y/./z": "x/y/z",
+    "./w": "w",
+    "dot./%2E/f": "dot./f",
+    "file:/top%20file": "/top file",
+    "/abs//double/./f": "/abs/double/f",
 }
 
 
@@ -135,6 +140,12 @@ def test_paths_are_decoded_and_absolute_ones_normalised(tmp_path: Path, where: s
 def test_a_remove_finds_its_file_under_another_spelling(tmp_path: Path) -> None:
     commit(tmp_path, 0, protocol(), metadata(), add("/abs/a%20b"), add("keep"))
     commit(tmp_path, 1, remove("file:/abs/a%20b"))
+    assert paths(snapshot(tmp_path)) == ["keep"]
+
+
+def test_a_remove_finds_its_file_with_needless_parts(tmp_path: Path) -> None:
+    commit(tmp_path, 0, protocol(), metadata(), add("./a/b"), add("c//d"), add("keep"))
+    commit(tmp_path, 1, remove("a/b"), remove("c/d"))
     assert paths(snapshot(tmp_path)) == ["keep"]
 
 

@@ -158,6 +158,32 @@ def test_multi_part_checkpoints_count_only_when_whole(cleaned: Path) -> None:
     assert paths(snapshot(cleaned)) == ["b", "d"]
 
 
+@pytest.mark.parametrize(
+    "name", ["checkpoint.parquet", f"checkpoint.{UUID}.json", "checkpoint.0000000001.0000000001.parquet"]
+)
+def test_an_empty_checkpoint_is_passed_over(table: Path, name: str) -> None:
+    (table / "_delta_log" / f"{2:020d}.{name}").write_bytes(b"")
+    assert paths(snapshot(table)) == ["b", "c"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "1.json",
+        f"{3:020d}.crc",
+        f"{3:020d}.json.tmp",
+        f".{3:020d}.json.crc",
+        f"{3:020d}.checkpoint.parquet.crc",
+        "_trash",
+    ],
+)
+def test_other_files_of_the_log_say_nothing(table: Path, name: str) -> None:
+    (table / "_delta_log" / name).write_text("garbage")
+    (table / "_delta_log" / "_staged_commits").mkdir()
+    (table / "_delta_log" / "_staged_commits" / f"{3:020d}.{UUID}.json").write_text("garbage")
+    assert paths(snapshot(table)) == ["b", "c"]
+
+
 @pytest.mark.parametrize("top", ["json", "parquet"])
 def test_v2_checkpoints_read_their_sidecars(table: Path, top: str) -> None:
     checkpoint(table, "_sidecars/one.parquet", add("s1"), add("s2"))

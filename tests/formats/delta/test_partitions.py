@@ -59,16 +59,38 @@ def test_null_and_empty_are_null_of_every_type_but_text(tmp_path: Path) -> None:
     assert values(bounds) == [None, None, 3]
 
 
-def test_an_empty_text_may_be_null_or_not(tmp_path: Path) -> None:
-    _, bounds = made(tmp_path, "string", None, "", "x")
-    assert bounds.null_count.to_pylist() == [4, None, 0]
-    assert values(bounds) == [None, "", "x"]
+@pytest.mark.parametrize("type_", ["string", "binary"])
+def test_an_empty_text_is_a_value_of_text_and_binary(tmp_path: Path, type_: str) -> None:
+    _, bounds = made(tmp_path, type_, None, "", "x")
+    assert bounds.null_count.to_pylist() == [4, 0, 0]
+    assert bounds.lower.to_pylist() == bounds.upper.to_pylist() == [None, b"", b"x"]
+    assert bounds.lower_exact.to_pylist() == [False, True, True]
 
 
-def test_what_is_no_value_of_the_type_is_unknown(tmp_path: Path) -> None:
-    _, bounds = made(tmp_path, "integer", "x", "1_0", "99999999999999999999")
-    assert values(bounds) == [None, None, None]
-    assert bounds.null_count.to_pylist() == [None, None, None]
+def test_what_is_no_value_of_the_type_is_null(tmp_path: Path) -> None:
+    _, bounds = made(tmp_path, "integer", "x", "1_0", "99999999999999999999", "٣")
+    assert values(bounds) == [None] * 4
+    assert bounds.null_count.to_pylist() == [4] * 4
+
+
+def test_what_only_a_session_knows_is_unknown(tmp_path: Path) -> None:
+    _, bounds = made(tmp_path, "timestamp", "12:00:00", "2020-01-01 12:00:00 Nowhere/Else")
+    assert values(bounds) == [None, None]
+    assert bounds.null_count.to_pylist() == [None, None]
+
+
+def test_a_text_that_reads_like_null_is_told_from_null(tmp_path: Path) -> None:
+    found, bounds = made(tmp_path, "string", None, "__HIVE_DEFAULT_PARTITION__")
+    assert bounds.null_count.to_pylist() == [4, 0]
+    assert found.files.table.column("partition").to_pylist() == [
+        "p=__HIVE_DEFAULT_PARTITION__",
+        "p=%5F_HIVE_DEFAULT_PARTITION__",
+    ]
+
+
+def test_days_beyond_the_calendar_are_exact(tmp_path: Path) -> None:
+    _, bounds = made(tmp_path, "date", "-0044-03-15", "+12345-01-01")
+    assert bounds.lower.to_pylist() == bounds.upper.to_pylist() == [-735_525, 3_789_391]
 
 
 def test_a_time_without_zone_is_as_wide_as_zones_are(tmp_path: Path) -> None:
