@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -14,10 +15,11 @@ from expressions.engines.arrow import to_arrow
 from expressions.errors import ObjectNotFoundError
 from expressions.references import columns, leaves
 from expressions.tree import Opaque, Predicate
-from expressions.vectors import from_truths
+from expressions.vectors import from_truths, from_vector
 from formats.model import EqualityDelete, Field, Leaf
 from metaindex.text import TextReader
 
+from .ahead import in_order
 from .deletes import DeletedPositions, ValueDeletes
 from .errors import ScanError
 from .parquet import read_parquet
@@ -73,18 +75,24 @@ class _FileReader:
             )
         self._names = FileNames.of(snapshot)
         self._row_groups = RowGroups(scan.predicate, snapshot.schema)
+        self._lock = threading.Lock()  # what several files share is loaded once
         self._value_deletes: dict[int, tuple[EqualityDelete, ValueDeletes]] = {}
 
     def read(self, rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
-        for row in rows.tolist():
-            yield from self._file(row)
+        if "://" not in self._storage.root:
+            for row in rows.tolist():
+                yield from self._file(row)
+            return
+        sizes = self._snapshot.files.table.column("size_bytes").take(from_vector(rows, None, pa.int64()))
+        yield from in_order(rows.tolist(), sizes.to_pylist(), self._file)
 
     def _file(self, row: int) -> Iterator[pa.RecordBatch]:
         files = self._snapshot.files.table
         path = files.column("path")[row].as_py()
         where = describe(self._snapshot, path)
         self._refuse_format(row, where)
-        positions, equality = self._deletes(row)
+        with self._lock:
+            positions, equality = self._deletes(row)
         extra = tuple(dict.fromkeys(leaf for delete, _ in equality for leaf in delete.columns))
         for first, count, arrays in self._parts(row, path, where, extra):
             batch = pa.RecordBatch.from_arrays(arrays[: len(self._fields)], schema=self._all_schema)
