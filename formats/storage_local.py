@@ -8,6 +8,7 @@ which `list` never shows.
 from __future__ import annotations
 
 import builtins
+import errno
 import os
 import uuid
 from collections.abc import Iterator
@@ -21,6 +22,12 @@ from expressions.errors import ObjectExistsError, ObjectNotFoundError, StorageEr
 
 from .storage import ObjectInfo
 
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
+_FULL = {
+    errno.ENOSPC: "the disk is full; free some space, or choose another place with Config(index_location=...)",
+    errno.EDQUOT: "the quota is used up; free some space, or choose another place with Config(index_location=...)",
+    errno.EFBIG: "the file would be larger than is allowed here; raise the limit (ulimit -f)",
+}
 _TEMPORARY = "._put_"  # hidden from every engine's listing by its dot, from ours by the whole prefix
 
 
@@ -114,7 +121,15 @@ class LocalStorage:
     def put_if_absent(self, path: str, data: bytes) -> None:
         where = self.uri(path)
         with _errors(where, "write"), _temporary(where, data) as temporary:
-            os.link(temporary, where)
+            try:
+                os.link(temporary, where)
+            except OSError as error:
+                if error.errno not in _NO_LINKS:
+                    raise
+                raise StorageError(
+                    f"an index is written where put-if-absent has one winner, on disks by hard links; the file system of {where!r} has none ({error.strerror}); "
+                    "choose another place with Config(index_location=...)"
+                ) from error
 
     def put(self, path: str, data: bytes) -> None:
         where = self.uri(path)
@@ -237,6 +252,12 @@ def _mapped(error: Exception, where: str, verb: str) -> StorageError:
         case PermissionError():
             return StoragePermissionError(
                 f"cannot {verb} {where!r}: permission denied; check the owner and mode of the path"
+            )
+        case OSError() if error.errno in _FULL:
+            return StorageError(f"cannot {verb} {where!r}: {_FULL[error.errno]}")
+        case OSError() if error.errno == errno.EROFS:
+            return StoragePermissionError(
+                f"cannot {verb} {where!r}: the file system is mounted read-only; mount it for writing, or choose another place with Config(index_location=...)"
             )
         case OSError():
             return StorageError(f"cannot {verb} {where!r}: {error.strerror or error}")
