@@ -42,6 +42,16 @@ from .pruning.result import IndexReport, PruneResult  # noqa: E402
 
 __version__ = "0.1.0"
 
+
+def __getattr__(name: str) -> object:
+    """`mi.hooks` is loaded by those who write."""
+    if name == "hooks":
+        from importlib import import_module
+
+        return import_module(".hooks", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = [
     "BuildError",
     "ColumnBuilder",

@@ -8,21 +8,22 @@ result = table.prune("tailnum = 'N14228' AND dep_delay > 60")
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from expressions.errors import MetaIndexError
+from expressions.errors import MetaIndexError, UnsupportedFeatureError, VersionNotFoundError
 from expressions.records import dataclass
 from expressions.tree import Predicate
 from expressions.vectors import one_array, truths
 from formats.model import Diff, Snapshot, Version
-from formats.protocol import At, TableFormat, TableRef
+from formats.protocol import At, ListsOnce, Resolved, TableFormat, TableRef
 from formats.registry import open_ref
-from formats.storage import parent_of
+from formats.storage import parent_of, storage_for
 
 from .asked import TimestampLike, VersionLike, at_version
 from .config import Config
@@ -48,7 +49,7 @@ logger = logging.getLogger("metaindex")
 
 
 def open_table(
-    path: str,
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     format: str | None = None,  # noqa: A002 - the word of every reader in the field
     catalog: object = None,
@@ -59,8 +60,12 @@ def open_table(
 ) -> Table:
     """Opens the table at a path: Delta, Iceberg, or a folder of Parquet, CSV or JSON files, detected unless `format` says.
 
+    Plain files may also be named by a pattern (`/data/2024-*/part-*.parquet`, as Hadoop reads them), a list of paths, or with `basePath`: all files that fit are
+    one table, whose paths are relative to the deepest folder above them (or to `basePath`); `store.layout` says where its indexes lie. A path that exists as it stands is no pattern.
+
     `catalog` is a pyiceberg catalog (`path` is then the table's identifier). `storage_options` are the object store's. `spark` is the session that builds indexes
-    (one is started when needed). Other options are the reader's (`header`, `delimiter`, `schema` ...).
+    (one is started when needed). `trust_index`: the caller promises that plain files have not changed since an index was last created or refreshed; "now" is then the newest
+    version that an index has recorded, and the folder is not listed. Where none is recorded, it is. Other options are the reader's (`header`, `delimiter`, `schema` ...).
     Raises NotATableError, UnsupportedFeatureError, StorageError.
     """
     if catalog is not None:
@@ -68,8 +73,13 @@ def open_table(
     stores = dict(storage_options or {})
     if config is not None and config.single_writer:
         stores["single_writer"] = "true"
+    trust = str(options.pop("trust_index", False)).lower() == "true"
     table_format, ref = open_ref(path, format=format, storage_options=stores, **options)
-    return Table(table_format, ref, config or Config(), spark, stores)
+    if trust and table_format.name != "files":
+        raise UnsupportedFeatureError(
+            f"trust_index is for plain files; {ref.path!r} is a {table_format.name} table, whose log says at once what is new; leave it out"
+        )
+    return Table(table_format, ref, config or Config(), spark, stores, trust)
 
 
 @dataclass(repr=False)
@@ -81,6 +91,7 @@ class Table(IndexVerbs):
     config: Config
     _spark: SparkSession | None = field(default=None, repr=False)
     _storage_options: dict[str, str] = field(default_factory=dict, repr=False)
+    _trust_index: bool = False
     _snapshots: dict[Version, Snapshot] = field(default_factory=dict, repr=False)
     _cache: StoreCache = field(default_factory=StoreCache, repr=False)
     _folder: IndexFolder | None = field(default=None, repr=False)
@@ -90,6 +101,11 @@ class Table(IndexVerbs):
 
     def __post_init__(self) -> None:
         self._cache.limit_bytes = self.config.cache_bytes
+        if self.format == "files" and self.config.index_location is not None:
+            # Listings are kept where the indexes are.
+            folder = f"{self._indexes_folder()}/_history"
+            kept, _ = storage_for(folder, self._storage_options if "://" in folder else None)
+            self._ref = replace(self._ref, history=kept)
 
     # -- the table -------------------------------------------------------------------------------------------------
 
@@ -116,6 +132,10 @@ class Table(IndexVerbs):
     def versions(self) -> Sequence[Version]:
         """Versions that can be read, oldest first."""
         return self._format.versions(self._ref)
+
+    def reopened(self) -> Table:
+        """The same table as a handle of its own: for another thread."""
+        return Table(self._format, self._ref, self.config, self._spark, self._storage_options, self._trust_index)
 
     # -- indexes ---------------------------------------------------------------------------------------------------
 
@@ -146,19 +166,19 @@ class Table(IndexVerbs):
         """
         started = time.perf_counter()
         found, refused = self._open_indexes(indexes)
-        at = at_version(version, timestamp)
-        asked = self._version(at, found)
+        resolved = self._resolved(self._trusted(at_version(version, timestamp), found), found)
+        asked = resolved.version
         snapshot: Snapshot | None = None
         pruner = Pruner(found, refused)
         if not pruner.recorded(asked):
-            snapshot = self._snapshot(at)
+            snapshot = self._loaded(resolved)
             asked = snapshot.version
         tree = self._predicate(predicate, snapshot, found, asked)
         question = Question(self._root(snapshot), self.format, asked, tree)
         try:
             result = pruner.prune(question, snapshot)
         except SnapshotNeeded:
-            result = pruner.prune(question, self._snapshot(at))
+            result = pruner.prune(question, self._loaded(resolved))
         return result.timed(time.perf_counter() - started)
 
     def scan(
@@ -233,24 +253,43 @@ class Table(IndexVerbs):
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _snapshot(self, at: At) -> Snapshot:
-        version = self._format.resolve(self._ref, at)
-        found = self._snapshots.get(version)
+        if self._trust_index and at == At():
+            try:
+                return self._loaded(self._resolved(self._trusted(at, self._open_indexes(None)[0])))
+            except VersionNotFoundError as error:
+                logger.warning(
+                    "the listing that the index recorded is not kept any more, so the folder is listed: %s", error
+                )
+        return self._loaded(self._resolved(at))
+
+    def _loaded(self, resolved: Resolved) -> Snapshot:
+        found = self._snapshots.get(resolved.version)
         if found is None:
-            found = self._format.snapshot(self._ref, at)
+            found = resolved.load()
             if len(self._snapshots) >= 4:
                 self._snapshots.pop(next(iter(self._snapshots)))
             self._snapshots[found.version] = found
         return found
 
-    def _version(self, at: At, found: Sequence[OpenIndex]) -> Version:
-        """Which version is asked. For plain files an index that recorded the listing says so, and nothing is listed."""
+    def _trusted(self, at: At, found: Sequence[OpenIndex]) -> At:
+        """What is asked, where the caller vouches for the indexes: "now" is the newest version that one of them recorded."""
+        if not self._trust_index or at != At():
+            return at
+        records = [record for index in found if (record := index.versions.newest()) is not None]
+        newest = max(records, key=lambda record: record.timestamp_ms, default=None)
+        return at if newest is None else At(version=newest.version.id)
+
+    def _resolved(self, at: At, found: Sequence[OpenIndex] = ()) -> Resolved:
+        """Which version is asked, and its snapshot when it is needed. For plain files an index that recorded the listing says so, and nothing is listed; else they are listed once."""
         if self.format == "files" and at.version is not None:
             from formats.files.table import version_named
 
             named = version_named(self._ref, str(at.version))
             if any(index.versions.find(named) is not None for index in found):
-                return named
-        return self._format.resolve(self._ref, at)
+                return Resolved(named, lambda: self._snapshot(at))
+        if isinstance(self._format, ListsOnce):
+            return self._format.resolved(self._ref, at)
+        return Resolved(self._format.resolve(self._ref, at), lambda: self._format.snapshot(self._ref, at))
 
     def _predicate(
         self, condition: object, snapshot: Snapshot | None, found: Sequence[OpenIndex], version: Version
@@ -289,9 +328,11 @@ class Table(IndexVerbs):
 
     def _indexes(self) -> IndexFolder:
         if self._folder is None:
-            folder = indexes_folder(self._root(None), self.format, self.config.index_location)
-            self._folder = IndexFolder(folder, self.format, self._storage_options, self._cache)
+            self._folder = IndexFolder(self._indexes_folder(), self.format, self._storage_options, self._cache)
         return self._folder
+
+    def _indexes_folder(self) -> str:
+        return indexes_folder(self._root(None), self.format, self.config.index_location, self._ref.patterns)
 
     def _log(self, name: str) -> OperationLog:
         return self._indexes().log(name)
@@ -300,7 +341,7 @@ class Table(IndexVerbs):
         if snapshot is not None:
             return snapshot.table
         if self.format != "iceberg":
-            return self._ref.storage.uri("") if self.format == "delta" else self._ref.path
+            return self._ref.storage.uri("") if self.format == "delta" else self._ref.storage.root
         if "catalog" in self._ref.options:
             return self._snapshot(At()).table
         if self._ref.path.endswith(".json"):

@@ -95,7 +95,7 @@ class IndexFolder:
             return f"it was built for a {entry.table.format} table"
         for spec in entry.kinds:
             kind_from_spec(spec)
-        return _other_options(entry.table.options, ref.options)
+        return other_options(entry.table.options, ref.options)
 
 
 def plain_options(options: Mapping[str, object]) -> dict[str, object]:
@@ -103,7 +103,7 @@ def plain_options(options: Mapping[str, object]) -> dict[str, object]:
     return {k: v for k, v in options.items() if isinstance(v, str | int | float | bool) and k != "format"}
 
 
-def _other_options(stored: Mapping[str, object], asked: Mapping[str, object]) -> str | None:
+def other_options(stored: Mapping[str, object], asked: Mapping[str, object]) -> str | None:
     """Text files mean what the reader's options make of them: an index built under other options is of other values."""
     if stored.get("file_format") not in ("csv", "json"):
         return None

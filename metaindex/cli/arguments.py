@@ -34,9 +34,26 @@ def table(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "table",
         metavar="TABLE",
-        help="path or URI of the table: a Delta or Iceberg table, or a folder of Parquet, CSV or JSON files",
+        help="path or URI of the table: a Delta or Iceberg table, or a folder of Parquet, CSV or JSON files; plain files by a quoted pattern too: '/data/2024-*/part-*.parquet'",
     )
+    opening(parser)
+
+
+def opening(parser: argparse.ArgumentParser) -> None:
+    """How to open TABLE."""
     group = parser.add_argument_group("opening the table")
+    group.add_argument(
+        "--root",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="one more file, folder or pattern of the same table of plain files; can be repeated",
+    )
+    group.add_argument(
+        "--trust-index",
+        action="store_true",
+        help="of plain files: do not list the folder, as nothing has changed since an index was created or refreshed",
+    )
     group.add_argument(
         "--format",
         choices=["delta", "iceberg", "parquet", "csv", "json", "files"],

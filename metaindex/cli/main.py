@@ -27,6 +27,7 @@ from . import (
     restore,
     scan,
     vacuum,
+    watch,
 )
 from .arguments import DONE, EXIT_CODES, FAILED, INTERRUPTED, Parser, near
 from .command import Command
@@ -37,6 +38,7 @@ COMMANDS: tuple[Command, ...] = (
     refresh.COMMAND,
     optimize.COMMAND,
     indexes.COMMAND,
+    watch.COMMAND,
     prune.COMMAND,
     scan.COMMAND,
     explain.COMMAND,

@@ -17,19 +17,20 @@ if TYPE_CHECKING:
 _WORDS = {"true": True, "false": False}
 
 
-def open_from(arguments: argparse.Namespace, spark: SparkSession | None = None) -> Table:
-    """The table that TABLE and its options name. Starts no JVM."""
+def open_from(arguments: argparse.Namespace, spark: SparkSession | None = None, path: str | None = None) -> Table:
+    """The table that TABLE (or `path`) and its options name. Starts no JVM."""
     from metaindex import Config, open_table
 
     options: dict[str, object] = {key: _WORDS.get(value.lower(), value) for key, value in arguments.option}
     config = Config(index_location=arguments.index_location, use_indexes=not getattr(arguments, "no_indexes", False))
     return open_table(
-        arguments.table,
+        arguments.table if path is None else path,
         format=arguments.format,
         catalog=_catalog(arguments.catalog),
         storage_options=dict(arguments.storage_option),
         spark=spark,
         config=config,
+        trust_index=arguments.trust_index,
         **options,
     )
 

@@ -36,9 +36,10 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("build",),
     ("actions",),
     ("planning",),
-    ("explain", "readers", "spark", "hooks"),
+    ("explain", "readers", "spark"),
     ("verbs",),
     ("api",),
+    ("hooks",),
     ("cli", "demo"),
 )
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names}

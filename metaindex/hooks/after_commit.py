@@ -1,0 +1,120 @@
+"""After a commit: whoever wrote to a table says so, and its indexes follow.
+
+    write_somehow("/lake/flights")
+    mi.hooks.after_commit("/lake/flights")                    # in the background
+    mi.hooks.after_commit(table, mode="synchronous")          # returns when the indexes stand at the table's version
+
+    with mi.hooks.commits("/lake/flights"):                   # the same around some writes
+        ...
+
+The commit is done by then, and nothing that goes wrong here is raised: it is logged and counted (`mi.hooks.counts()`), and the index is stale, which costs speed and no row.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import worker
+from .keep import Kept, keep
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from metaindex.api import Table
+    from metaindex.build.protocol import Builder
+    from metaindex.config import BuilderName
+
+Mode = Literal["background", "synchronous"]
+
+_LONG_SECONDS = 3600.0
+
+
+def after_commit(
+    table: object,
+    *,
+    mode: Mode = "background",
+    indexes: Collection[str] | None = None,
+    builder: BuilderName | Builder = "local",
+    **options: Any,
+) -> list[Kept]:
+    """Tells that a table was written to: its indexes are refreshed, in the background or before this returns. Never raises but for a wrong call (TypeError, ValueError).
+
+    `table`: a path or URI, a `metaindex.Table`, a `deltalake.DeltaTable`, or a pyiceberg table. `indexes`: only these; default: all of the table. `builder` reads what came; "local"
+    (this process) suits commits, see `Config.builder`. Other options are those of `open_table`. What the log of the table says is refreshed, so a call that comes late, twice,
+    or for several commits at once is as good. Synchronous calls return what became of each index.
+    """
+    if mode not in ("background", "synchronous"):
+        raise ValueError(f"a hook runs 'background' or 'synchronous', not {mode!r}")
+    key, opened = _opener(table, options)
+
+    def job() -> list[Kept]:
+        return keep(opened(), indexes, builder)[1]
+
+    if mode == "synchronous":
+        return worker.WORKER.run(job)
+    try:
+        worker.WORKER.submit(key, job)
+    except RuntimeError as error:  # no thread can be started: too many, or the process is ending
+        worker.WORKER.failed(error)
+    return []
+
+
+@contextmanager
+def commits(table: object, **options: Any) -> Iterator[None]:
+    """Around writes to a table: `after_commit(table, ...)` when the block ends, whether or not it raised, for it may have committed before that."""
+    _opener(table, {})  # a wrong call is told before anything is written
+    try:
+        yield
+    finally:
+        after_commit(table, **options)
+
+
+def flush(timeout_seconds: float | None = None, spark: SparkSession | None = None) -> bool:
+    """Waits for the refreshes in the background of this process. False: they were not done in time.
+    With `spark`, also until its listeners, and so the hooks enabled on it, were told of every write that has returned."""
+    started = time.monotonic()
+    if spark is not None:
+        from .spark import told
+
+        if not told(spark, _LONG_SECONDS if timeout_seconds is None else timeout_seconds):
+            return False
+    left = None if timeout_seconds is None else max(timeout_seconds - (time.monotonic() - started), 0.0)
+    return worker.WORKER.flush(left)
+
+
+def counts() -> worker.Counts:
+    """What the hooks of this process did since it started."""
+    return worker.WORKER.counts
+
+
+def _opener(table: object, options: dict[str, Any]) -> tuple[str, Callable[[], Table]]:
+    """Which table is meant (one name for one table), and how it is opened, later and in another thread."""
+    from metaindex.api import Table, open_table
+
+    if isinstance(table, Table):
+        return _key(table.path), table.reopened
+    if isinstance(table, str | os.PathLike):
+        path = os.fspath(table)
+        return _key(path), lambda: open_table(path, **options)
+    if isinstance(uri := getattr(table, "table_uri", None), str):  # deltalake
+        return _key(uri), lambda: open_table(uri, format="delta", **options)
+    if isinstance(metadata := getattr(table, "metadata_location", None), str) and hasattr(
+        table, "location"
+    ):  # pyiceberg
+        # Its metadata file as of now: a later one replaces this one in the queue.
+        return _key(str(table.location())), lambda: open_table(metadata, format="iceberg", **options)
+    raise TypeError(
+        f"a table is named by its path, or is a Table of metaindex, deltalake or pyiceberg; got {type(table).__name__}; name its path"
+    )
+
+
+def _key(path: str) -> str:
+    """One name for one table, however it is written."""
+    from formats.storage_local import local_path
+
+    local = local_path(path)
+    return (path if local is None else os.path.abspath(local)).rstrip("/")

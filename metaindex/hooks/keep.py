@@ -1,0 +1,106 @@
+"""Brings the indexes of a table to its present version: what every hook and `watch` call. Asks cheaply first: a table whose version is recorded is not read.
+
+one listing of the table's indexes, the latest entry of each, and the table's version (Delta: its newest commit; Iceberg: the metadata; plain files: a listing)
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from expressions.errors import MetaIndexError
+from formats.model import Version
+from formats.protocol import At
+from metaindex.log.entry import IndexLogEntry
+from metaindex.log.states import State
+from metaindex.pruning.open_index import OpenIndex
+from metaindex.store.reader import StoreCache
+
+if TYPE_CHECKING:
+    from metaindex.api import Table
+    from metaindex.build.protocol import Builder
+    from metaindex.config import BuilderName
+
+logger = logging.getLogger("metaindex.hooks")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What became of one index. `changed`: it was refreshed; else it stood at the version already, or `error` says why not: it is stale then, and no more than that."""
+
+    table: str
+    index: str
+    version: str
+    changed: bool
+    seconds: float = 0.0
+    error: str = ""
+
+
+def keep(
+    table: Table, indexes: Collection[str] | None = None, builder: BuilderName | Builder = "local"
+) -> tuple[Version, list[Kept]]:
+    """Refreshes the indexes of a table that are not at its present version: those named, or all that are ACTIVE, disabled ones too. One that fails does not keep the others from it.
+
+    Raises MetaIndexError where the table, or the list of its indexes, cannot be read.
+    """
+    version = table._format.resolve(table._ref, At())
+    return version, [
+        _refreshed(table, name, entry, version, builder) for name, entry in living(table) if _named(name, indexes)
+    ]
+
+
+def living(table: Table) -> Iterator[tuple[str, IndexLogEntry]]:
+    """The indexes that a refresh may be begun on, with their latest entry. One whose log cannot be read is passed over, with a warning."""
+    folder = table._indexes()
+    for name in folder.names():
+        try:
+            entry = folder.log(name).latest()
+        except MetaIndexError as error:
+            logger.warning("index %r of %s is not kept fresh: %s", name, table.path, error)
+            continue
+        if entry is not None and entry.stable is State.ACTIVE and entry.table.format == table.format:
+            yield name, entry
+
+
+def stands_at(table: Table, name: str, entry: IndexLogEntry, version: Version) -> bool:
+    """Has the index recorded the version?"""
+    return OpenIndex(name, entry, table._log(name).storage, StoreCache()).versions.find(version) is not None
+
+
+def _named(name: str, indexes: Collection[str] | None) -> bool:
+    return indexes is None or name in indexes
+
+
+def _refreshed(table: Table, name: str, entry: IndexLogEntry, version: Version, builder: BuilderName | Builder) -> Kept:
+    started = time.perf_counter()
+    try:
+        if stands_at(table, name, entry, version):
+            return Kept(table.path, name, version.id, False)
+        outcome = as_built(table, entry).refresh_index(name, builder=builder)
+    except Exception as error:
+        logger.warning("index %r of %s stays as it was: %s", name, table.path, error)
+        logger.debug("the refresh that failed", exc_info=True)
+        why = str(error) or type(error).__name__
+        return Kept(table.path, name, version.id, False, time.perf_counter() - started, why)
+    return Kept(table.path, name, version.id, outcome.changed, time.perf_counter() - started)
+
+
+def as_built(table: Table, entry: IndexLogEntry) -> Table:
+    """The table opened with the reader options that the index was built with: whoever tells of a commit may know no more than a path."""
+    from metaindex.api import open_table
+    from metaindex.folder import other_options
+
+    if other_options(entry.table.options, table._ref.options) is None:
+        return table
+    options = {k: v for k, v in entry.table.options.items() if k != "file_format"}
+    return open_table(
+        table.path,
+        format=str(entry.table.options["file_format"]),
+        storage_options=table._storage_options or None,
+        spark=table._spark,
+        config=table.config,
+        **options,
+    )

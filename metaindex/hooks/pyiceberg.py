@@ -1,0 +1,56 @@
+"""pyiceberg with indexes that follow: the methods of its tables that commit, and `after_commit` behind them.
+
+from metaindex.hooks import pyiceberg as hooked
+
+hooked.append(table, rows)
+with hooked.transaction(table) as tx:      # one refresh for all of it
+    tx.append(rows)
+    tx.delete("year = 2020")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .after_commit import Mode, after_commit
+
+
+def append(table: Any, df: Any, *args: Any, hook: Mode = "background", **options: Any) -> None:
+    """`table.append`, and the indexes follow."""
+    table.append(df, *args, **options)
+    after_commit(table, mode=hook)
+
+
+def overwrite(table: Any, df: Any, *args: Any, hook: Mode = "background", **options: Any) -> None:
+    """`table.overwrite`, and the indexes follow."""
+    table.overwrite(df, *args, **options)
+    after_commit(table, mode=hook)
+
+
+def delete(table: Any, *args: Any, hook: Mode = "background", **options: Any) -> None:
+    """`table.delete`, and the indexes follow."""
+    table.delete(*args, **options)
+    after_commit(table, mode=hook)
+
+
+def upsert(table: Any, df: Any, *args: Any, hook: Mode = "background", **options: Any) -> Any:
+    """`table.upsert`, and the indexes follow. Returns what it returns."""
+    done = table.upsert(df, *args, **options)
+    after_commit(table, mode=hook)
+    return done
+
+
+def add_files(table: Any, file_paths: list[str], *args: Any, hook: Mode = "background", **options: Any) -> None:
+    """`table.add_files`, and the indexes follow."""
+    table.add_files(file_paths, *args, **options)
+    after_commit(table, mode=hook)
+
+
+@contextmanager
+def transaction(table: Any, *, hook: Mode = "background") -> Iterator[Any]:
+    """`table.transaction()`; the indexes follow once it is committed."""
+    with table.transaction() as tx:
+        yield tx
+    after_commit(table, mode=hook)

@@ -1,0 +1,237 @@
+"""Spark tells of its writes: a QueryExecutionListener, called back over py4j (no jar), and a StreamingQueryListener for micro-batches.
+
+    mi.hooks.enable(spark)                        # in the background
+    mi.hooks.enable(spark, mode="synchronous")    # inside Spark's own call to its listeners
+    mi.hooks.disable(spark)
+
+Spark calls its listeners on a thread of its own, behind the back of the write: in either mode `df.write.save(...)` returns when the table is written. `hooks.flush(spark=spark)`
+waits for the indexes too. In synchronous mode Spark's shutdown waits for the refreshes as it does for its listeners.
+
+A listener hears of the session that it was enabled on and of sessions that Spark clones from it (streaming queries, `foreachBatch`), not of `newSession()`. What names no table
+that can be found (Iceberg's CALL procedures, JDBC) is not followed: say `after_commit(table)`, or watch the table.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from expressions.errors import MissingDependencyError
+
+from . import worker
+from .after_commit import Mode, after_commit
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+logger = logging.getLogger("metaindex.hooks")
+
+WRITES = frozenset({"command", "append", "overwrite", "overwritePartitions", "create", "replace", "createOrReplace"})
+"""What Spark calls executions that may change a table; everything else it tells of is passed over without a look at its plan."""
+
+_SINK = re.compile(r"(?:DeltaSink|FileSink)\[(.+)\]\Z")
+_PARTITION_FOLDER = re.compile(r"/[^/=]+=[^/]*\Z")
+
+_enabled: dict[str, _Hook] = {}
+
+
+def enable(spark: SparkSession, mode: Mode = "background", **options: Any) -> None:
+    """From now on every successful write of this session, batch or streaming, to a table that has indexes triggers their refresh. Enabling again changes the mode.
+
+    Other options are those of `after_commit`. Raises TypeError for a Spark Connect session, which has no listeners in this process.
+    """
+    if mode not in ("background", "synchronous"):
+        raise ValueError(f"a hook runs 'background' or 'synchronous', not {mode!r}")
+    if not hasattr(spark, "_jsparkSession"):
+        raise TypeError(
+            "Spark calls hooks in the driver's process; a Spark Connect session has no driver here; call after_commit(table), or run metaindex watch"
+        )
+    disable(spark)
+    _enabled[_key(spark)] = _Hook(spark, mode, options)
+
+
+def disable(spark: SparkSession) -> None:
+    """Writes of this session are not followed any more. What was triggered is still done. No error where nothing was enabled."""
+    found = _enabled.pop(_key(spark), None)
+    if found is not None:
+        found.remove()
+
+
+def told(spark: SparkSession, timeout_seconds: float) -> bool:
+    """Waits until Spark has told its listeners of everything so far. False: it had not in time."""
+    from py4j.protocol import Py4JError
+
+    try:
+        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(int(timeout_seconds * 1000))
+    except Py4JError as error:
+        logger.debug("Spark's listeners were not told in time: %s", error)
+        return False
+    return True
+
+
+def _key(spark: SparkSession) -> str:
+    return str(spark._jsparkSession.sessionUUID())
+
+
+class _Hook:
+    """The two listeners of one session, and how to take them out again."""
+
+    def __init__(self, spark: SparkSession, mode: Mode, options: dict[str, Any]) -> None:
+        try:
+            from pyspark.java_gateway import ensure_callback_server_started
+        except ImportError as error:
+            raise MissingDependencyError("Spark's hooks need pyspark; install metaindex[spark]") from error
+        self._spark, self._mode, self._options = spark, mode, options
+        self._locations: dict[str, str] = {}
+        gateway = spark.sparkContext._gateway
+        ensure_callback_server_started(gateway)
+        # Each passing of a Python object makes another proxy, and Spark compares by identity: the one from the list is kept.
+        held = gateway.jvm.java.util.ArrayList()
+        held.add(_QueryListener(self))
+        self._queries = held.get(0)
+        spark._jsparkSession.listenerManager().register(self._queries)
+        self._streams = _stream_listener(self)
+        spark.streams.addListener(self._streams)
+
+    def remove(self) -> None:
+        from py4j.protocol import Py4JError
+
+        try:
+            self._spark._jsparkSession.listenerManager().unregister(self._queries)
+            self._spark.streams.removeListener(self._streams)
+        except (Py4JError, OSError) as error:  # the session is gone, and its listeners with it
+            logger.debug("listeners were not removed: %s", error)
+
+    def executed(self, name: str, execution: Any) -> None:
+        """An execution succeeded."""
+        if name not in WRITES:
+            return
+        try:
+            for root in dict.fromkeys(_roots(execution.analyzed())):
+                self._tell(root)
+        except Exception as error:  # noqa: BLE001 - a hook never fails, nor disturbs the listeners behind it
+            worker.WORKER.failed(error)
+
+    def progressed(self, sink: str) -> None:
+        """A micro-batch was committed."""
+        try:
+            if match := _SINK.match(sink):
+                self._tell(_path(match[1]))
+            elif "." in sink:
+                if sink not in self._locations:
+                    self._locations[sink] = self._location(sink)
+                self._tell(self._locations[sink])
+        except Exception as error:  # noqa: BLE001 - as above
+            worker.WORKER.failed(error)
+
+    def _location(self, name: str) -> str:
+        """Where a table of a catalog lies; "" where that cannot be said."""
+        from py4j.protocol import Py4JError
+
+        try:
+            plan = self._spark._jsparkSession.table(name).queryExecution().analyzed()
+            return next(iter(_roots(plan.collectLeaves().head())), "")
+        except Py4JError as error:
+            logger.debug("a stream writes to %s, which is no table: %s", name, error)
+            return ""
+
+    def _tell(self, root: str) -> None:
+        if root and _has_indexes(root):
+            after_commit(root, mode=self._mode, **self._options)
+
+
+class _QueryListener:
+    """org.apache.spark.sql.util.QueryExecutionListener, as py4j calls it."""
+
+    def __init__(self, hook: _Hook) -> None:
+        self._hook = hook
+
+    def onSuccess(self, name: str, execution: Any, duration_ns: int) -> None:  # noqa: N802 - Java's name
+        self._hook.executed(name, execution)
+
+    def onFailure(self, name: str, execution: Any, error: Any) -> None:  # noqa: N802 - Java's name
+        """A write that failed changed nothing, or is told of by the next one."""
+
+    def toString(self) -> str:  # noqa: N802 - Java's name
+        return "metaindex hook"
+
+    class Java:
+        implements = ("org.apache.spark.sql.util.QueryExecutionListener",)
+
+
+def _stream_listener(hook: _Hook) -> Any:
+    from pyspark.sql.streaming.listener import StreamingQueryListener
+
+    class Listener(StreamingQueryListener):  # type: ignore[misc]
+        def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - Spark's name
+            pass
+
+        def onQueryProgress(self, event: Any) -> None:  # noqa: N802 - Spark's name
+            hook.progressed(str(event.progress.sink.description))
+
+        def onQueryIdle(self, event: Any) -> None:  # noqa: N802 - Spark's name
+            pass
+
+        def onQueryTerminated(self, event: Any) -> None:  # noqa: N802 - Spark's name
+            pass
+
+    return Listener()
+
+
+def _roots(plan: Any) -> Iterator[str]:
+    """The tables that a command writes, by the values in it that say where one lies. The query that feeds it is not looked into."""
+    values = [plan, *(plan.productElement(at) for at in range(plan.productArity()))]
+    for value in values:
+        found = _root(value)
+        if found:
+            yield found
+
+
+def _root(value: Any) -> str:
+    """Where the table lies that a part of a plan names; "" where it names none."""
+    kind = value.getClass().getSimpleName() if hasattr(value, "getClass") else ""
+    if kind == "Some":
+        return _root(value.get())
+    if kind in ("DataSourceV2Relation", "ResolvedTable"):
+        return _root(value.table())
+    if kind in ("DeltaTableV2", "TahoeLogFileIndex", "TahoeBatchFileIndex"):
+        return _path(value.path().toString())
+    if kind == "DeltaLog":
+        return _path(value.dataPath().toString())
+    if kind == "Path":
+        return _table_of(_path(value.toString()))
+    if kind == "CatalogTable":
+        location = value.storage().locationUri()
+        return _path(unquote(location.get().toString())) if location.isDefined() else ""
+    if kind == "CaseInsensitiveMap":  # options of a source that is written by name: its path
+        path = value.get("path")
+        return _path(path.get()) if path.isDefined() else ""
+    if kind in ("SparkTable", "StagedSparkTable"):  # Iceberg
+        return _path(str(value.properties().get("location") or ""))
+    return ""
+
+
+def _path(text: str) -> str:
+    """A Hadoop path (nothing in it is escaped) as we name it: local ones without their scheme."""
+    if text.startswith("file:"):
+        return "/" + text.removeprefix("file:").lstrip("/")
+    return "s3://" + text.partition("://")[2] if text.startswith(("s3a://", "s3n://")) else text
+
+
+def _table_of(path: str) -> str:
+    """A write into one partition's folder is a write to the table above it."""
+    while match := _PARTITION_FOLDER.search(path.rstrip("/")):
+        path = path[: match.start()]
+    return path
+
+
+def _has_indexes(root: str) -> bool:
+    """Are there indexes beside the table? For the common case of a local table without any, so that nothing is queued; where that takes a request, the refresh finds out."""
+    if "://" in root:
+        return True
+    parent, name = os.path.split(root.rstrip("/"))
+    return os.path.isdir(os.path.join(root, "_metaindex")) or os.path.isdir(os.path.join(parent, "_metaindex", name))

@@ -1,0 +1,153 @@
+"""Keeps tables fresh by following their logs: asks each table for its version now and then, and refreshes what is behind.
+
+Asking is cheap (Delta: one listing from the last known commit's folder and one small read; Iceberg: the metadata; a plain folder has no log and is listed), and it
+never takes more than a twentieth of the time: a folder whose listing takes a second is asked every twenty. A quiet table is asked less and less often, up to
+`idle_seconds`; one that fails likewise, up to `error_seconds`. Pauses vary at random, so that many watchers do not ask together.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from expressions.errors import MetaIndexError
+from formats.model import Version
+from formats.protocol import At
+
+from .keep import Kept, keep, living, stands_at
+
+if TYPE_CHECKING:
+    from metaindex.api import Table
+    from metaindex.build.protocol import Builder
+    from metaindex.config import BuilderName
+
+SHARE = 20
+"""A table is asked again after at least this many times the time that the asking took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What a watcher did or saw. `refreshed` and `failed` are of an index, `unreadable` is of a table that could not be asked; `fresh`: every index stands at the version."""
+
+    kind: Literal["fresh", "refreshed", "failed", "unreadable", "stopped"]
+    table: str
+    index: str = ""
+    version: str = ""
+    seconds: float = 0.0
+    message: str = ""
+    at_ms: int = field(default_factory=lambda: int(time.time() * 1000))
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Seconds between two questions to one table: `every` while it changes, doubling to `idle` while it does not, and to `error` while it cannot be read."""
+
+    every: float = 2.0
+    idle: float = 30.0
+    error: float = 300.0
+
+    def after(self, quiet: int, failures: int, asking_seconds: float) -> float:
+        """The pause after `quiet` questions without news, or `failures` in a row."""
+        limit = self.error if failures else self.idle
+        pause = min(self.every * float(1 << min(failures or quiet, 30)), max(limit, self.every))
+        return max(pause, asking_seconds * SHARE) * random.uniform(0.75, 1.25)  # noqa: S311 - jitter
+
+
+@dataclass(slots=True)
+class _Watched:
+    table: Table
+    due: float = 0.0
+    known: Version | None = None
+    quiet: int = 0
+    failures: int = 0
+
+
+class Watcher:
+    """Follows some tables until `stop`. Never raises what a table, an index or a store does wrong: that is an event, and asked again later."""
+
+    def __init__(
+        self,
+        tables: Sequence[Table],
+        on_event: Callable[[Event], None] = lambda event: None,
+        *,
+        indexes: Sequence[str] | None = None,
+        builder: BuilderName | Builder = "local",
+        pace: Pace | None = None,
+    ) -> None:
+        if not tables:
+            raise ValueError("a watcher follows at least one table; none was given")
+        self._watched = [_Watched(table) for table in tables]
+        self._tell = on_event
+        self._indexes = indexes
+        self._builder = builder
+        self._pace = pace or Pace()
+        self._stop = threading.Event()
+
+    def stop(self) -> None:
+        """Ends `run` after the refresh that is under way. May be called from any thread, and from a signal's handler."""
+        self._stop.set()
+
+    @property
+    def stopping(self) -> bool:
+        return self._stop.is_set()
+
+    def once(self) -> bool:
+        """Asks every table once and refreshes what is behind. Did everything go well?"""
+        for one in self._watched:
+            if not self.stopping:
+                self._visit(one)
+        return all(not one.failures for one in self._watched)
+
+    def run(self) -> None:
+        """Until `stop`."""
+        while not self.stopping:
+            one = min(self._watched, key=lambda w: w.due)
+            if not self._stop.wait(max(one.due - time.monotonic(), 0.0)):
+                self._visit(one)
+        for one in self._watched:
+            self._tell(Event("stopped", one.table.path, version=one.known.id if one.known is not None else ""))
+
+    def _visit(self, one: _Watched) -> None:
+        started = time.perf_counter()
+        asking = 0.0
+        try:
+            version = one.table._format.resolve(one.table._ref, At())
+            news = version != one.known or one.failures > 0 or self._behind(one.table, version)
+            asking = time.perf_counter() - started
+            one.quiet = 0 if news else one.quiet + 1
+            if news:
+                version, kept = keep(one.table, self._indexes, self._builder)
+                self._report(one, version, kept)
+        except MetaIndexError as error:
+            one.failures += 1
+            self._tell(Event("unreadable", one.table.path, message=str(error), seconds=time.perf_counter() - started))
+        one.due = time.monotonic() + self._pace.after(one.quiet, one.failures, asking)
+
+    def _behind(self, table: Table, version: Version) -> bool:
+        """Was an index made, restored or put back, while the table stood still?"""
+        return any(
+            not stands_at(table, name, entry, version)
+            for name, entry in living(table)
+            if self._indexes is None or name in self._indexes
+        )
+
+    def _report(self, one: _Watched, version: Version, kept: Sequence[Kept]) -> None:
+        path = one.table.path
+        for each in kept:
+            if each.error:
+                self._tell(Event("failed", path, each.index, version.id, each.seconds, each.error))
+            elif each.changed:
+                self._tell(Event("refreshed", path, each.index, version.id, each.seconds))
+        failed = any(each.error for each in kept)
+        one.failures = one.failures + 1 if failed else 0
+        if not failed and version != one.known:
+            self._tell(Event("fresh", path, version=version.id))
+        one.known = version
