@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _BATCH_ROWS = 131_072
 _AHEAD_BYTES = 64 << 20  # of a file, read ahead of what is asked: Arrow fetches the row groups it is given at once
+_THREADS_BYTES = 4 << 20  # below, handing columns to threads takes longer than decoding them
 # Spark before 3.0, and later ones on demand, wrote dates and timestamps by the Julian calendar: different numbers before these days.
 _GREGORIAN_DAY = -141_427  # 1582-10-15
 _COMMON_MICROS = -2_208_988_800_000_000  # 1900-01-01: from here on zones agree too
@@ -60,8 +61,9 @@ class _Reader:
         self._places = [projection.find(f, self._in_file, top=True) for f in fields]
         self._names = {self._in_file[at].name for at in self._places if at is not None}
         self._julian = _is_julian(file.metadata.metadata or {})
-        groups = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
-        self._starts = [0, *itertools.accumulate(groups)]
+        groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
+        self._starts = [0, *itertools.accumulate(group.num_rows for group in groups)]
+        self._bytes = [group.total_byte_size for group in groups]
 
     def read(self, groups: range) -> Iterator[tuple[int, int, list[pa.Array]]]:
         first, end = self._starts[groups.start], self._starts[groups.stop]
@@ -96,18 +98,24 @@ class _Reader:
     def _raw_batches(self, groups: range) -> Iterator[pa.RecordBatch]:
         """Arrow cannot join the dictionaries of two row groups below a struct, list or map: such files are read row group by row group."""
         one_by_one = any(_dictionary_inside(f.type) for f in self._in_file if f.name in self._names)
-        for some in [[i] for i in groups] if one_by_one else self._portions(groups):
-            yield from self._file.iter_batches(batch_size=_BATCH_ROWS, row_groups=some, columns=sorted(self._names))
+        for some in self._portions(groups, 0 if one_by_one else _AHEAD_BYTES):
+            yield from self._file.iter_batches(
+                batch_size=_BATCH_ROWS,
+                row_groups=some,
+                columns=sorted(self._names),
+                use_threads=sum(self._bytes[i] for i in some) > _THREADS_BYTES,
+            )
 
-    def _portions(self, groups: range) -> Iterator[list[int]]:
+    def _portions(self, groups: range, most: int) -> Iterator[list[int]]:
+        """Neighbouring row groups of `most` bytes together, at least one."""
         portion: list[int] = []
         size = 0
         for group in groups:
-            size += self._file.metadata.row_group(group).total_byte_size
-            if portion and size > _AHEAD_BYTES:
+            if portion and size + self._bytes[group] > most:
                 yield portion
-                portion, size = [], self._file.metadata.row_group(group).total_byte_size
+                portion, size = [], 0
             portion.append(group)
+            size += self._bytes[group]
         yield portion
 
 
