@@ -6,7 +6,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import deltalake
 import pyarrow as pa
 import pytest
 

@@ -1,0 +1,161 @@
+"""Spark's writes are followed: batch, SQL, DML and micro-batches, Delta, Iceberg and plain folders; reads and failures are not, and the session is as it was after `disable`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import metaindex as mi
+from formats.protocol import At
+from metaindex import hooks
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(params=["background", "synchronous"])
+def hooked(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
+    hooks.enable(spark, mode=request.param)
+    yield spark
+    hooks.disable(spark)
+
+
+def index(path: str, **options: Any) -> mi.Table:
+    table = mi.open_table(path, **options)
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+    return table
+
+
+def followed(spark: SparkSession, table: mi.Table, write: Callable[[], object]) -> None:
+    """After the write the index stands at the table's version, which is another than before."""
+    before = table._format.resolve(table._ref, At())
+    write()
+    assert hooks.flush(60, spark=spark)
+    assert table._format.resolve(table._ref, At()) != before
+    (info,) = table.indexes()
+    assert info.fresh, hooks.counts()
+
+
+def test_every_way_to_write_a_delta_table_is_followed(hooked: SparkSession, tmp_path: Path) -> None:
+    from delta.tables import DeltaTable
+
+    path = str(tmp_path / "sp ace%20")
+    spark = hooked
+    spark.range(10).write.format("delta").save(path)
+    assert hooks.flush(60, spark=spark)
+    table = index(path)
+    name = f"delta.`{path}`"
+    writes: list[Callable[[], object]] = [
+        lambda: spark.range(10, 20).write.format("delta").mode("append").save(path),
+        lambda: spark.sql(f"DELETE FROM {name} WHERE id = 3"),
+        lambda: spark.sql(f"UPDATE {name} SET id = 100 WHERE id = 4"),
+        lambda: spark.sql(
+            f"MERGE INTO {name} t USING (SELECT 5L AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *"
+        ),
+        lambda: spark.sql(f"INSERT INTO {name} VALUES (77)"),
+        lambda: spark.sql(f"OPTIMIZE {name}"),
+        lambda: spark.sql(f"RESTORE {name} TO VERSION AS OF 1"),
+        lambda: DeltaTable.forPath(spark, path).delete("id = 12"),
+    ]
+    for write in writes:
+        followed(spark, table, write)
+    assert table.scan("id >= 0").to_arrow().num_rows == spark.read.format("delta").load(path).count()
+
+
+def test_iceberg_and_named_tables_are_followed(hooked: SparkSession) -> None:
+    spark = hooked
+    name = f"iceberg.hooks.t{hooks.counts().told}"
+    spark.sql(f"CREATE TABLE {name} (id BIGINT) USING iceberg")
+    spark.range(5).writeTo(name).append()
+    described = spark.sql(f"DESCRIBE EXTENDED {name}").where("col_name = 'Location'").first()
+    assert described is not None
+    assert hooks.flush(60, spark=spark)
+    table = index(described["data_type"])
+    writes: list[Callable[[], object]] = [
+        lambda: spark.range(5, 9).writeTo(name).append(),
+        lambda: spark.sql(f"DELETE FROM {name} WHERE id = 3"),
+        lambda: spark.sql(f"INSERT INTO {name} VALUES (30)"),
+        lambda: spark.sql(f"MERGE INTO {name} t USING (SELECT 5L AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE"),
+        lambda: spark.range(3).write.format("iceberg").mode("append").save(name),
+    ]
+    for write in writes:
+        followed(spark, table, write)
+
+
+def test_plain_folders_are_followed_also_where_a_partition_is_written(hooked: SparkSession, tmp_path: Path) -> None:
+    spark = hooked
+    path = str(tmp_path / "plain")
+    spark.range(5).selectExpr("id", "id % 2 AS part").write.partitionBy("part").parquet(path)
+    assert hooks.flush(60, spark=spark)
+    table = index(path)
+    followed(
+        spark,
+        table,
+        lambda: spark.range(5).selectExpr("id", "7 AS part").write.mode("append").partitionBy("part").parquet(path),
+    )
+    followed(spark, table, lambda: spark.range(90, 95).write.parquet(f"{path}/part=8"))
+
+
+def test_micro_batches_are_followed(hooked: SparkSession, tmp_path: Path) -> None:
+    spark = hooked
+    source, delta, plain = (str(tmp_path / name) for name in ("source", "delta", "plain"))
+    name = f"iceberg.hooks.s{hooks.counts().told}"
+    spark.range(10).write.format("delta").save(source)
+    spark.range(3).write.format("delta").save(delta)
+    spark.range(3).write.parquet(plain)
+    spark.sql(f"CREATE TABLE {name} (id BIGINT) USING iceberg")
+    spark.range(3).writeTo(name).append()
+    described = spark.sql(f"DESCRIBE EXTENDED {name}").where("col_name = 'Location'").first()
+    assert described is not None
+    assert hooks.flush(60, spark=spark)
+
+    def stream(format_: str, number: int) -> Any:
+        read = spark.readStream.format("delta").load(source).writeStream
+        return (
+            read.format(format_).option("checkpointLocation", str(tmp_path / f"c{number}")).trigger(availableNow=True)
+        )
+
+    def each(batch: Any, number: int) -> None:
+        batch.write.format("delta").mode("append").save(delta)
+
+    followed(spark, index(delta), lambda: stream("delta", 1).start(delta).awaitTermination())
+    followed(spark, mi.open_table(delta), lambda: stream("delta", 2).foreachBatch(each).start().awaitTermination())
+    followed(spark, index(described["data_type"]), lambda: stream("iceberg", 3).toTable(name).awaitTermination())
+    followed(spark, index(plain), lambda: stream("parquet", 4).start(plain).awaitTermination())
+
+
+def test_reads_failures_and_tables_without_indexes_trigger_nothing(hooked: SparkSession, tmp_path: Path) -> None:
+    from pyspark.errors import AnalysisException
+
+    spark = hooked
+    path = str(tmp_path / "d")
+    spark.range(10).write.format("delta").save(path)
+    assert hooks.flush(60, spark=spark)
+    index(path)
+    before = hooks.counts()
+    assert spark.read.format("delta").load(path).where("id > 3").count() == 6
+    with pytest.raises(AnalysisException):
+        spark.sql(f"INSERT INTO delta.`{path}` SELECT 'x', 'y', 'z'")
+    spark.range(3).write.parquet(str(tmp_path / "other"))
+    assert hooks.flush(60, spark=spark)
+    assert hooks.counts() == before
+
+
+def test_after_disable_nothing_is_followed(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "d")
+    spark.range(10).write.format("delta").save(path)
+    table = index(path)
+    hooks.enable(spark)
+    hooks.enable(spark, mode="synchronous")
+    hooks.disable(spark)
+    hooks.disable(spark)
+    spark.range(10).write.format("delta").mode("append").save(path)
+    assert hooks.flush(60, spark=spark)
+    assert not table.indexes()[0].fresh
+    with pytest.raises(ValueError, match="not 'soon'"):
+        hooks.enable(spark, mode="soon")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="Spark Connect"):
+        hooks.enable(object())  # type: ignore[arg-type]

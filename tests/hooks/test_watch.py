@@ -1,0 +1,160 @@
+"""`watch`: follows tables, tells what it does, backs off, and ends cleanly."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import metaindex as mi
+from metaindex.hooks import Event, Pace, Watcher
+from tests.cli.conftest import Call
+from tests.cli.conftest import call as call  # the fixture
+from tests.tables import Lake, delta_lake, parquet_lake
+
+ROOT = Path(__file__).parents[2]
+
+
+def rows(first: int) -> pa.Table:
+    return pa.table({"id": pa.array(range(first, first + 5), pa.int64())})
+
+
+def indexed(lake: Lake) -> mi.Table:
+    lake.append(rows(0))
+    table = lake.open()
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+    return table
+
+
+def test_what_is_behind_is_refreshed_once_and_told(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    lakes = [delta_lake(tmp_path / "a"), parquet_lake(tmp_path / "b")]
+    tables = [indexed(lake) for lake in lakes]
+    events: list[Event] = []
+    watcher = Watcher([lake.open() for lake in lakes], events.append)
+    lakes[0].append(rows(10))
+    assert watcher.once()
+    assert [(e.kind, e.index) for e in events] == [("refreshed", "stats"), ("fresh", ""), ("fresh", "")]
+    events.clear()
+    assert watcher.once()
+    assert events == []
+    lakes[1].append(rows(10))
+    assert watcher.once()
+    assert [e.kind for e in events] == ["refreshed", "fresh"]
+    assert all(table.indexes()[0].fresh for table in tables)
+    tables[0].create_index("late", mi.ColumnStats(), builder="local")
+    lakes[0].append(rows(20))
+    tables[0].refresh_index("stats", builder="local")
+    events.clear()
+    assert watcher.once()
+    assert [(e.kind, e.index) for e in events] == [("refreshed", "late"), ("fresh", "")]
+
+
+def test_an_index_restored_while_the_table_stands_still_is_brought_up(tmp_path: Path) -> None:
+    lake = delta_lake(tmp_path)
+    table = indexed(lake)
+    table.delete_index("stats")
+    lake.append(rows(10))
+    events: list[Event] = []
+    watcher = Watcher([lake.open()], events.append)
+    assert watcher.once()
+    table.restore_index("stats")
+    events.clear()
+    assert watcher.once()
+    assert [e.kind for e in events] == ["refreshed"]
+
+
+def test_a_table_that_cannot_be_read_is_told_and_the_others_are_watched(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    lakes = [delta_lake(tmp_path / "a"), delta_lake(tmp_path / "b")]
+    tables = [indexed(lake) for lake in lakes]
+    for lake in lakes:
+        lake.append(rows(10))
+    log = Path(lakes[0].path) / "_delta_log"
+    log.rename(log.with_name("away"))
+    events: list[Event] = []
+    watcher = Watcher(tables, events.append)
+    assert not watcher.once()
+    assert [e.kind for e in events] == ["unreadable", "refreshed", "fresh"]
+    log.with_name("away").rename(log)
+    assert watcher.once()
+    assert tables[0].indexes()[0].fresh
+
+
+def test_pauses_grow_while_nothing_happens_and_more_where_it_fails() -> None:
+    pace = Pace(every=1, idle=8, error=100)
+
+    def between(quiet: int, failures: int, asking: float = 0.0) -> tuple[float, float]:
+        pauses = [pace.after(quiet, failures, asking) for _ in range(50)]
+        return min(pauses), max(pauses)
+
+    for (low, high), pause in [
+        (between(0, 0), 1),
+        (between(2, 0), 4),
+        (between(99, 0), 8),
+        (between(0, 99), 100),
+        (between(0, 0, 0.5), 10),
+    ]:
+        assert 0.75 * pause <= low < high <= 1.25 * pause
+
+
+def test_a_watcher_runs_until_it_is_stopped(tmp_path: Path) -> None:
+    lake = delta_lake(tmp_path)
+    table = indexed(lake)
+    refreshed = threading.Event()
+    watcher = Watcher(
+        [lake.open()], lambda e: refreshed.set() if e.kind == "refreshed" else None, pace=Pace(0.02, 0.05)
+    )
+    thread = threading.Thread(target=watcher.run)
+    thread.start()
+    lake.append(rows(10))
+    assert refreshed.wait(20)
+    watcher.stop()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert table.indexes()[0].fresh
+    with pytest.raises(ValueError, match="at least one table"):
+        Watcher([])
+
+
+def test_once_on_the_command_line(tmp_path: Path, call: Call) -> None:
+    lake = delta_lake(tmp_path)
+    indexed(lake)
+    lake.append(rows(10))
+    answer = call("watch", lake.path, "--once", "--json")
+    assert answer.code == 0
+    assert [json.loads(line)["kind"] for line in answer.out.splitlines()] == ["refreshed", "fresh"]
+    answer = call("watch", lake.path, "--once")
+    assert (answer.code, answer.out.count("fresh at version 1")) == (0, 1)
+    assert call("watch", lake.path, "--every", "0").code == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+    lake = delta_lake(tmp_path)
+    table = indexed(lake)
+    words = [sys.executable, "-m", "metaindex", "watch", lake.path, "--json", "--every", "0.05", "--idle", "0.1"]
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert json.loads(process.stdout.readline())["kind"] == "fresh"
+        lake.append(rows(10))
+        assert json.loads(process.stdout.readline())["kind"] == "refreshed"
+        assert json.loads(process.stdout.readline())["kind"] == "fresh"
+        started = time.monotonic()
+        process.send_signal(number)
+        assert json.loads(process.stdout.readline())["kind"] == "stopped"
+        assert process.wait(20) == 0
+        assert time.monotonic() - started < 10
+        assert "Traceback" not in process.stderr.read()
+    assert table.indexes()[0].fresh
