@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from formats.protocol import At, TableFormat, TableRef
@@ -178,6 +179,30 @@ class IndexVerbs:
         if seconds is not None and not seconds >= 0:
             raise ValueError(f"a retention is 0 or more seconds, not {retention!r}")
         return clean(self._log(name), name, RETENTION_SECONDS if seconds is None else seconds)
+
+    def erase_index(self, name: str) -> Outcome:
+        """Takes out of an index, physically and at once, the values that no retained version of the table holds: of files that are gone, and of rows deleted in files that
+        stay. Old runs are removed whatever the retention; a query that began before may have to read more. Does not touch the table: run it after the table's own VACUUM,
+        snapshot expiry or the like. IndexStateError while an operation is under way."""
+        from .actions.action import execute
+        from .actions.clean import clean
+        from .actions.erase import Erase, files_there
+        from .actions.target import retains
+
+        log = self._log(name)
+        snapshot = self._format.snapshot(self._ref, At())
+        there = files_there(self._ref.storage, by_time=self._format.name == "files")
+        outcome = execute(
+            log, Erase(name, log.storage, snapshot, retains(self._format, self._ref), there, cache=self._cache)
+        )
+        cleaned = clean(log, name, 0, 1)
+        return replace(
+            outcome,
+            operation="erase",
+            changed=outcome.changed or cleaned.changed,
+            entry=cleaned.entry,
+            notes=(*outcome.notes, *cleaned.notes),
+        )
 
     def cancel_index(self, name: str) -> Outcome:
         """Ends the operations under way of an index whose writer is dead, and goes back to what is stable; from VACUUMING forward to DOESNOTEXIST.

@@ -26,6 +26,7 @@ class Change:
     schema: Schema | None = None
     roll_over: RollOver | None = None
     replacement: Replacement | None = None
+    history: tuple[tuple[VersionRecord, ...], tuple[Schema, ...]] | None = None  # all recorded versions from now on
     empty: bool = False  # nothing of the content is left
     notes: tuple[str, ...] = field(default=())
 
@@ -41,8 +42,15 @@ def merged(content: Content, change: Change, base: Content) -> Content:
     if change.drop_runs:
         _need(content, change.drop_runs)
         content = without_runs(content, change.drop_runs)
+    if change.history is not None:
+        if (content.versions, content.segments, content.runs) != (base.versions, base.segments, base.runs):
+            raise Overtaken("the index has changed since")
+        content = replace(content, versions=(), segments=(), schemas=())
     if change.replacement is not None:
         content = with_replacement(content, change.replacement)
+    if change.history is not None:
+        for one, schema in zip(*change.history, strict=True):
+            content = with_record(content, one, schema)
     content = replace(content, runs=content.runs + change.add_runs)
     record = change.record
     if record is not None and change.schema is not None:

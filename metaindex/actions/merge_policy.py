@@ -39,16 +39,16 @@ def quick_groups(runs: Sequence[RunRef], policy: MergePolicy = QUICK) -> list[li
     for tier in sorted({policy.tier(run.files) for run in runs}):
         least = policy.least_small if tier == 0 else policy.factor
         mine = [run for run in runs if policy.tier(run.files) == tier]
-        groups += [group for group in _mergeable(mine, policy.max_files) if len(group) >= least]
+        groups += [group for group in mergeable(mine, policy.max_files) if len(group) >= least]
     return groups
 
 
 def full_groups(runs: Sequence[RunRef]) -> list[list[RunRef]]:
     """All runs, apart only where the bounds of a column are of different kinds."""
-    return [group for group in _mergeable(runs, None) if len(group) > 1]
+    return [group for group in mergeable(runs) if len(group) > 1]
 
 
-def _mergeable(runs: Sequence[RunRef], max_files: int | None) -> list[list[RunRef]]:
+def mergeable(runs: Sequence[RunRef], max_files: int | None = None) -> list[list[RunRef]]:
     """Runs put together as long as their columns go together and they do not grow too large."""
     groups: list[list[RunRef]] = []
     columns: list[tuple[CoveredColumn, ...]] = []

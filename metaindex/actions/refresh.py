@@ -32,7 +32,7 @@ from .action import Change, NothingToDo
 from .create import Create, index_all, notes_of
 from .follow import Followed, Seen, Unproved, follow
 from .runs import build_run
-from .target import racy
+from .target import Target, racy
 
 logger = logging.getLogger("metaindex")
 
@@ -98,7 +98,7 @@ class Refresh(Create):
 
     def _followed(self, index: OpenIndex, listed: bool) -> tuple[Seen, Followed]:
         """From what the log says changed, else from the whole snapshot."""
-        for seen in (self._by_log(index), self._by_snapshot(index)):
+        for seen in (seen_by_log(index, self.target), seen_by_snapshot(index, self.target)):
             if seen is None:
                 continue
             try:
@@ -106,18 +106,6 @@ class Refresh(Create):
             except Unproved as unproved:
                 logger.warning("index %r is refreshed from the table's whole snapshot: %s", self.name, unproved)
         raise AssertionError("a snapshot needs no proof")
-
-    def _by_log(self, index: OpenIndex) -> Seen | None:
-        content = index.entry.content
-        recent = [(record, content.schemas[record.schema]) for record in content.versions]
-        changes = self.target.changes(_bases(recent))
-        if changes is None and content.segments:
-            changes = self.target.changes(_bases(index.versions.all()))
-        base = index.versions.resolve(changes.base) if changes is not None else None
-        return Seen.of(base, changes) if base is not None and changes is not None else None
-
-    def _by_snapshot(self, index: OpenIndex) -> Seen:
-        return Seen(_newest_complete(index), self.target.snapshot())
 
 
 def recorded_already(index: OpenIndex, version: Version, mode: Mode) -> str | None:
@@ -134,6 +122,22 @@ def check_same_table(entry: IndexLogEntry, table_format: str) -> None:
         raise ConcurrentWriteError(
             f"an index is refreshed from the table it was built on; {entry.name!r} is of a {entry.table.format} table and this is {table_format}; delete it and create it anew"
         )
+
+
+def seen_by_log(index: OpenIndex, target: Target) -> Seen | None:
+    """The target as the log tells it from a recorded version on; None where it cannot."""
+    content = index.entry.content
+    recent = [(record, content.schemas[record.schema]) for record in content.versions]
+    changes = target.changes(_bases(recent))
+    if changes is None and content.segments:
+        changes = target.changes(_bases(index.versions.all()))
+    base = index.versions.resolve(changes.base) if changes is not None else None
+    return Seen.of(base, changes) if base is not None and changes is not None else None
+
+
+def seen_by_snapshot(index: OpenIndex, target: Target) -> Seen:
+    """The target with all its files."""
+    return Seen(_newest_complete(index), target.snapshot())
 
 
 def _bases(records: list[tuple[VersionRecord, Schema]]) -> list[Base]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
+from expressions.errors import VersionNotFoundError
 from formats.changes import Base, Changes, ServesChanges
 from formats.model import Snapshot, Version
 from formats.protocol import At, TableFormat, TableRef
@@ -50,6 +51,18 @@ class Target:
         if not bases or not isinstance(self.format, ServesChanges):
             return None
         return self.format.changes(self.ref, bases, self.at)
+
+
+def retains(format_: TableFormat, ref: TableRef) -> Callable[[Version], bool]:
+    """Can the table still read exactly this version?"""
+
+    def retained(version: Version) -> bool:
+        try:
+            return format_.resolve(ref, At(version.id)) == version
+        except VersionNotFoundError:
+            return False
+
+    return retained
 
 
 def racy(snapshot: Snapshot) -> npt.NDArray[np.bool_]:

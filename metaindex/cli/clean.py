@@ -25,6 +25,12 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         help="spare what was in use so recently, for queries that run: such as 12h, 7d (default) or 0s",
     )
 
+    parser.add_argument(
+        "--erase",
+        action="store_true",
+        help="take out, at once, every value that no retained version of the table holds; overrides the retention",
+    )
+
 
 def _duration(text: str) -> dt.timedelta:
     found = re.fullmatch(r"(\d{1,9})([smhd])", text)
@@ -34,7 +40,8 @@ def _duration(text: str) -> dt.timedelta:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    return report(open_from(args).clean_index(args.name, args.retention), out)
+    table = open_from(args)
+    return report(table.erase_index(args.name) if args.erase else table.clean_index(args.name, args.retention), out)
 
 
 COMMAND = Command(
@@ -42,8 +49,16 @@ COMMAND = Command(
     "remove what an index does not need any more",
     """Removes runs that are out of use (merged, or replaced by a full refresh) for longer than the retention, what writers
 that died left behind, and old log entries. Queries and other verbs go on meanwhile: nothing is taken that they may need.
-The table's own files are never touched.""",
-    ("metaindex clean lake/flights stats", "metaindex clean lake/flights stats --retention 12h"),
+The table's own files are never touched.
+
+--erase is for what must be gone: it rewrites the runs without the values of files that left the table and of rows that
+were deleted in files that stay, as far as no version that the table can still read holds them, and removes the old runs
+at once. Run it after the table's own VACUUM or snapshot expiry.""",
+    (
+        "metaindex clean lake/flights stats",
+        "metaindex clean lake/flights stats --retention 12h",
+        "metaindex clean lake/flights stats --erase",
+    ),
     _arguments,
     _run,
 )

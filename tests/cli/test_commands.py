@@ -203,3 +203,11 @@ def test_optimize_clean_enable_and_disable(call: Call, tmp_path: Path) -> None:
     assert call("enable", root, "stats").code == 0
     assert call("prune", root, "id = 112", "--json").json["kept_files"] == 1
     assert "such as 12h" in call("clean", root, "stats", "--retention", "soon").err
+
+
+def test_clean_erases(call: Call, tmp_path: Path) -> None:
+    root = write_table(tmp_path / "events")
+    assert call("create", root, "stats", "--builder", "local").code == 0
+    (root / "month=1" / "part-0.parquet").unlink()
+    assert "1 files taken out of 1 runs" in call("clean", root, "stats", "--erase").out
+    assert call("prune", root, "id = 112", "--json").json["kept_files"] == 1

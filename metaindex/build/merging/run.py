@@ -53,8 +53,13 @@ def together(a: Sequence[CoveredColumn], b: Sequence[CoveredColumn]) -> tuple[Co
     return tuple(columns.values())
 
 
-def merge_runs(sources: Sequence[RunReader], sink: RunSink, keep: Mapping[str, Mask] | None = None) -> Merged:
-    """Writes the run of all files of the sources, or of those that `keep` marks in a source. DamagedIndexError where a source cannot be read."""
+def merge_runs(
+    sources: Sequence[RunReader],
+    sink: RunSink,
+    keep: Mapping[str, Mask] | None = None,
+    blank: Mapping[str, Mask] | None = None,
+) -> Merged:
+    """Writes the run of all files of the sources, or of those that `keep` marks in a source; of those that `blank` marks nothing is said but that they are there. DamagedIndexError where a source cannot be read."""
     columns: tuple[CoveredColumn, ...] | None = ()
     for source in sources:
         columns = together(columns or (), source.run.columns)
@@ -67,7 +72,7 @@ def merge_runs(sources: Sequence[RunReader], sink: RunSink, keep: Mapping[str, M
         if column.partition:
             aggregates.add(merge_partition_column(sources, files, column))
         else:
-            aggregates.add(merge_column(sources, files, column, stats))
+            aggregates.add(merge_column(sources, files, column, stats, blank or {}))
     covered = bool(columns)
     parts = [*files.parts, *stats.close(needed=covered), *aggregates.close(needed=covered)]
     return Merged(

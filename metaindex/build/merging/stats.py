@@ -19,12 +19,14 @@ from metaindex.store.reader import RunReader
 
 from .files import MergedFiles
 from .kway import merged
-from .stream import Ordinals, stream
+from .stream import Mask, Ordinals, stream
 
 _SUFFIX = {pa.int64(): "int", pa.float64(): "double", pa.binary(): "bytes"}
 
 
-def merge_column(sources: Sequence[RunReader], files: MergedFiles, column: CoveredColumn, out: PartStream) -> pa.Table:
+def merge_column(
+    sources: Sequence[RunReader], files: MergedFiles, column: CoveredColumn, out: PartStream, blank: Mapping[str, Mask]
+) -> pa.Table:
     """Writes the rows of a column; its aggregates."""
     type_ = type_from_text(column.type_text)
     domain = domain_of(type_) if type_ is not None else pa.int64()
@@ -33,6 +35,10 @@ def merge_column(sources: Sequence[RunReader], files: MergedFiles, column: Cover
     for number in covering:
         places = files.ordinals[number]
         owner[places[places >= 0]] = number
+    for number, source in enumerate(sources):
+        if source.run.run in blank:
+            places = files.ordinals[number][blank[source.run.run]]
+            owner[places[places >= 0]] = -1
     streams = [_stats_of(sources[i], files, column.column_id, i, owner, len(covering)) for i in covering]
     if (owner < 0).any():
         streams.append(_unknown_rows(files, column.column_id, np.flatnonzero(owner < 0)))

@@ -1,0 +1,219 @@
+"""erase: take out of every run what no retained version of the table holds, and remove the old runs at once.
+
+A file's rows stay where the table as it is now has the file, or a recorded version that the table can still read, and the file is there. Rows that are deleted in a file (deletion
+vectors, delete files) may still stand in its bounds: where every retained version has the file with deletes, nothing is said of its values any more, and queries read it.
+Versions that are not retained are forgotten: asked again, they are answered through the table's log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyroaring import BitMap
+
+from expressions.records import dataclass
+from formats.model import Snapshot, Version
+from formats.storage import Storage
+from metaindex.build.merging import KINDS, merge_runs
+from metaindex.errors import ConcurrentWriteError, IndexStateError
+from metaindex.keys import file_ids
+from metaindex.log.entry import Content, IndexLogEntry, RunRef, VersionRecord
+from metaindex.log.liveness import held
+from metaindex.log.states import Operation
+from metaindex.pruning.open_index import OpenIndex
+from metaindex.pruning.versions import LiveFiles, Recorded, difference
+from metaindex.store.reader import RunReader, StoreCache
+from metaindex.store.writer import RunSink, new_run_id
+
+from .action import RUNS, Change, NothingToDo
+from .merge_policy import mergeable
+from .records import RecordWriter
+from .removal import remove_runs
+from .renumber import Ordinals, Renumbering, Replacement
+from .validation import missing
+
+Mask = npt.NDArray[np.bool_]
+_KEPT_VERSIONS = 32
+
+
+@dataclass(slots=True)
+class Erase:
+    """`snapshot` is the table now; `retained` tells whether the table can still read a version; `there` which of some files are in the lake (`files` rows)."""
+
+    name: str
+    storage: Storage
+    snapshot: Snapshot
+    retained: Callable[[Version], bool]
+    there: Callable[[pa.Table], Mask]
+    operation: Operation = Operation.OPTIMIZE
+    forward_only: bool = False
+    rebases: bool = True
+    cache: StoreCache = field(default_factory=StoreCache)
+    _sinks: list[str] = field(default_factory=list)
+    _used: int = 0
+
+    def first_entry(self, base: IndexLogEntry | None) -> IndexLogEntry:
+        if base is None:
+            raise missing("erase", self.name)
+        if base.under_way:
+            raise IndexStateError(
+                f"erase needs that nothing is under way, as that may hold what is to be erased; index {self.name!r} is {base.state.value}: {held(base.under_way[0])}; "
+                "wait for it, or cancel it if its writer is dead"
+            )
+        self._sinks = [new_run_id() for _ in range((len(mergeable(base.content.runs)) + 1) * RUNS)]
+        return base.following(nonce="", timestamp_ms=0, written_by="")
+
+    def runs(self) -> tuple[str, ...]:
+        return tuple(self._sinks)
+
+    def run(self, begun: IndexLogEntry) -> Change:
+        index = OpenIndex(self.name, begun, self.storage, self.cache)
+        found = _Holdings(index, self.snapshot, self.retained, self.there)
+        affected = [run for run in begun.content.runs if found.touched(run)]
+        forgotten = len(index.versions.all()) - len(found.versions)
+        if not affected and not forgotten:
+            raise NothingToDo("every value in it is of a retained version")
+        renumberings = [self._rewritten(index, group, found) for group in mergeable(affected)]
+        replacement = Replacement(tuple(renumberings))
+        versions = self._records(begun.content, found.versions[-_KEPT_VERSIONS:], renumberings)
+        files = sum(int((~found.keep[run.run]).sum()) for run in affected)
+        blank = sum(int(found.blank[run.run].sum()) for run in affected)
+        notes = (
+            f"{files:,} files taken out of {len(affected):,} runs, the values of {blank:,} with deleted rows blanked, {forgotten:,} versions forgotten",
+        )
+        schemas = tuple(one.schema for one in found.versions[-_KEPT_VERSIONS:])
+        return Change(replacement=replacement, history=(versions, schemas), notes=notes)
+
+    def undo(self) -> None:
+        remove_runs(self.storage, self.runs())
+
+    def _sink(self) -> RunSink:
+        """A new folder each time: what was written for a content that others changed meanwhile must not lie beside what is used."""
+        if self._used == len(self._sinks):
+            raise ConcurrentWriteError(
+                f"erase needs an index that stands still; {self.name!r} is busy; try again later"
+            )
+        self._used += 1
+        return RunSink(self.storage, self._sinks[self._used - 1])
+
+    def _rewritten(self, index: OpenIndex, group: Sequence[RunRef], found: _Holdings) -> Renumbering:
+        readers: list[RunReader] = [index.reader(run) for run in group]
+        if unknown := {kind for reader in readers for kind in reader.kinds()} - KINDS:
+            raise IndexStateError(
+                f"erase rewrites what it knows; index {self.name!r} has {', '.join(sorted(unknown))}; delete and vacuum it, and create it anew"
+            )
+        merged = merge_runs(readers, self._sink(), found.keep, found.blank)
+        return Renumbering(merged.run, merged.ordinals)
+
+    def _records(
+        self, content: Content, kept: Sequence[Recorded], moved: Sequence[Renumbering]
+    ) -> tuple[VersionRecord, ...]:
+        """The retained versions as one chain, in the new ordinals."""
+        old = {run for one in moved for run in one.ordinals}
+        counts = {run.run: run.files for run in content.runs if run.run not in old} | {
+            one.run.run: one.run.files for one in moved
+        }
+        writer = RecordWriter(self.storage, self._sinks[-1])
+        before, parent, out = LiveFiles({}), None, []
+        for place, one in enumerate(kept):
+            now = _moved(one.live, moved)
+            record = replace(one.record, parent=parent, schema=place, bits=None, **difference(before, now, counts))
+            out.append(writer.fitting(record))
+            before, parent = now, record.version
+        return tuple(out)
+
+
+class _Holdings:
+    """For every run: the files that stay, and those whose values are blanked; and the versions that stay."""
+
+    def __init__(
+        self,
+        index: OpenIndex,
+        snapshot: Snapshot,
+        retained: Callable[[Version], bool],
+        there: Callable[[pa.Table], Mask],
+    ) -> None:
+        recorded = [
+            found
+            for record, _ in index.versions.all()
+            if retained(record.version) and (found := index.versions.find(record.version))
+        ]
+        ids = file_ids(snapshot.files, snapshot.format)
+        etags = snapshot.files.table.column("etag") if snapshot.format == "files" else None
+        deletes = np.asarray(snapshot.files.table.column("deletes").is_valid().to_numpy(), np.bool_)
+        self.keep: dict[str, Mask] = {}
+        self.blank: dict[str, Mask] = {}
+        gone: dict[str, Mask] = {}
+        for run in index.entry.content.runs:
+            at = index.locate(run, ids, etags)
+            now, whole = np.zeros(run.files, np.bool_), np.zeros(run.files, np.bool_)
+            now[at[at >= 0]] = True
+            whole[at[(at >= 0) & ~deletes]] = True
+            held = np.zeros(run.files, np.bool_)
+            for one in recorded:
+                live = one.live.mask(run)
+                held |= live
+                whole |= live & ~one.live.with_deletes(run)
+            gone[run.run] = _absent(index, run, held & ~now, there)
+            self.keep[run.run] = now | (held & ~gone[run.run])
+            self.blank[run.run] = self.keep[run.run] & ~whole
+        self.versions = [
+            one
+            for one in recorded
+            if not any((one.live.mask(run) & gone[run.run]).any() for run in index.entry.content.runs)
+        ]
+
+    def touched(self, run: RunRef) -> bool:
+        return bool((~self.keep[run.run]).any() or self.blank[run.run].any())
+
+
+def _absent(index: OpenIndex, run: RunRef, old: Mask, there: Callable[[pa.Table], Mask]) -> Mask:
+    absent = np.zeros(run.files, np.bool_)
+    ordinals = np.flatnonzero(old)
+    if len(ordinals):
+        absent[ordinals] = ~there(index.rows(run, "files", ordinals, ["path", "size_bytes", "modified_ms"]))
+    return absent
+
+
+def _moved(live: LiveFiles, moved: Sequence[Renumbering]) -> LiveFiles:
+    """The same files in the new ordinals."""
+    dead, deletes = dict(live.dead), dict(live.deletes)
+    for one in moved:
+        lives, marks = BitMap(), BitMap()
+        for run, ordinals in one.ordinals.items():
+            here, marked = dead.pop(run, None), deletes.pop(run, BitMap())
+            if here is not None:
+                lives |= _places(ordinals, BitMap(range(len(ordinals))) - here)
+                marks |= _places(ordinals, marked - here)
+        if lives:
+            dead[one.run.run] = BitMap(range(one.run.files)) - lives
+            deletes[one.run.run] = marks
+    return LiveFiles(dead, deletes)
+
+
+def _places(ordinals: Ordinals, bits: BitMap) -> BitMap:
+    found = ordinals[np.frombuffer(bits.to_array(), np.uint32)] if bits else ordinals[:0]
+    return BitMap(found[found >= 0])
+
+
+def files_there(storage: Storage, *, by_time: bool) -> Callable[[pa.Table], Mask]:
+    """Asks the lake for each file: is it there, of that size, and (plain files) of that time?"""
+
+    def there(files: pa.Table) -> Mask:
+        return np.array([_is_there(storage, row, by_time=by_time) for row in files.to_pylist()], np.bool_)
+
+    return there
+
+
+def _is_there(storage: Storage, row: Mapping[str, object], *, by_time: bool) -> bool:
+    try:
+        info = storage.head(str(row["path"]))
+    except FileNotFoundError:
+        return False
+    return info.size_bytes == row["size_bytes"] and not (
+        by_time and info.modified_ns // 1_000_000 != row["modified_ms"]
+    )
