@@ -15,14 +15,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import xxhash
 
 from expressions.errors import CorruptTableError, ObjectExistsError, ObjectNotFoundError, VersionNotFoundError
 from formats.model import FileTable, Snapshot
 from formats.protocol import At, TableRef
-from formats.storage import Storage, parent_of
+from formats.storage import Storage
 
 from .options import FilesOptions
+from .place import above, name_of
 
 _SUFFIX = ".listing"
 _FORMAT = b"1"
@@ -49,19 +49,12 @@ class Recalled:
     bases: frozenset[str]
 
 
-def name_of(root: str, patterns: Sequence[str]) -> str:
-    """The name that a table of plain files has among its neighbours: its folder's, with a hash of its roots where it
-    has several."""
-    last = root.rstrip("/").rpartition("/")[2]
-    return f"{last}-{xxhash.xxh64_hexdigest(chr(10).join(patterns).encode())}" if patterns else last
-
-
 def _place(ref: TableRef) -> tuple[Storage, str]:
     """Where listings are kept. Beside the table, as overwriting a folder empties it."""
     if ref.history is not None:
         return ref.history, ""
     root = ref.storage.root
-    return ref.storage, f"{parent_of(root).rstrip('/')}/_metaindex/{name_of(root, ref.patterns)}/_history"
+    return ref.storage, f"{above(root)}/_metaindex/{name_of(root, ref.patterns)}/_history"
 
 
 def remembered(ref: TableRef) -> Sequence[Remembered]:

@@ -24,7 +24,7 @@ def open_from(arguments: argparse.Namespace, spark: SparkSession | None = None, 
     options: dict[str, object] = {key: _WORDS.get(value.lower(), value) for key, value in arguments.option}
     config = Config(index_location=arguments.index_location, use_indexes=not getattr(arguments, "no_indexes", False))
     return open_table(
-        arguments.table if path is None else path,
+        path or ([arguments.table, *arguments.root] if arguments.root else arguments.table),
         format=arguments.format,
         catalog=_catalog(arguments.catalog),
         storage_options=dict(arguments.storage_option),

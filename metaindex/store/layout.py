@@ -2,17 +2,20 @@
 
 Delta, Iceberg   <table>/_metaindex/<index>/           engines, VACUUM and orphan removal pass over folders that start with "_"
 plain folders    <parent>/_metaindex/<folder>/<index>/ because an overwrite of the folder empties it
+several roots    <parent>/_metaindex/<base>-<hash of the patterns>/<index>/, where <parent>/<base> is the deepest folder above all roots, or basePath
 elsewhere        <location>/<folder>-<hash of the table's path>/<index>/ when a location is configured
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import xxhash
 
 from expressions.records import dataclass
-from formats.storage import Storage, is_remote, parent_of, storage_for
+from formats.files.place import above, name_of
+from formats.storage import Storage, is_remote, storage_for
 from metaindex.errors import IndexNotFoundError
 
 FOLDER = "_metaindex"
@@ -27,14 +30,16 @@ def check_name(name: str) -> None:
         )
 
 
-def indexes_folder(table_root: str, table_format: str, location: str | None = None) -> str:
-    """The folder that holds all indexes of a table: absolute path or URI."""
+def indexes_folder(
+    table_root: str, table_format: str, location: str | None = None, patterns: Sequence[str] = ()
+) -> str:
+    """The folder that holds all indexes of a table: absolute path or URI. `patterns`: of plain files with several roots."""
     root = table_root.rstrip("/")
-    last = root.rpartition("/")[2]
+    last = name_of(root, patterns)
     if location is not None:
         return f"{location.rstrip('/')}/{last}-{xxhash.xxh64_hexdigest(root.encode())}"
     if table_format == "files":
-        return f"{parent_of(root).rstrip('/')}/{FOLDER}/{last}"
+        return f"{above(root)}/{FOLDER}/{last}"
     return f"{root}/{FOLDER}"
 
 

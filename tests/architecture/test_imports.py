@@ -30,13 +30,13 @@ NAMED_PLACES: dict[str, tuple[str, ...]] = {
 }
 
 ORDER: tuple[tuple[str, ...], ...] = (
-    ("errors", "config", "keys"),
+    ("errors", "config", "keys", "asked"),
     ("text", "kinds", "log", "store"),
-    ("pruning", "folder", "info"),
+    ("pruning", "folder"),
     ("build",),
     ("actions",),
     ("planning",),
-    ("explain", "readers", "spark"),
+    ("explain", "readers", "spark", "staleness", "info", "history", "verify"),
     ("verbs",),
     ("api",),
     ("hooks",),
