@@ -5,11 +5,12 @@
     Iceberg       the version's own scan tasks of the kept files, staged for a scan of the table (delete files, field ids)
 
 The table's log is asked by Spark once more, for the same version. A kept file that it does not list there is an error.
+Plain files have no log: a file that was replaced since it was listed is refused here; one that is replaced between this
+call and Spark's job is not noticed.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +19,14 @@ import pyarrow as pa
 from expressions.engines.spark import to_spark
 from expressions.references import columns, leaves
 from expressions.tree import Opaque, Predicate
-from formats.model import Field, Schema, Snapshot
+from formats.model import Snapshot
 
 from .errors import ScanError
-from .scan import Scan, describe
+from .jvm import java_list, jvm_of
+from .replaced import refuse_replaced
+from .scan import Scan
+from .spark_delta import delta_frame
+from .spark_iceberg import iceberg_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,11 +51,12 @@ def data_frame(scan: Scan, spark: SparkSession) -> DataFrame:
         whole = len(rows) == len(snapshot.files)
         match snapshot.format:
             case "delta":
-                frame = _delta(snapshot, paths, whole, spark)
+                frame = delta_frame(snapshot, paths, whole, spark)
             case "iceberg":
-                frame = _iceberg(snapshot, paths, spark)
+                frame = iceberg_frame(snapshot, paths, spark)
             case _:
                 frame = _files(snapshot, paths, spark)
+                refuse_replaced(scan.storage, snapshot, rows.tolist())
     frame = _filtered(scan, frame)
     return frame.select(*(_quoted(f.name) for f in scan.fields))
 
@@ -91,6 +97,8 @@ def _refuse_missing_files(spark: SparkSession) -> None:
 
 
 def _files(snapshot: Snapshot, paths: list[str], spark: SparkSession) -> DataFrame:
+    from pyspark.sql import DataFrame
+
     options = dict(snapshot.details.read_options())
     file_format = str(options.get("file_format", "parquet"))
     reader = spark.read.format(file_format).schema(_spark_schema(snapshot.schema.arrow()))
@@ -102,121 +110,15 @@ def _files(snapshot: Snapshot, paths: list[str], spark: SparkSession) -> DataFra
         if name.lower() not in _NOT_FOR_SPARK and value is not None:
             reader = reader.option(name, value if isinstance(value, bool | int | float) else str(value))
     reader = reader.option("ignoreMissingFiles", "false").option("ignoreCorruptFiles", "false")
-    if any(f.partition for f in snapshot.schema):
+    if any(f.partition for f in snapshot.schema) and "basepath" not in options:
         reader = reader.option("basePath", snapshot.table)
-    return reader.load([_literal_path(snapshot.uri(path)) for path in paths])
+    found = java_list(jvm_of(spark), [_literal_path(snapshot.uri(path)) for path in paths])
+    return DataFrame(reader._jreader.load(jvm_of(spark).PythonUtils.toSeq(found)), spark)
 
 
 def _literal_path(path: str) -> str:
     """Spark takes a path for a pattern: what has a meaning in one is escaped."""
     return re.sub(r"([{}\[\]*?\\])", r"\\\1", path)
-
-
-def _delta(snapshot: Snapshot, paths: list[str], whole: bool, spark: SparkSession) -> DataFrame:
-    from pyspark.sql import DataFrame
-    from pyspark.sql import functions as f
-
-    from formats.delta.paths import decoded
-
-    jvm = _jvm(spark)
-    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, snapshot.table)
-    none = [getattr(log, f"getSnapshotAt$default${i}")() for i in (2, 3, 4)]
-    at = log.getSnapshotAt(int(snapshot.version.id), *none)
-    files = at.allFiles()
-    if not whole:
-        raw = {decoded(row.path): row.path for row in DataFrame(files.toDF(), spark).select("path").collect()}
-        _refuse_unlisted(snapshot, [p for p in paths if p not in raw])
-        files = files.filter(f.col("path").isin([raw[p] for p in paths])._jc)
-    actions = jvm.PythonUtils.toSeq(files.collectAsList())
-    if whole and actions.size() != len(paths):
-        raise ScanError(
-            f"Spark must see the files that were kept; it lists {actions.size()} files in version {snapshot.version} of {snapshot.table}, not {len(paths)}; open the table again"
-        )
-    rest = [getattr(log, f"createDataFrame$default${i}")() for i in (3, 4)]
-    return DataFrame(log.createDataFrame(at, actions, *rest), spark)
-
-
-def _iceberg(snapshot: Snapshot, paths: list[str], spark: SparkSession) -> DataFrame:
-    import xxhash
-
-    from formats.iceberg.locations import normal
-
-    jvm = _jvm(spark)
-    metadata: Any = getattr(snapshot.details, "metadata")  # noqa: B009  # of Iceberg's details only
-    table = _pinned_table(jvm, spark, str(metadata.file), snapshot)
-    wanted = {normal(snapshot.uri(path)) for path in paths}
-    tasks = jvm.java.util.ArrayList()
-    planned = table.newBatchScan().useSnapshot(int(snapshot.version.id)).planFiles()
-    try:
-        found = set()
-        iterator = planned.iterator()
-        while iterator.hasNext():
-            task = iterator.next()
-            location = normal(task.file().location())
-            if location in wanted:
-                tasks.add(task)
-                found.add(location)
-    finally:
-        planned.close()
-    _refuse_unlisted(snapshot, sorted(wanted - found))
-    # The same files of the same version are one staged set, however often they are asked for.
-    names = "\n".join(sorted(wanted))
-    group = f"metaindex-{table.uuid()}-{snapshot.version.id}-{xxhash.xxh3_128_hexdigest(names.encode())}"
-    manager = jvm.org.apache.iceberg.spark.ScanTaskSetManager.get()
-    manager.stageTasks(table, group, tasks)
-    _table_cache(spark, manager).add(group, table)
-    return spark.read.format("iceberg").load(group)
-
-
-def _table_cache(spark: SparkSession, neighbour: Any) -> Any:
-    """Iceberg's SparkTableCache.get(), by reflection: py4j takes it for the method of the same name that has an argument."""
-    gateway = spark.sparkContext._gateway
-    assert gateway is not None, "a session of this process has a gateway"
-    found = neighbour.getClass().getClassLoader().loadClass("org.apache.iceberg.spark.SparkTableCache")
-    nothing = gateway.new_array(gateway.jvm.java.lang.Class, 0)
-    return found.getMethod("get", nothing).invoke(None, gateway.new_array(gateway.jvm.java.lang.Object, 0))
-
-
-def _pinned_table(jvm: Any, spark: SparkSession, metadata_file: str, snapshot: Snapshot) -> Any:
-    """The table as its metadata file has it, with the schema of the asked version as the current one."""
-    from formats.iceberg.schema import read_schema
-
-    conf = spark._jsparkSession.sessionState().newHadoopConf()
-    table = jvm.org.apache.iceberg.hadoop.HadoopTables(conf).load(metadata_file)
-    parser = jvm.org.apache.iceberg.SchemaParser
-    for schema in (table.schema(), *table.schemas().values()):
-        if _same(read_schema(json.loads(parser.toJson(schema)), metadata_file), snapshot.schema):
-            if schema.schemaId() == table.schema().schemaId():
-                return table
-            old = table.operations().current()
-            pinned = jvm.org.apache.iceberg.TableMetadata.buildFrom(old).setCurrentSchema(schema.schemaId())
-            operations = jvm.org.apache.iceberg.StaticTableOperations(pinned.discardChanges().build(), table.io())
-            return jvm.org.apache.iceberg.BaseTable(operations, table.name())
-    raise ScanError(
-        f"Spark must read the columns of the asked version; {metadata_file} has no schema with {', '.join(snapshot.schema.names)}; open the table again"
-    )
-
-
-def _same(a: Schema, b: Schema) -> bool:
-    """The same columns, those inside lists and maps with their ids. Which of them partition the table is no part of a schema."""
-
-    def shape(fields: tuple[Field, ...]) -> list[object]:
-        return [(f.name, f.field_id, shape(f.children)) for f in fields]
-
-    return shape(a.fields) == shape(b.fields) and a.arrow().equals(b.arrow(), check_metadata=True)
-
-
-def _refuse_unlisted(snapshot: Snapshot, paths: list[str]) -> None:
-    if paths:
-        raise ScanError(
-            f"Spark must see the files that were kept; it does not list {describe(snapshot, paths[0])}; open the table again"
-        )
-
-
-def _jvm(spark: SparkSession) -> Any:
-    jvm = spark.sparkContext._jvm
-    assert jvm is not None, "a session of this process has a JVM"
-    return jvm
 
 
 def _spark_schema(schema: pa.Schema) -> Any:
