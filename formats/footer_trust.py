@@ -136,8 +136,8 @@ def _doubt(file: FileType, table: pa.DataType, created_by: str, typed_order: boo
         return Doubt.INT96
     if file.coding is Coding.NONE:
         return None if pa.types.is_null(file.arrow) else Doubt.OTHER_TYPE
-    if not converts(file.arrow, table):
-        return Doubt.OTHER_TYPE
+    if not converts(file.arrow, table) or (file.physical == "FIXED_LEN_BYTE_ARRAY" and _is_text(table)):
+        return Doubt.OTHER_TYPE  # a UUID is shown as text that is not its bytes
     if file.coding in (Coding.NUMBER, Coding.UNSCALED):
         return None
     if not typed_order:
@@ -197,6 +197,12 @@ def converts(file: pa.DataType, table: pa.DataType) -> bool:
     if is_.is_boolean(file):
         return bool(is_.is_boolean(table))
     return _is_bytes(file) and _is_bytes(table)
+
+
+def _is_text(t: pa.DataType) -> bool:
+    while pa.types.is_dictionary(t):
+        t = t.value_type
+    return bool(pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t))
 
 
 def _is_bytes(t: pa.DataType) -> bool:

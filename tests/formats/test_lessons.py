@@ -35,6 +35,7 @@ import datetime as dt
 import functools
 import math
 import shutil
+import uuid
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -375,6 +376,16 @@ def test_12_35_statistics_are_of_the_type_at_write_time(written: pa.Array, asked
         assert said(column)[:2] == (None, None)
         return
     lies_within(shown, column.bounds)
+
+
+def test_35_a_uuid_shown_as_text_is_not_its_bytes(tmp_path: Path) -> None:
+    values = [uuid.UUID(int=i).bytes for i in (1, 2**127, 2**128 - 1)]
+    table = pa.table({"c": pa.array(values, pa.binary(16)), "u": pa.array(values, pa.uuid())})
+    pq.write_table(table, tmp_path / "a.parquet")
+    for column in footers([tmp_path / "a.parquet"], pa.schema({"c": pa.string(), "u": pa.string()})).columns:
+        assert said(column)[:2] == (None, None)
+    for column in footers([tmp_path / "a.parquet"], pa.schema({"c": pa.binary(16), "u": pa.binary(16)})).columns:
+        assert said(column)[:2] == (values[0], values[2])
 
 
 def test_27_a_column_is_found_without_regard_to_case_and_never_one_of_two(tmp_path: Path) -> None:
