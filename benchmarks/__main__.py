@@ -2,6 +2,7 @@
 
 prune    planning on made-up metadata: 1,000,000 files x 20 columns, unpartitioned and in 100,000 partitions, beside DuckDB over the same statistics
 build    statistics of real Parquet files: local builder, Spark builder, and what merely opening the footers costs
+refresh  a refresh after a commit, at 1,000 and at 1,000,000 files
 import   what `import metaindex` costs over `import pyarrow`
 """
 
@@ -13,7 +14,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-NAMES = ("import", "prune", "build")
+NAMES = ("import", "prune", "build", "refresh")
 
 
 def main() -> int:
