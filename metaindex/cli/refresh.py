@@ -35,7 +35,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         outcome = table.refresh_index(
             args.name,
             args.mode,
-            builder=builder,
+            builder=builder,  # type: ignore[arg-type]
             progress=progress,
             version=args.version,
             timestamp=args.timestamp,
