@@ -19,6 +19,7 @@ from formats.model import Snapshot
 from formats.protocol import At, TableRef
 from formats.storage import storage_for
 from formats.storage_local import local_path
+from tests.formats.files.test_roots import CASES, NAMES, REFUSED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -151,6 +152,49 @@ def test_files_that_spark_reads_are_the_files(spark: SparkSession, tmp_path: Pat
     ours = now(tmp_path, recursiveFileLookup=recursive).files.paths.to_pylist()
     assert seen == {str(tmp_path / path) for path in ours}
     assert len(ours) == (4 if recursive else 2)
+
+
+def test_patterns_lists_and_base_paths_are_read_as_spark_reads_them(spark: SparkSession, tmp_path: Path) -> None:
+    for name in NAMES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"n": [1]}), tmp_path / name)
+
+    def spark_says(paths: list[str], options: dict[str, object]) -> tuple[list[str], list[str]]:
+        given = {k: str(v) if k != "basePath" else f"{tmp_path}/{v}" for k, v in options.items()}
+        frame = spark.read.options(**given).parquet(*[f"{tmp_path}/{path}" for path in paths])
+        seen = [str(local_path(row[0])) for row in frame.selectExpr("_metadata.file_path").collect()]
+        return sorted(str(Path(one).relative_to(tmp_path)) for one in seen), frame.columns
+
+    for paths, options, files, columns in CASES:
+        assert spark_says(paths, options) == (files, columns), (paths, options)
+    for paths, options in REFUSED:
+        try:
+            found, _ = spark_says(paths, options)
+        except Exception:  # noqa: BLE001  # an AnalysisException, or Java's own
+            continue
+        assert len(set(found)) < len(found) or paths == ["g/**"], (paths, options)  # twice, or as one star
+
+
+def test_merged_schemas_are_sparks(spark: SparkSession, tmp_path: Path) -> None:
+    tables = [
+        {"a": pa.array([1], pa.int64()), "s": pa.array([{"x": 1}])},
+        {"b": ["x"], "s": pa.array([{"y": 1.5}])},
+        {"d": pa.array([1], pa.decimal128(5, 2))},
+        {"d": pa.array([1], pa.decimal128(9, 2))},
+    ]
+    for number, columns in enumerate(tables):
+        pq.write_table(pa.table(columns), tmp_path / f"{number}.parquet")
+    frame = spark.read.parquet(str(tmp_path), mergeSchema=True)
+    ours = now(tmp_path, mergeSchema=True).schema
+    assert [f.name for f in ours] == frame.columns
+    assert str(ours.arrow().field("s").type) == "struct<x: int64, y: double>"
+    assert frame.schema["s"].dataType.simpleString() == "struct<x:bigint,y:double>"
+    assert spark_type(ours.arrow().field("d").type) == frame.schema["d"].dataType.simpleString() == "decimal(9,2)"
+    pq.write_table(pa.table({"a": pa.array([1], pa.int32())}), tmp_path / "4.parquet")
+    with pytest.raises(Exception, match="MERGE"):
+        spark.read.parquet(str(tmp_path), mergeSchema=True)
+    with pytest.raises(MetaIndexError, match="mergeSchema"):
+        now(tmp_path, mergeSchema=True)
 
 
 def footers_of(path: Path) -> dict[str, tuple[object, ...]]:

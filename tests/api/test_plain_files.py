@@ -1,0 +1,169 @@
+"""Plain files through the public face: tables of several roots, `trust_index`, how often a folder is listed, and files that were replaced."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import metaindex as mi
+from expressions.errors import UnsupportedFeatureError
+from formats.files import table as files_table
+from formats.files.listing import Listing
+from metaindex.config import Config
+from metaindex.errors import ScanError
+
+
+def put(path: Path, first: int, age: float = 100) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table({"n": list(range(first, first + 10))}), path)
+    then = time.time() - age
+    os.utime(path, (then, then))
+    return path
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    for month, first in (("2024-01", 0), ("2024-02", 10), ("2023-12", 20)):
+        put(tmp_path / "data" / month / "part-0.parquet", first)
+    return tmp_path
+
+
+@pytest.fixture
+def listings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """One number for each time that a folder is listed: how many files were found."""
+    counted: list[int] = []
+    real = files_table.list_files
+
+    def counting(*given: object, **named: object) -> Listing:
+        found = real(*given, **named)  # type: ignore[arg-type]
+        counted.append(len(found))
+        return found
+
+    monkeypatch.setattr(files_table, "list_files", counting)
+    return counted
+
+
+LOCAL = Config(builder="local")
+
+
+def numbers(table: mi.Table, condition: str) -> list[int]:
+    return sorted(table.scan(condition).to_arrow().column("n").to_pylist())
+
+
+@pytest.mark.parametrize("named", ["{}/data/2024-*/part-*.parquet", "{}/data/2024-*", "list", "basePath"])
+def test_a_table_of_several_roots_is_indexed_pruned_and_refreshed(lake: Path, named: str) -> None:
+    def opened() -> mi.Table:
+        if named == "list":
+            return mi.open_table([lake / "data" / "2024-01", lake / "data" / "2024-02"], config=LOCAL)
+        if named == "basePath":
+            return mi.open_table(f"{lake}/data/2024-*", basePath=f"{lake}/data", config=LOCAL)
+        return mi.open_table(named.format(lake), config=LOCAL)
+
+    table = opened()
+    table.create_index("stats", mi.ColumnStats())
+    result = opened().prune("n = 15")
+    assert result.paths == [f"{lake}/data/2024-02/part-0.parquet"]
+    assert result.total_files == 2
+    assert [report.name for report in result.indexes if report.used] == ["stats"]
+    assert numbers(opened(), "n >= 8 AND n < 12") == [8, 9, 10, 11]
+    put(lake / "data" / "2024-02" / "part-1.parquet", 15)
+    assert numbers(opened(), "n = 15") == [15, 15]
+    opened().refresh_index("stats")
+    assert len(opened().versions()) == 2
+    assert opened().prune("n = 24").paths == [f"{lake}/data/2024-02/part-1.parquet"]
+    old, new = opened().versions()
+    assert opened().diff(old.id, new.id).appended.paths.to_pylist() == ["2024-02/part-1.parquet"]
+    # The folder itself is another table, and nothing was written into it.
+    assert mi.open_table(f"{lake}/data").indexes() == []
+    assert sorted(path.name for path in (lake / "data").iterdir()) == ["2023-12", "2024-01", "2024-02"]
+
+
+def test_a_configured_location_holds_indexes_and_listings(lake: Path) -> None:
+    config = Config(builder="local", index_location=str(lake / "indexes"))
+    for path in (f"{lake}/data", f"{lake}/data/2024-*"):
+        table = mi.open_table(path, config=config)
+        table.create_index("stats", mi.ColumnStats())
+        (version,) = table.versions()
+        assert len(table.snapshot(version.id).files) == table.prune("n >= 0").total_files
+    assert sorted(path.name for path in lake.iterdir()) == ["data", "indexes"]
+    assert len(list((lake / "indexes").glob("*/_history/*.listing"))) == 2
+
+
+def test_a_query_lists_the_folder_once_and_one_that_trusts_the_index_not_at_all(
+    lake: Path, listings: list[int]
+) -> None:
+    mi.open_table(f"{lake}/data", config=LOCAL).create_index("stats", mi.ColumnStats())
+    listings.clear()
+    assert mi.open_table(f"{lake}/data").prune("n = 15").total_files == 3
+    assert listings == [3]
+    put(lake / "data" / "new" / "0.parquet", 15)
+    listings.clear()
+    assert mi.open_table(f"{lake}/data").prune("n = 15").total_files == 4
+    assert listings == [4]
+    listings.clear()
+    trusting = mi.open_table(f"{lake}/data", trust_index=True)
+    assert trusting.prune("n = 15").paths == [f"{lake}/data/2024-02/part-0.parquet"]
+    assert trusting.explain("n = 15")
+    assert len(trusting.snapshot().files) == 3
+    assert numbers(trusting, "n = 15") == [15]
+    assert listings == []
+    assert len(numbers(mi.open_table(f"{lake}/data"), "n = 15")) == 2
+
+
+def test_where_no_index_is_to_be_trusted_the_folder_is_listed(lake: Path, listings: list[int]) -> None:
+    table = mi.open_table(f"{lake}/data", trust_index=True)
+    assert table.prune("n = 15").total_files == 3
+    assert numbers(table, "n = 15") == [15]
+    assert listings
+    from deltalake import write_deltalake
+
+    write_deltalake(str(lake / "delta"), pa.table({"n": [1]}))
+    with pytest.raises(UnsupportedFeatureError, match="trust_index"):
+        mi.open_table(f"{lake}/delta", trust_index=True)
+
+
+def test_a_broken_promise_is_noticed_where_files_are_read(lake: Path) -> None:
+    mi.open_table(f"{lake}/data", config=LOCAL).create_index("stats", mi.ColumnStats())
+    put(lake / "data" / "2024-02" / "part-0.parquet", 10)
+    with pytest.raises(ScanError, match="replaced"):
+        mi.open_table(f"{lake}/data", trust_index=True).scan("n = 15").to_arrow()
+
+
+@pytest.mark.spark
+def test_spark_refuses_a_file_that_was_replaced_too(spark: object, lake: Path) -> None:
+    table = mi.open_table(f"{lake}/data", config=LOCAL)
+    table.create_index("stats", mi.ColumnStats())
+    (version,) = table.versions()
+    assert table.scan("n = 15", version=version.id).to_spark(spark).count() == 1  # type: ignore[arg-type]
+    file = lake / "data" / "2024-02" / "part-0.parquet"
+    stat = file.stat()
+    put(file, 10)
+    os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert file.stat().st_size == stat.st_size
+    with pytest.raises(ScanError, match=r"part-0\.parquet.*replaced"):
+        table.scan("n = 15", version=version.id).to_spark(spark)  # type: ignore[arg-type]
+    assert table.scan("n = 5", version=version.id).to_spark(spark).count() == 1  # type: ignore[arg-type]
+    file.unlink()
+    with pytest.raises(FileNotFoundError, match=r"part-0\.parquet"):
+        table.scan("n = 15", version=version.id).to_spark(spark)  # type: ignore[arg-type]
+
+
+@pytest.mark.spark
+def test_spark_reads_several_roots_with_their_partitions(spark: object, tmp_path: Path) -> None:
+    for year in (1, 2):
+        for month in (1, 2):
+            put(tmp_path / "t" / f"y={year}" / f"m={month}" / "0.parquet", year * 100 + month * 10)
+    for path, options, columns in (
+        (f"{tmp_path}/t/y=[1]", {}, ["n", "m"]),
+        (f"{tmp_path}/t/y=*", {"basePath": f"{tmp_path}/t"}, ["n", "y", "m"]),
+        (f"{tmp_path}/t/y=*/m=2/*", {}, ["n"]),
+    ):
+        scan = mi.open_table(path, **options).scan("n >= 120")
+        rows = scan.to_spark(spark)  # type: ignore[arg-type]
+        assert rows.columns == columns == scan.to_arrow().column_names
+        assert sorted(map(tuple, rows.collect())) == sorted(tuple(row.values()) for row in scan.to_arrow().to_pylist())
