@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from expressions.errors import CorruptTableError, UnsupportedFeatureError
 
+from .action_fields import check_add, check_remove, object_of, partition_texts_of, text_of, text_values, texts
 from .columns import constant, integers, rows_array, strings, text_map
 from .paths import decoded
 
@@ -78,9 +79,9 @@ class Protocol:
     @classmethod
     def of(cls, action: Mapping[str, Any]) -> Protocol:
         version = action.get("minReaderVersion")
-        if not isinstance(version, int):
+        if type(version) is not int:
             raise CorruptTableError("a protocol action has a minReaderVersion; this one has none; the log is damaged")
-        return cls(version, tuple(action.get("readerFeatures") or ()))
+        return cls(version, texts(action, "readerFeatures"))
 
     def check(self, table: str) -> None:
         """Refuses, by name, what would be half read."""
@@ -119,12 +120,12 @@ class Metadata:
         if not isinstance(schema, str):
             raise CorruptTableError("a metaData action has a schemaString; this one has none; the log is damaged")
         return cls(
-            str(action.get("id") or ""),
+            text_of(action, "id"),
             schema,
-            tuple(action.get("partitionColumns") or ()),
-            dict(action.get("configuration") or {}),
-            str((action.get("format") or {}).get("provider") or "parquet"),
-            str(action.get("name") or ""),
+            texts(action, "partitionColumns"),
+            text_values(action, "configuration"),
+            text_of(object_of(action, "format"), "provider") or "parquet",
+            text_of(action, "name"),
         )
 
     def check(self, table: str) -> None:
@@ -153,7 +154,7 @@ def parse_commit(data: bytes, where: str) -> Commit:
             _take(out, json.loads(line))
         except CorruptTableError as error:
             raise CorruptTableError(f"{where}, line {number}: {error}") from error
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise CorruptTableError(
                 f"{where}, line {number} is no Delta action: {error!r}; the log is damaged"
             ) from error
@@ -167,24 +168,30 @@ def _take(out: Commit, action: Any) -> None:
         if body is None:
             continue
         match kind:
-            case "add" | "remove":
-                dv = body.get("deletionVector")
-                if kind == "add" and (not isinstance(body.get("size"), int) or body["size"] < 0):
-                    raise CorruptTableError("an add action has a size")
-                path = decoded(body["path"])
-                path.encode()  # half a surrogate pair is no path
-                out.files.append((kind == "add", (path, dv_id(dv)), body))
+            case "add":
+                check_add(body)
+                partition_texts_of(body)
+                out.files.append((True, _key(body), body))
+            case "remove":
+                check_remove(body)
+                out.files.append((False, _key(body), body))
             case "metaData":
                 out.metadata = Metadata.of(body)
             case "protocol":
                 out.protocol = Protocol.of(body)
             case "commitInfo":
                 stamp = body.get("inCommitTimestamp")
-                out.in_commit_timestamp_ms = stamp if isinstance(stamp, int) else None
+                out.in_commit_timestamp_ms = stamp if type(stamp) is int and abs(stamp) < 2**63 else None
             case "sidecar":
-                out.sidecars.append(body["path"])
+                out.sidecars.append(text_of(body, "path"))
             case _:
                 pass  # txn, domainMetadata, cdc, checkpointMetadata: nothing about live files
+
+
+def _key(body: FileAction) -> FileKey:
+    path = decoded(body["path"])
+    path.encode()  # half a surrogate pair, escaped, is no path
+    return path, dv_id(body.get("deletionVector"))
 
 
 def dv_id(dv: Mapping[str, Any] | None) -> str | None:
@@ -208,7 +215,7 @@ def file_columns(adds: Sequence[tuple[FileKey, FileAction]], first_loose: int = 
         integers([body["size"] for body in bodies]),
         integers([body.get("modificationTime") for body in bodies]),
         numbers_of_records(strings(stats)),
-        text_map([body.get("partitionValues") or {} for body in bodies]),
+        text_map([partition_texts_of(body) for body in bodies]),
         strings([key[1] for key, _ in adds]),
         integers([dv.get("cardinality") for dv in dvs]),
         strings([dv.get("storageType") for dv in dvs]),

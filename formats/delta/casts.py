@@ -16,7 +16,6 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-import zoneinfo
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from enum import Enum
@@ -191,6 +190,8 @@ def _offset(zone: str, local_micros: int) -> int | None:
         if minutes > 59 or hours * 60 + minutes > 18 * 60:
             return None
         return (-1 if zone[0] == "-" else 1) * (hours * 60 + minutes) * 60_000_000
+    import zoneinfo  # seldom needed, and it loads much
+
     try:
         known = zoneinfo.ZoneInfo(zone)
         offset = (_EPOCH + dt.timedelta(microseconds=local_micros)).replace(tzinfo=known).utcoffset()

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from expressions.errors import CorruptTableError
 from formats.storage import Storage
 
 from .actions import LIVE_SCHEMA, FileAction, FileKey, Metadata, Protocol, file_columns, no_files, parse_commit
@@ -20,6 +21,7 @@ from .parquet_part import Batch, batches, has_field, opened
 from .paths import decoded, decoded_column
 from .stats_json import numbers_of_records
 
+_SIDECARS = "_sidecars"
 _HEADER = ("protocol", "metaData", "sidecar")
 _ADD = (
     "path",
@@ -71,7 +73,7 @@ def open_checkpoint(storage: Storage, table: str, files: CheckpointFiles) -> Che
             out.parts.append(info.path)
             with opened(storage, info.path, out.where(info.path)) as part:
                 sidecars += _header(part, out)
-    out.parts += [_sidecar_path(path) for path in sidecars]
+    out.parts += [_sidecar_path(path, out.where(f"sidecar {path}")) for path in sidecars]
     return out
 
 
@@ -80,9 +82,17 @@ def joined(tables: list[pa.Table]) -> pa.Table:
     return pa.concat_tables([t for t in tables if t.num_rows] or tables[:1])
 
 
-def _sidecar_path(path: str) -> str:
-    path = decoded(path)
-    return path if "/" in path else f"{LOG}/_sidecars/{path}"
+def _sidecar_path(path: str, said: str) -> str:
+    """Sidecars lie in the log's own folder, whatever their path says of a place: a table may have been moved."""
+    try:
+        folder, _, name = decoded(path).rpartition("/")
+    except (CorruptTableError, ValueError) as error:
+        raise CorruptTableError(f"{said}: {error}") from error
+    if folder not in ("", _SIDECARS) and not f"/{folder}".endswith(f"/{LOG}/{_SIDECARS}"):
+        raise CorruptTableError(
+            f"sidecars of a checkpoint lie in {LOG}/{_SIDECARS}; {said} lies elsewhere; the log is damaged or hostile"
+        )
+    return f"{LOG}/{_SIDECARS}/{name}"
 
 
 def _header(part: Any, out: CheckpointReader) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,7 @@ def integers(values: Sequence[int | None], type_: pa.DataType | None = None) -> 
     return from_vector(numbers.astype(type_.to_pandas_dtype()), valid, type_)
 
 
-def text_map(values: Sequence[dict[str, str | None]]) -> pa.Array:
+def text_map(values: Sequence[Mapping[str, str | None]]) -> pa.Array:
     """A map<string, string> column."""
     offsets = np.zeros(len(values) + 1, np.int32)
     np.cumsum([len(v) for v in values], out=offsets[1:])

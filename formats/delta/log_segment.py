@@ -78,6 +78,11 @@ class LogSegment:
     commits: range
     listing: LogListing
 
+    @property
+    def files(self) -> tuple[object, ...]:
+        """What the version is made of, as it was listed: two segments that differ here may say different things."""
+        return (self.version, self.checkpoint, *(self.listing.commits.get(v) for v in self.commits))
+
 
 def commit_path(version: int) -> str:
     return f"{LOG}/{version:020d}.json"

@@ -29,7 +29,7 @@ class opened:  # noqa: N801 - a context manager, used like a function
         try:
             self.source = self.storage.open_input(self.path)
             # Spark keeps times as INT96, which Arrow would read as nanoseconds that overflow before 1677 and after 2262.
-            return pq.ParquetFile(self.source, coerce_int96_timestamp_unit="us")
+            return pq.ParquetFile(self.source, coerce_int96_timestamp_unit="us", page_checksum_verification=True)
         except Exception as error:
             self._close()
             self._translate(error)

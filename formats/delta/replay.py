@@ -59,6 +59,12 @@ def read_header(storage: Storage, table: str, segment: LogSegment) -> Header:
     fingerprint: str | None = None
     for version in segment.commits:
         commit, data = read_commit(storage, table, version)
+        listed = segment.listing.commits.get(version)
+        if listed is not None and listed.size_bytes != len(data):
+            raise CorruptTableError(
+                f"a commit never changes; {table} version {version} ({listed.path}) was listed with {listed.size_bytes} bytes and read with {len(data)}; "
+                "its writer is still at it: read again"
+            )
         commits.append(commit)
         if version == segment.version:
             fingerprint = commit_fingerprint(data)

@@ -6,7 +6,7 @@ replay, and the commit's bytes hold its time and transaction id. The metadata's 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,8 @@ from .log_segment import LogListing, LogSegment, find_segment, has_log, list_log
 
 if TYPE_CHECKING:
     from .replay import Header
+
+_LISTINGS = 4  # tried before the last word
 
 # What only a snapshot needs (Parquet, compute) is imported where it is needed: resolving a version stays cheap in a cold process.
 
@@ -45,8 +47,11 @@ class DeltaFormat:
     def snapshot(self, ref: TableRef, at: At) -> Snapshot:
         from .snapshot import build
 
-        segment, header = self._read_newest_consistent(ref, _wanted(ref, at))
-        return build(ref, segment, header, _version(segment.version, header.fingerprint))
+        return _consistently(
+            ref,
+            _wanted(ref, at),
+            lambda segment, header: build(ref, segment, header, _version(segment.version, header.fingerprint)),
+        )
 
     def diff(self, ref: TableRef, base: Snapshot, target: At) -> Diff | None:
         from .diff import diff_from_log
@@ -74,22 +79,21 @@ class DeltaFormat:
 
         return _version(segment.version, version_fingerprint(storage, segment))
 
-    def _read_newest_consistent(self, ref: TableRef, wanted: int | None) -> tuple[LogSegment, Header]:
-        """A log may be cleaned between its listing and its reading: then a second listing shows the newer checkpoint."""
-        from .replay import read_header
 
-        segment = find_segment(ref.storage, ref.path, wanted)
+def _consistently(ref: TableRef, wanted: int | None, make: Callable[[LogSegment, Header], Snapshot]) -> Snapshot:
+    """A log may be cleaned, or its newest commit still be under a writer's pen, between its listing and its reading: then another listing shows something else."""
+    from .replay import read_header
+
+    segment = find_segment(ref.storage, ref.path, wanted)
+    for _ in range(_LISTINGS):
         try:
-            return segment, read_header(ref.storage, ref.path, segment)
+            return make(segment, read_header(ref.storage, ref.path, segment))
         except CorruptTableError:
             again = find_segment(ref.storage, ref.path, wanted)
-            if (again.version, again.checkpoint, again.listing.commits.keys()) == (
-                segment.version,
-                segment.checkpoint,
-                segment.listing.commits.keys(),
-            ):
+            if again.files == segment.files:
                 raise
-            return again, read_header(ref.storage, ref.path, again)
+            segment = again
+    return make(segment, read_header(ref.storage, ref.path, segment))
 
 
 def _version(number: int, fingerprint: str) -> Version:
