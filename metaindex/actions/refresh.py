@@ -68,7 +68,7 @@ class Refresh(Create):
         if self.limit is None and (note := recorded_already(index, self.target.version, self.mode)):
             raise NothingToDo(note)
         quick = self.mode == "quick"
-        seen, followed = self._followed(index, quick)
+        seen, followed = seen_from(index, self.target, listed=quick)
         if self.limit is None and (note := recorded_already(index, seen.snapshot.version, self.mode)):
             raise NothingToDo(note)  # the table went on, to a version that is recorded, since the action was made ready
         wanted = ~racy(seen.snapshot)
@@ -96,17 +96,6 @@ class Refresh(Create):
         roll_over = self.records.rolled_over(index.entry.content, index.versions)
         return Change(runs, frozenset(), record, seen.snapshot.schema, roll_over=roll_over, notes=notes)
 
-    def _followed(self, index: OpenIndex, listed: bool) -> tuple[Seen, Followed]:
-        """From what the log says changed, else from the whole snapshot."""
-        for seen in (seen_by_log(index, self.target), seen_by_snapshot(index, self.target)):
-            if seen is None:
-                continue
-            try:
-                return seen, follow(index, seen, listed=listed)
-            except Unproved as unproved:
-                logger.warning("index %r is refreshed from the table's whole snapshot: %s", self.name, unproved)
-        raise AssertionError("a snapshot needs no proof")
-
 
 def recorded_already(index: OpenIndex, version: Version, mode: Mode) -> str | None:
     """Why there is nothing to do at the version, or None."""
@@ -124,8 +113,19 @@ def check_same_table(entry: IndexLogEntry, table_format: str) -> None:
         )
 
 
-def seen_by_log(index: OpenIndex, target: Target) -> Seen | None:
-    """The target as the log tells it from a recorded version on; None where it cannot."""
+def seen_from(index: OpenIndex, target: Target, *, listed: bool) -> tuple[Seen, Followed]:
+    """What became of the table's files since a recorded version: by what its log says changed, else by its whole snapshot. `listed`: see `follow`."""
+    seen = _seen_by_log(index, target)
+    if seen is not None:
+        try:
+            return seen, follow(index, seen, listed=listed)
+        except Unproved as unproved:
+            logger.warning("index %r is compared with the table's whole snapshot: %s", index.name, unproved)
+    seen = Seen(_newest_complete(index), target.snapshot())
+    return seen, follow(index, seen, listed=listed)
+
+
+def _seen_by_log(index: OpenIndex, target: Target) -> Seen | None:
     content = index.entry.content
     recent = [(record, content.schemas[record.schema]) for record in content.versions]
     changes = target.changes(_bases(recent))
@@ -133,11 +133,6 @@ def seen_by_log(index: OpenIndex, target: Target) -> Seen | None:
         changes = target.changes(_bases(index.versions.all()))
     base = index.versions.resolve(changes.base) if changes is not None else None
     return Seen.of(base, changes) if base is not None and changes is not None else None
-
-
-def seen_by_snapshot(index: OpenIndex, target: Target) -> Seen:
-    """The target with all its files."""
-    return Seen(_newest_complete(index), target.snapshot())
 
 
 def _bases(records: list[tuple[VersionRecord, Schema]]) -> list[Base]:
