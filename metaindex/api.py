@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,7 @@ from .asked import TimestampLike, VersionLike, at_version
 from .config import Config
 from .errors import IndexNotFoundError
 from .folder import IndexFolder
-from .info import IndexInfo, index_info
+from .info import IndexList, index_info
 from .log.operation_log import OperationLog
 from .log.states import State
 from .pruning.open_index import OpenIndex
@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's s
     from pyspark.sql import SparkSession
 
     from .readers.scan import Scan
+    from .staleness import Staleness
 
 logger = logging.getLogger("metaindex")
 
@@ -139,15 +140,30 @@ class Table(IndexVerbs):
 
     # -- indexes ---------------------------------------------------------------------------------------------------
 
-    def indexes(self, *, all: bool = False) -> list[IndexInfo]:  # noqa: A002 - all indexes, vacuumed ones too
-        """The indexes of the table, by name; one that cannot be read says why."""
-        version: Version | None = None
+    def indexes(
+        self,
+        *,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        staleness: bool = True,
+        all: bool = False,  # noqa: A002 - all indexes, vacuumed ones too
+    ) -> IndexList:
+        """The indexes of the table, by name, and how far each is behind a version of it (default: now); one that cannot be read says why. `.to_arrow()`, `.to_spark(spark)`.
+
+        `staleness=False` leaves out what costs more than some small reads: the files and bytes that an index does not cover, and what it takes on storage.
+        VersionNotFoundError for a version that is asked and is not there; a table that cannot be read otherwise is a warning, for its indexes can still be told of.
+        """
+        at = at_version(version, timestamp)
+        asked: Version | None = None
         try:
-            version = self._format.resolve(self._ref, At())
+            asked = self._resolved(at).version
         except MetaIndexError as error:
+            if at != At():
+                raise
             logger.warning("the table's version is not known, so staleness is not either: %s", error)
-        found = [index_info(name, self._log(name), version) for name in self._indexes().names()]
-        return [info for info in found if all or info.state != State.DOESNOTEXIST.value]
+        behind = self._behind(at, asked) if staleness else None
+        found = IndexList(index_info(name, self._log(name), asked, behind) for name in self._indexes().names())
+        return IndexList(info for info in found if all or info.state != State.DOESNOTEXIST.value)
 
     # -- queries ---------------------------------------------------------------------------------------------------
 
@@ -251,6 +267,15 @@ class Table(IndexVerbs):
         return statistics_of(self._open_index(index), column, partition)
 
     # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _behind(self, at: At, version: Version | None) -> Callable[[OpenIndex], Staleness]:
+        from .actions.target import Target
+        from .staleness import Staleness, staleness
+
+        if version is None:
+            return lambda index: Staleness()
+        target = Target(self._format, self._ref, at, version)
+        return lambda index: staleness(index, target)
 
     def _snapshot(self, at: At) -> Snapshot:
         if self._trust_index and at == At():

@@ -1,6 +1,9 @@
-"""What a person or a machine is told of an index."""
+"""What a person or a machine is told of the indexes of a table: one by one, or all as a table for people, JSON, Arrow or Spark."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from expressions.errors import MetaIndexError
 from expressions.records import dataclass
@@ -12,11 +15,24 @@ from .log.states import State
 from .pruning.open_index import OpenIndex
 from .store.reader import StoreCache
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .staleness import Staleness
+
 
 @dataclass(frozen=True, slots=True)
 class IndexInfo:
-    """One index at a glance. `fresh`: the table's version now is recorded (None: not known). `under_way`: operations between begin and commit, who and
-    since when; `suspected`: those of them whose writer gave no sign of life for minutes, so that `cancel` may be due. `problem`: why the index cannot be used."""
+    """One index at a glance; sizes in bytes, times in milliseconds since 1970. None: not known, or not asked.
+
+    * `fresh`: the version asked (default: the table's newest) is recorded.
+    * `versions`: recorded ones, oldest first; `newest_version` was recorded last, and was committed to the table at `newest_ms`.
+    * `new_files`, `new_bytes`: staleness. Files of the version asked that the index does not cover; every query reads them. `gone_files`, `gone_bytes`: counted at its newest
+      version and not in the table any more; they cost a query nothing.
+    * `files` at the newest version, `uncovered_files` that no builder could make sense of; `runs` and their `size_bytes`; `stored_bytes` on storage, with what `clean` would remove.
+    * `under_way`: operations between begin and commit, who and since when; `suspected`: those whose writer gave no sign of life for minutes: `cancel` may be due.
+    * `problem`: why the index, or what is told of it, cannot be read.
+    """
 
     name: str
     state: str
@@ -24,10 +40,17 @@ class IndexInfo:
     kinds: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     versions: tuple[str, ...] = ()
+    newest_version: str | None = None
+    newest_ms: int | None = None
     fresh: bool | None = None
+    new_files: int | None = None
+    new_bytes: int | None = None
+    gone_files: int | None = None
+    gone_bytes: int | None = None
     files: int = 0
     runs: int = 0
     size_bytes: int = 0
+    stored_bytes: int | None = None
     uncovered_files: int = 0
     entry: int = 0
     changed_ms: int = 0
@@ -41,8 +64,43 @@ class IndexInfo:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
-def index_info(name: str, log: OperationLog, version: Version | None) -> IndexInfo:
-    """Reads the latest entry; what goes wrong is told and not raised."""
+class IndexList(list[IndexInfo]):
+    """The indexes of a table."""
+
+    def to_arrow(self) -> pa.Table:
+        """One row an index, the fields of `IndexInfo` as columns."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist([info.to_json() for info in self], schema=_arrow_schema())
+
+    def to_spark(self, spark: Any) -> Any:
+        """The same as a DataFrame of the session."""
+        return spark.createDataFrame(self.to_arrow())
+
+    def to_json(self) -> list[dict[str, object]]:
+        """Plain data for machines."""
+        return [info.to_json() for info in self]
+
+
+def _arrow_schema() -> pa.Schema:
+    import pyarrow as pa
+
+    types = {
+        "str": pa.string(),
+        "bool": pa.bool_(),
+        "int": pa.int64(),
+        "tuple[str, ...]": pa.list_(pa.string()),
+    }
+    fields = IndexInfo.__dataclass_fields__.values()
+    return pa.schema(
+        [pa.field(f.name, types[str(f.type).removesuffix(" | None")], "None" in str(f.type)) for f in fields]
+    )
+
+
+def index_info(
+    name: str, log: OperationLog, version: Version | None, behind: Callable[[OpenIndex], Staleness] | None = None
+) -> IndexInfo:
+    """Reads the latest entry; what goes wrong is told and not raised. With `behind`, what that says of staleness, and what lies on storage."""
     where = log.storage.uri("")
     try:
         entry = log.latest()
@@ -51,12 +109,22 @@ def index_info(name: str, log: OperationLog, version: Version | None) -> IndexIn
     if entry is None:
         return IndexInfo(name, State.DOESNOTEXIST.value, location=where)
     content = entry.content
-    recorded = OpenIndex(name, entry, log.storage, StoreCache()).versions
+    index = OpenIndex(name, entry, log.storage, StoreCache())
+    recorded = index.versions
+    problem = ""
     try:
         versions = tuple(record.version.id for record, _ in recorded.all())
-    except MetaIndexError:
-        versions = tuple(record.version.id for record in content.versions)
+    except MetaIndexError as error:
+        versions, problem = tuple(record.version.id for record in content.versions), str(error)
+    late = stored = None
+    if behind is not None:
+        try:
+            late = behind(index) if version is not None and entry.stable is State.ACTIVE else None
+            stored = sum(info.size_bytes for info in log.storage.list(""))
+        except MetaIndexError as error:
+            problem = str(error)
     columns = {column.name: None for run in content.runs for column in run.columns}
+    newest = recorded.newest()
     return IndexInfo(
         name=name,
         state=entry.state.value,
@@ -64,14 +132,22 @@ def index_info(name: str, log: OperationLog, version: Version | None) -> IndexIn
         kinds=tuple(kind.name for kind in entry.kinds),
         columns=tuple(columns),
         versions=versions,
+        newest_version=newest.version.id if newest is not None else None,
+        newest_ms=newest.timestamp_ms if newest is not None else None,
         fresh=None if version is None else recorded.find(version) is not None,
-        files=content.versions[-1].files if content.versions else sum(run.files for run in content.runs),
+        new_files=late.new_files if late is not None else None,
+        new_bytes=late.new_bytes if late is not None else None,
+        gone_files=late.gone_files if late is not None else None,
+        gone_bytes=late.gone_bytes if late is not None else None,
+        files=newest.files if newest is not None else sum(run.files for run in content.runs),
         runs=len(content.runs),
         size_bytes=sum(run.size_bytes for run in content.runs),
+        stored_bytes=stored,
         uncovered_files=sum(run.uncovered_files for run in content.runs),
         entry=entry.id,
         changed_ms=entry.timestamp_ms,
         location=where,
         under_way=tuple(held(mark) for mark in entry.under_way),
         suspected=tuple(held(mark) for mark in entry.under_way if suspected(log.storage, mark)),
+        problem=problem,
     )

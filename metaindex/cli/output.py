@@ -10,7 +10,7 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TextIO
+from typing import Literal, TextIO
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,11 @@ def _rich_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Non
     from rich.text import Text
 
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for column in columns:
-        drawn.add_column(Text(column.title), justify="right" if column.right else "left", overflow="fold")
+    for at, column in enumerate(columns):
+        # What a row is called stays in one piece on a narrow terminal.
+        least = min(max((len(row[at]) for row in rows), default=0), 24) if at == 0 else None
+        justify: Literal["right", "left"] = "right" if column.right else "left"
+        drawn.add_column(Text(column.title), justify=justify, overflow="fold", min_width=least)
     for row in rows:
         drawn.add_row(*(Text(one_line(cell)) for cell in row))
     Console(file=sys.stdout).print(drawn)

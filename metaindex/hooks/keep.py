@@ -66,8 +66,9 @@ def living(table: Table) -> Iterator[tuple[str, IndexLogEntry]]:
 
 
 def stands_at(table: Table, name: str, entry: IndexLogEntry, version: Version) -> bool:
-    """Has the index recorded the version?"""
-    return OpenIndex(name, entry, table._log(name).storage, StoreCache()).versions.find(version) is not None
+    """Has the index recorded the version, and covers its files (a quick refresh only names them)?"""
+    found = OpenIndex(name, entry, table._log(name).storage, StoreCache()).versions.find(version)
+    return found is not None and not found.record.unknown
 
 
 def _named(name: str, indexes: Collection[str] | None) -> bool:
