@@ -43,6 +43,7 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's s
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+    from .history import History
     from .readers.scan import Scan
     from .staleness import Staleness
 
@@ -164,6 +165,17 @@ class Table(IndexVerbs):
         behind = self._behind(at, asked) if staleness else None
         found = IndexList(index_info(name, self._log(name), asked, behind) for name in self._indexes().names())
         return IndexList(info for info in found if all or info.state != State.DOESNOTEXIST.value)
+
+    def history(self, name: str, last: int | None = None) -> History:
+        """What happened to an index, entry by entry, and its lag behind the table. `last`: only so many entries. IndexNotFoundError for a name that never was an index."""
+        from .history import history
+
+        found = history(name, self._log(name), last)
+        if not found.entries:
+            raise IndexNotFoundError(
+                f"there is no index named {name!r}; there are: {', '.join(self._indexes().names()) or 'none'}"
+            )
+        return found
 
     # -- queries ---------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,186 @@
+"""What happened to an index: the entries of its log, one by one, and how long after a table's commit the index stood at it.
+
+An operation that took time has two entries, its begin and its end; who it was is in its mark, which stands in the entries between. All times are those that the writers
+wrote down (in an entry they never run backwards); a clock that was wrong there is wrong here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from expressions.errors import MetaIndexError
+
+from .log.entry import Content, IndexLogEntry, UnderWay
+from .log.operation_log import OperationLog
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_THREADS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One entry of the log. `verb`: "commit refresh", "begin optimize", "abandon create", "disable" ...; `who` and `duration_ms` where an operation began or ended there.
+    `lag_ms`: from the table's commit of the recorded `version` to this entry, where the index existed at that time."""
+
+    entry: int
+    verb: str
+    state: str
+    at_ms: int
+    who: str = ""
+    duration_ms: int | None = None
+    version: str = ""
+    lag_ms: int | None = None
+    runs_added: int = 0
+    runs_removed: int = 0
+    files_added: int = 0  # of the runs
+    bytes_added: int = 0
+    bytes_removed: int = 0
+    problem: str = ""  # why the entry cannot be read
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    @property
+    def changes(self) -> str:
+        """What changed, in words."""
+        parts = []
+        if self.version:
+            parts.append(f"version {self.version} recorded")
+        if self.runs_added:
+            parts.append(
+                f"{self.runs_added:,} run{'' if self.runs_added == 1 else 's'} of {self.files_added:,} files added"
+            )
+        if self.runs_removed:
+            parts.append(f"{self.runs_removed:,} run{'' if self.runs_removed == 1 else 's'} taken out")
+        return self.problem or ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """From a table's commit to the index standing at it, over the recorded versions of a history. A commit that no refresh stopped at is not counted: the next one served it."""
+
+    versions: int
+    median_ms: int | None = None
+    p99_ms: int | None = None
+    longest_ms: int | None = None
+
+    @classmethod
+    def of(cls, entries: Sequence[HistoryEntry]) -> Lag:
+        """Nearest-rank percentiles: values that occurred."""
+        found = sorted(entry.lag_ms for entry in entries if entry.lag_ms is not None)
+        if not found:
+            return cls(0)
+        return cls(len(found), found[(len(found) - 1) // 2], found[-(-99 * len(found) // 100) - 1], found[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Entries, oldest first, and their lag. `earlier`: entries before these that the log still has; older ones were cleaned."""
+
+    index: str
+    entries: tuple[HistoryEntry, ...]
+    lag: Lag
+    earlier: int = 0
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        lag = {name: getattr(self.lag, name) for name in Lag.__dataclass_fields__}
+        return {
+            "index": self.index,
+            "lag": lag,
+            "earlier": self.earlier,
+            "entries": [entry.to_json() for entry in self.entries],
+        }
+
+    def to_arrow(self) -> pa.Table:
+        """One row an entry."""
+        import pyarrow as pa
+
+        types = {"str": pa.string(), "int": pa.int64()}
+        fields = HistoryEntry.__dataclass_fields__.values()
+        schema = pa.schema([pa.field(f.name, types[str(f.type).removesuffix(" | None")]) for f in fields])
+        return pa.Table.from_pylist([entry.to_json() for entry in self.entries], schema=schema)
+
+
+def history(name: str, log: OperationLog, last: int | None) -> History:
+    """The last entries (None: all that the log has). An entry that cannot be read says so in its place."""
+    numbers = log.numbers()
+    shown = numbers if last is None else numbers[len(numbers) - min(last, len(numbers)) :]
+    # One more before the first shown, so that it is known what that one changed.
+    before = [n for n in numbers if shown and n < shown[0]][-1:]
+    with ThreadPoolExecutor(_THREADS if "://" in log.storage.root else 1) as pool:
+        read = list(pool.map(lambda number: _read(log, number), [*before, *shown]))
+    entries = []
+    previous: IndexLogEntry | None = None
+    created_ms = 0
+    for number, one in zip([*before, *shown], read, strict=True):
+        if isinstance(one, IndexLogEntry):
+            created_ms = created_ms or (one.timestamp_ms if number == 1 else 0)
+            entries.append(_told(one, previous, created_ms))
+            previous = one
+        else:
+            entries.append(HistoryEntry(number, "?", "DAMAGED", 0, problem=one))
+            previous = None
+    told = tuple(entries[len(before) :])
+    return History(name, told, Lag.of(told), len(numbers) - len(shown))
+
+
+def _read(log: OperationLog, number: int) -> IndexLogEntry | str:
+    try:
+        return log.entry(number)
+    except MetaIndexError as error:
+        return str(error)
+
+
+def _told(entry: IndexLogEntry, previous: IndexLogEntry | None, created_ms: int) -> HistoryEntry:
+    mark = _mark(entry, previous)
+    changed: dict[str, int | str | None] = {}
+    if previous is not None or entry.id == 1:
+        changed = _changes(previous.content if previous is not None else Content(), entry.content)
+        newest = entry.content.versions[-1] if entry.content.versions else None
+        known = {r.version for r in previous.content.versions} if previous is not None else set()
+        if newest is not None and newest.version not in known:
+            changed["version"] = newest.version.id
+            last = (
+                previous.content.versions[-1].timestamp_ms if previous is not None and previous.content.versions else 0
+            )
+            if "refresh" in entry.written_by and newest.timestamp_ms >= max(created_ms, last):
+                changed["lag_ms"] = max(entry.timestamp_ms - newest.timestamp_ms, 0)
+    began = entry.written_by.startswith("begin")
+    return HistoryEntry(
+        entry=entry.id,
+        verb=entry.written_by or "?",
+        state=entry.state.value,
+        at_ms=entry.timestamp_ms,
+        who=mark.who if mark is not None else "",
+        duration_ms=max(entry.timestamp_ms - mark.since_ms, 0) if mark is not None and not began else None,
+        **changed,  # type: ignore[arg-type]
+    )
+
+
+def _mark(entry: IndexLogEntry, previous: IndexLogEntry | None) -> UnderWay | None:
+    """The operation that began or ended with the entry."""
+    now = {mark.nonce for mark in entry.under_way}
+    began = next((mark for mark in entry.under_way if mark.began == entry.id), None)
+    ended = [mark for mark in previous.under_way if mark.nonce not in now] if previous is not None else []
+    own = [mark for mark in ended if entry.nonce.startswith(mark.nonce)]
+    return began or next(iter(own or ended), None)
+
+
+def _changes(before: Content, now: Content) -> dict[str, int | str | None]:
+    old, new = {run.run: run for run in before.runs}, {run.run: run for run in now.runs}
+    added = [run for name, run in new.items() if name not in old]
+    removed = [run for name, run in old.items() if name not in new]
+    return {
+        "runs_added": len(added),
+        "runs_removed": len(removed),
+        "files_added": sum(run.files for run in added),
+        "bytes_added": sum(run.size_bytes for run in added),
+        "bytes_removed": sum(run.size_bytes for run in removed),
+    }
