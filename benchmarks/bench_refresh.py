@@ -181,7 +181,7 @@ def _write(folder: Path, shape: Shape) -> None:
     paths = np.char.add(np.char.add("part-", np.char.zfill(numbers.astype("U"), 8)), "-c000.snappy.parquet")
     add = pa.StructArray.from_arrays(
         [
-            pa.array(paths),
+            pa.array(paths.tolist(), pa.string()),
             pa.MapArray.from_arrays(
                 pa.array(np.zeros(shape.files + 1, np.int32)), pa.array([], pa.string()), pa.array([], pa.string())
             ),
