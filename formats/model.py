@@ -7,12 +7,13 @@ rows, or it says nothing; deletes belong to the snapshot, not to the file.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from expressions.records import dataclass
 from expressions.statistics import ColumnBounds, Mask, PruningStatistics
 from expressions.tree import ColumnRef
 from expressions.vectors import compute
@@ -202,7 +203,8 @@ class FileTable:
 
 @dataclass(frozen=True, slots=True)
 class EqualityDelete:
-    """Rows whose values in `columns` (logical stable leaves) equal a row of `rows` (null equals null) are deleted."""
+    """Rows whose values in `columns` (logical stable leaves) equal a row of `rows` (null equals null) are deleted. A leaf inside a struct stands in `rows` inside that
+    struct, with nothing else in it: as Iceberg compares, a struct that is NULL is not one whose field is."""
 
     columns: tuple[Leaf, ...]
     rows: pa.Table

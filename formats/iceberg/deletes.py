@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from expressions.errors import CorruptTableError, ObjectNotFoundError, UnsupportedFeatureError
+from expressions.vectors import one_array
 from formats.deletion_vectors import decode_framed
 from formats.model import Deletes, EqualityDelete, Leaf, Schema
 from formats.storage import Storage
@@ -179,9 +180,9 @@ class DeleteLoader:
             if ids not in leaves:
                 leaves[ids] = tuple(self._leaf(i, row) for i in ids)
             columns = leaves[ids]
-            names = tuple(leaf.field.source for leaf in columns)
+            names = tuple(leaf.field.source if len(leaf.path) == 1 else "" for leaf in columns)
             table = self._table(row, ids, names)
-            arrays = [_cast(table.column(i), leaf.type, self._whose(row)) for i, leaf in enumerate(columns)]
+            arrays = [_chained(table.column(i), leaf, self._whose(row)) for i, leaf in enumerate(columns)]
             found.setdefault(ids, []).append(pa.table(arrays, names=[".".join(leaf.parts) for leaf in columns]))
         return tuple(EqualityDelete(leaves[ids], pa.concat_tables(tables)) for ids, tables in found.items())
 
@@ -220,7 +221,9 @@ class DeleteLoader:
             raise CorruptTableError(
                 f"a delete file must be whole and have its columns; {self._whose(row)} is not ({damage})"
             ) from damage
-        table = pa.table([_dig(table, path) for path in picked], names=[str(i) for i in ids])
+        table = pa.table(
+            [_narrowed(one_array(table.column(path[0])), path[1:]) for path in picked], names=[str(i) for i in ids]
+        )
         if len(self._tables) >= _KEPT_TABLES:
             self._tables.pop(next(iter(self._tables)))
         self._tables[location] = table
@@ -243,21 +246,38 @@ def _find(schema: pa.Schema, field_id: int, name: str) -> tuple[str, ...]:
     found = walk(schema, ())
     if found is not None:
         return found
-    if name in schema.names:
+    if name and name in schema.names:
         return (name,)
     raise KeyError(f"no column of field id {field_id}")
 
 
-def _dig(table: pa.Table, path: tuple[str, ...]) -> pa.ChunkedArray:
+def _narrowed(values: pa.Array, path: tuple[str, ...]) -> pa.Array:
+    """A struct with only the field at the end of the path, at every level."""
     import pyarrow.compute as pc
 
-    column = table.column(path[0])
-    for part in path[1:]:
-        column = pc.struct_field(column, part)
-    return column
+    if not path:
+        return values
+    inner = _narrowed(pc.struct_field(values, path[0]), path[1:])
+    return pa.StructArray.from_arrays([inner], names=[path[0]], mask=values.is_null())
 
 
-def _cast(column: pa.ChunkedArray, to: pa.DataType, whose: str) -> pa.ChunkedArray:
+def _chained(column: pa.ChunkedArray, leaf: Leaf, whose: str) -> pa.Array:
+    """The leaf by the names and the type that the version has; inside structs as they are nested in the file."""
+
+    def at(values: pa.Array, depth: int) -> pa.Array:
+        if depth == len(leaf.path) - 1:
+            return _cast(values, leaf.type, whose)
+        if not pa.types.is_struct(values.type) or values.type.num_fields != 1:
+            raise CorruptTableError(
+                f"equality deletes must be nested as the table is; {whose} has {values.type} for {'.'.join(leaf.parts)}"
+            )
+        inner = at(values.field(0), depth + 1)
+        return pa.StructArray.from_arrays([inner], names=[leaf.path[depth + 1].name], mask=values.is_null())
+
+    return at(one_array(column), 0)
+
+
+def _cast(column: pa.Array, to: pa.DataType, whose: str) -> pa.Array:
     if column.type == to:
         return column
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Context, Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -81,6 +82,48 @@ def partition_bounds(data: pl.DataFrame, specs: Mapping[int, PartitionSpec], lea
         lower_exact=tight,
         upper_exact=tight,
     )
+
+
+def identity_values(
+    data: pl.DataFrame, specs: Mapping[int, PartitionSpec], leaf: Leaf
+) -> tuple[pa.Array, npt.NDArray[np.bool_]] | None:
+    """The column's value in each file whose spec has an identity of it, NULL among the values, and which files those are; None where no spec has."""
+    values, known = pa.nulls(data.height, leaf.type), np.zeros(data.height, np.bool_)
+    for spec_id in data["spec_id"].unique(maintain_order=True).to_list():
+        for field in specs[spec_id].fields:
+            if field.source_id != leaf.field.field_id or Transform.parse(field.transform).name != "identity":
+                continue
+            chosen = data["spec_id"] == spec_id
+            typed = _as_column(data[f"p{field.field_id}"].filter(chosen), leaf.type)
+            if typed is not None:
+                files = np.flatnonzero(chosen.to_numpy())
+                values, known[files] = _placed(values, files, typed), True
+    return (values, known) if known.any() else None
+
+
+def _as_column(values: pl.Series, of: pa.DataType) -> pa.Array | None:
+    """Partition values as the column's type; None where they are no such values."""
+    import polars as pl
+
+    try:
+        if pa.types.is_decimal(of) and values.dtype == pl.Binary:
+            unscaled = [None if v is None else int.from_bytes(v, "big", signed=True) for v in values.to_list()]
+            return pa.array([None if v is None else Decimal(v).scaleb(-of.scale, _WIDE) for v in unscaled], of)
+        if pa.types.is_timestamp(of) and values.dtype == pl.Int32:  # a date, when it was written
+            return values.to_arrow().cast(pa.int32()).cast(pa.date32()).cast(pa.timestamp(of.unit)).cast(of)
+        if pa.types.is_temporal(of) and values.dtype.is_integer():
+            width = pa.int32() if of.bit_width == 32 else pa.int64()
+            return values.to_arrow().cast(width).view(of)
+        if values.dtype == pl.String:
+            return values.to_arrow().cast(pa.large_string()).cast(of)
+        if values.dtype == pl.Binary:
+            return values.to_arrow().cast(pa.large_binary()).cast(pa.binary()).cast(of)
+        return values.to_arrow().cast(of)
+    except pa.ArrowException:
+        return None
+
+
+_WIDE = Context(prec=50)
 
 
 def _best(spec: PartitionSpec, leaf: Leaf) -> PartitionField | None:

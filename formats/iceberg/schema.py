@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from expressions.errors import CorruptTableError
@@ -142,6 +143,12 @@ def _single_value(kind: str, value: Any) -> object:
             return dt.time.fromisoformat(value)
         case "timestamp" | "timestamptz":
             return dt.datetime.fromisoformat(value)
+        case "timestamp_ns" | "timestamptz_ns":
+            plain = re.sub(r"(\+00:00|Z)$", "", value)
+            if "+" in plain or "-" in plain.partition("T")[2]:
+                raise ValueError(f"{value} is not in UTC")
+            nanos = int(np.datetime64(plain, "ns").astype(np.int64))  # Python's times end at microseconds
+            return pa.scalar(nanos, pa.int64()).cast(_PRIMITIVE[kind])
         case "uuid":
             return uuid.UUID(value).bytes
         case "binary":

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from expressions.errors import UnsupportedFeatureError
 from expressions.statistics import ColumnBounds
 from expressions.tree import ColumnRef
-from formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf
+from formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf, Schema
 from formats.storage import Storage
 
 from .buckets import BucketStatistics, buckets_of
@@ -20,7 +21,8 @@ from .deletes import DeleteLoader, attach, describe
 from .locations import Place
 from .manifests import Manifest, read_statistics
 from .metadata import TableMetadata
-from .partition_bounds import partition_bounds
+from .partition_bounds import identity_values, partition_bounds
+from .schema import leaf_by_id
 from .statistics import ManifestStatistics
 from .transforms import source_types
 
@@ -99,6 +101,7 @@ class IcebergDetails:
     delete_entries: pl.DataFrame
     pairs: pl.DataFrame  # (file, delete) rows of the two
     loader: DeleteLoader
+    plain_schema: Schema  # the schema before partitions had their say
     _statistics: ManifestStatistics | None = field(default=None)
 
     @property
@@ -122,6 +125,15 @@ class IcebergDetails:
 
     def partition_bounds(self, leaf: Leaf) -> ColumnBounds | None:
         return partition_bounds(self.data, self.metadata.specs, leaf)
+
+    def known_partition_values(self, leaf: Leaf, time_zone: str) -> tuple[pa.Array, npt.NDArray[np.bool_]] | None:
+        """The column's value in each file that is partitioned by it as it stands, and which files those are."""
+        return identity_values(self.data, self.metadata.specs, leaf)
+
+    def initial_default(self, field_id: int) -> tuple[bool, object]:
+        """What the schema says of files that lack the column, whatever their partitions say: is it known, and the value."""
+        found = leaf_by_id(self.plain_schema, field_id)
+        return (False, None) if found is None else (found.field.default_known, found.field.default)
 
     def partition_hashes(self, leaves: Mapping[ColumnRef, Leaf]) -> BucketStatistics | None:
         types = {i: {str(kind) for kind in kinds} for i, kinds in source_types(self.metadata).items()}

@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from expressions.engines.arrow import to_arrow
 from expressions.errors import ObjectNotFoundError
@@ -117,7 +116,7 @@ class _FileReader:
         for f in wanted:
             if f.partition and (value := self._shared(f, row)) is not None:
                 shared[f.name] = value
-        in_file = tuple(f for f in wanted if f.name not in shared)
+        in_file = tuple(self._partitions.missing(f, row) for f in wanted if f.name not in shared)
         try:
             source = self._storage.open_input(path)
         except ObjectNotFoundError as error:
@@ -132,11 +131,7 @@ class _FileReader:
                 parts = read_parquet(source, in_file, names=self._names, where=where, row_groups=self._row_groups)
             for first, count, arrays in parts:
                 given = iter(arrays)
-                columns = []
-                for i, f in enumerate(wanted):
-                    whole = constant(shared[f.name], f.type, count) if f.name in shared else next(given)
-                    at = i - len(self._fields)
-                    columns.append(whole if at < 0 else _leaf(whole, extra[at]))
+                columns = [constant(shared[f.name], f.type, count) if f.name in shared else next(given) for f in wanted]
                 yield first, count, columns
 
     def _shared(self, field: Field, row: int) -> pa.Scalar | None:
@@ -153,7 +148,8 @@ class _FileReader:
         for delete in deletes.equality:
             if id(delete) not in self._value_deletes:  # one delete file serves many data files
                 keys = [
-                    _as(column, leaf.type) for column, leaf in zip(delete.rows.columns, delete.columns, strict=True)
+                    _as(column, _chain(leaf).type)
+                    for column, leaf in zip(delete.rows.columns, delete.columns, strict=True)
                 ]
                 self._value_deletes[id(delete)] = (delete, ValueDeletes(keys))
             equality.append(self._value_deletes[id(delete)])
@@ -179,13 +175,6 @@ def _chain(leaf: Leaf) -> Field:
     for above in reversed(leaf.path[:-1]):
         field = replace(above, children=(field,), type=pa.struct([pa.field(field.name, field.type)]))
     return field
-
-
-def _leaf(values: pa.Array, leaf: Leaf) -> pa.Array:
-    """The leaf of a column made by `_chain`."""
-    for _ in leaf.path[1:]:
-        values = pc.struct_field(values, [0])
-    return values
 
 
 def _as(column: pa.ChunkedArray, t: pa.DataType) -> pa.ChunkedArray:

@@ -38,14 +38,13 @@ class DeletedPositions:
 
 
 class ValueDeletes:
-    """The rows of one equality delete, made ready to be looked for in many batches. `keys` are its columns."""
+    """The rows of one equality delete, made ready to be looked for in many batches. `keys` are its columns, those of a field inside a struct as structs of that field."""
 
     def __init__(self, keys: Sequence[pa.ChunkedArray | pa.Array]) -> None:
         self._values: list[pa.Array] = []
         self._known: list[npt.NDArray[np.int64]] = []
         places: npt.NDArray[np.int64] | None = None
-        for key in keys:
-            column = _comparable(one_array(key))
+        for column in _flat([one_array(key) for key in keys]):
             values = column.unique()
             combined = _combined(places, _places(column, values), len(values))
             # Numbered anew after each column, so that the numbers stay small however many columns there are.
@@ -56,14 +55,25 @@ class ValueDeletes:
     def live(self, columns: Sequence[pa.Array]) -> Mask:
         """Which rows equal no deleted row; `columns` in the order of the keys and of their types."""
         places: npt.NDArray[np.int64] | None = None
-        for column, values, known in zip(columns, self._values, self._known, strict=True):
+        for column, values, known in zip(_flat(columns), self._values, self._known, strict=True):
             if not len(known):
                 return np.ones(len(column), dtype=np.bool_)
-            combined = _combined(places, _places(_comparable(column), values), len(values))
+            combined = _combined(places, _places(column, values), len(values))
             at = np.minimum(np.searchsorted(known, combined), len(known) - 1)
             places = np.where(known[at] == combined, at, -1)
         assert places is not None, "an equality delete has a column"
         return np.asarray(places < 0)
+
+
+def _flat(columns: Sequence[pa.Array]) -> list[pa.Array]:
+    """Primitive columns: of a struct whether it is there, then its field."""
+    out = []
+    for column in columns:
+        while pa.types.is_struct(column.type):
+            out.append(column.is_valid())
+            column = pc.struct_field(column, [0])
+        out.append(_comparable(column))
+    return out
 
 
 def _places(column: pa.Array, values: pa.Array) -> npt.NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from urllib.parse import unquote
 
 import numpy as np
@@ -24,7 +25,7 @@ class PartitionValues:
     def __init__(self, snapshot: Snapshot, time_zone: str = "UTC") -> None:
         self._snapshot = snapshot
         self._time_zone = time_zone
-        self._offered: dict[str, tuple[pa.Array, npt.NDArray[np.bool_]] | None] = {}
+        self._offered: dict[tuple[str, int | None], tuple[pa.Array, npt.NDArray[np.bool_]] | None] = {}
         self._bounds: dict[str, ColumnBounds | None] = {}
         self._values: dict[str, pa.Array | None] = {}
 
@@ -51,6 +52,19 @@ class PartitionValues:
                 return pa.scalar(float("nan"), pa.float64()).cast(field.type)
         return None
 
+    def missing(self, field: Field, row: int) -> Field:
+        """The field as file `row` shows it where the file lacks the column: with the value of the file's own partition, or its default where the partition says nothing."""
+        if field.children:
+            return replace(field, children=tuple(self.missing(child, row) for child in field.children))
+        default_of = getattr(self._snapshot.details, "initial_default", None)
+        if field.default_known or field.field_id is None or not callable(default_of):
+            return field
+        found = self._known(field)
+        if found is not None and found[1][row]:
+            return replace(field, default=found[0][row], default_known=True)
+        known, default = default_of(field.field_id)
+        return replace(field, default=default, default_known=known)
+
     def _typed(self, field: Field) -> pa.Array | None:
         """The values themselves, of a format that offers them beside their bounds."""
         if field.name not in self._values:
@@ -60,10 +74,11 @@ class PartitionValues:
 
     def _known(self, field: Field) -> tuple[pa.Array, npt.NDArray[np.bool_]] | None:
         """Values, and where they are known, of a format that tells by itself which texts are values."""
-        if field.name not in self._offered:
+        key = (field.name, field.field_id)
+        if key not in self._offered:
             offered = getattr(self._snapshot.details, "known_partition_values", None)
-            self._offered[field.name] = offered(Leaf((field,)), self._time_zone) if callable(offered) else None
-        return self._offered[field.name]
+            self._offered[key] = offered(Leaf((field,)), self._time_zone) if callable(offered) else None
+        return self._offered[key]
 
     def value(self, field: Field, row: int) -> pa.Scalar:
         """The same, or a refusal."""

@@ -408,7 +408,9 @@ def test_equality_deletes_of_several_files_add_up(tmp_path: Path) -> None:
     )
     lake.add("f.parquet", pa.table({"a": [1, 2, 3], "n": pa.array([{"k": 10}, {"k": 20}, None])}))
     by_a = EqualityDelete((Leaf((fields[0],)),), pa.table({"a": [2]}))
-    by_k = EqualityDelete((Leaf((fields[1], fields[1].children[0])),), pa.table({"k": pa.array([None], INT)}))
+    by_k = EqualityDelete(
+        (Leaf((fields[1], fields[1].children[0])),), pa.table({"n": pa.array([None], pa.struct({"k": INT}))})
+    )
     lake.delete(0, [], [by_a, by_k])
     assert [r["a"] for r in lake.read()] == [1]
 

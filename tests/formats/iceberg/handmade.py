@@ -32,50 +32,57 @@ def optional(kind: Any) -> list[Any]:
     return ["null", kind]
 
 
-def _map(name: str, value: str) -> Any:
+def _map(name: str, value: str, key_id: int) -> Any:
     pair = {
         "type": "record",
         "name": name,
-        "fields": [{"name": "key", "type": "int"}, {"name": "value", "type": value}],
+        "fields": [
+            {"name": "key", "type": "int", "field-id": key_id},
+            {"name": "value", "type": value, "field-id": key_id + 1},
+        ],
     }
     return optional({"type": "array", "items": pair, "logicalType": "map"})
 
 
-MAPS = {
-    "column_sizes": "long",
-    "value_counts": "long",
-    "null_value_counts": "long",
-    "nan_value_counts": "long",
-    "lower_bounds": "bytes",
-    "upper_bounds": "bytes",
+MAPS = {  # type of the values; field ids of the map and of its keys
+    "column_sizes": ("long", 108, 117),
+    "value_counts": ("long", 109, 119),
+    "null_value_counts": ("long", 110, 121),
+    "nan_value_counts": ("long", 137, 138),
+    "lower_bounds": ("bytes", 125, 126),
+    "upper_bounds": ("bytes", 128, 129),
 }
+
+
+def _field(field_id: int, name: str, kind: Any, **more: Any) -> dict[str, Any]:
+    return {"name": name, "type": kind, "field-id": field_id, **more}
 
 
 def entry_schema(partition: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
     fields: list[dict[str, Any]] = [
-        {"name": "content", "type": "int", "default": 0},
-        {"name": "file_path", "type": "string"},
-        {"name": "file_format", "type": "string"},
-        {"name": "partition", "type": {"type": "record", "name": "r102", "fields": list(partition)}},
-        {"name": "record_count", "type": "long"},
-        {"name": "file_size_in_bytes", "type": "long"},
-        *({"name": name, "type": _map(f"{name}_pair", value)} for name, value in MAPS.items()),
-        {"name": "key_metadata", "type": optional("bytes")},
-        {"name": "equality_ids", "type": optional({"type": "array", "items": "int"})},
-        {"name": "first_row_id", "type": optional("long")},
-        {"name": "referenced_data_file", "type": optional("string")},
-        {"name": "content_offset", "type": optional("long")},
-        {"name": "content_size_in_bytes", "type": optional("long")},
+        _field(134, "content", "int", default=0),
+        _field(100, "file_path", "string"),
+        _field(101, "file_format", "string"),
+        _field(102, "partition", {"type": "record", "name": "r102", "fields": list(partition)}),
+        _field(103, "record_count", "long"),
+        _field(104, "file_size_in_bytes", "long"),
+        *(_field(at, name, _map(f"{name}_pair", value, key)) for name, (value, at, key) in MAPS.items()),
+        _field(131, "key_metadata", optional("bytes")),
+        _field(135, "equality_ids", optional({"type": "array", "items": "int", "element-id": 136})),
+        _field(142, "first_row_id", optional("long")),
+        _field(143, "referenced_data_file", optional("string")),
+        _field(144, "content_offset", optional("long")),
+        _field(145, "content_size_in_bytes", optional("long")),
     ]
     return {
         "type": "record",
         "name": "manifest_entry",
         "fields": [
-            {"name": "status", "type": "int"},
-            {"name": "snapshot_id", "type": optional("long")},
-            {"name": "sequence_number", "type": optional("long")},
-            {"name": "file_sequence_number", "type": optional("long")},
-            {"name": "data_file", "type": {"type": "record", "name": "r2", "fields": fields}},
+            _field(0, "status", "int"),
+            _field(1, "snapshot_id", optional("long")),
+            _field(3, "sequence_number", optional("long")),
+            _field(4, "file_sequence_number", optional("long")),
+            _field(2, "data_file", {"type": "record", "name": "r2", "fields": fields}),
         ],
     }
 
@@ -84,27 +91,33 @@ MANIFEST_LIST = {
     "type": "record",
     "name": "manifest_file",
     "fields": [
-        {"name": "manifest_path", "type": "string"},
-        {"name": "manifest_length", "type": "long"},
-        {"name": "partition_spec_id", "type": "int"},
-        {"name": "content", "type": "int"},
-        {"name": "sequence_number", "type": "long"},
-        {"name": "min_sequence_number", "type": "long"},
-        {"name": "added_snapshot_id", "type": "long"},
-        {"name": "added_files_count", "type": "int"},
-        {"name": "existing_files_count", "type": "int"},
-        {"name": "deleted_files_count", "type": "int"},
-        {"name": "key_metadata", "type": optional("bytes")},
-        {"name": "first_row_id", "type": optional("long")},
+        _field(500, "manifest_path", "string"),
+        _field(501, "manifest_length", "long"),
+        _field(502, "partition_spec_id", "int"),
+        _field(517, "content", "int"),
+        _field(515, "sequence_number", "long"),
+        _field(516, "min_sequence_number", "long"),
+        _field(503, "added_snapshot_id", "long"),
+        _field(504, "added_files_count", "int"),
+        _field(505, "existing_files_count", "int"),
+        _field(506, "deleted_files_count", "int"),
+        _field(512, "added_rows_count", "long"),
+        _field(513, "existing_rows_count", "long"),
+        _field(514, "deleted_rows_count", "long"),
+        _field(519, "key_metadata", optional("bytes")),
+        _field(520, "first_row_id", optional("long")),
     ],
 }
 
 
 def avro(
-    schema: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], codec: str = "deflate", **metadata: str
+    schema: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    codec: str = "deflate",
+    header: Mapping[str, str] | None = None,
 ) -> bytes:
     out = io.BytesIO()
-    fastavro.writer(out, fastavro.parse_schema(dict(schema)), rows, codec=codec, metadata=metadata)
+    fastavro.writer(out, fastavro.parse_schema(dict(schema)), rows, codec=codec, metadata=header)
     return out.getvalue()
 
 
@@ -177,8 +190,8 @@ class HandTable:
         for one in manifests:
             self.files += 1
             location = self.path(f"metadata/m{self.files}.avro")
-            header = {"partition-spec-id": str(one.spec_id)}
-            data = one.data or avro(entry_schema(one.partition), one.entries, one.codec, **header)
+            header = self._header(one)
+            data = one.data or avro(entry_schema(one.partition), one.entries, one.codec, header)
             Path(location).write_bytes(data)
             counts = [sum(e["status"] == status for e in one.entries) for status in (1, 0, 2)]
             rows.append(
@@ -189,6 +202,9 @@ class HandTable:
                     "content": one.content,
                     "sequence_number": one.sequence,
                     "min_sequence_number": 0,
+                    "added_rows_count": 0,
+                    "existing_rows_count": 0,
+                    "deleted_rows_count": 0,
                     "added_snapshot_id": one.added_snapshot,
                     "added_files_count": counts[0],
                     "existing_files_count": counts[1],
@@ -212,6 +228,17 @@ class HandTable:
         )
         return number
 
+    def _header(self, one: HandManifest) -> dict[str, str]:
+        spec: Any = next((spec for spec in self.specs if spec["spec-id"] == one.spec_id), {"fields": []})
+        return {
+            "schema": json.dumps(self.schemas[-1]),
+            "schema-id": str(self.schemas[-1]["schema-id"]),
+            "partition-spec": json.dumps(spec["fields"]),
+            "partition-spec-id": str(one.spec_id),
+            "format-version": str(self.format_version),
+            "content": "deletes" if one.content else "data",
+        }
+
     def metadata(self, **more: Any) -> dict[str, Any]:
         current = self.snapshots[-1]["snapshot-id"] if self.snapshots else None
         return {
@@ -219,6 +246,14 @@ class HandTable:
             "table-uuid": UUID,
             "location": str(self.root),
             "last-updated-ms": 5,
+            "last-column-id": 100,
+            "last-sequence-number": max(
+                [s["sequence-number"] for s in self.snapshots if "sequence-number" in s], default=0
+            ),
+            "last-partition-id": 1999,
+            "next-row-id": 1_000_000,
+            "sort-orders": [{"order-id": 0, "fields": []}],
+            "default-sort-order-id": 0,
             "current-schema-id": self.schemas[-1]["schema-id"],
             "schemas": self.schemas,
             "default-spec-id": self.specs[-1]["spec-id"],

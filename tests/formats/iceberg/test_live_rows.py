@@ -1,0 +1,62 @@
+"""The rows of every version, with deletes of every kind: Arrow, DuckDB and Polars as the model has them, and as Spark reads them."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import metaindex as mi
+from tests.formats.iceberg.written import History, plain
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NUMBERS = st.integers(0, 60)
+STEPS: Any = st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS, NUMBERS), max_size=8)
+
+
+def read(history: History) -> dict[int, list[str]]:
+    """The rows of each snapshot by the Arrow reader; the two other readers must agree."""
+    table = mi.open_table(str(history.root))
+    out = {}
+    with duckdb.connect() as con:
+        for version in history.expected:
+            scan = table.scan(version=version)
+            rows = scan.to_arrow().to_pylist()
+            out[version] = plain(rows)
+            assert plain(scan.to_polars().collect().to_arrow().to_pylist()) == out[version]
+            assert scan.to_duckdb(con).aggregate("count(*)").fetchall() == [(len(rows),)]
+    return out
+
+
+@settings(max_examples=settings.default.max_examples * 40 // 100, deadline=None)
+@given(st.sampled_from([2, 3]), STEPS)
+def test_live_rows_are_those_of_the_model(format_version: int, steps: Any) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        history = History(Path(folder) / "t", format_version)
+        history.run(steps)
+        found = read(history)
+        for version in history.expected:
+            assert found[version] == plain(history.shown(version)), version
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("format_version", [2, 3])
+def test_live_rows_are_those_that_spark_reads(spark: SparkSession, tmp_path: Path, format_version: int) -> None:
+    for seed in range(6):
+        rng = random.Random(seed * 10 + format_version)
+        steps = [(rng.randrange(60), rng.randrange(60), rng.randrange(60), rng.randrange(60)) for _ in range(12)]
+        history = History(tmp_path / f"t{seed}", format_version)
+        history.run(steps)
+        found = read(history)
+        for version in history.expected:
+            frame = spark.read.format("iceberg").option("versionAsOf", version).load(str(history.root))
+            rows = frame.toArrow().to_pylist()
+            assert found[version] == plain(rows), (seed, version)

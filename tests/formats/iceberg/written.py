@@ -1,0 +1,407 @@
+"""Histories of real Parquet files under metadata made by hand, with deletes of every kind; and a model of them in plain loops.
+
+Spark reads equality deletes and writes none, so its opinion on them is to be had only of tables like these.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import struct
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyroaring import BitMap64
+
+from tests.formats.iceberg.handmade import HandManifest, HandTable, entry, optional
+
+PATH_ID, POSITION_ID = 2147483546, 2147483545
+
+ID, K, S, F, D, DAY, AT, B, ST, X, Y, FX = range(1, 13)
+FIELDS: dict[int, tuple[str, Any]] = {
+    ID: ("id", "long"),
+    K: ("k", "int"),
+    S: ("s", "string"),
+    F: ("f", "float"),
+    D: ("d", "decimal(9, 2)"),
+    DAY: ("day", "date"),
+    AT: ("at", "timestamptz"),
+    B: ("b", "binary"),
+    FX: ("fx", "fixed[2]"),
+}
+VALUES: dict[int, list[Any]] = {
+    K: [None, 1, 2, -5],
+    S: [None, "a", "b", "é😀"],
+    F: [None, float("nan"), 0.0, -0.0, 1.5],
+    D: [None, Decimal("1.50"), Decimal("-2.25")],
+    DAY: [None, dt.date(1969, 12, 31), dt.date(2020, 2, 29)],
+    AT: [None, dt.datetime(1960, 1, 1, 1, 1, 1, 1, dt.UTC), dt.datetime(2020, 1, 1, tzinfo=dt.UTC)],
+    B: [None, b"", b"\x00\xff"],
+    FX: [None, b"ab", b"\x00\x00"],
+    X: [None, 3, 4],
+    Y: [None, "y"],
+}
+ARROW = {
+    "long": pa.int64(),
+    "int": pa.int32(),
+    "string": pa.string(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "decimal(9, 2)": pa.decimal128(9, 2),
+    "decimal(12, 2)": pa.decimal128(12, 2),
+    "date": pa.date32(),
+    "timestamptz": pa.timestamp("us", "UTC"),
+    "binary": pa.binary(),
+    "fixed[2]": pa.binary(2),
+}
+STRUCT = {
+    "type": "struct",
+    "fields": [
+        {"id": X, "name": "x", "required": False, "type": "int"},
+        {"id": Y, "name": "y", "required": False, "type": "string"},
+    ],
+}
+WIDER = {K: "long", F: "double", D: "decimal(12, 2)"}
+SPECS = [
+    {"spec-id": 0, "fields": []},
+    {"spec-id": 1, "fields": [{"name": "s", "field-id": 1000, "source-id": S, "transform": "identity"}]},
+    {"spec-id": 2, "fields": [{"name": "k_cut", "field-id": 1001, "source-id": K, "transform": "truncate[4]"}]},
+]
+PARTITIONS: dict[int, list[dict[str, Any]]] = {
+    0: [],
+    1: [{"name": "s", "type": optional("string"), "field-id": 1000}],
+    2: [{"name": "k_cut", "type": optional("int"), "field-id": 1001}],
+}
+EQUALITY = [(ID,), (K,), (S,), (F,), (D, DAY), (AT,), (B, FX), (K, S), (X,), (F, X, Y), (S, ID)]
+
+Row = dict[int, Any]
+Step = tuple[int, int, int, int]
+
+
+@dataclass
+class DataFile:
+    """One file of the model: its rows by field id, and what was deleted of it."""
+
+    path: str
+    rows: list[Row]
+    sequence: int
+    place: tuple[int, Any]
+    entry: dict[str, Any]
+    vector: dict[str, Any] | None = None
+    positions: set[int] = field(default_factory=set)  # by position delete files
+    in_vector: set[int] = field(default_factory=set)
+
+
+@dataclass
+class History:
+    """A table that is written step by step; `expected` holds the rows of each snapshot, by the model."""
+
+    root: Path
+    version: int = 2
+    files: list[DataFile] = field(default_factory=list)
+    equality: list[tuple[int, tuple[int, Any] | None, tuple[int, ...], list[Row]]] = field(default_factory=list)
+    deletes: list[tuple[int, HandManifest]] = field(default_factory=list)
+    expected: dict[int, list[Row]] = field(default_factory=dict)
+    rows: int = 0
+    fields: dict[int, tuple[str, Any]] = field(default_factory=lambda: {**FIELDS, ST: ("st", STRUCT)})
+    defaults: dict[int, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.table = HandTable(self.root, self.version, schemas=[], specs=SPECS)
+        for folder in ("data", "metadata"):
+            (self.root / folder).mkdir(parents=True)
+        self._new_schema()
+
+    def run(self, steps: Sequence[Step]) -> None:
+        """Each step is a snapshot, those of the schema aside."""
+        self._append(0, 0, 3)
+        self._commit()
+        for kind, a, b, c in steps:
+            match kind % 7:
+                case 0 | 1:
+                    self._append(a, b, c)
+                case 2:
+                    if b % 3 == 0:  # in one commit with the file whose rows it deletes
+                        self._append(a, b, c)
+                    self._delete_positions(-1 if b % 3 == 0 else a, b, c)
+                case 3 | 4:
+                    if b % 3 == 0:  # which rows of the same commit survive
+                        self._append(a, b, c)
+                    self._delete_values(a, -1 if b % 3 == 0 else b, c)
+                case 5 if self.version == 3:
+                    self._vector(a, b)
+                case 6:
+                    self._evolve(a)
+                    continue
+                case _:
+                    self._remove(a)
+            self._commit()
+        self.table.write()
+
+    def shown(self, version: int) -> list[dict[str, Any]]:
+        """The rows of a snapshot under the names that its schema gives them."""
+        schema = self.table.schemas[self.table.snapshots[version - 1]["schema-id"]]
+        return [{one["name"]: self._value(row, one) for one in schema["fields"]} for row in self.expected[version]]
+
+    def _value(self, row: Row, one: Mapping[str, Any]) -> Any:
+        if isinstance(one["type"], dict):
+            return None if row[ST] is None else {"x": row[X], "y": row[Y]}
+        return row.get(one["id"], one.get("initial-default"))
+
+    # Steps ------------------------------------------------------------------------------------------------------------
+
+    @property
+    def _sequence(self) -> int:
+        return len(self.table.snapshots) + 1
+
+    def _append(self, a: int, b: int, c: int) -> None:
+        spec = b % 3
+        rows = []
+        for n in range(1 + a % 4):
+            row: Row = {i: options[(c + n * 7 + i * (b + 1)) % len(options)] for i, options in VALUES.items()}
+            row |= {ID: self.rows, ST: None if (c + n) % 5 == 0 else True}
+            if row[ST] is None:
+                row |= {X: None, Y: None}
+            for i in self.fields:
+                if i > FX:
+                    row[i] = [None, 7, 8][(c + n) % 3]
+            if spec == 1:
+                row[S] = VALUES[S][c % 4]
+            if spec == 2:
+                row[K] = VALUES[K][c % 4]
+            self.rows += 1
+            rows.append({i: v for i, v in row.items() if i in self.fields or i in (X, Y, ST)})
+        place = (spec, None if spec == 0 else rows[0].get(S) if spec == 1 else _cut(rows[0].get(K)))
+        if spec and (S if spec == 1 else K) not in self.fields:
+            place = (0, None)
+        name = f"f{len(self.expected)}-{len(self.files)}-{self.rows}"
+        location = self.table.path(f"data/{name}.parquet")
+        size = self._write(location, rows, list(self.fields))
+        made = entry(
+            location,
+            sequence=self._sequence,
+            snapshot=self._sequence,
+            record_count=len(rows),
+            file_size_in_bytes=size,
+            partition=_partition(place),
+        )
+        self.files.append(DataFile(location, rows, self._sequence, place, made))
+
+    def _delete_positions(self, a: int, b: int, c: int) -> None:
+        """One delete file for one or several data files of one partition; in V3 as it was before the upgrade."""
+        if not self.files:
+            return
+        first = self.files[a % len(self.files)]
+        chosen = [first]
+        if c % 3:
+            chosen = [one for one in self.files if one.place == first.place]
+        pairs = sorted({(one.path, (b + n) % len(one.rows)) for n, one in enumerate(chosen)})
+        more: dict[str, Any] = {}
+        if len(chosen) == 1 and b % 2:
+            more["referenced_data_file"] = first.path
+        if c % 2:
+            more |= {
+                "lower_bounds": {PATH_ID: pairs[0][0].encode()},
+                "upper_bounds": {PATH_ID: pairs[-1][0].encode()},
+            }
+        schema = pa.schema([_with_id("file_path", pa.string(), PATH_ID), _with_id("pos", pa.int64(), POSITION_ID)])
+        made = pa.table([[p for p, _ in pairs], [n for _, n in pairs]], schema=schema)
+        self._add_deletes(made, first.place, content=1, **more)
+        for one in chosen:
+            one.positions |= {n for path, n in pairs if path == one.path}
+
+    def _delete_values(self, a: int, b: int, c: int) -> None:
+        ids = EQUALITY[a % len(EQUALITY)]
+        if any(i not in self.fields and i not in (X, Y) for i in ids):
+            ids = (ID,)
+        live = [row for one in self.files for row in one.rows]
+        if not live:
+            return
+        picked = [live[(b + n * 3) % len(live)] for n in range(1 + c % 3)]
+        rows: list[Row] = [{ST: row[ST], **{i: row.get(i, self.defaults.get(i)) for i in ids}} for row in picked]
+        place = None if c % 2 else self.files[c % len(self.files)].place
+        where = (0, None) if place is None else place
+        schema = self._arrow(ids, nested=bool(b % 2) or any(i in (X, Y) for i in ids))
+        made = pa.Table.from_pylist([_by_name(row, schema) for row in rows], schema=schema)
+        self._add_deletes(made, where, content=2, equality_ids=list(ids))
+        self.equality.append((self._sequence, None if where[0] == 0 else where, ids, rows))
+
+    def _vector(self, a: int, b: int) -> None:
+        if not self.files:
+            return
+        one = self.files[a % len(self.files)]
+        one.in_vector |= one.positions | {b % len(one.rows)}
+        body = struct.pack("<i", 1681511377) + BitMap64(one.in_vector).serialize()
+        blob = struct.pack(">i", len(body)) + body + struct.pack(">I", zlib.crc32(body))
+        location = self.table.path(f"data/dv{self._sequence}.puffin")
+        footer = b'{"blobs":[],"properties":{}}'
+        tail = b"PFA1" + footer + struct.pack("<i", len(footer)) + bytes(4) + b"PFA1"
+        Path(location).write_bytes(b"PFA1" + b"junk" + blob + tail)
+        one.vector = entry(
+            location,
+            sequence=self._sequence,
+            snapshot=self._sequence,
+            content=1,
+            file_format="PUFFIN",
+            referenced_data_file=one.path,
+            content_offset=8,
+            content_size_in_bytes=len(blob),
+            record_count=len(one.in_vector),
+            file_size_in_bytes=Path(location).stat().st_size,
+            partition=_partition(one.place),
+        )
+
+    def _remove(self, a: int) -> None:
+        if len(self.files) > 1:
+            self.files.pop(a % len(self.files))
+
+    def _evolve(self, a: int) -> None:
+        match a % 4:
+            case 0:
+                i = list(WIDER)[a // 4 % 3]
+                if i in self.fields:
+                    self.fields[i] = (self.fields[i][0], WIDER[i])
+            case 1:
+                i = [K, S, D][a // 4 % 3]
+                if i in self.fields:
+                    self.fields[i] = (f"renamed{len(self.table.schemas)}", self.fields[i][1])
+            case 2:
+                i = [B, FX][a // 4 % 2]
+                self.fields.pop(i, None)
+            case _:
+                i = 20 + len(self.table.schemas)
+                name = "b" if all(known != "b" for known, _ in self.fields.values()) else f"extra{i}"
+                self.fields[i] = (name, "long")
+                if self.version == 3:
+                    self.defaults[i] = 7
+        self._new_schema()
+
+    # Files ------------------------------------------------------------------------------------------------------------
+
+    def _new_schema(self) -> None:
+        shown = []
+        for i, (name, kind) in self.fields.items():
+            default = {"initial-default": self.defaults[i]} if i in self.defaults else {}
+            shown.append({"id": i, "name": name, "required": False, "type": kind, **default})
+        self.table.schemas.append({"type": "struct", "schema-id": len(self.table.schemas), "fields": shown})
+
+    def _arrow(self, ids: Sequence[int], *, nested: bool = True) -> pa.Schema:
+        """The columns with these ids, those of the struct inside it."""
+        out = [_with_id(self.fields[i][0], ARROW[self.fields[i][1]], i) for i in ids if i not in (X, Y, ST)]
+        inside = [(X, "x", pa.int32()), (Y, "y", pa.string())]
+        wanted = inside if ST in ids else [one for one in inside if one[0] in ids]
+        if wanted:
+            out.append(_with_id("st", pa.struct([_with_id(name, kind, i) for i, name, kind in wanted]), ST))
+        return pa.schema(out)
+
+    def _write(self, location: str, rows: Sequence[Row], ids: Sequence[int]) -> int:
+        schema = self._arrow(ids)
+        pq.write_table(pa.Table.from_pylist([_by_name(row, schema) for row in rows], schema=schema), location)
+        return Path(location).stat().st_size
+
+    def _add_deletes(self, made: pa.Table, place: tuple[int, Any], **more: Any) -> None:
+        location = self.table.path(f"data/d{self._sequence}.parquet")
+        pq.write_table(made, location)
+        one = entry(
+            location,
+            sequence=self._sequence,
+            snapshot=self._sequence,
+            record_count=made.num_rows,
+            file_size_in_bytes=Path(location).stat().st_size,
+            partition=_partition(place),
+            **more,
+        )
+        self.deletes.append((place[0], self._manifest(place[0], 1, [one])))
+
+    def _manifest(self, spec: int, content: int, entries: Sequence[dict[str, Any]]) -> HandManifest:
+        return HandManifest(
+            entries,
+            content=content,
+            sequence=self._sequence,
+            added_snapshot=self._sequence,
+            spec_id=spec,
+            partition=PARTITIONS[spec],
+            first_row_id=0 if self.version == 3 and content == 0 else None,
+        )
+
+    def _commit(self) -> None:
+        manifests = [one for _, one in self.deletes]
+        for spec in PARTITIONS:
+            for content, entries in (
+                (0, [one.entry for one in self.files if one.place[0] == spec]),
+                (1, [one.vector for one in self.files if one.place[0] == spec and one.vector is not None]),
+            ):
+                if entries:
+                    manifests.append(self._manifest(spec, content, entries))
+        lineage = {"first-row-id": 0, "added-rows": self.rows} if self.version == 3 else {}
+        number = self.table.commit(manifests, parent=len(self.table.snapshots) or None, **lineage)
+        self.expected[number] = list(self._live())
+
+    def _live(self) -> Iterator[Row]:
+        for one in self.files:
+            gone = one.in_vector if one.vector is not None else one.positions
+            for n, row in enumerate(one.rows):
+                if n not in gone and not any(self._deletes(delete, one, row) for delete in self.equality):
+                    yield row
+
+    def _deletes(self, delete: tuple[int, Any, tuple[int, ...], list[Row]], one: DataFile, row: Row) -> bool:
+        sequence, place, ids, rows = delete
+        if sequence <= one.sequence or (place is not None and place != one.place):
+            return False
+        inside = X in ids or Y in ids
+        return any(
+            all(_same(row.get(i, self.defaults.get(i)), other[i]) for i in ids)
+            and not (inside and (row[ST] is None) != (other[ST] is None))  # Iceberg compares structs
+            for other in rows
+        )
+
+
+def _same(left: Any, right: Any) -> bool:
+    if isinstance(left, float) and isinstance(right, float):
+        if math.isnan(left) or math.isnan(right):
+            return math.isnan(left) and math.isnan(right)
+        return left == right and math.copysign(1, left) == math.copysign(1, right)
+    return type(left) is type(right) and bool(left == right)
+
+
+def _cut(value: int | None) -> int | None:
+    return None if value is None else value - value % 4
+
+
+def _partition(place: tuple[int, Any]) -> dict[str, Any]:
+    return {0: {}, 1: {"s": place[1]}, 2: {"k_cut": place[1]}}[place[0]]
+
+
+def _with_id(name: str, kind: pa.DataType, field_id: int) -> pa.Field:
+    return pa.field(name, kind, metadata={"PARQUET:field_id": str(field_id)})
+
+
+def _by_name(row: Row, schema: pa.Schema) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for one in schema:
+        if pa.types.is_struct(one.type):
+            out[one.name] = (
+                None if row[ST] is None else {f.name: row[int(f.metadata[b"PARQUET:field_id"])] for f in one.type}
+            )
+        else:
+            out[one.name] = row.get(int(one.metadata[b"PARQUET:field_id"]))
+    return out
+
+
+def plain(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Rows in a form that compares: NaN equals NaN, zeros keep their sign, of times with a zone only the moment counts."""
+
+    def one(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: one(inner) for name, inner in value.items()}
+        if isinstance(value, dt.datetime):
+            return value.astimezone(dt.UTC).isoformat() if value.tzinfo else value.isoformat()
+        return bytes(value) if isinstance(value, bytearray) else value
+
+    return sorted(repr(one(row)) for row in rows)
