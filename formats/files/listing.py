@@ -18,7 +18,9 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import TypeVar
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import xxhash
 
 from expressions.errors import ObjectNotFoundError, StorageError, StoragePermissionError, UnsupportedFeatureError
@@ -52,19 +54,21 @@ def is_data_file(name: str, size: int) -> bool:
 class Listing:
     """Files in path order: parallel lists, as there may be a million. `folders` holds each folder once; `folder`
     says the file's. `bases`: the folders below which partitions are looked for. `roots`: those whose own files are
-    files of the table even where nested folders are not looked into."""
+    files of the table even where nested folders are not looked into. Local files have an inode and the time of their
+    last change, objects of a store an etag."""
 
     paths: list[str] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     modified_ns: list[int] = field(default_factory=list)
     changed_ns: list[int] = field(default_factory=list)
+    inodes: list[int] = field(default_factory=list)
     etags: list[str | None] = field(default_factory=list)
     folder: list[int] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
     bases: frozenset[str] = frozenset({""})
     roots: frozenset[str] = frozenset({""})
     taken_ns: int = 0
-    racy_matters: bool = True
+    local: bool = True
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -92,7 +96,7 @@ class Listing:
 
     def _take(self, kept: Sequence[int]) -> Listing:
         def of(values: list[T]) -> list[T]:
-            return [values[i] for i in kept]
+            return [values[i] for i in kept] if values else values
 
         return replace(
             self,
@@ -100,25 +104,41 @@ class Listing:
             sizes=of(self.sizes),
             modified_ns=of(self.modified_ns),
             changed_ns=of(self.changed_ns),
+            inodes=of(self.inodes),
             etags=of(self.etags),
             folder=of(self.folder),
         )
 
+    def etag(self) -> pa.Array:
+        """The finer sign of each file: `inode-change time` in ns, or the object's etag."""
+        if not self.local:
+            return pa.array(self.etags, pa.string())
+        inodes, changed = (pa.array(values, pa.uint64()).cast(pa.string()) for values in (self.inodes, self.changed_ns))
+        return pc.binary_join_element_wise(inodes, changed, "-")
+
     def fingerprint(self) -> str:
-        """xxh3_128 over every file's path, size, time and etag, in path order."""
-        digest = xxhash.xxh3_128()
-        rows = zip(self.paths, self.sizes, self.modified_ns, self.etags, strict=True)
-        digest.update("\n".join([f"{p}\0{s}\0{m}\0{e}" for p, s, m, e in rows]).encode())
-        return digest.hexdigest()
+        """xxh3_128 over every file's path, size, time and etag, in path order: `path \\0 size \\0 time \\0 etag`, a line each."""
+        numbers = [pa.array(values, pa.int64()).cast(pa.string()) for values in (self.sizes, self.modified_ns)]
+        etag = pc.fill_null(self.etag(), "None")
+        zero, end = "\0", pa.repeat("", len(self))
+        lines = pc.binary_join_element_wise(pa.array(self.paths, pa.string()), *numbers, etag, zero)
+        text = pc.binary_join_element_wise(lines, end, "\n")
+        data = text.buffers()[2]
+        return xxhash.xxh3_128_hexdigest(memoryview(data)[: max(_length(text) - 1, 0)] if data is not None else b"")
 
     def racy(self) -> pa.Array:
         """Which files may still change without a sign. Object stores change an object's etag with its bytes: none
         there. A time in the future is somebody's invention; when the bytes changed is asked then."""
-        if not self.racy_matters:
-            return pa.array([False] * len(self), pa.bool_())
+        if not self.local:
+            return pa.array(np.zeros(len(self), np.bool_))
         since, invented = self.taken_ns - RACY_NS, self.taken_ns + RACY_NS
-        times = zip(self.modified_ns, self.changed_ns, strict=True)
-        return pa.array([(m if m < invented else c) > since for m, c in times], pa.bool_())
+        modified, changed = np.array(self.modified_ns, np.int64), np.array(self.changed_ns, np.int64)
+        return pa.array(np.where(modified < invented, modified, changed) > since)
+
+
+def _length(texts: pa.Array) -> int:
+    """Bytes of all texts of a new array."""
+    return int(np.frombuffer(texts.buffers()[1], np.int32)[len(texts)])
 
 
 def starts_of(folders: Sequence[str], bases: Collection[str]) -> list[int]:
@@ -140,7 +160,7 @@ def list_files(
 ) -> Listing:
     """Every data file at or below the storage's root, or what fits `patterns` there (`base_path`: partitions begin at
     the storage's root all the same). `glob`: only files whose name fits (Spark's pathGlobFilter)."""
-    listing = Listing(taken_ns=time.time_ns(), racy_matters=isinstance(storage, LocalStorage))
+    listing = Listing(taken_ns=time.time_ns(), local=isinstance(storage, LocalStorage))
     walk = _Walk(storage, None if glob is None else matcher(glob), listing)
     if isinstance(storage, LocalStorage):
         for above in PurePosixPath(storage.root).parents:
@@ -225,13 +245,16 @@ class _Walk:
         if not is_data_file(path.rpartition("/")[2], info.size_bytes):
             return
         one = self.listing
-        changed = int(info.etag.partition("-")[2]) if one.racy_matters and info.etag else info.modified_ns
         one.paths.append(path)
         one.sizes.append(info.size_bytes)
         one.modified_ns.append(info.modified_ns)
-        one.changed_ns.append(changed)
-        one.etags.append(info.etag)
         one.folder.append(folder)
+        if one.local:
+            inode, _, changed = (info.etag or "0-0").partition("-")
+            one.inodes.append(int(inode))
+            one.changed_ns.append(int(changed))
+        else:
+            one.etags.append(info.etag)
 
     def _file(self, path: str, folder: str) -> None:
         try:
@@ -244,32 +267,33 @@ class _Walk:
         self.add(path, info, len(folders) - 1)
 
     def _walk(self, where: str, shown: str, above: tuple[str, ...]) -> None:
-        listing, fits = self.listing, self.fits
-        found: list[tuple[str, os.DirEntry[str]]] = []
+        # The names alone are sorted; no object a file but its entry is made on the way. A folder sorts as "name/", so
+        # that walking depth first gives the order of the whole paths.
+        found: dict[str, os.DirEntry[str]] = {}
         try:
             with os.scandir(where) as entries:
                 for entry in entries:
                     name = entry.name
                     if entry.is_dir():
                         if not is_hidden_folder(name):
-                            found.append((name + "/", entry))
+                            found[name + "/"] = entry
                         elif name == _DELTA_LOG:
                             raise _delta(where)
                     elif (name[0] not in "_." and name[-1] != "_") or is_data_file(name, 1):
-                        found.append((name, entry))
+                        found[name] = entry
         except FileNotFoundError:
             return  # gone since it was seen
         except OSError as error:
             raise denied(error, error.filename or where) from error
-        # A folder sorts as "name/", so that walking depth first gives the order of the whole paths.
-        found.sort(key=_first)
+        one, fits = self.listing, self.fits
+        paths, sizes, modified = one.paths.append, one.sizes.append, one.modified_ns.append
+        changed, inodes, folder = one.changed_ns.append, one.inodes.append, one.folder.append
         ordinal = -1
-        paths, sizes, modified = listing.paths, listing.sizes, listing.modified_ns
-        changed, etags, folder = listing.changed_ns, listing.etags, listing.folder
-        for name, entry in found:
+        for name in sorted(found):
+            entry = found[name]
             if name[-1] == "/":
                 here = (*above, where)
-                if entry.is_symlink() and any(os.path.samefile(entry.path, one) for one in here):
+                if entry.is_symlink() and any(os.path.samefile(entry.path, up) for up in here):
                     raise StorageError(
                         f"cannot list {entry.path!r}: the link leads to a folder above it; remove the link"
                     )
@@ -286,14 +310,14 @@ class _Walk:
             if not stat.st_size:
                 continue
             if ordinal < 0:
-                ordinal = len(listing.folders)
-                listing.folders.append(shown)
-            paths.append(shown + name)
-            sizes.append(stat.st_size)
-            modified.append(stat.st_mtime_ns)
-            changed.append(stat.st_ctime_ns)
-            etags.append(f"{stat.st_ino}-{stat.st_ctime_ns}")
-            folder.append(ordinal)
+                ordinal = len(one.folders)
+                one.folders.append(shown)
+            paths(shown + name)
+            sizes(stat.st_size)
+            modified(stat.st_mtime_ns)
+            changed(stat.st_ctime_ns)
+            inodes(stat.st_ino)
+            folder(ordinal)
 
     def _objects(self, prefix: str) -> None:
         ordinals: dict[str, int] = {}
@@ -312,10 +336,6 @@ class _Walk:
                     folders.append(folder + slash)
             if ordinal >= 0 and (self.fits is None or self.fits.fullmatch(name)):
                 self.add(found.path, found, ordinal)
-
-
-def _first(pair: tuple[str, object]) -> str:
-    return pair[0]
 
 
 def _delta(where: str) -> UnsupportedFeatureError:

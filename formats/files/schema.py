@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from expressions.errors import CorruptTableError, FormatError
@@ -25,11 +26,11 @@ from .text_schema import csv_schema, json_schema
 def data_schema(
     storage: Storage, paths: Sequence[str], times: Sequence[int], file_format: str, options: FilesOptions
 ) -> pa.Schema:
-    """The columns of the data files. `times`: when each was modified; only the first and the newest file are opened,
+    """The columns of the data files, in path order. `times`: when each was modified; only the first and the newest file are opened,
     save with Spark's mergeSchema."""
     if options.schema is not None:
         return options.schema
-    newest = max(range(len(paths)), key=lambda i: (times[i], paths[i]))
+    newest = len(paths) - 1 - int(np.argmax(np.asarray(times, np.int64)[::-1]))  # the last of several
     chosen = [paths[0]] + ([paths[newest]] if newest else [])
     match file_format:
         case "parquet":

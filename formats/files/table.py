@@ -78,7 +78,8 @@ class FilesFormat:
 
     def _present(self, ref: TableRef, options: FilesOptions) -> Resolved:
         listing = _listing(ref, options)
-        return Resolved(_version(ref, listing), lambda: _now(ref, options, listing))
+        version = version_named(ref, listing.fingerprint())
+        return Resolved(version, lambda: _now(ref, options, listing, version))
 
     def _present_if(self, ref: TableRef, options: FilesOptions, at: At) -> Resolved | None:
         """What is there now, where it is the version asked by its id though nobody kept it."""
@@ -153,10 +154,6 @@ def version_named(ref: TableRef, id_: str) -> Version:
     return Version("", id_, f"{id_}-{xxhash.xxh64_hexdigest(text.encode())}")
 
 
-def _version(ref: TableRef, listing: Listing) -> Version:
-    return version_named(ref, listing.fingerprint())
-
-
 def _listing(ref: TableRef, options: FilesOptions) -> Listing:
     listing = list_files(ref.storage, options.glob, ref.patterns, options.base_path is not None)
     inside = zip(listing.folders, listing.starts, strict=True)
@@ -170,14 +167,14 @@ def _listing(ref: TableRef, options: FilesOptions) -> Listing:
     return listing
 
 
-def _now(ref: TableRef, options: FilesOptions, listing: Listing) -> Snapshot:
+def _now(ref: TableRef, options: FilesOptions, listing: Listing, version: Version) -> Snapshot:
     file_format = options.format or _one_format(ref, listing.paths)
     parts = _partitions(listing.folders, listing.bases, options)
     data = data_schema(ref.storage, listing.paths, listing.modified_ns, file_format, options)
     recalled = Recalled(
         listing.taken_ns // 1_000_000, file_format, data, _file_table(listing, parts), frozenset(listing.bases)
     )
-    return _snapshot(ref, options, _version(ref, listing), recalled, parts, pa.array(listing.folder, pa.int64()))
+    return _snapshot(ref, options, version, recalled, parts, pa.array(listing.folder, pa.int64()))
 
 
 def _then(ref: TableRef, options: FilesOptions, kept: Remembered) -> Snapshot:
@@ -231,15 +228,14 @@ def _file_table(listing: Listing, parts: Partitions) -> FileTable:
     columns = {
         "path": pa.array(listing.paths, pa.string()),
         "size_bytes": pa.array(listing.sizes, pa.int64()),
-        "modified_ms": pc.floor(pc.divide(pa.array(listing.modified_ns, pa.int64()), 1_000_000)),
+        "modified_ms": pa.array(np.array(listing.modified_ns, np.int64) // 1_000_000),
         "record_count": unknown,
         "partition": text.take(pa.array(listing.folder, pa.int64())),
         "deletes": pa.nulls(count, pa.string()),
         "deleted_count": unknown,
-        "etag": pa.array(listing.etags, pa.string()),
+        "etag": listing.etag(),
         "files_racy": listing.racy(),
     }
-    columns["modified_ms"] = columns["modified_ms"].cast(pa.int64())
     return FileTable(pa.Table.from_arrays([columns[name] for name in FILES_SCHEMA.names], schema=FILES_SCHEMA))
 
 
