@@ -16,7 +16,7 @@ from metaindex.log.liveness import heartbeat_path
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import CANCELLED, Operation, State
 
-from .action import Outcome, amend, now_ms, who
+from .action import Ended, Outcome, amend, now_ms, who
 from .removal import remove_everything, remove_runs
 from .validation import missing
 
@@ -56,7 +56,12 @@ def cancel(log: OperationLog, name: str) -> Outcome:
     def end(latest: IndexLogEntry | None) -> IndexLogEntry:
         if latest is None:
             raise missing("cancel", name)
+        if all(u.nonce != nonce for u in latest.under_way):
+            raise Ended(latest)
         return replace(latest, under_way=tuple(u for u in latest.under_way if u.nonce != nonce))
 
     word = "cancel " + ", ".join(u.operation.value for u in ended)
-    return Outcome(name, "cancel", True, amend(log, name, word, end))
+    try:
+        return Outcome(name, "cancel", True, amend(log, name, word, end))
+    except Ended as ended_by:  # another cancel, which did the same
+        return Outcome(name, "cancel", False, ended_by.latest or begun, ("another cancel did the same",))

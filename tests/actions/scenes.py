@@ -22,7 +22,6 @@ from tests.tables import parquet_lake
 from .faults import FaultStorage, Killed, MemoryStorage, opened
 
 Verb = Callable[[Table], object]
-NEEDLES = (5, 15, 25, 35, 45)
 
 
 def rows(number: int) -> pa.Table:
@@ -152,10 +151,10 @@ def latest(storage: MemoryStorage) -> IndexLogEntry | None:
 def check_reader(scene: Scene, storage: MemoryStorage) -> None:
     """A query never loses a row, whatever the index went through: of this version and of those that the index records; and the index is not damaged."""
     table = scene.open(storage)
-    for needle, file in zip(NEEDLES, ("f000", "f001", "f002", "f003", "f004"), strict=True):
-        found = table.prune(f"id = {needle}")
+    for predicate, files in (("id >= 0", {"f000", "f002", "f003", "f004"}), ("id = 25", {"f002"})):
+        found = table.prune(predicate)
         names = {path.rpartition("/")[2].removesuffix(".parquet") for path in found.paths}
-        assert names >= ({file} if file != "f001" else set())
+        assert names >= files
         for report in found.indexes:
             assert "as its manifest says" not in report.reason, report
             assert "digest" not in report.reason, report

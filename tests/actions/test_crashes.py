@@ -14,7 +14,7 @@ from metaindex.log.states import State
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.reader import StoreCache
 
-from .faults import FAULTS, Fault, FaultStorage, Killed, MemoryStorage
+from .faults import FAULTS, WRITES, Fault, FaultStorage, Killed, MemoryStorage
 from .scenes import (
     AFTER,
     STATE_OF,
@@ -30,7 +30,14 @@ from .scenes import (
 )
 from .scenes import scene as scene
 
-FEW = bool(os.environ.get("METAINDEX_FAST"))
+FEW, SOAK = (bool(os.environ.get(f"METAINDEX_{name}")) for name in ("FAST", "SOAK"))
+QUICK = [
+    ("refresh", "active"),
+    ("optimize full", "active"),
+    ("vacuum", "deleted"),
+    ("clean", "active"),
+    ("cancel", "vacuuming"),
+]
 CASES = [
     *((verb, STATE_OF.get(verb, "active")) for verb in VERBS),
     *(("cancel", state) for state in ("creating", "optimizing", "vacuuming", "cancelling")),
@@ -45,12 +52,21 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.sleep", lambda _: None)
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize(("verb", "state"), CASES, ids=[f"{verb} from {state}" for verb, state in CASES])
+@pytest.mark.parametrize(
+    ("verb", "state", "fault"),
+    [
+        pytest.param(
+            *case,
+            fault,
+            id=f"{case[0]} from {case[1]}, {fault}",
+            marks=() if case in QUICK and fault == "kill after" else pytest.mark.slow,
+        )
+        for case in CASES
+        for fault in FAULTS
+    ],
+)
 def test_every_call_of_every_verb_may_be_the_last(scene: Scene, verb: str, state: str, fault: Fault) -> None:
-    count = len(calls_of(scene, verb, state))
-    step = max(1, count // 3) if FEW else 1
-    for at in range(0, count, step):
+    for at in _chosen(calls_of(scene, verb, state), fault):
         storage = scene.begin(state)
         before = live_objects(storage)
         broken = FaultStorage(storage, at, fault)
@@ -61,6 +77,17 @@ def test_every_call_of_every_verb_may_be_the_last(scene: Scene, verb: str, state
         except (Killed, StorageError, mi.ConcurrentWriteError, mi.DamagedIndexError):
             pass
         _survived(scene, storage, verb, before, done, f"{verb} from {state}, {fault} at call {at}: {broken.calls[-1]}")
+
+
+def _chosen(calls: list[tuple[str, str]], fault: Fault) -> list[int]:
+    """Dying before a call is dying after the one before it, and a failed read is much as the next: one in three of those. In a soak all."""
+    everywhere = range(len(calls))
+    if SOAK:
+        return list(everywhere)
+    if FEW:
+        return list(everywhere[1 :: max(1, len(calls) // 3)])
+    rare = fault == "kill before" or fault in ("gone", "read-only")
+    return [i for i in everywhere if fault == "kill after" or (calls[i][0] in WRITES and not rare) or i % 3 == 0]
 
 
 def _survived(scene: Scene, storage: MemoryStorage, verb: str, before: set[str], done: bool, what: str) -> None:
