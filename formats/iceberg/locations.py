@@ -18,6 +18,9 @@ _FILE = re.compile(r"^file:(?://[^/]*)?(?=/)")
 _S3 = re.compile(r"^s3[an]:(?=//)")
 
 
+_CLIMBING = "a relative location in Iceberg metadata lies below the table; {!r} in {} does not; restore the metadata"
+
+
 def normal(location: str) -> str:
     """One spelling of a location, without a slash at its end."""
     plain = _S3.sub("s3:", _FILE.sub("", location))
@@ -56,13 +59,21 @@ class Place:
                 f"a location in Iceberg metadata is a path; {location!r} in {self.root} is none; restore the metadata"
             )
         path = self.path(location)
-        return path if is_absolute(path) else f"{self.root}/{path}"
+        if is_absolute(path):
+            return path
+        if _climbs(path):
+            raise CorruptTableError(_CLIMBING.format(location, self.root))
+        return f"{self.root}/{path}"
 
     def paths(self, locations: pl.Series) -> pl.Series:
         """`path` of a whole column."""
         plain = normals(locations)
         below = plain.str.strip_prefix(self.claimed + "/")
-        keep = plain.str.starts_with(self.claimed + "/") & ~below.str.contains(r"(^|/)\.\.?(/|$)|^/")
+        climbing = r"(^|/)\.\.?(/|$)"
+        keep = plain.str.starts_with(self.claimed + "/") & ~below.str.contains(climbing + "|^/")
+        outside = plain.filter(~keep & ~plain.str.contains("^/|://") & plain.str.contains(climbing))
+        if outside.len():
+            raise CorruptTableError(_CLIMBING.format(outside[0], self.root))
         return below.zip_with(keep, plain)
 
     def locations(self, paths: pl.Series) -> pl.Series:

@@ -14,6 +14,7 @@ and of delete files what attaches them: referenced, content_offset, content_size
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -27,7 +28,7 @@ from formats.storage import Storage
 
 from .avro import AvroFile, read_avro
 from .locations import Place
-from .metadata import PartitionSpec, SnapshotInfo, TableMetadata
+from .metadata import PartitionSpec, SnapshotInfo, TableMetadata, parse_spec
 from .transforms import partition_texts
 
 if TYPE_CHECKING:
@@ -286,7 +287,21 @@ def _entries(file: AvroFile, manifest: Manifest, metadata: TableMetadata, whose:
 
 
 def _spec_of(file: AvroFile, manifest: Manifest, metadata: TableMetadata, whose: str) -> PartitionSpec:
-    spec_id = manifest.spec_id if manifest.spec_id is not None else int(file.metadata.get("partition-spec-id", 0))
+    """The spec that the list names; of a manifest that stands in no list, the one that its header names or, where that is left out, describes."""
+    header = file.metadata
+    spec_id = manifest.spec_id
+    if spec_id is None and "partition-spec-id" in header:
+        spec_id = int(header["partition-spec-id"])
+    if spec_id is None and "partition-spec" in header:
+        written = parse_spec(0, json.loads(header["partition-spec"])).fields
+        said = [(f.source_id, f.transform) for f in written]
+        alike = [one for one in metadata.specs.values() if [(f.source_id, f.transform) for f in one.fields] == said]
+        if not alike:
+            raise CorruptTableError(
+                f"{whose} is of a partition spec of {[f.name for f in written]}, which the metadata file {metadata.file} does not list"
+            )
+        return alike[-1]
+    spec_id = spec_id or 0
     if spec_id not in metadata.specs:
         raise CorruptTableError(
             f"{whose} is of partition spec {spec_id}, which the metadata file {metadata.file} does not list"

@@ -255,14 +255,24 @@ def read_metadata(storage: Storage, file: str) -> TableMetadata:
             f"the current metadata file must exist; {file} does not; name a metadata file that does"
         ) from gone
     try:
-        if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
-        content = json.loads(data)
+        content = json.loads(_plain(data))
         return _parse(content, file)
-    except (ValueError, KeyError, TypeError, AttributeError, EOFError, zlib.error, gzip.BadGzipFile) as damage:
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, EOFError, zlib.error) as damage:
         raise CorruptTableError(
             f"an Iceberg metadata file must be whole JSON; {file} is not ({type(damage).__name__}: {damage}); restore it"
         ) from damage
+
+
+def _plain(data: bytes) -> bytes:
+    """Whatever the file's name says of its compression."""
+    if data[:2] == b"\x1f\x8b":
+        return gzip.decompress(data)
+    if data[:4] == b"\x28\xb5\x2f\xfd":
+        import pyarrow as pa
+
+        with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
+            return bytes(stream.read())
+    return data
 
 
 def _parse(content: Mapping[str, Any], file: str) -> TableMetadata:
@@ -271,14 +281,16 @@ def _parse(content: Mapping[str, Any], file: str) -> TableMetadata:
         raise UnsupportedFeatureError(
             f"Iceberg formats 1 to {NEWEST_FORMAT} are read; {file} is of format {version}; upgrade metaindex"
         )
+    if version > 1 and (missing := {"schemas", "current-schema-id", "partition-specs"} - set(content)):
+        raise ValueError(f"{', '.join(sorted(missing))} must exist in format {version}")
     schemas = {int(one.get("schema-id", 0)): one for one in content.get("schemas") or [content["schema"]]}
     current_schema = int(content.get("current-schema-id", next(reversed(schemas))))
     if current_schema not in schemas:
         raise ValueError(f"no schema {current_schema}")
-    if content.get("partition-specs"):
-        specs = {int(one["spec-id"]): _spec(int(one["spec-id"]), one["fields"]) for one in content["partition-specs"]}
+    if version > 1 or content.get("partition-specs"):
+        specs = {int(one["spec-id"]): parse_spec(int(one["spec-id"]), one["fields"]) for one in content["partition-specs"]}
     else:
-        specs = {0: _spec(0, content.get("partition-spec") or [])}
+        specs = {0: parse_spec(0, content.get("partition-spec") or [])}
     snapshots = {int(one["snapshot-id"]): _snapshot(one) for one in content.get("snapshots") or []}
     current = content.get("current-snapshot-id")
     current = None if current in (None, -1) else int(current)
@@ -304,7 +316,8 @@ def _parse(content: Mapping[str, Any], file: str) -> TableMetadata:
     )
 
 
-def _spec(spec_id: int, fields: Sequence[Mapping[str, Any]]) -> PartitionSpec:
+def parse_spec(spec_id: int, fields: Sequence[Mapping[str, Any]]) -> PartitionSpec:
+    """A spec from the JSON of its fields."""
     out = []
     for position, one in enumerate(fields):
         sources = one.get("source-ids") or [one["source-id"]]
