@@ -20,13 +20,14 @@ from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import xxhash
 
 from expressions.errors import ObjectNotFoundError, StorageError, StoragePermissionError, UnsupportedFeatureError
+from expressions.vectors import compute, from_truths, from_vector
 from formats.storage import ObjectInfo, Storage
 from formats.storage_local import LocalStorage
 
+from .columns import numbers, repeated, texts
 from .globs import matcher
 from .roots import denied, match
 
@@ -112,17 +113,19 @@ class Listing:
     def etag(self) -> pa.Array:
         """The finer sign of each file: `inode-change time` in ns, or the object's etag."""
         if not self.local:
-            return pa.array(self.etags, pa.string())
-        inodes, changed = (pa.array(values, pa.uint64()).cast(pa.string()) for values in (self.inodes, self.changed_ns))
-        return pc.binary_join_element_wise(inodes, changed, "-")
+            return texts(self.etags)
+        inodes = from_vector(np.array(self.inodes, np.uint64), None, pa.uint64())
+        parts = (inodes.cast(pa.string()), numbers(self.changed_ns).cast(pa.string()))
+        return compute("binary_join_element_wise", *parts, repeated("-", len(self)))
 
     def fingerprint(self) -> str:
         """xxh3_128 over every file's path, size, time and etag, in path order: `path \\0 size \\0 time \\0 etag`, a line each."""
-        numbers = [pa.array(values, pa.int64()).cast(pa.string()) for values in (self.sizes, self.modified_ns)]
-        etag = pc.fill_null(self.etag(), "None")
-        zero, end = "\0", pa.repeat("", len(self))
-        lines = pc.binary_join_element_wise(pa.array(self.paths, pa.string()), *numbers, etag, zero)
-        text = pc.binary_join_element_wise(lines, end, "\n")
+        count = len(self)
+        sizes, times = (numbers(values).cast(pa.string()) for values in (self.sizes, self.modified_ns))
+        etag = self.etag() if self.local else texts([one or "None" for one in self.etags])
+        columns = (texts(self.paths), sizes, times, etag, repeated("\0", count))
+        lines = compute("binary_join_element_wise", *columns)
+        text = compute("binary_join_element_wise", lines, repeated("", count), repeated("\n", count))
         data = text.buffers()[2]
         return xxhash.xxh3_128_hexdigest(memoryview(data)[: max(_length(text) - 1, 0)] if data is not None else b"")
 
@@ -130,10 +133,10 @@ class Listing:
         """Which files may still change without a sign. Object stores change an object's etag with its bytes: none
         there. A time in the future is somebody's invention; when the bytes changed is asked then."""
         if not self.local:
-            return pa.array(np.zeros(len(self), np.bool_))
+            return from_truths(np.zeros(len(self), np.bool_))
         since, invented = self.taken_ns - RACY_NS, self.taken_ns + RACY_NS
         modified, changed = np.array(self.modified_ns, np.int64), np.array(self.changed_ns, np.int64)
-        return pa.array(np.where(modified < invented, modified, changed) > since)
+        return from_truths(np.where(modified < invented, modified, changed) > since)
 
 
 def _length(texts: pa.Array) -> int:

@@ -25,6 +25,8 @@ import pyarrow as pa
 
 from expressions.errors import FormatError, UnsupportedFeatureError
 
+from .columns import numbers, texts
+
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 Kind: TypeAlias = tuple[str, int]  # name of Spark's type, and the precision of a decimal
@@ -130,11 +132,19 @@ def _typed(name: str, raw: list[str], given: pa.Schema | None) -> tuple[pa.DataT
     convert = _converter(wanted)
     try:
         by_raw = {value: None if value == HIVE_NULL else convert(value) for value in distinct}
-        return wanted, pa.array([by_raw[value] for value in raw], wanted)
+        return wanted, _array([by_raw[value] for value in raw], wanted)
     except (ValueError, InvalidOperation, OverflowError, pa.ArrowInvalid) as error:
         raise FormatError(
             f"the values of partition column {name!r} are of its type {wanted}; one is not ({error}); name another type in schema="
         ) from error
+
+
+def _array(values: list[Any], t: pa.DataType) -> pa.Array:
+    if pa.types.is_string(t):
+        return texts(values)
+    if pa.types.is_integer(t) and None not in values:
+        return numbers(values).cast(t)
+    return pa.array(values, t)
 
 
 def _given_type(name: str, given: pa.Schema | None) -> pa.DataType | None:

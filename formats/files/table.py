@@ -19,9 +19,11 @@ import xxhash
 from expressions.errors import NotATableError, StorageError, UnsupportedFeatureError, VersionNotFoundError
 from expressions.physical import column_domain_has_nan, physical_type, to_physical
 from expressions.statistics import ColumnBounds
+from expressions.vectors import from_vector
 from formats.model import FILE_SCHEMA, Deletes, Diff, FileTable, Leaf, Snapshot, Version, partition_text
 from formats.protocol import At, Resolved, TableRef
 
+from .columns import numbers, texts
 from .compressed import REFUSED, SUFFIXES
 from .history import Recalled, Remembered, find, recall, remembered
 from .listing import Listing, first_file, list_files, starts_of
@@ -174,7 +176,7 @@ def _now(ref: TableRef, options: FilesOptions, listing: Listing, version: Versio
     recalled = Recalled(
         listing.taken_ns // 1_000_000, file_format, data, _file_table(listing, parts), frozenset(listing.bases)
     )
-    return _snapshot(ref, options, version, recalled, parts, pa.array(listing.folder, pa.int64()))
+    return _snapshot(ref, options, version, recalled, parts, numbers(listing.folder))
 
 
 def _then(ref: TableRef, options: FilesOptions, kept: Remembered) -> Snapshot:
@@ -189,7 +191,7 @@ def _then(ref: TableRef, options: FilesOptions, kept: Remembered) -> Snapshot:
     if recalled.data_schema is None:
         times = recalled.files.table.column("modified_ms").to_pylist()
         recalled = replace(recalled, data_schema=data_schema(ref.storage, paths, times, recalled.file_format, options))
-    return _snapshot(ref, options, version_named(ref, kept.id), recalled, parts, pa.array(folder, pa.int64()))
+    return _snapshot(ref, options, version_named(ref, kept.id), recalled, parts, numbers(folder))
 
 
 def _partitions(folders: Sequence[str], bases: frozenset[str], options: FilesOptions) -> Partitions:
@@ -223,14 +225,14 @@ def _snapshot(
 
 def _file_table(listing: Listing, parts: Partitions) -> FileTable:
     count = len(listing)
-    text = pa.array([partition_text(parts.names, parts.texts(i)) for i in range(len(listing.folders))], pa.string())
+    text = texts([partition_text(parts.names, parts.texts(i)) for i in range(len(listing.folders))])
     unknown = pa.nulls(count, pa.int64())
     columns = {
-        "path": pa.array(listing.paths, pa.string()),
-        "size_bytes": pa.array(listing.sizes, pa.int64()),
-        "modified_ms": pa.array(np.array(listing.modified_ns, np.int64) // 1_000_000),
+        "path": texts(listing.paths),
+        "size_bytes": numbers(listing.sizes),
+        "modified_ms": from_vector(np.array(listing.modified_ns, np.int64) // 1_000_000, None, pa.int64()),
         "record_count": unknown,
-        "partition": text.take(pa.array(listing.folder, pa.int64())),
+        "partition": text.take(numbers(listing.folder)),
         "deletes": pa.nulls(count, pa.string()),
         "deleted_count": unknown,
         "etag": listing.etag(),
