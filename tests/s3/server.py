@@ -41,6 +41,17 @@ class S3Server:
             "AWS_ALLOW_HTTP": "true",
         }
 
+    @property
+    def options(self) -> dict[str, str]:
+        """The same as storage options."""
+        return {
+            "aws_access_key_id": self.access_key,
+            "aws_secret_access_key": self.secret_key,
+            "endpoint": self.endpoint,
+            "region": "us-east-1",
+            "allow_http": "true",
+        }
+
     def make_bucket(self, name: str) -> Path:
         """The folder of a new bucket; what is put there is an object at once."""
         folder = self.root / name

@@ -18,6 +18,8 @@ from .proxy import Fault, Proxy, Request
 from .server import S3Server
 from .test_tables import MAKERS, ids, rows, uses
 
+pytestmark = pytest.mark.slow
+
 IGNORES = Fault(acts=True, status=200, headers={"ETag": '"0"'})
 """Answers a put that lost as if it had replaced the object: a store that does not know `If-None-Match`."""
 

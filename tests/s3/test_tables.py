@@ -166,14 +166,9 @@ def test_credentials_as_storage_options_are_enough(s3: S3Server, bucket: str, mo
     lake.append(rows(0))
     for name in s3.environment:
         monkeypatch.delenv(name)
-    options = {
-        "aws_access_key_id": s3.access_key,
-        "aws_secret_access_key": s3.secret_key,
-        "endpoint": s3.endpoint,
-        "region": "us-east-1",
-        "allow_http": "true",
-    }
-    table = mi.open_table(lake.path.replace("s3:", "s3a:"), storage_options=options, config=mi.Config(builder="local"))
+    table = mi.open_table(
+        lake.path.replace("s3:", "s3a:"), storage_options=s3.options, config=mi.Config(builder="local")
+    )
     table.create_index("main", mi.ColumnStats())
     assert ids(table, "id = 5") == [5]
 
