@@ -28,7 +28,7 @@ class Changes:
     """From `base` to the version of `touched`.
 
     `touched.files` are the files named that are live at the target; some may have been live at the base already (their deletes changed, their statistics were written
-    again). `gone` (path, size_bytes, deletes) are the others that were named; some may never have been live at the base. The files of the target are those of the
+    again). `gone` (path, size_bytes, and deletes where the log says with which ones a file was taken out) are the others that were named; some may never have been live at the base. The files of the target are those of the
     base, without the `gone` ones, and with the touched ones; that must make `files` of them, where the log says how many there are.
     """
 

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 import xxhash
 
 from expressions.errors import MetaIndexError, NotATableError, StorageError, UnsupportedFeatureError
+from formats.changes import Base, Changes
 from formats.model import Diff, Field, Schema, Snapshot, Version
 from formats.protocol import At, TableRef
 from formats.storage import Storage
 
+from .changes import changes_from_commits
 from .deletes import DeleteLoader
 from .history import log_diff
 from .locations import Place, is_absolute, normal
@@ -98,6 +100,19 @@ class IcebergFormat:
             deletes_changed=changed.deletes_changed,
             schema_changed=_shape(base.schema) != _shape(schema),
             source="log",
+        )
+
+    def changes(self, ref: TableRef, bases: Sequence[Base], target: At) -> Changes | None:
+        """See `formats.changes.ServesChanges`."""
+        metadata = _metadata(ref)
+        selected = select(metadata, target)
+
+        def schema_of(live_specs: Sequence[int]) -> Schema:
+            return _schema(metadata, selected, live_specs)
+
+        version = version_of(metadata, selected)
+        return changes_from_commits(
+            ref, _place(ref, metadata), metadata, bases, selected, version, _commit_of, schema_of
         )
 
 

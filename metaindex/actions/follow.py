@@ -140,14 +140,15 @@ def _left_log(out: Followed, index: OpenIndex, seen: Seen, gone: FileTable) -> n
         return np.zeros(0, np.int64)
     ids = file_ids(gone, seen.snapshot.format)
     sizes = gone.table.column("size_bytes").to_numpy()
-    attached = np.asarray(gone.table.column("deletes").is_valid().to_numpy(), np.bool_)
+    said = gone.table.column("deletes") if "deletes" in gone.table.column_names else None
+    attached = None if said is None else np.asarray(said.is_valid().to_numpy(), np.bool_)
     rows: list[Ordinals] = []
     for run in index.entry.content.runs:
         if run.run in seen.live.dead:
             at = index.locate(run, ids, None)
             found = np.flatnonzero(at >= 0)
             found = found[_holds(seen.live.dead, run, at[found], inverted=True)]
-            if (_holds(seen.live.deletes, run, at[found]) != attached[found]).any():
+            if attached is not None and (_holds(seen.live.deletes, run, at[found]) != attached[found]).any():
                 raise Unproved("the log takes a file out with other deletes than it had")
             _put(out.removed, run, at[found])
             rows.append(found)

@@ -7,11 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
+import pyarrow as pa
 import pytest
 
 import metaindex as mi
 from expressions.errors import UnknownColumnError, VersionNotFoundError
 from formats.delta import DeltaFormat
+from formats.iceberg import IcebergFormat
 from formats.model import Snapshot
 from formats.protocol import At, TableRef
 from metaindex.actions.action import Outcome
@@ -22,6 +24,7 @@ from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.reader import StoreCache
 from metaindex.store.writer import RunSink
 from tests.actions.delta_history import DeltaHistory, checksum
+from tests.tables import iceberg_lake
 
 LOADED: list[str] = []
 
@@ -255,3 +258,29 @@ def test_older_versions_move_out_of_the_entry_and_are_found(lake: DeltaHistory) 
             result = opened(lake).prune("id = 15", version=version)
             assert (result.total_files, LOADED) == (len(lake.versions[version]), [])
     assert 6 <= recorded <= 12
+
+
+class CountingIceberg(IcebergFormat):
+    def snapshot(self, ref: TableRef, at: At) -> Snapshot:
+        LOADED.append(str(at))
+        return IcebergFormat.snapshot(self, ref, at)
+
+
+def test_iceberg_commits_are_followed(tmp_path: Path) -> None:
+    lake = iceberg_lake(tmp_path)
+    for start in (0, 10, 20):
+        lake.append(pa.table({"id": range(start, start + 10)}))
+    table = replace(lake.open(), _format=CountingIceberg())
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+    LOADED.clear()
+    for start in (30, 40):
+        lake.append(pa.table({"id": range(start, start + 10)}))
+
+    outcome = table.refresh_index("stats", builder="local")
+
+    assert (outcome.entry.content.runs[-1].files, outcome.entry.content.versions[-1].files, LOADED) == (2, 5, [])
+    for version, files in zip(table.versions()[2:], (3, 4, 5), strict=True):
+        table.refresh_index("stats", builder="local", version=version.id)
+        result = table.prune("id >= 25", version=version.id)
+        assert (result.total_files, result.kept_files) == (files, files - 2)
+    assert LOADED == []

@@ -1,0 +1,109 @@
+"""Changes from commits: with the base's files they make the target's, between any two snapshots of real histories; what commits cannot say is left to snapshots."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+from formats.changes import Base, Changes
+from formats.iceberg import IcebergFormat
+from formats.protocol import At, TableRef
+from formats.storage import storage_for
+from tests.formats.iceberg.handmade import HandManifest, HandTable, entry, table_ref
+
+ICEBERG = IcebergFormat()
+
+
+def base(ref: TableRef, version: object) -> Base:
+    found = ICEBERG.snapshot(ref, At(version=version))  # type: ignore[arg-type]
+    return Base(found.version, found.schema, found.partition_columns)
+
+
+def files(rows: pa.Table) -> set[tuple[str, int]]:
+    return set(zip(rows.column("path").to_pylist(), rows.column("size_bytes").to_pylist(), strict=True))
+
+
+def proved(ref: TableRef, found: Changes | None, first: object, second: object) -> None:
+    assert found is not None
+    before, after = (ICEBERG.snapshot(ref, At(version=v)) for v in (first, second))  # type: ignore[arg-type]
+    assert found.base == before.version
+    assert found.touched.version == after.version
+    assert found.touched.schema == after.schema
+    assert found.touched.partition_columns == after.partition_columns
+    assert found.files == len(after.files)
+    touched = found.touched.files.table
+    assert (files(before.files.table) - files(found.gone.table)) | files(touched) == files(after.files.table)
+    whole = {row["path"]: row for row in after.files.table.to_pylist()}
+    assert all(whole[row["path"]] == row for row in touched.to_pylist())
+    for leaf in found.touched.schema.leaves():
+        ours, theirs = (s.details.partition_bounds(leaf) for s in (found.touched, after))
+        assert (ours is None) == (theirs is None) or not len(touched)
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_any_two_snapshots_of_a_history(tmp_path: Path, partitioned: bool) -> None:
+    catalog = SqlCatalog("local", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
+    catalog.create_namespace("db")
+    schema = pa.schema([pa.field("id", pa.int64()), pa.field("day", pa.string())])
+    table = catalog.create_table("db.lake", schema)
+    if partitioned:
+        with table.update_spec() as update:
+            update.add_identity("day")
+
+    def rows(start: int) -> pa.Table:
+        return pa.table({"id": range(start, start + 6), "day": ["a", "b", "c"] * 2}, schema)
+
+    steps: list[Any] = [
+        lambda: table.append(rows(0)),
+        lambda: table.append(rows(10)),
+        lambda: table.delete("id = 3"),
+        lambda: table.append(rows(20)),
+        lambda: table.overwrite(rows(30), overwrite_filter="id >= 20"),
+        lambda: table.delete("day = 'a'"),
+        lambda: table.append(rows(40)),
+    ]
+    for step in steps:
+        step()
+    storage, root = storage_for(f"{tmp_path}/warehouse/db/lake")
+    ref = TableRef(storage, root)
+    ids = [one.id for one in ICEBERG.versions(ref)]
+    assert len(ids) >= len(steps)
+    bases = [base(ref, one) for one in ids]
+    for i in range(len(ids)):
+        for j in range(i, len(ids)):
+            proved(ref, ICEBERG.changes(ref, [bases[i]], At(version=ids[j])), ids[i], ids[j])
+            if i < j:
+                assert ICEBERG.changes(ref, [bases[j]], At(version=ids[i])) is None
+    nearest = ICEBERG.changes(ref, bases, At(version=ids[-2]))
+    assert nearest is not None
+    assert (nearest.base, len(nearest.touched.files), len(nearest.gone)) == (bases[-2].version, 0, 0)
+
+
+@pytest.fixture
+def hand(tmp_path: Path) -> HandTable:
+    return HandTable(tmp_path / "t")
+
+
+def test_another_branch_is_no_base(hand: HandTable) -> None:
+    first = hand.commit([HandManifest([entry(hand.path("data/a"))], sequence=1, added_snapshot=1)])
+    old = HandManifest([entry(hand.path("data/a"))], sequence=1, added_snapshot=1)
+    second = hand.commit([old, HandManifest([entry(hand.path("data/b"))], sequence=2, added_snapshot=2)], parent=first)
+    third = hand.commit([old, HandManifest([entry(hand.path("data/c"))], sequence=3, added_snapshot=3)], parent=first)
+    ref = table_ref(hand.write())
+
+    assert ICEBERG.changes(ref, [base(ref, second)], At(version=third)) is None
+    proved(ref, ICEBERG.changes(ref, [base(ref, second), base(ref, first)], At(version=third)), first, third)
+
+
+def test_rows_deleted_meanwhile_are_left_to_snapshots(hand: HandTable) -> None:
+    kept = HandManifest([entry(hand.path("data/a"))], sequence=1, added_snapshot=1)
+    first = hand.commit([kept])
+    deletes = HandManifest([entry(hand.path("data/d"), content=1)], sequence=2, added_snapshot=2, content=1)
+    second = hand.commit([kept, deletes], parent=first)
+    ref = table_ref(hand.write())
+
+    assert ICEBERG.changes(ref, [base(ref, first)], At(version=second)) is None
