@@ -6,6 +6,7 @@ store's error code, so that no credential, signature or token can stand in a mes
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import time
@@ -22,6 +23,7 @@ from expressions.errors import (
 
 _T = TypeVar("_T")
 _BREAKS = 6
+_asked_by: set[int] = set()  # this process, once it has asked anything; in a forked one, the one above it
 _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>(\w{1,64})</Code>")
 _REGION = re.compile(r"<Region>([\w-]{1,32})</Region>")
@@ -60,12 +62,24 @@ def clean(text: str) -> str:
 @contextmanager
 def storage_errors(where: str, verb: str) -> Iterator[None]:
     """Whatever the client raises inside leaves as a StorageError. `where`: the object's URI."""
+    _refuse_forked(where, verb)
     try:
         yield
     except StorageError:
         raise
     except Exception as error:  # noqa: BLE001 - the client's errors share no useful class
         raise mapped(error, where, verb) from None  # the cause would print the client's own debug text
+
+
+def _refuse_forked(where: str, verb: str) -> None:
+    """The client's threads do not live on in a forked process: its calls would wait for ever."""
+    process = os.getpid()
+    if _asked_by and process not in _asked_by:
+        raise StorageError(
+            f"cannot {verb} {clean(where)!r}: object stores were used before this process was forked, and their client does not survive that; "
+            "start processes by spawn (multiprocessing.get_context('spawn')), or use stores in the children only"
+        )
+    _asked_by.add(process)
 
 
 def whole(call: Callable[[], _T]) -> _T:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -110,3 +113,33 @@ def test_counting_says_calls_reads_and_bytes(tmp_path: Path) -> None:
 )
 def test_parent_of_a_root(root: str, parent: str) -> None:
     assert parent_of(root) == parent
+
+
+_FORKING = """
+import os, sys
+sys.path[:0] = sys.argv[1:]
+from expressions.errors import StorageError
+from formats.storage import storage_for
+before = os.fork()
+if before == 0:
+    storage_for("memory:///")[0].put("a", b"x")
+    os._exit(0)
+assert os.waitpid(before, 0)[1] == 0
+storage, _ = storage_for("memory:///")
+storage.put("a", b"x")
+after = os.fork()
+if after == 0:
+    for one in (storage, storage_for("memory:///")[0]):
+        try:
+            one.read("a")
+            os._exit(1)
+        except StorageError as error:
+            assert "spawn" in str(error)
+    os._exit(0)
+assert os.waitpid(after, 0)[1] == 0
+assert storage.read("a") == b"x"
+"""
+
+
+def test_a_process_that_was_forked_after_a_store_was_used_is_refused_and_does_not_wait_for_ever() -> None:
+    subprocess.run([sys.executable, "-c", _FORKING, os.getcwd()], check=True, timeout=60)
