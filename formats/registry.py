@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from expressions.errors import NotATableError, UnsupportedFeatureError
 
@@ -97,11 +98,10 @@ def _several(
     options: Mapping[str, object],
 ) -> TableRef | None:
     """A table of several roots; None where the path is one folder or file."""
-    from .files.options import FilesOptions
     from .files.roots import roots_of
 
     wanted = None if format is None else format.lower()
-    base_path = FilesOptions.of(options).base_path if wanted in (None, "files", *_PLAIN) else None
+    base_path = next((str(value) for name, value in options.items() if name.lower() == "basepath" and value), None)
     roots = roots_of(path, base_path, storage_options)
     if roots is None:
         return None
@@ -124,10 +124,12 @@ def _storage_of(catalog: object, name: str, storage_options: Mapping[str, str] |
     """The storage where a catalog's table lies. What is wrong with the name or the catalog is said by the format,
     which asks again."""
     load = getattr(catalog, "load_table", None)
-    try:
-        location = str(load(name).location()) if load is not None else "/"
-    except ValueError:
-        location = "/"
+    location = "/"
+    if load is not None:
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+        with suppress(ValueError, NoSuchTableError, NoSuchNamespaceError):
+            location = str(load(name).location())
     return storage_for(location, storage_options if "://" in location and not location.startswith("file:") else None)[0]
 
 

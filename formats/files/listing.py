@@ -186,14 +186,20 @@ def list_files(
 
 def first_file(storage: Storage, patterns: Sequence[str] = ()) -> str | None:
     """Some data file of the table, found without listing everything; None: there is none."""
+    for path, is_folder in (fit for pattern in patterns for fit in match(storage, pattern)):
+        inside = (
+            _data_files(storage, path)
+            if is_folder
+            else iter([path] if is_data_file(path.rpartition("/")[2], 1) else [])
+        )
+        if (first := next(inside, None)) is not None:
+            return first
     if patterns:
-        listing = list_files(storage, patterns=patterns)
-        return listing.paths[0] if len(listing) else None
+        return None
     single = single_file(storage)
     if single is not None:
         return storage.root if single.size_bytes else None
-    found = _visible(storage) if not isinstance(storage, LocalStorage) else _local_files(storage.root, "")
-    return next(found, None)
+    return next(_data_files(storage, ""), None)
 
 
 def single_file(storage: Storage) -> ObjectInfo | None:
@@ -381,8 +387,13 @@ def _local_files(where: str, shown: str) -> Iterator[str]:
         yield from _local_files(os.path.join(where, name), f"{shown}{name}/")
 
 
-def _visible(storage: Storage) -> Iterator[str]:
-    for found in storage.list(""):
-        *folders, name = found.path.split("/")
-        if is_data_file(name, found.size_bytes) and not any(is_hidden_folder(f) for f in folders):
+def _data_files(storage: Storage, folder: str) -> Iterator[str]:
+    """Some data files below a folder, one after the other."""
+    if isinstance(storage, LocalStorage):
+        yield from _local_files(storage.uri(folder).rstrip("/") or "/", f"{folder}/" if folder else "")
+        return
+    cut = len(folder) + 1 if folder else 0
+    for found in storage.list(folder):
+        *folders, name = found.path[cut:].split("/")
+        if is_data_file(name, found.size_bytes) and not any(is_hidden_folder(one) for one in folders):
             yield found.path

@@ -6,10 +6,12 @@ from collections.abc import Iterable
 
 from expressions.errors import ObjectNotFoundError
 from formats.model import Snapshot
-from formats.storage import Storage
+from formats.storage import ObjectInfo, Storage, is_remote
 
 from .errors import ScanError
 from .scan import describe
+
+_LISTED_FROM = 64
 
 
 def refuse_replaced(storage: Storage, snapshot: Snapshot, rows: Iterable[int]) -> None:
@@ -18,10 +20,15 @@ def refuse_replaced(storage: Storage, snapshot: Snapshot, rows: Iterable[int]) -
     if snapshot.format != "files":
         return
     table = snapshot.files.table
-    for row in rows:
+    asked = list(rows)
+    # One request a file would take long on a store: many files are listed instead, a thousand at a time.
+    listed: dict[str, ObjectInfo] = {}
+    if is_remote(storage.root) and len(asked) > _LISTED_FROM:
+        listed = {one.path: one for one in storage.list("")}
+    for row in asked:
         path = table.column("path")[row].as_py()
         try:
-            found = storage.head(path)
+            found = listed.get(path) or storage.head(path)
         except ObjectNotFoundError as error:
             raise ObjectNotFoundError(
                 f"a scan reads every file of the version or none; {describe(snapshot, path)} is gone; ask a version that is still whole, or restore the file"

@@ -83,6 +83,19 @@ def test_a_table_of_several_roots_is_indexed_pruned_and_refreshed(lake: Path, na
     assert sorted(path.name for path in (lake / "data").iterdir()) == ["2023-12", "2024-01", "2024-02"]
 
 
+def test_the_command_line_takes_patterns_and_more_roots(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from metaindex.cli.main import main
+
+    for words in ([f"{lake}/data/2024-*"], [f"{lake}/data/2024-01", "--root", f"{lake}/data/2024-02"]):
+        assert main(["create", *words[:1], "stats", *words[1:], "--builder", "local"]) == 0
+        for trust in ([], ["--trust-index"]):
+            capsys.readouterr()
+            assert main(["prune", *words[:1], "n = 15", *words[1:], *trust, "--json"]) == 0
+            out = capsys.readouterr().out
+            assert "2024-02/part-0.parquet" in out
+            assert "2024-01/part-0.parquet" not in out
+
+
 def test_a_configured_location_holds_indexes_and_listings(lake: Path) -> None:
     config = Config(builder="local", index_location=str(lake / "indexes"))
     for path in (f"{lake}/data", f"{lake}/data/2024-*"):
