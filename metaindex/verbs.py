@@ -92,11 +92,13 @@ class IndexVerbs:
         version need not ask the table's log; they read those files until an incremental refresh covers them.
         `where` (a predicate over partition columns) or `under` (a folder below the table) limits an incremental refresh to the files there: those are covered, and the
         version is not recorded, as the others were not looked at.
+        Small runs are merged by the way as they come together, and old log entries are put away; what goes wrong with that is left to the next refresh.
         Raises IndexNotFoundError, IndexStateError, VersionNotFoundError, BuildError, ConcurrentWriteError; the index is then what it was.
         """
         from .actions.action import Outcome, execute, validate
         from .actions.limits import limited
         from .actions.refresh import Refresh, check_same_table, recorded_already
+        from .actions.upkeep import upkeep
         from .store.writer import RunSink, new_run_id
 
         if mode not in ("incremental", "quick", "full"):
@@ -132,7 +134,9 @@ class IndexVerbs:
             cache=self._cache,
         )
         self._remember(target)
-        return execute(log, action)
+        outcome = execute(log, action)
+        entry, notes = upkeep(log, name, outcome.entry, self._cache)
+        return replace(outcome, entry=entry, notes=(*outcome.notes, *notes))
 
     def optimize_index(self, name: str, mode: Literal["quick", "full"] = "quick") -> Outcome:
         """Merges runs of an index, so that look-ups read less; answers stay what they were and the table is not looked at.

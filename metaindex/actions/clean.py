@@ -69,7 +69,7 @@ def _clean(log: OperationLog, name: str, retention_seconds: float, keep_entries:
     if latest.id not in listing.entries:
         raise ObjectNotFoundError("the latest entry was cleaned meanwhile")
     horizon = _now_ns(storage) - int(retention_seconds * 1e9)
-    lowest = min([latest.id - max(keep_entries, 1) + 1, *(mark.began for mark in latest.under_way)])
+    lowest = _lowest(latest, keep_entries)
     usage = _Usage(storage, log.tombstone(listing.lowest), lowest)
     for number, entry in _entries(log, [n for n in listing.entries if n <= latest.id]):
         usage.add(entry, listing.entries[number])
@@ -85,6 +85,26 @@ def _clean(log: OperationLog, name: str, retention_seconds: float, keep_entries:
         log, listing, Tombstone(lowest, {name: at for name, at in usage.outdated.items() if name in spared})
     )
     return Cleaned(len(garbage), len(removed), entries), latest
+
+
+def trim(log: OperationLog, keep_entries: int = KEPT_ENTRIES) -> int:
+    """Removes old log entries and nothing else; how many. The tombstone keeps what a later clean needs of them."""
+    latest = log.latest()
+    if latest is None:
+        return 0
+    listing = log.listing()
+    lowest = _lowest(latest, keep_entries)
+    if lowest not in listing.entries or lowest == listing.lowest:
+        return 0
+    usage = _Usage(log.storage, log.tombstone(listing.lowest), lowest)
+    for number, entry in _entries(log, [n for n in listing.entries if n <= lowest]):
+        usage.add(entry, listing.entries[number])
+    return _bury(log, listing, Tombstone(lowest, usage.outdated))
+
+
+def _lowest(latest: IndexLogEntry, keep_entries: int) -> int:
+    """The lowest entry that stays: those of operations under way do."""
+    return min([latest.id - max(keep_entries, 1) + 1, *(mark.began for mark in latest.under_way)])
 
 
 class _Usage:
