@@ -288,7 +288,9 @@ def _parse(content: Mapping[str, Any], file: str) -> TableMetadata:
     if current_schema not in schemas:
         raise ValueError(f"no schema {current_schema}")
     if version > 1 or content.get("partition-specs"):
-        specs = {int(one["spec-id"]): parse_spec(int(one["spec-id"]), one["fields"]) for one in content["partition-specs"]}
+        specs = {
+            int(one["spec-id"]): parse_spec(int(one["spec-id"]), one["fields"]) for one in content["partition-specs"]
+        }
     else:
         specs = {0: parse_spec(0, content.get("partition-spec") or [])}
     snapshots = {int(one["snapshot-id"]): _snapshot(one) for one in content.get("snapshots") or []}

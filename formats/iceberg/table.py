@@ -6,6 +6,7 @@ it). The metadata file alone resolves versions; a snapshot reads its manifest li
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -187,14 +188,20 @@ def _metadata(ref: TableRef) -> TableMetadata:
         location = load(identifier).metadata_location
     except (NoSuchTableError, NoSuchNamespaceError, ValueError) as refused:  # the last: an identifier of another shape
         raise NotATableError(f"the catalog has no table {identifier} ({refused}); check the identifier") from refused
-    return read_metadata(ref.storage, normal(location))
+    return read_metadata(ref.storage, _from_here(location))
+
+
+def _from_here(location: str) -> str:
+    """Catalogs of tests keep locations relative to the folder they are used in."""
+    plain = normal(location)
+    return plain if is_absolute(plain) else os.path.abspath(plain)
 
 
 def _place(ref: TableRef, metadata: TableMetadata) -> Place:
     """Where the table is: where its metadata claims, unless it was found elsewhere and nothing is at the claimed place."""
     claimed = metadata.location
     if ref.options.get("catalog") is not None:
-        return Place.of(claimed)
+        return Place.of(_from_here(claimed), claimed)
     folder, _, name = normal(metadata.file).rpartition("/metadata/")
     found = folder if folder and "/" not in name else normal(ref.path)
     if found == normal(claimed):
