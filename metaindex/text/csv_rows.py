@@ -12,7 +12,7 @@
     "a,b              a,b           a quote that is never closed ends with the line
     "a"b,c            refused: a quote inside quotes that is not escaped (Spark's answer depends on what follows)
 
-Blocks in which every quote opens or closes a whole field go through Arrow's parser; the others line by line.
+Blocks in which every quote opens or closes a whole field, or is doubled where that is the escape, go through Arrow's parser; the others line by line.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class CsvRows:
                 pa.BufferReader(block),
                 read_options=csv.ReadOptions(column_names=names, skip_rows_after_names=skipped, use_threads=False, block_size=max(len(block) + 1, 1024)),
                 parse_options=csv.ParseOptions(
-                    delimiter=d.sep, quote_char=d.quote if quoted else False, double_quote=False, escape_char=False, newlines_in_values=over_lines
+                    delimiter=d.sep, quote_char=d.quote if quoted else False, double_quote=d.escape == d.quote, escape_char=False, newlines_in_values=over_lines
                 ),
                 convert_options=csv.ConvertOptions(
                     column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=not d.empty_value and not d.null_value
@@ -166,7 +166,8 @@ class CsvRows:
         return columns
 
     def _regular(self, data: np.ndarray[tuple[int], np.dtype[np.uint8]], over_lines: bool) -> bool:
-        """Does every quote open or close a whole field, on one line unless fields go over lines?"""
+        """Does every quote open or close a whole field (or stand for itself, where it is doubled), on one line unless
+        fields go over lines?"""
         at = np.flatnonzero(data == ord(self._dialect.quote))
         if len(at) % 2:
             return False
@@ -174,6 +175,11 @@ class CsvRows:
         opens, closes = at[::2], at[1::2]
         before = np.where(opens > 0, ends[opens - 1], True)
         after = np.where(closes + 1 < len(data), ends[np.minimum(closes + 1, len(data) - 1)], True)
+        if self._dialect.escape == self._dialect.quote and len(at):
+            # A quote that is doubled closes and opens again, without anything between.
+            joined = opens[1:] == closes[:-1] + 1
+            before[1:] |= joined
+            after[:-1] |= joined
         if not (before.all() and after.all()):
             return False
         line_ends = np.flatnonzero((data == 10) | (data == 13))

@@ -246,16 +246,27 @@ texts = st.text(alphabet=st.sampled_from('ab,"\\\n\r \té\x00#'), max_size=60)
 
 
 @how(deadline=None, max_examples=how.default.max_examples * 400 // 100)
-@given(texts)
-def test_the_fast_parser_agrees_with_the_slow_one_or_stands_aside(text: str) -> None:
+@given(texts, st.sampled_from(["\\", '"']))
+def test_the_fast_parser_agrees_with_the_slow_one_or_stands_aside(text: str, escape: str) -> None:
     names = pa.schema({"a": pa.string(), "b": pa.string(), "c": pa.string()})
-    reader = CsvRows(CsvDialect(), fields_of(names), Values())
+    reader = CsvRows(CsvDialect(escape=escape), fields_of(names), Values())
     block = text.encode()
     fast = reader._fast(block)
-    if fast is None:
-        return
-    empty_is_null = [[v or None for v in column.to_pylist()] for column in reader._by_line(block, "a file")]
-    assert [column.to_pylist() for column in fast] == empty_is_null
+    if fast is not None:
+        empty_is_null = [[v or None for v in column.to_pylist()] for column in reader._by_line(block, "a file")]
+        assert [column.to_pylist() for column in fast] == empty_is_null
+    whole = reader._fast_whole(block)
+    if whole is not None:
+        empty_is_null = [[v or None for v in column.to_pylist()] for column in reader._by_record(text, "a file")]
+        assert [column.to_pylist() for column in whole] == empty_is_null
+
+
+def test_doubled_quotes_take_the_fast_parser() -> None:
+    reader = CsvRows(CsvDialect(escape='"'), fields_of(pa.schema({"a": pa.string(), "b": pa.string()})), Values())
+    block = b'"say ""hi""",1\n"""","x"\n"",y\n'
+    fast = reader._fast(block)
+    assert fast is not None
+    assert [column.to_pylist() for column in fast] == [['say "hi"', '"', None], ["1", "x", "y"]]
 
 
 JSON_VALUES = st.sampled_from(
