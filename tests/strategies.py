@@ -100,7 +100,10 @@ def values(t: pa.DataType) -> st.SearchStrategy[object]:
         return st.integers(max(low, -4), 9) | st.sampled_from(edges)
     if is_.is_floating(t):
         held = np.float32 if t.bit_width == 32 else np.float64  # a column holds what its width can say
-        return _FLOATS.map(lambda v: float(held(v))) | st.integers(-4, 9).map(float) | st.floats(width=t.bit_width)
+        near = st.sampled_from([0.1, 1 / 3, 16777216.0]).map(lambda v: float(held(v)))
+        return (
+            _FLOATS.map(lambda v: float(held(v))) | near | st.integers(-4, 9).map(float) | st.floats(width=t.bit_width)
+        )
     if is_.is_decimal(t):
         top = 10**t.precision - 1
         unscaled = st.integers(-400, 900) | st.sampled_from([-top, top]) | st.integers(-top, top)
@@ -135,6 +138,11 @@ def literals(t: pa.DataType) -> st.SearchStrategy[Literal]:
             [3.5, -0.5, float("inf"), float("nan"), 10**30, -(10**30), Decimal("3.5"), Decimal("1e40")]
         )
         return (own | own | beyond).map(Literal)
+    if is_.is_floating(t):
+        between = st.sampled_from(
+            [0.1, 1 / 3, 1 + 2.0**-30, 2.0**53 + 2, 1e300, -1e-300, 16777217.0, float(np.float32(0.1))]
+        )
+        return (own | own | between).map(Literal)
     if is_.is_decimal(t):
         return (own | own | st.sampled_from([3, 10**40, Decimal("0.0000000000001"), Decimal("-1e50")])).map(Literal)
     if is_.is_date(t):

@@ -145,8 +145,8 @@ class _Writer:
         if plain:
             scalars = [self._scalar(column, value) for value in plain]
             common = scalars[0].type
-            # is_in brings the values to the column's type, so a double would be rounded to a float: compared one by one, both are doubles.
-            rounds = known is not None and pa.types.is_floating(known) and common != _with_kernels(known)
+            # is_in brings the values to the column's type: a double would be rounded to a float, an instant to its day. One by one both are widened.
+            rounds = known is not None and common != _with_kernels(known)
             if rounds or any(scalar.type != common for scalar in scalars):
                 among = _joined(False, [field == scalar for scalar in scalars])
             else:

@@ -206,6 +206,14 @@ def test_in_compares_a_double_with_a_float_column_as_doubles() -> None:
     assert kept(table, to_arrow(In(A, (Literal(0.1), Literal(0.5))), table.schema)) == [1]
 
 
+def test_in_does_not_take_an_instant_for_its_day() -> None:
+    schema = pa.schema({"a": pa.date32()})
+    table = pa.table({"a": pa.array([dt.date(2020, 1, 1), dt.date(9999, 12, 31)])}, schema)
+    late = (Literal(dt.datetime(9999, 12, 31, 23, 59, 59, 999999)), Literal(dt.datetime(2020, 1, 1)))
+    assert kept(table, to_arrow(In(A, late[:1]), schema)) == []
+    assert kept(table, to_arrow(In(A, late), schema)) == [0]
+
+
 def test_long_predicates_do_not_overflow_pyarrow() -> None:
     table = pa.table({"a": [5, 20_000]})
     p = Or(tuple(Comparison(A, Op.EQ, Literal(i)) for i in range(10_000)))
