@@ -13,7 +13,7 @@ import pyarrow as pa
 from expressions.errors import UnsupportedFeatureError
 from expressions.statistics import ColumnBounds
 from expressions.tree import ColumnRef
-from formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf, Schema
+from formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf
 from formats.storage import Storage
 
 from .buckets import BucketStatistics, buckets_of
@@ -22,7 +22,7 @@ from .locations import Place
 from .manifests import Manifest, read_statistics
 from .metadata import TableMetadata
 from .partition_bounds import identity_values, partition_bounds
-from .schema import leaf_by_id
+from .schema import leaf_by_id, read_schema
 from .statistics import ManifestStatistics
 from .transforms import source_types
 
@@ -101,7 +101,6 @@ class IcebergDetails:
     delete_entries: pl.DataFrame
     pairs: pl.DataFrame  # (file, delete) rows of the two
     loader: DeleteLoader
-    plain_schema: Schema  # the schema before partitions had their say
     _statistics: ManifestStatistics | None = field(default=None)
 
     @property
@@ -131,9 +130,12 @@ class IcebergDetails:
         return identity_values(self.data, self.metadata.specs, leaf)
 
     def initial_default(self, field_id: int) -> tuple[bool, object]:
-        """What the schema says of files that lack the column, whatever their partitions say: is it known, and the value."""
-        found = leaf_by_id(self.plain_schema, field_id)
-        return (False, None) if found is None else (found.field.default_known, found.field.default)
+        """What the schemas say of files that lack the column, whatever their partitions say: is it known, and the value. It never changes."""
+        for content in [self.metadata.schemas[self.metadata.current_schema_id], *self.metadata.schemas.values()]:
+            found = leaf_by_id(read_schema(content, self.metadata.location), field_id)
+            if found is not None:
+                return found.field.default_known, found.field.default
+        return False, None
 
     def partition_hashes(self, leaves: Mapping[ColumnRef, Leaf]) -> BucketStatistics | None:
         types = {i: {str(kind) for kind in kinds} for i, kinds in source_types(self.metadata).items()}

@@ -165,7 +165,6 @@ def assemble(
             deletes,
             pairs,
             DeleteLoader(ref.storage, place, metadata, schema, version.id),
-            read_schema(metadata.schemas[selected.schema_id], metadata.location),
         ),
         partition_columns=tuple(f.name for f in schema if f.partition),
         properties={**metadata.properties, "table_uuid": metadata.table_uuid},

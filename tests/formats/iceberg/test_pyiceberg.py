@@ -19,6 +19,7 @@ from expressions.physical import to_physical
 from formats.diff import compare
 from formats.model import Snapshot
 from formats.protocol import At
+from tests.contract.format_contract import FormatContract, MadeTable
 from tests.formats.iceberg.handmade import FORMAT, table_ref
 
 
@@ -173,6 +174,16 @@ def test_random_histories_read_as_pyiceberg_reads_them(catalog: Any, seed: int) 
     )
     if snapshots:
         assert_bounds_hold(snapshots[-1])
+
+
+class TestContract(FormatContract):
+    @pytest.fixture
+    def made(self, catalog: Any) -> MadeTable:
+        table = catalog.create_table("db.a_table", rows(random.Random(1), 0, 1).schema)
+        for start in (0, 20):
+            table.append(rows(random.Random(start), start, 20))
+        folder = table.metadata.location.removeprefix("file://")
+        return MadeTable(FORMAT, table_ref(folder), lambda: table.append(rows(random.Random(3), 40, 10)), 40)
 
 
 def test_a_table_is_loaded_by_catalog_file_and_folder_alike(catalog: Any) -> None:
