@@ -3,6 +3,7 @@
 prune    planning on made-up metadata: 1,000,000 files x 20 columns, unpartitioned and in 100,000 partitions, beside DuckDB over the same statistics
 build    statistics of real Parquet files: local builder, Spark builder, and what merely opening the footers costs
 refresh  a refresh after a commit, at 1,000 and at 1,000,000 files
+optimize  16 runs of 1,000,000 files merged into one
 formats_files  listing 100,000 plain files, beside os.walk, pyarrow.fs and pyarrow.dataset
 import   what `import metaindex` costs over `import pyarrow`
 """
@@ -15,7 +16,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-NAMES = ("import", "prune", "build", "refresh", "formats_files")
+NAMES = ("import", "prune", "build", "refresh", "optimize", "formats_files")
 
 
 def main() -> int:

@@ -144,13 +144,20 @@ class IndexVerbs:
         `quick` merges small runs as they come together (size-tiered), `full` all runs into one set of sorted parts. ConcurrentWriteError where another writer merged or
         replaced the same runs first.
         """
-        from .actions.action import execute
+        from .actions.action import Outcome, execute, validate
         from .actions.optimize import Optimize
 
         if mode not in ("quick", "full"):
             raise ValueError(f"an optimize is quick or full, not {mode!r}")
         log = self._log(name)
-        return execute(log, Optimize(name, log.storage, mode, cache=self._cache))
+        action = Optimize(name, log.storage, mode, cache=self._cache)
+        base = log.latest()
+        action.first_entry(base)
+        if base is not None and not action.runs():
+            validate(Operation.OPTIMIZE, base, name)
+            note = f"{len(base.content.runs)} runs, none to merge"  # no entry is written for that
+            return Outcome(name, Operation.OPTIMIZE.value, False, base, (note,))
+        return execute(log, action)
 
     def delete_index(self, name: str) -> Outcome:
         """No query uses the index any more; its files stay until `vacuum_index`, and `restore_index` brings it back."""

@@ -26,7 +26,7 @@ from .faults import FaultStorage, Killed, MemoryStorage, opened
 from .scenes import OPERATION, VERBS, check_log, latest, rows, runs_on
 
 REFUSED = (IndexStateError, IndexExistsError, IndexNotFoundError, ConcurrentWriteError)
-FACTOR = int(os.environ.get("METAINDEX_SOAK_FACTOR", "1"))
+FACTOR = 50 if os.environ.get("METAINDEX_SOAK") else 1
 
 
 class Life(RuleBasedStateMachine):
