@@ -78,6 +78,8 @@ class TextReader:
             )
         self._whole = "true" in (given.get("multiline", "").lower(), given.get("wholefile", "").lower())
         self._line_end = given.get("linesep")
+        if self._line_end == "":
+            raise ScanError("lineSep is one character or more; it is empty; name one, or leave it out")
         self._encoding = Encoding.of(
             given.get("encoding", given.get("charset")), file_format, self._whole, self._line_end
         )

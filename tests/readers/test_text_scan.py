@@ -224,6 +224,7 @@ def test_lines_across_blocks_stay_whole(tmp_path: Path, monkeypatch: pytest.Monk
         ({"sep": "||"}, "sep"),
         ({"encoding": "UTF-16"}, "UTF-16"),
         ({"multiLine": True, "lineSep": ";"}, "lineSep"),
+        ({"lineSep": ""}, "lineSep"),
         ({"dateFormat": "EEE, d MMM yyyy"}, "dateformat"),
         ({"timestampFormat": "yyyy-MM-dd hh:mm a"}, "timestampformat"),
         ({"someNewOption": 1}, "somenewoption"),
