@@ -120,6 +120,18 @@ def _several(
     return ref
 
 
+def catalog_options(catalog: object, name: str) -> dict[str, str]:
+    """Storage options that an Iceberg catalog gives for a table. What is wrong with the name or the catalog is said when the table is opened."""
+    from .iceberg.file_io import storage_options
+
+    load = getattr(catalog, "load_table", None)
+    try:
+        table = load(name) if load is not None else None
+    except ValueError:
+        table = None
+    return {} if table is None else storage_options(str(table.location()), dict(table.io.properties))
+
+
 def _storage_of(catalog: object, name: str, storage_options: Mapping[str, str] | None) -> Storage:
     """The storage where a catalog's table lies. What is wrong with the name or the catalog is said by the format,
     which asks again."""

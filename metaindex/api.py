@@ -22,7 +22,7 @@ from expressions.tree import Predicate
 from expressions.vectors import one_array, truths
 from formats.model import Diff, Snapshot, Version
 from formats.protocol import At, ListsOnce, Resolved, TableFormat, TableRef
-from formats.registry import open_ref
+from formats.registry import catalog_options, open_ref
 from formats.storage import parent_of, storage_for
 
 from .asked import TimestampLike, VersionLike, at_version
@@ -72,6 +72,7 @@ def open_table(
     """
     if catalog is not None:
         options["catalog"] = catalog
+        storage_options = {**catalog_options(catalog, str(path)), **(storage_options or {})}
     stores = dict(storage_options or {})
     if config is not None and config.single_writer:
         stores["single_writer"] = "true"

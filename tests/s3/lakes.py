@@ -46,7 +46,8 @@ def _plain(ending: str, written: Callable[[pa.Table], bytes], **options: object)
     return make
 
 
-def _parquet(rows: pa.Table) -> bytes:
+def parquet_bytes(rows: pa.Table) -> bytes:
+    """A Parquet file of the rows."""
     out = io.BytesIO()
     pq.write_table(rows, out)
     return out.getvalue()
@@ -107,7 +108,7 @@ def iceberg_catalog(server: S3Server, bucket: str, folder: Path) -> Iterator[Any
 def makers(schema: pa.Schema) -> dict[str, Maker]:
     """A maker for each format. `schema`: what text files are read as."""
     return {
-        "parquet": _plain("parquet", _parquet),
+        "parquet": _plain("parquet", parquet_bytes),
         "csv": _plain("csv", _csv, header=True, schema=schema),
         "json": _plain("json", _json, schema=schema),
         "delta": delta,

@@ -16,7 +16,7 @@ from expressions.errors import CorruptTableError, MetaIndexError, NotATableError
 from formats.storage import storage_for
 from metaindex.errors import IndexNotFoundError
 
-from .lakes import S3Lake, iceberg_catalog, makers
+from .lakes import S3Lake, iceberg_catalog, makers, parquet_bytes
 from .server import S3Server
 
 pytestmark = pytest.mark.slow
@@ -159,6 +159,40 @@ def test_an_iceberg_table_is_opened_by_its_catalog(s3: S3Server, bucket: str, tm
         table.create_index("main", mi.ColumnStats())
         assert len(table.prune("id = 15").files) == 1
         assert ids(table, "id = 15") == [15]
+
+
+def test_what_the_catalog_says_of_the_store_is_enough(
+    s3: S3Server, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in s3.environment:
+        monkeypatch.delenv(name)
+    with iceberg_catalog(s3, bucket, tmp_path) as catalog:
+        catalog.create_namespace("db")
+        catalog.create_table("db.t", SCHEMA).append(rows(0))
+        table = mi.open_table("db.t", catalog=catalog, config=mi.Config(builder="local"))
+        table.create_index("main", mi.ColumnStats())
+        assert uses(table)
+        assert ids(table, "id = 5") == [5]
+
+
+@pytest.mark.parametrize("named", ["list", "pattern"])
+def test_several_folders_are_one_table(s3: S3Server, bucket: str, named: str) -> None:
+    paths = [f"s3://{bucket}/years/y{year}" for year in (2023, 2024)]
+    for number, path in enumerate(paths):
+        replace_rows(path, rows(10 * number))
+    replace_rows(f"s3://{bucket}/years/other", rows(50))
+    table = mi.open_table(
+        paths if named == "list" else f"s3://{bucket}/years/y*",
+        config=mi.Config(builder="local"),
+    )
+    table.create_index("main", mi.ColumnStats())
+    assert len(table.prune("id = 15").files) == 1
+    assert ids(table, None) == list(range(20))
+
+
+def replace_rows(path: str, table: pa.Table) -> None:
+    """A folder of one Parquet file."""
+    storage_for(path)[0].put("f.parquet", parquet_bytes(table))
 
 
 def test_credentials_as_storage_options_are_enough(s3: S3Server, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
