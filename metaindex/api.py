@@ -10,13 +10,13 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from expressions.errors import MetaIndexError, UnsupportedFeatureError, VersionNotFoundError
+from expressions.errors import UnsupportedFeatureError, VersionNotFoundError
 from expressions.records import dataclass
 from expressions.tree import Predicate
 from expressions.vectors import one_array, truths
@@ -29,23 +29,19 @@ from .asked import TimestampLike, VersionLike, at_version
 from .config import Config
 from .errors import IndexNotFoundError
 from .folder import IndexFolder
-from .info import IndexList, index_info
 from .log.operation_log import OperationLog
-from .log.states import State
 from .pruning.open_index import OpenIndex
 from .pruning.pruner import Pruner, Question, SnapshotNeeded, bound
 from .pruning.result import IndexReport, PruneResult
 from .store.layout import indexes_folder
 from .store.reader import StoreCache
-from .verbs import IndexVerbs
+from .upkeep import IndexUpkeep
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from .history import History
     from .readers.scan import Scan
-    from .staleness import Staleness
 
 logger = logging.getLogger("metaindex")
 
@@ -86,7 +82,7 @@ def open_table(
 
 
 @dataclass(repr=False)
-class Table(IndexVerbs):
+class Table(IndexUpkeep):
     """A table of the lake and its indexes. Opened by `open_table`; holds no state of the table but caches of immutable things."""
 
     _format: TableFormat
@@ -139,44 +135,6 @@ class Table(IndexVerbs):
     def reopened(self) -> Table:
         """The same table as a handle of its own: for another thread."""
         return Table(self._format, self._ref, self.config, self._spark, self._storage_options, self._trust_index)
-
-    # -- indexes ---------------------------------------------------------------------------------------------------
-
-    def indexes(
-        self,
-        *,
-        version: VersionLike = None,
-        timestamp: TimestampLike = None,
-        staleness: bool = True,
-        all: bool = False,  # noqa: A002 - all indexes, vacuumed ones too
-    ) -> IndexList:
-        """The indexes of the table, by name, and how far each is behind a version of it (default: now); one that cannot be read says why. `.to_arrow()`, `.to_spark(spark)`.
-
-        `staleness=False` leaves out what costs more than some small reads: the files and bytes that an index does not cover, and what it takes on storage.
-        VersionNotFoundError for a version that is asked and is not there; a table that cannot be read otherwise is a warning, for its indexes can still be told of.
-        """
-        at = at_version(version, timestamp)
-        asked: Version | None = None
-        try:
-            asked = self._resolved(at).version
-        except MetaIndexError as error:
-            if at != At():
-                raise
-            logger.warning("the table's version is not known, so staleness is not either: %s", error)
-        behind = self._behind(at, asked) if staleness else None
-        found = IndexList(index_info(name, self._log(name), asked, behind) for name in self._indexes().names())
-        return IndexList(info for info in found if all or info.state != State.DOESNOTEXIST.value)
-
-    def history(self, name: str, last: int | None = None) -> History:
-        """What happened to an index, entry by entry, and its lag behind the table. `last`: only so many entries. IndexNotFoundError for a name that never was an index."""
-        from .history import history
-
-        found = history(name, self._log(name), last)
-        if not found.entries:
-            raise IndexNotFoundError(
-                f"there is no index named {name!r}; there are: {', '.join(self._indexes().names()) or 'none'}"
-            )
-        return found
 
     # -- queries ---------------------------------------------------------------------------------------------------
 
@@ -280,15 +238,6 @@ class Table(IndexVerbs):
         return statistics_of(self._open_index(index), column, partition)
 
     # -- inside ----------------------------------------------------------------------------------------------------
-
-    def _behind(self, at: At, version: Version | None) -> Callable[[OpenIndex], Staleness]:
-        from .actions.target import Target
-        from .staleness import Staleness, staleness
-
-        if version is None:
-            return lambda index: Staleness()
-        target = Target(self._format, self._ref, at, version)
-        return lambda index: staleness(index, target)
 
     def _snapshot(self, at: At) -> Snapshot:
         if self._trust_index and at == At():

@@ -35,16 +35,17 @@ def merged(content: Content, change: Change, base: Content) -> Content:
     """The content with the change, which was computed on `base`. Overtaken where it cannot be applied to this content."""
     if change.empty:
         return Content()
-    if change.record is not None and not change.drop_runs:
+    if change.record is not None and not change.drop_runs and change.history is None:
         held = content.record(change.record.version)
         if held is not None and (not held.unknown or change.record.unknown):
             return content  # somebody indexed the same version meanwhile: a file indexed twice counts once
+    same = (content.versions, content.segments, content.runs) == (base.versions, base.segments, base.runs)
+    if change.history is not None and not same:
+        raise Overtaken("the index has changed since")
     if change.drop_runs:
         _need(content, change.drop_runs)
         content = without_runs(content, change.drop_runs)
     if change.history is not None:
-        if (content.versions, content.segments, content.runs) != (base.versions, base.segments, base.runs):
-            raise Overtaken("the index has changed since")
         content = replace(content, versions=(), segments=(), schemas=())
     if change.replacement is not None:
         content = with_replacement(content, change.replacement)

@@ -25,9 +25,11 @@ from . import (
     optimize,
     prune,
     refresh,
+    repair,
     restore,
     scan,
     vacuum,
+    verify,
     watch,
 )
 from .arguments import DONE, EXIT_CODES, FAILED, INTERRUPTED, Parser, near
@@ -40,6 +42,8 @@ COMMANDS: tuple[Command, ...] = (
     optimize.COMMAND,
     indexes.COMMAND,
     history.COMMAND,
+    verify.COMMAND,
+    repair.COMMAND,
     watch.COMMAND,
     prune.COMMAND,
     scan.COMMAND,

@@ -80,28 +80,10 @@ def _refreshed(table: Table, name: str, entry: IndexLogEntry, version: Version, 
     try:
         if stands_at(table, name, entry, version):
             return Kept(table.path, name, version.id, False)
-        outcome = as_built(table, entry).refresh_index(name, builder=builder)
+        outcome = table.as_built(entry).refresh_index(name, builder=builder)
     except Exception as error:
         logger.warning("index %r of %s stays as it was: %s", name, table.path, error)
         logger.debug("the refresh that failed", exc_info=True)
         why = str(error) or type(error).__name__
         return Kept(table.path, name, version.id, False, time.perf_counter() - started, why)
     return Kept(table.path, name, version.id, outcome.changed, time.perf_counter() - started)
-
-
-def as_built(table: Table, entry: IndexLogEntry) -> Table:
-    """The table opened with the reader options that the index was built with: whoever tells of a commit may know no more than a path."""
-    from metaindex.api import open_table
-    from metaindex.folder import other_options
-
-    if other_options(entry.table.options, table._ref.options) is None:
-        return table
-    options = {k: v for k, v in entry.table.options.items() if k != "file_format"}
-    return open_table(
-        table.path,
-        format=str(entry.table.options["file_format"]),
-        storage_options=table._storage_options or None,
-        spark=table._spark,
-        config=table.config,
-        **options,
-    )

@@ -38,7 +38,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("planning",),
     ("explain", "readers", "spark", "staleness", "info", "history", "verify"),
     ("verbs",),
-    ("api",),
+    ("upkeep", "api"),
     ("hooks",),
     ("cli", "demo"),
 )

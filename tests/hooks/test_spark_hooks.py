@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(params=["background", "synchronous"])
-def hooked(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
-    hooks.enable(spark, mode=request.param)
+@pytest.fixture
+def hooked(spark: SparkSession) -> Iterator[SparkSession]:
+    hooks.enable(spark)
     yield spark
     hooks.disable(spark)
 
@@ -56,13 +56,27 @@ def test_every_way_to_write_a_delta_table_is_followed(hooked: SparkSession, tmp_
             f"MERGE INTO {name} t USING (SELECT 5L AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *"
         ),
         lambda: spark.sql(f"INSERT INTO {name} VALUES (77)"),
-        lambda: spark.sql(f"OPTIMIZE {name}"),
         lambda: spark.sql(f"RESTORE {name} TO VERSION AS OF 1"),
         lambda: DeltaTable.forPath(spark, path).delete("id = 12"),
     ]
     for write in writes:
         followed(spark, table, write)
     assert table.scan("id >= 0").to_arrow().num_rows == spark.read.format("delta").load(path).count()
+
+
+def test_in_synchronous_mode_the_refresh_is_done_when_the_listeners_were_told(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "d")
+    spark.range(10).write.format("delta").save(path)
+    table = index(path)
+    hooks.enable(spark, mode="synchronous")
+    try:
+        spark.range(10, 20).write.format("delta").mode("append").save(path)
+        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+        assert table.indexes()[0].fresh
+    finally:
+        hooks.disable(spark)
 
 
 def test_iceberg_and_named_tables_are_followed(hooked: SparkSession) -> None:

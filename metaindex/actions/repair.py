@@ -1,0 +1,113 @@
+"""repair: rebuild what is wrong with an index and nothing else. The table is not touched.
+
+Runs that are damaged, missing or untrue are dropped, with the recorded versions that need them; of their files those that the table has now are indexed anew, by the way
+of an incremental refresh. Recorded versions that are wrong by themselves are dropped; the table's log answers for them.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from formats.model import Schema
+from metaindex.errors import DamagedIndexError
+from metaindex.log.entry import Content, IndexLogEntry, VersionRecord
+from metaindex.log.history import with_record, without_runs
+from metaindex.log.operation_log import OperationLog
+from metaindex.log.states import Operation
+from metaindex.pruning.open_index import OpenIndex
+from metaindex.pruning.versions import rooted
+
+from .action import Change, NothingToDo, Outcome, validate
+from .create import notes_of
+from .refresh import Refresh, seen_from
+from .runs import build_run
+from .target import racy
+
+
+@dataclass(slots=True)
+class Repair(Refresh):
+    """Built like `Refresh`. `bad_runs` and `bad_versions` (ids) are what a verification found; None: of versions, nothing."""
+
+    bad_runs: frozenset[str] = frozenset()
+    bad_versions: frozenset[str] | None = None
+    revived: bool = False  # the index goes on from an older entry: it may be behind
+
+    def run(self, begun: IndexLogEntry) -> Change:
+        bad = self.bad_runs & {run.run for run in begun.content.runs}
+        index = OpenIndex(self.name, begun, self.sink.storage, self.cache)
+        history = self._sound(index, bad) if self.bad_versions is not None else None
+        kept = _without(begun.content, bad, history)
+        if not bad and history is None and not self.revived:
+            raise NothingToDo("nothing is wrong with it")
+        index = OpenIndex(self.name, replace(begun, content=kept), self.sink.storage, self.cache)
+        if index.versions.find(self.target.version) is not None:
+            return Change((), bad, history=history, notes=(_told(bad, history, begun),))
+        seen, followed = seen_from(index, self.target, listed=False)
+        fresh = followed.fresh[~racy(seen.snapshot)[followed.fresh]]
+        added, order, notes = None, fresh, [_told(bad, history, begun)]
+        if len(fresh):
+            built = build_run(self.ref, seen.snapshot, fresh, self.kinds, self.builder, self.sink, self.progress)
+            added, order = built.ref, built.order
+            notes += notes_of(built, self.target.settled)
+        runs = () if added is None else (added,)
+        if not self.target.settled:
+            return Change(runs, bad, history=history, notes=tuple(notes))
+        record = self.records.fitting(followed.record(seen, added.run if added else None, order))
+        return Change(runs, bad, record, seen.snapshot.schema, history=history, notes=tuple(notes))
+
+    def _sound(self, index: OpenIndex, bad: frozenset[str]) -> tuple[tuple[VersionRecord, ...], tuple[Schema, ...]]:
+        """The recorded versions that stay, each without a parent: what they built on may go."""
+        records, schemas = [], []
+        try:
+            every: Sequence[tuple[VersionRecord, Schema]] = index.versions.all()
+        except DamagedIndexError:
+            every = [(r, index.entry.content.schemas[r.schema]) for r in index.entry.content.versions]
+        for record, schema in every:
+            found = None if record.version.id in (self.bad_versions or ()) else index.versions.find(record.version)
+            if found is not None and bad.isdisjoint(found.live.dead):
+                records.append(self.records.fitting(rooted(found)))
+                schemas.append(schema)
+        return tuple(records), tuple(schemas)
+
+
+def _without(
+    content: Content, bad: frozenset[str], history: tuple[tuple[VersionRecord, ...], tuple[Schema, ...]] | None
+) -> Content:
+    """What the content will be when the change is applied, but for what it adds."""
+    content = without_runs(content, bad) if bad else content
+    if history is not None:
+        content = replace(content, versions=(), segments=(), schemas=())
+        for record, schema in zip(*history, strict=True):
+            content = with_record(content, record, schema)
+    return content
+
+
+def _told(bad: frozenset[str], history: object, begun: IndexLogEntry) -> str:
+    return f"{len(bad):,} of {len(begun.content.runs):,} runs taken out" + (
+        ", recorded versions written anew" if history is not None else ""
+    )
+
+
+def check(name: str, entry: IndexLogEntry | None, log: OperationLog) -> IndexLogEntry:
+    """The newest entry that can be read, of an index that may be repaired."""
+    if entry is None:
+        raise DamagedIndexError(
+            f"a repair starts from a log entry that can be read; index {name!r} has none; remove {log.storage.uri('')} and create the index anew"
+        )
+    validate(Operation.REFRESH, entry, name)
+    return entry
+
+
+def nothing_wrong(entry: IndexLogEntry) -> Outcome:
+    """The outcome where a verification found nothing."""
+    return Outcome(entry.name, "repair", False, entry, ("nothing is wrong with it",))
+
+
+def revive(log: OperationLog, newest: IndexLogEntry) -> IndexLogEntry:
+    """Where the latest entries cannot be read: an entry behind them with the content of the newest one that can, and nothing under way."""
+    number = log.numbers()[-1] + 1
+    entry = replace(newest, id=number, nonce=f"{secrets.token_hex(8)}.{number}", under_way=(), written_by="repair")
+    log.append(entry)
+    return entry

@@ -1,0 +1,88 @@
+"""`metaindex verify TABLE NAME`: prove an index right, or say what is wrong."""
+
+from __future__ import annotations
+
+import argparse
+
+from . import arguments
+from .arguments import DONE
+from .command import Command
+from .opening import open_from
+from .output import Output, one_line
+from .progress import Progress
+
+WRONG = 3
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    arguments.table(parser)
+    arguments.index_name(parser)
+    sample(parser)
+    parser.add_argument(
+        "--all-versions",
+        action="store_true",
+        help="compare every recorded version with the table's own files; default: the last three",
+    )
+    parser.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="PREDICATE",
+        help="read the files that the index proves out for this predicate: no row of them may match; can be repeated",
+    )
+
+
+def sample(parser: argparse.ArgumentParser) -> None:
+    """How many data files are compared."""
+    parser.add_argument(
+        "--files",
+        type=_files,
+        default=20,
+        metavar="N",
+        help="read so many data files whole and compare what the index says of them, spread over the table; default: 20; all: every one; 0: none",
+    )
+
+
+def _run(args: argparse.Namespace, out: Output) -> int:
+    with Progress() as progress:
+        found = open_from(args).verify_index(
+            args.name,
+            files=args.files,
+            versions="all" if args.all_versions else "newest",
+            predicates=args.where,
+            progress=progress,
+        )
+    out.data(found.to_json())
+    for line in str(found).splitlines():
+        out.write(one_line(line))
+    if not found.sound:
+        out.say("metaindex: queries read more where the index cannot be read; metaindex repair rebuilds what is wrong")
+    return DONE if found.sound else WRONG
+
+
+def _files(text: str) -> int | None:
+    return None if text == "all" else arguments.at_least_zero(text)
+
+
+COMMAND = Command(
+    "verify",
+    "prove an index right, or say precisely what is wrong with it",
+    """Reads an index back and compares: the entries of its log, every byte of its runs (digests, page checksums, and whether
+what follows from one part stands in the other), its recorded versions against the table's own lists of files, and what
+it says of a sample of data files against every row in them. Changes nothing; what is found is one line each:
+
+  log         an entry of the index's log cannot be read
+  version     a recorded version names other files, or other deletes, than the table
+  run         a part of a run is missing, damaged, or does not fit the others
+  statistics  bounds or counts that are not true of a data file's rows
+  dropped     with --where: a file that was proved out holds a row that matches
+
+exit code 3: something is wrong (besides those below)""",
+    (
+        "metaindex verify lake/flights stats",
+        "metaindex verify lake/flights stats --files all --all-versions      reads the whole table",
+        "metaindex verify lake/flights stats --where \"dest = 'ABQ'\"          reads the files that this predicate does not need",
+    ),
+    _arguments,
+    _run,
+)

@@ -1,0 +1,89 @@
+"""Proves an index right, or says precisely what is wrong with it. Reads, and changes nothing.
+
+log         every entry can be read and has the digest that it says
+runs        every byte of every live run is read back: digests, page checksums, and what follows from what
+versions    every recorded version can be resolved; the newest ones have the files and deletes that the table has
+statistics  of a sample of live data files (or all) every row is read and compared with what the index says of it
+dropped     for given predicates: the files that are proved out are read, and no row of them matches
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from expressions.errors import MetaIndexError
+from formats.protocol import TableFormat, TableRef
+from metaindex.build.protocol import Progress
+from metaindex.errors import IndexNotFoundError
+from metaindex.log.entry import IndexLogEntry
+from metaindex.log.operation_log import OperationLog
+from metaindex.pruning.open_index import OpenIndex
+from metaindex.store.reader import StoreCache
+
+from .report import Finding as Finding
+from .report import Verification as Verification
+from .rows import check_rows
+from .runs import check_run
+from .versions import check_versions
+
+if TYPE_CHECKING:
+    from formats.model import Snapshot
+
+
+def verify(
+    name: str,
+    log: OperationLog,
+    format_: TableFormat,
+    ref: TableRef,
+    snapshot: Snapshot,
+    sample: int | None,
+    every_version: bool,
+    progress: Progress | None = None,
+) -> Verification:
+    """Of the latest entry that can be read. `sample`: data files to compare, None for all. IndexNotFoundError where there is no log."""
+    report = Verification(name)
+    entry = _entries(log, report)
+    if entry is None:
+        return report
+    index = OpenIndex(name, entry, log.storage, StoreCache(limit_bytes=0))
+    rows = {}
+    for run in entry.content.runs:
+        checked = check_run(index, run, report, progress)
+        if checked is not None:
+            rows[run.run] = checked
+    sound = check_versions(index, rows, format_, ref, every_version, report)
+    if sound and sample != 0:
+        check_rows(index, rows, sound[-1], snapshot, ref, sample, report, progress)
+    report.bytes_read = index.count.bytes
+    return report
+
+
+def newest_readable(log: OperationLog) -> IndexLogEntry | None:
+    """The newest entry that can be read: the latest, unless that is damaged."""
+    for number in reversed(log.numbers()):
+        try:
+            return log.entry(number)
+        except MetaIndexError:
+            continue
+    return None
+
+
+def _entries(log: OperationLog, report: Verification) -> IndexLogEntry | None:
+    """The newest entry that can be read. One that cannot is a finding where it is newer; an older one is of use to `history` alone."""
+    newest: IndexLogEntry | None = None
+    unreadable: list[Finding] = []
+    numbers = log.numbers()
+    if not numbers:
+        raise IndexNotFoundError(f"verify needs an index; there is none named {report.index!r}")
+    for number in numbers:
+        report.entries += 1
+        try:
+            newest = log.entry(number)
+        except MetaIndexError as error:
+            unreadable.append(Finding("log", str(error), f"entry {number}"))
+        else:
+            for _ in unreadable:
+                report.skipped("an entry of the log's past cannot be read: `history` has a gap there")
+            unreadable.clear()
+    report.found(unreadable)
+    return newest

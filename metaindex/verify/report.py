@@ -1,0 +1,94 @@
+"""What a verification found: nothing, or precisely what is wrong and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+Kind = Literal["log", "version", "run", "statistics", "dropped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong.
+
+    * `log`        an entry of the operation log cannot be read
+    * `version`    a recorded version cannot be resolved, or names other files than the table has at it
+    * `run`        a part of a run is missing, damaged, or does not fit the others
+    * `statistics` what the index says of a data file is not true of the rows in it
+    * `dropped`    a file that was proved out holds a row that matches
+
+    `run` is the run that has to be rebuilt, `version` the recorded version that has to go; `file` is the data file.
+    """
+
+    kind: Kind
+    message: str
+    where: str = ""
+    run: str = ""
+    version: str = ""
+    file: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        """Plain data for machines."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    def __str__(self) -> str:
+        place = self.file or self.where or (f"run {self.run}" if self.run else "")
+        return f"{self.kind}: {place + ': ' if place else ''}{self.message}"
+
+
+@dataclass(slots=True)
+class Verification:
+    """What was looked at, and what was wrong. `unchecked`: why something was not looked at, and how often."""
+
+    index: str
+    findings: list[Finding] = field(default_factory=list)
+    entries: int = 0
+    runs: int = 0
+    parts: int = 0
+    rows: int = 0  # of the index
+    bytes_read: int = 0  # of the index
+    versions: int = 0
+    versions_compared: int = 0  # with the table
+    files: int = 0  # whose data was read
+    statistics: int = 0  # compared with rows
+    gone: int = 0  # sampled files that are not on storage any more
+    unchecked: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def sound(self) -> bool:
+        return not self.findings
+
+    @property
+    def damaged_runs(self) -> frozenset[str]:
+        """Runs to rebuild."""
+        return frozenset(finding.run for finding in self.findings if finding.run)
+
+    def found(self, findings: Iterable[Finding]) -> None:
+        self.findings.extend(findings)
+
+    def skipped(self, why: str, count: int = 1) -> None:
+        self.unchecked[why] = self.unchecked.get(why, 0) + count
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        plain: dict[str, object] = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**plain, "sound": self.sound, "findings": [finding.to_json() for finding in self.findings]}
+
+    def __str__(self) -> str:
+        looked = (
+            f"{self.entries:,} log entries, {self.versions:,} recorded versions ({self.versions_compared:,} compared with the table), "
+            f"{self.runs:,} runs in {self.parts:,} parts with {self.rows:,} rows, {self.statistics:,} statistics against the rows of {self.files:,} data files"
+        )
+        lines = [
+            f"index {self.index!r} is " + ("right" if self.sound else f"NOT right: {len(self.findings):,} findings"),
+            f"  looked at: {looked}",
+        ]
+        if self.gone:
+            lines.append(
+                f"  {self.gone:,} sampled data files are not on storage any more, so their statistics were not compared"
+            )
+        lines.extend(f"  not compared: {why} ({count:,} times)" for why, count in self.unchecked.items())
+        lines.extend(f"  {finding}" for finding in self.findings)
+        return "\n".join(lines)

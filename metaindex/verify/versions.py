@@ -1,0 +1,123 @@
+"""The recorded versions of an index: each can be resolved and counts its files; and those that the table still reads have the files, and the deletes, that the table has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from expressions.errors import MetaIndexError, VersionNotFoundError
+from formats.model import Version
+from formats.protocol import At, TableFormat, TableRef
+from metaindex.keys import file_ids
+from metaindex.log.entry import VersionRecord
+from metaindex.pruning.open_index import OpenIndex
+from metaindex.pruning.versions import Recorded
+
+from .report import Finding, Verification
+from .runs import RunRows
+
+NEWEST = 3
+"""Recorded versions that are compared with the table unless all are asked: each costs a snapshot."""
+
+
+def check_versions(
+    index: OpenIndex,
+    rows: Mapping[str, RunRows],
+    format_: TableFormat,
+    ref: TableRef,
+    every: bool,
+    report: Verification,
+) -> list[Recorded]:
+    """The versions that are right, oldest first. `rows`: the sound runs; a version that needs another one cannot be looked at, and is no finding of its own."""
+    try:
+        records: Sequence[VersionRecord] = [record for record, _ in index.versions.all()]
+    except MetaIndexError as error:
+        report.found([Finding("version", str(error), "_versions")])
+        records = index.entry.content.versions
+    report.versions = len(records)
+    sound = []
+    for record in records:
+        try:
+            found = index.versions.resolve(record.version)
+            assert found is not None
+        except (MetaIndexError, AssertionError, ValueError) as error:
+            report.found([Finding("version", str(error) or "it cannot be resolved", version=record.version.id)])
+            continue
+        if not found.live.dead.keys() <= rows.keys():
+            report.skipped("a recorded version needs a run that is not right")
+            continue
+        if (wrong := _count(found, rows)) is not None:
+            report.found([Finding("version", wrong, version=record.version.id)])
+            continue
+        sound.append(found)
+    for found in list(sound if every else sound[-NEWEST:]):
+        wrong = _differs(index, found, rows, format_, ref, report)
+        if wrong is not None:
+            report.found([Finding("version", wrong, version=found.record.version.id)])
+            sound.remove(found)
+    return sound
+
+
+def _count(found: Recorded, rows: Mapping[str, RunRows]) -> str | None:
+    files = size = 0
+    for run in found.live.dead:
+        live = found.live.mask(rows[run].run)
+        files += int(live.sum())
+        size += int(rows[run].files.column("size_bytes").to_numpy()[live].sum())
+    if (files, size) != (found.record.files, found.record.size_bytes):
+        return (
+            f"it says {found.record.files} files of {found.record.size_bytes} bytes; {files} of {size} bytes are live"
+        )
+    return None
+
+
+def _differs(
+    index: OpenIndex,
+    found: Recorded,
+    rows: Mapping[str, RunRows],
+    format_: TableFormat,
+    ref: TableRef,
+    report: Verification,
+) -> str | None:
+    version = found.record.version
+    try:
+        if not _is(format_, ref, version):
+            report.skipped("the table does not keep a recorded version any more")
+            return None
+        snapshot = format_.snapshot(ref, At(version.id))
+    except MetaIndexError as error:
+        report.skipped(f"the table cannot be read at a recorded version ({str(error).splitlines()[0]})")
+        return None
+    if snapshot.version != version:  # "now" of Iceberg is read with the schema of now
+        report.skipped("the table reads a recorded version with another schema today")
+        return None
+    report.versions_compared += 1
+    ids = file_ids(snapshot.files, snapshot.format)
+    live_ids, marked = [pa.array([], pa.binary(16))], [np.zeros(0, np.bool_)]
+    for run in found.live.dead:
+        live = found.live.mask(rows[run].run)
+        live_ids += rows[run].files.column("file_id").filter(pa.array(live)).chunks
+        marked.append(found.live.with_deletes(rows[run].run)[live])
+    held = pa.concat_arrays(live_ids)
+    missing, strange = _without(ids, held), _without(held, ids)
+    if missing or strange or len(held) != len(ids):
+        return f"the table has {missing} files at it that the index does not count, and the index {strange} that the table has not"
+    attached = np.asarray(snapshot.files.table.column("deletes").is_valid().to_numpy(), np.bool_)
+    mine = np.concatenate(marked)[pc.index_in(ids, value_set=held).to_numpy()] if len(ids) else attached
+    if not np.array_equal(mine, attached):
+        return f"{int((mine != attached).sum())} files have deletes in the table and none in the index, or the other way round"
+    return None
+
+
+def _is(format_: TableFormat, ref: TableRef, version: Version) -> bool:
+    try:
+        return format_.resolve(ref, At(version.id)) == version
+    except VersionNotFoundError:
+        return False
+
+
+def _without(some: pa.Array, others: pa.Array) -> int:
+    return len(some) - int(pc.sum(pc.is_in(some, value_set=others)).as_py() or 0)
