@@ -9,6 +9,8 @@ import pyarrow as pa
 
 from expressions.vectors import from_bytes, from_vector
 
+STRETCH = 1 << 20
+
 
 def numbers(values: Sequence[int]) -> pa.Array:
     """int64, without nulls."""
@@ -18,6 +20,12 @@ def numbers(values: Sequence[int]) -> pa.Array:
 def texts(values: Sequence[str | None]) -> pa.Array:
     """Strings; None is null."""
     return from_bytes([None if value is None else value.encode() for value in values]).view(pa.string())
+
+
+def long_texts(values: Sequence[str | None]) -> pa.ChunkedArray:
+    """Strings of any number: a string array holds 2 GB of text, so they are cut into stretches."""
+    pieces = [texts(values[at : at + STRETCH]) for at in range(0, len(values), STRETCH)]
+    return pa.chunked_array(pieces, pa.string())
 
 
 def repeated(text: str, count: int) -> pa.Array:

@@ -27,7 +27,7 @@ from expressions.vectors import compute, from_truths, from_vector
 from formats.storage import ObjectInfo, Storage
 from formats.storage_local import LocalStorage
 
-from .columns import numbers, repeated, texts
+from .columns import STRETCH, long_texts, numbers, repeated, texts
 from .globs import matcher
 from .roots import denied, match
 
@@ -110,24 +110,31 @@ class Listing:
             folder=of(self.folder),
         )
 
-    def etag(self) -> pa.Array:
+    def etag(self) -> pa.ChunkedArray:
         """The finer sign of each file: `inode-change time` in ns, or the object's etag."""
         if not self.local:
-            return texts(self.etags)
-        inodes = from_vector(np.array(self.inodes, np.uint64), None, pa.uint64())
-        parts = (inodes.cast(pa.string()), numbers(self.changed_ns).cast(pa.string()))
-        return compute("binary_join_element_wise", *parts, repeated("-", len(self)))
+            return long_texts(self.etags)
+        return pa.chunked_array([self._signs(at) for at in range(0, len(self), STRETCH)], pa.string())
+
+    def _signs(self, at: int) -> pa.Array:
+        inodes = np.array(self.inodes[at : at + STRETCH], np.uint64)
+        changed = numbers(self.changed_ns[at : at + STRETCH]).cast(pa.string())
+        first = from_vector(inodes, None, pa.uint64()).cast(pa.string())
+        return compute("binary_join_element_wise", first, changed, repeated("-", len(changed)))
 
     def fingerprint(self) -> str:
         """xxh3_128 over every file's path, size, time and etag, in path order: `path \\0 size \\0 time \\0 etag`, a line each."""
-        count = len(self)
-        sizes, times = (numbers(values).cast(pa.string()) for values in (self.sizes, self.modified_ns))
-        etag = self.etag() if self.local else texts([one or "None" for one in self.etags])
-        columns = (texts(self.paths), sizes, times, etag, repeated("\0", count))
-        lines = compute("binary_join_element_wise", *columns)
-        text = compute("binary_join_element_wise", lines, repeated("", count), repeated("\n", count))
-        data = text.buffers()[2]
-        return xxhash.xxh3_128_hexdigest(memoryview(data)[: max(_length(text) - 1, 0)] if data is not None else b"")
+        digest = xxhash.xxh3_128()
+        for at in range(0, len(self), STRETCH):
+            end = at + STRETCH
+            sizes, times = (numbers(v[at:end]).cast(pa.string()) for v in (self.sizes, self.modified_ns))
+            etags = self._signs(at) if self.local else texts([one or "None" for one in self.etags[at:end]])
+            columns = (texts(self.paths[at:end]), sizes, times, etags, repeated("\0", len(sizes)))
+            lines = compute("binary_join_element_wise", *columns)
+            ended = compute("binary_join_element_wise", lines, repeated("", len(lines)), repeated("\n", len(lines)))
+            length = int(np.frombuffer(ended.buffers()[1], np.int32)[len(ended)])
+            digest.update(memoryview(ended.buffers()[2])[: length - (end >= len(self))])  # the last line has no end
+        return str(digest.hexdigest())
 
     def racy(self) -> pa.Array:
         """Which files may still change without a sign. Object stores change an object's etag with its bytes: none
@@ -137,11 +144,6 @@ class Listing:
         since, invented = self.taken_ns - RACY_NS, self.taken_ns + RACY_NS
         modified, changed = np.array(self.modified_ns, np.int64), np.array(self.changed_ns, np.int64)
         return from_truths(np.where(modified < invented, modified, changed) > since)
-
-
-def _length(texts: pa.Array) -> int:
-    """Bytes of all texts of a new array."""
-    return int(np.frombuffer(texts.buffers()[1], np.int32)[len(texts)])
 
 
 def starts_of(folders: Sequence[str], bases: Collection[str]) -> list[int]:

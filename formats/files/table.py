@@ -23,7 +23,7 @@ from expressions.vectors import from_vector
 from formats.model import FILE_SCHEMA, Deletes, Diff, FileTable, Leaf, Snapshot, Version, partition_text
 from formats.protocol import At, Resolved, TableRef
 
-from .columns import numbers, texts
+from .columns import long_texts, numbers, texts
 from .compressed import REFUSED, SUFFIXES
 from .history import Recalled, Remembered, find, recall, remembered
 from .listing import Listing, first_file, list_files, starts_of
@@ -228,11 +228,11 @@ def _file_table(listing: Listing, parts: Partitions) -> FileTable:
     text = texts([partition_text(parts.names, parts.texts(i)) for i in range(len(listing.folders))])
     unknown = pa.nulls(count, pa.int64())
     columns = {
-        "path": texts(listing.paths),
+        "path": long_texts(listing.paths),
         "size_bytes": numbers(listing.sizes),
         "modified_ms": from_vector(np.array(listing.modified_ns, np.int64) // 1_000_000, None, pa.int64()),
         "record_count": unknown,
-        "partition": text.take(numbers(listing.folder)),
+        "partition": pa.chunked_array([text]).take(numbers(listing.folder)),
         "deletes": pa.nulls(count, pa.string()),
         "deleted_count": unknown,
         "etag": listing.etag(),

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import xxhash
 
 from expressions.errors import (
     CorruptTableError,
@@ -239,6 +240,24 @@ def test_a_time_in_the_future_is_not_what_makes_a_file_racy(tmp_path: Path) -> N
     assert listing.racy().to_pylist() == [True]  # it was changed just now
     listing.changed_ns[0] -= 10_000_000_000
     assert listing.racy().to_pylist() == [False]
+
+
+def test_the_id_of_a_listing_is_a_hash_of_its_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(7):
+        put(tmp_path / f"p={number}" / "ü.csv", b"a\n1\n")
+    listing = list_files(ref(tmp_path).storage)
+    signs = listing.etag().to_pylist()
+    lines = [
+        f"{p}\0{s}\0{m}\0{e}"
+        for p, s, m, e in zip(listing.paths, listing.sizes, listing.modified_ns, signs, strict=True)
+    ]
+    assert listing.fingerprint() == xxhash.xxh3_128_hexdigest("\n".join(lines).encode())
+    for stretch in (1, 2, 3, 7, 8):
+        for module in ("listing", "columns"):
+            monkeypatch.setattr(f"formats.files.{module}.STRETCH", stretch)
+        assert listing.fingerprint() == now(tmp_path).version.id
+        assert now(tmp_path).files.paths.to_pylist() == listing.paths
+        assert listing.etag().to_pylist() == signs
 
 
 @pytest.mark.parametrize(
