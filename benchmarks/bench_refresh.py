@@ -85,6 +85,7 @@ class Lake:
         self.entry_bytes = 0
         kept = folder.with_name(folder.name + "-kept")
         if not kept.exists():
+            shutil.rmtree(folder, ignore_errors=True)
             _write(folder, self.shape)
             mi.open_table(str(folder)).create_index("stats", mi.ColumnStats(), builder=SyntheticBuilder(self.shape))
             folder.rename(kept)

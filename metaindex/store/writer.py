@@ -46,8 +46,8 @@ RANGED = (
 )
 """Columns by which row groups are passed over. The others get no ranges: a footer is read whole before anything else."""
 
-SMALL_GROUPS = {"files": 4096}
-"""`files` is read a few rows here and there, `column_stats` in long stretches."""
+SMALL_GROUPS = {"files": 4096, "file_ids": 4096}
+"""`files` and `file_ids` are read a few rows here and there, `column_stats` in long stretches."""
 
 
 @dataclass(frozen=True, slots=True)
