@@ -8,6 +8,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
@@ -24,7 +25,7 @@ from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.reader import StoreCache
 from metaindex.store.writer import RunSink
 from tests.actions.delta_history import DeltaHistory, checksum
-from tests.tables import iceberg_lake
+from tests.tables import iceberg_lake, settle
 
 LOADED: list[str] = []
 
@@ -284,3 +285,26 @@ def test_iceberg_commits_are_followed(tmp_path: Path) -> None:
         result = table.prune("id >= 25", version=version.id)
         assert (result.total_files, result.kept_files) == (files, files - 2)
     assert LOADED == []
+
+
+def test_a_limited_refresh_of_a_plain_folder(tmp_path: Path) -> None:
+    root = tmp_path / "lake"
+
+    def write(name: str, first: int) -> None:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"id": range(first, first + 10)}), root / name)
+        settle(root)
+
+    for day in range(3):
+        write(f"day={day}/a.parquet", day * 10)
+    table = mi.open_table(str(root))
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+    for day in range(3):
+        write(f"day={day}/b.parquet", 100 + day * 10)
+
+    content = table.refresh_index("stats", where="day >= 1 AND day < 2", builder="local").entry.content
+
+    assert (content.runs[-1].files, len(content.versions)) == (1, 1)
+    assert set(table.prune("id = -1").files.paths.to_pylist()) == {"day=0/b.parquet", "day=2/b.parquet"}
+    assert table.refresh_index("stats", builder="local").entry.content.runs[-1].files == 2
+    assert not table.refresh_index("stats", under="day=1", builder="local").changed
