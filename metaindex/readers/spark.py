@@ -55,8 +55,8 @@ def data_frame(scan: Scan, spark: SparkSession) -> DataFrame:
             case "iceberg":
                 frame = iceberg_frame(snapshot, paths, spark)
             case _:
-                frame = _files(snapshot, paths, spark)
                 refuse_replaced(scan.storage, snapshot, rows.tolist())
+                frame = _files(snapshot, paths, spark)
     frame = _filtered(scan, frame)
     return frame.select(*(_quoted(f.name) for f in scan.fields))
 
