@@ -21,7 +21,6 @@ from .deletes import DeleteLoader
 from .locations import Place
 from .manifests import ADDED, DATA, Manifest, read_manifest_list, read_manifests
 from .metadata import Selected, SnapshotInfo, TableMetadata
-from .schema import read_schema
 from .snapshot import IcebergDetails, file_table
 
 if TYPE_CHECKING:
@@ -84,8 +83,7 @@ def changes_from_commits(
     live_specs = sorted({one.spec_id for one in data if one.live_files and one.spec_id is not None})
     schema = schema_of(live_specs)
     loader = DeleteLoader(ref.storage, place, metadata, schema, version.id)
-    plain = read_schema(metadata.schemas[selected.schema_id], metadata.location)
-    details = TouchedDetails(ref.storage, place, metadata, (), target.id, added, attached, pairs, loader, plain)
+    details = TouchedDetails(ref.storage, place, metadata, (), target.id, added, attached, pairs, loader)
     touched = Snapshot(
         table=place.root,
         format="iceberg",
