@@ -60,7 +60,8 @@ def _kept(snapshot: Snapshot, files: Any, paths: list[str], spark: SparkSession)
         return files.filter(f.col("path").isin(names)._jc).collectAsList()
     jvm = jvm_of(spark)
     asked = spark._jsparkSession.createDataset(java_list(jvm, names), jvm.org.apache.spark.sql.Encoders.STRING())
-    joined = frame.join(DataFrame(asked.toDF("path"), spark), "path", "left_semi").select(*frame.columns)
+    by_name = DataFrame(asked.toDF(), spark).toDF("path")
+    joined = frame.join(by_name, "path", "left_semi").select(*frame.columns)
     return getattr(joined._jdf, "as")(files.encoder()).collectAsList()
 
 
