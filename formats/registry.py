@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from expressions.errors import NotATableError, UnsupportedFeatureError
 
@@ -124,24 +125,27 @@ def catalog_options(catalog: object, name: str) -> dict[str, str]:
     """Storage options that an Iceberg catalog gives for a table. What is wrong with the name or the catalog is said when the table is opened."""
     from .iceberg.file_io import storage_options
 
-    load = getattr(catalog, "load_table", None)
-    try:
-        table = load(name) if load is not None else None
-    except ValueError:
-        table = None
+    table = _table_of(catalog, name)
     return {} if table is None else storage_options(str(table.location()), dict(table.io.properties))
+
+
+def _table_of(catalog: object, name: str) -> Any:
+    """pyiceberg's table; None where there is none, or no catalog."""
+    load = getattr(catalog, "load_table", None)
+    if load is None:
+        return None
+    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+    with suppress(ValueError, NoSuchTableError, NoSuchNamespaceError):
+        return load(name)
+    return None
 
 
 def _storage_of(catalog: object, name: str, storage_options: Mapping[str, str] | None) -> Storage:
     """The storage where a catalog's table lies. What is wrong with the name or the catalog is said by the format,
     which asks again."""
-    load = getattr(catalog, "load_table", None)
-    location = "/"
-    if load is not None:
-        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
-
-        with suppress(ValueError, NoSuchTableError, NoSuchNamespaceError):
-            location = str(load(name).location())
+    table = _table_of(catalog, name)
+    location = "/" if table is None else str(table.location())
     return storage_for(location, storage_options if "://" in location and not location.startswith("file:") else None)[0]
 
 

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from expressions.physical import physical_type
 from expressions.statistics import ColumnBounds
+from expressions.vectors import from_bytes, from_truths, from_vector, valid_mask, vector
 from formats.model import Leaf
 
 from .metadata import PartitionField, PartitionSpec
@@ -42,7 +43,7 @@ def partition_bounds(data: pl.DataFrame, specs: Mapping[int, PartitionSpec], lea
     if domain is None or leaf.field.field_id is None:
         return None
     count = data.height
-    rows = pa.array(data["record_count"].to_numpy())
+    records = data["record_count"].to_numpy().astype(np.int64)
     parts = []
     for spec_id in data["spec_id"].unique(maintain_order=True).to_list():
         field = _best(specs[spec_id], leaf)
@@ -58,7 +59,6 @@ def partition_bounds(data: pl.DataFrame, specs: Mapping[int, PartitionSpec], lea
     nulls, nulls_known = np.zeros(count, np.int64), np.zeros(count, bool)
     nans, nans_known = np.zeros(count, np.int64), np.zeros(count, bool)
     exact = np.zeros(count, bool)
-    records = np.asarray(rows)
     for files, values, transform in parts:
         is_null = values.is_null().to_numpy()
         nulls_known[files], nulls[files] = True, np.where(is_null, records[files], 0)
@@ -67,18 +67,17 @@ def partition_bounds(data: pl.DataFrame, specs: Mapping[int, PartitionSpec], lea
             is_nan = values.is_nan().fill_null(False).to_numpy()
         nans_known[files], nans[files] = True, np.where(is_nan, records[files], 0)
         low, high = _bounds(values, transform, leaf.type)
-        usable = pa.array(~is_null & ~is_nan)
-        lower = _placed(lower, files, pc.if_else(usable, low, pa.scalar(None, domain)))
-        upper = _placed(upper, files, pc.if_else(usable, high, pa.scalar(None, domain)))
+        usable = ~is_null & ~is_nan
+        lower, upper = _placed(lower, files, _kept(low, usable)), _placed(upper, files, _kept(high, usable))
         exact[files] = transform.name == "identity"
-    tight = pa.array(exact & (records > 0))
+    tight = from_truths(exact & (records > 0))
     return ColumnBounds(
         type=leaf.type,
         lower=lower,
         upper=upper,
-        null_count=pa.array(nulls, mask=~nulls_known),
-        nan_count=pa.array(nans, mask=~nans_known) if pa.types.is_floating(leaf.type) else None,
-        row_count=rows,
+        null_count=from_vector(nulls, nulls_known, pa.int64()),
+        nan_count=from_vector(nans, nans_known, pa.int64()) if pa.types.is_floating(leaf.type) else None,
+        row_count=from_vector(records, None, pa.int64()),
         lower_exact=tight,
         upper_exact=tight,
     )
@@ -139,12 +138,17 @@ def _best(spec: PartitionSpec, leaf: Leaf) -> PartitionField | None:
     return min(known, key=fineness)[0] if known else None
 
 
+def _kept(values: pa.Array, where: Bools) -> pa.Array:
+    """Unknown elsewhere."""
+    return values if where.all() else pc.if_else(from_truths(where), values, pa.nulls(len(values), values.type))
+
+
 def _placed(full: pa.Array, files: npt.NDArray[np.intp], values: pa.Array) -> pa.Array:
     if len(files) == len(full):
         return values
     index = np.full(len(full), -1, np.int64)
     index[files] = np.arange(len(files))
-    taken = values.take(pa.array(index, mask=index < 0))
+    taken = values.take(from_vector(index, index >= 0, pa.int64()))
     return pc.coalesce(taken, full)
 
 
@@ -173,13 +177,12 @@ def _bounds(values: pl.Series, transform: Transform, of: pa.DataType) -> tuple[p
         pa.types.is_string(of) or pa.types.is_binary(of) or pa.types.is_fixed_size_binary(of)
     ):
         raw = values.to_arrow().cast(pa.large_binary()).cast(pa.binary())
-        whole = (
-            pc.less(pc.binary_length(raw), width) if transform.name == "truncate" else pa.array(np.ones(len(raw), bool))
-        )
-        return raw, pc.if_else(whole, raw, pa.scalar(None, pa.binary()))
+        if transform.name != "truncate":
+            return raw, raw
+        return raw, _kept(raw, vector(pc.binary_length(raw), np.int32) < width)
     if values.dtype in (pl.Float32, pl.Float64) and pa.types.is_floating(of) and width == 1:
         numbers = values.cast(pl.Float64).fill_null(0.0).to_numpy()
-        return pa.array(signed_zero(numbers, False)), pa.array(signed_zero(numbers, True))
+        return tuple(from_vector(signed_zero(numbers, upper), None, pa.float64()) for upper in (False, True))
     if (
         (values.dtype.is_integer() or values.dtype == pl.Boolean)
         and pa.types.is_int64(domain)
@@ -191,20 +194,19 @@ def _bounds(values: pl.Series, transform: Transform, of: pa.DataType) -> tuple[p
         if width == 1:
             return low, high
         # The lowest numbers wrap round when they are cut, and land among the highest.
-        sound = pa.array(~(((read > _INT32_MAX - width) & (read <= _INT32_MAX)) | (read > _INT64_MAX - width)))
-        unknown = pa.scalar(None, pa.int64())
-        return pc.if_else(sound, low, unknown), pc.if_else(sound, _raised(high, width), unknown)
+        sound = ~(((read > _INT32_MAX - width) & (read <= _INT32_MAX)) | (read > _INT64_MAX - width))
+        return _kept(low, sound), _kept(_raised(high, width), sound)
     return nothing, nothing
 
 
 def _masked(values: Ints, known: Bools) -> pa.Array:
-    return pa.array(values, mask=~known)
+    return from_vector(values, known, pa.int64())
 
 
 def _raised(low: pa.Array, width: int) -> pa.Array:
     """low + width - 1, without running over."""
-    most = pa.scalar(_INT64_MAX - width + 1, pa.int64())
-    return pc.add(pc.min_element_wise(low, most, skip_nulls=False), width - 1)
+    raised = np.minimum(vector(low, np.int64), _INT64_MAX - width + 1) + (width - 1)
+    return from_vector(raised, valid_mask(low), pa.int64())
 
 
 def _text(values: pl.Series, transform: Transform) -> tuple[pa.Array, pa.Array]:
@@ -212,9 +214,10 @@ def _text(values: pl.Series, transform: Transform) -> tuple[pa.Array, pa.Array]:
     if transform.name == "identity":
         return raw, raw
     # Nothing in UTF-8 is above 0xFF, so every text that starts with v lies at or below v + 0xFF; a shorter text was not cut.
-    cut = pa.array((values.str.len_chars() >= transform.parameter).fill_null(True).to_numpy())
-    beyond = pc.binary_join_element_wise(raw, pa.scalar(b"\xff", pa.binary()), pa.scalar(b"", pa.binary()))
-    return raw, pc.if_else(cut, beyond, raw)
+    cut = (values.str.len_chars() >= transform.parameter).fill_null(True).to_numpy()
+    last = from_bytes([b"\xff", b""])
+    beyond = pc.binary_join_element_wise(raw, last[0], last[1])
+    return raw, pc.if_else(from_truths(cut), beyond, raw)
 
 
 _MICROS = {"day": 86_400_000_000, "hour": 3_600_000_000}

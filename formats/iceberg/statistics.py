@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from expressions.statistics import ColumnBounds
+from expressions.vectors import from_rows, from_truths, from_vector, truths, valid_mask, vector
 from formats.model import Leaf
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class ManifestStatistics:
             upper=upper,
             null_count=_trusted_nulls(nulls, total, rows, lower, upper),
             nan_count=None if nans is None else _array(*nans),
-            row_count=pa.array(rows),
+            row_count=from_vector(rows, None, pa.int64()),
         )
 
     def column_sizes(self, leaf: Leaf) -> pa.Array | None:
@@ -86,7 +87,7 @@ class ManifestStatistics:
         if found is None:
             return None
         values, known = np.zeros(len(self.rows), np.int64), np.zeros(len(self.rows), bool)
-        counts = found[1].to_numpy()
+        counts = vector(found[1], np.int64)
         sane = counts >= 0
         values[found[0][sane]], known[found[0][sane]] = counts[sane], True
         return values, known
@@ -101,11 +102,11 @@ class ManifestStatistics:
         if pa.types.is_string(leaf.type) or pa.types.is_binary(leaf.type) or pa.types.is_fixed_size_binary(leaf.type):
             if name == "upper_bounds" and pa.types.is_string(leaf.type):
                 # A cut bound whose last character was raised into the surrogates was written as "?", below the real maximum.
-                sound = np.asarray(pc.invert(pc.ends_with(binary, "?")))
-                files, binary = files[sound], binary.filter(pa.array(sound))
+                sound = ~truths(pc.ends_with(binary, "?"), null=False)
+                files, binary = files[sound], binary.filter(from_truths(sound))
             index = np.full(len(self.rows), -1, np.int64)
             index[files] = np.arange(len(files))
-            return binary.cast(pa.binary()).take(pa.array(index, mask=index < 0))
+            return binary.cast(pa.binary()).take(from_vector(index, index >= 0, pa.int64()))
         values, known = decode(binary, leaf.type, upper=name == "upper_bounds")
         return scatter(files[known], values[known], len(self.rows), leaf.type)
 
@@ -122,22 +123,25 @@ class _Map:
     def of(cls, column: pl.Series) -> _Map:
         lists = column.rechunk().to_arrow()
         pairs = lists.flatten()  # what stands behind NULL is left out
-        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
+        lengths = vector(pc.list_value_length(lists), np.int64 if pa.types.is_large_list(lists.type) else np.int32)
+        there_is = valid_mask(lists)
+        lengths = lengths if there_is is None else np.where(there_is, lengths, 0)
         keys, values = pairs.flatten()
-        whole = pc.and_(keys.is_valid(), values.is_valid())
+        whole = truths(pc.and_(keys.is_valid(), values.is_valid()), null=False)
         files = np.repeat(np.arange(len(lists)), lengths)
-        if not pc.all(whole, min_count=0).as_py():
-            keys, values, files = keys.filter(whole), values.filter(whole), files[np.asarray(whole)]
+        if not whole.all():
+            there = from_truths(whole)
+            keys, values, files = keys.filter(there), values.filter(there), files[whole]
         if not pa.types.is_integer(values.type):
             values = values.cast(pa.large_binary())
-        return cls(keys.to_numpy(), values, files)
+        return cls(vector(keys, np.int32), values, files)
 
     def get(self, field_id: int) -> tuple[Ints, pa.Array] | None:
         """Ordinals of the files that have the key, and their values."""
         at = np.flatnonzero(self.keys == field_id)
         if not len(at):
             return None
-        return self.files[at], self.values.take(pa.array(at))
+        return self.files[at], self.values.take(from_vector(at, None, pa.int64()))
 
 
 def decode(raw: pa.LargeBinaryArray, to: pa.DataType, *, upper: bool) -> tuple[npt.NDArray[Any], Bools]:
@@ -214,7 +218,7 @@ def scatter(files: Ints, values: npt.NDArray[Any], count: int, of: pa.DataType) 
         return decimals(wide, known, of)
     full = np.zeros(count, values.dtype)
     full[files] = values
-    return pa.array(full, mask=~known)
+    return from_vector(full, known, pa.float64() if full.dtype.kind == "f" else pa.int64())
 
 
 def decimals(wide: npt.NDArray[np.uint8], known: Bools, of: pa.DataType) -> pa.Array:
@@ -222,11 +226,10 @@ def decimals(wide: npt.NDArray[np.uint8], known: Bools, of: pa.DataType) -> pa.A
     if of.precision <= 18:
         low = wide[:, 8:].copy().view(">i8")[:, 0].astype(np.int64)
         fits = (wide[:, :8] == np.where(low < 0, 0xFF, 0).astype(np.uint8)[:, None]).all(axis=1)
-        return pa.array(low, mask=~(known & fits))
+        return from_vector(low, known & fits, pa.int64())
     ordered = wide.copy()
     ordered[:, 0] ^= 0x80
-    fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(ordered), [None, pa.py_buffer(ordered.tobytes())])
-    return pc.if_else(pa.array(known), fixed.cast(pa.binary()), pa.scalar(None, pa.binary()))
+    return from_rows(ordered, known)
 
 
 def _trusted(
@@ -235,17 +238,20 @@ def _trusted(
     """Both unknown where one is NaN or they cross: such a writer knew no order."""
     if lower is None or upper is None:
         if pa.types.is_floating(of):
-            lower, upper = (None if one is None else _known(one, pc.invert(pc.is_nan(one))) for one in (lower, upper))
+            lower, upper = (None if one is None else _known(one, ~_nan(one)) for one in (lower, upper))
         return lower, upper
-    bad = pc.fill_null(pc.greater(lower, upper), False)
+    bad = truths(pc.greater(lower, upper), null=False)
     if pa.types.is_floating(of):
-        bad = pc.or_(bad, pc.or_(*(pc.fill_null(pc.is_nan(one), False) for one in (lower, upper))))
-    good = pc.invert(bad)
-    return _known(lower, good), _known(upper, good)
+        bad = bad | _nan(lower) | _nan(upper)
+    return _known(lower, ~bad), _known(upper, ~bad)
 
 
-def _known(values: pa.Array, where: pa.Array) -> pa.Array:
-    return pc.if_else(pc.fill_null(where, False), values, pa.scalar(None, values.type))
+def _nan(values: pa.Array) -> Bools:
+    return truths(pc.is_nan(values), null=False)
+
+
+def _known(values: pa.Array, where: Bools) -> pa.Array:
+    return values if where.all() else pc.if_else(from_truths(where), values, pa.nulls(len(values), values.type))
 
 
 def _trusted_nulls(
@@ -264,9 +270,9 @@ def _trusted_nulls(
         known &= ~total[1] | (total[0] == rows)
     for bound in (lower, upper):
         if bound is not None:
-            known &= ~((values == rows) & np.asarray(bound.is_valid()))
+            known &= ~((values == rows) & truths(bound.is_valid(), null=False))
     return _array(values, known)
 
 
 def _array(values: Ints, known: Bools) -> pa.Array:
-    return pa.array(values, mask=~known)
+    return from_vector(values, known, pa.int64())
