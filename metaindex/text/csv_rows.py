@@ -9,7 +9,8 @@
     "a\\"b"            a"b           the escape before a quote or before itself; before anything else it stays
     "a" ,b            a | b
     a"b,c             a"b | c
-    "a,b              a,b           a quote that is never closed ends with the line
+    "a,b              a,b           a quote that is never closed ends with the line; refused with quotes or escapes inside
+    a,"               a | "         a quote that opens nothing is one
     "a"b,c            refused: a quote inside quotes that is not escaped (Spark's answer depends on what follows)
 
 Blocks in which every quote opens or closes a whole field, or is doubled where that is the escape, go through Arrow's parser; the others line by line.
@@ -17,6 +18,7 @@ Blocks in which every quote opens or closes a whole field, or is doubled where t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -82,6 +84,9 @@ class CsvRows:
         self._places = {f.name: i for i, f in enumerate(columns)}
         self._width = max(len(columns), 1)
         self._values = values
+        self._stops = (
+            re.compile(f"[{re.escape(dialect.quote + dialect.escape)}]") if dialect.quote else re.compile("(?!)")
+        )
 
     def parse(
         self, block: bytes, fields: tuple[Field, ...], where: str, head: bool
@@ -274,26 +279,35 @@ class CsvRows:
 
     def _quoted(self, line: str, at: int, where: str, line_end: str = "") -> tuple[str, int]:
         """The value that begins behind an opening quote, and the place of the separator or the end behind it."""
-        d, end = self._dialect, len(line)
+        d, end, start = self._dialect, len(line), at
         out: list[str] = []
-        while at < end:
-            c = line[at]
-            if c == d.escape and at + 1 < end and line[at + 1] in (d.quote, d.escape):
-                out.append(line[at + 1])
-                at += 2
-            elif c == d.quote:
-                after = at + 1
+        while (found := self._stops.search(line, at)) is not None:
+            stop = found.start()
+            out.append(line[at:stop])
+            if line[stop] == d.escape and stop + 1 < end and line[stop + 1] in (d.quote, d.escape):
+                out.append(line[stop + 1])
+                at = stop + 2
+            elif line[stop] == d.quote:
+                after = stop + 1
                 while after < end and line[after] in _BLANKS and line[after] not in (d.sep, line_end):
                     after += 1
                 if after < end and line[after] not in (d.sep, line_end):
-                    raise ScanError(
-                        f"a quote inside a quoted value must be escaped by {d.escape!r}; {where} has the line {line[max(at - 40, 0) : at + 40]!r}; open the table with the escape that its writer used, such as escape='\"'"
-                    )
+                    raise self._uncertain("a quote inside a quoted value must be escaped", line, stop, where)
                 return "".join(out), after
             else:
-                out.append(c)
-                at += 1
-        return "".join(out), end
+                out.append(line[stop])
+                at = stop + 1
+        if start == end:
+            return d.quote, end  # a quote that opens nothing is one
+        if self._stops.search(line, start) is not None:
+            raise self._uncertain("a value with quotes inside must be closed by one", line, start, where)
+        return line[start:], end
+
+    def _uncertain(self, rule: str, line: str, at: int, where: str) -> ScanError:
+        return ScanError(
+            f"{rule} (the escape is {self._dialect.escape!r}); {where} has {line[max(at - 40, 0) : at + 40]!r}; "
+            "open the table with the escape that its writer used, such as escape='\"', or read with .to_spark(spark)"
+        )
 
     def _plain(self, token: str) -> str | None:
         if self._dialect.trim_left:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 from metaindex import open_table
+from metaindex.readers import ScanError
 from tests.readers import text_whole_cases as whole
-from tests.readers.test_text_scan import lake_of, plain, rows
+from tests.readers.test_text_scan import lake_of, plain, rows, shown
 from tests.readers.text_cases import CSV, JSON, REFUSED_CSV, TYPED
 
 if TYPE_CHECKING:
@@ -21,8 +23,8 @@ pytestmark = pytest.mark.spark
 
 
 def test_the_cases_are_what_spark_says(spark: SparkSession, tmp_path: Path) -> None:
-    csv, json = CSV + REFUSED_CSV + whole.CSV + whole.REFUSED_CSV, JSON + whole.JSON + whole.REFUSED_JSON
-    for file_format, cases in (("csv", csv), ("json", json)):
+    csv_cases, json_cases = CSV + REFUSED_CSV + whole.CSV + whole.REFUSED_CSV, JSON + whole.JSON + whole.REFUSED_JSON
+    for file_format, cases in (("csv", csv_cases), ("json", json_cases)):
         for i, (data, schema, options, expected) in enumerate(cases):
             file = tmp_path / f"{i}.{file_format}"
             file.write_bytes(data.encode() if isinstance(data, str) else data)
@@ -47,6 +49,70 @@ def test_the_patterns_are_what_spark_says(spark: SparkSession, tmp_path: Path) -
         assert dict(frame.selectExpr("k", "CAST(a AS STRING)").collect()) == {n: e for n, (_, e) in enumerate(cases)}, (
             pattern
         )
+
+
+DIALECTS: list[dict[str, Any]] = [
+    {},
+    {"multiLine": True},
+    {"escape": '"'},
+    {"escape": '"', "multiLine": True},
+    {"lineSep": "\n"},
+    {"lineSep": "b"},
+    {"header": True, "multiLine": True},
+    {"header": True, "comment": "b"},
+    {"comment": "b", "multiLine": True},
+    {"ignoreLeadingWhiteSpace": True, "ignoreTrailingWhiteSpace": True},
+    {"ignoreLeadingWhiteSpace": True, "ignoreTrailingWhiteSpace": True, "multiLine": True},
+    {"nullValue": "a", "emptyValue": "E", "multiLine": True},
+    {"quote": "", "multiLine": True},
+]
+
+
+@pytest.mark.parametrize("options", DIALECTS, ids=str)
+def test_random_csv_files_are_read_alike_or_refused(
+    spark: SparkSession, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    choice = random.Random(11)
+    parts = ["a", "b", ",", ",", '"', '""', '","', "\\", "\n", "\n", "\r\n", " ", "é", '"a",', "a,b\n"]
+    weights = [4, 2, 6, 2, 3, 1, 1, 1, 4, 2, 1, 1, 1, 3, 3]
+    schema = "x string, y string, z string"
+    for number in range(250):
+        (tmp_path / f"{number}.csv").write_bytes(
+            "".join(choice.choices(parts, weights, k=choice.randint(1, 12))).encode()
+        )
+    frame = spark.read.schema(schema).options(**options).csv(str(tmp_path))
+    expected: dict[str, list[tuple[Any, ...]]] = {}
+    for name, *row in frame.selectExpr("_metadata.file_name", "x", "y", "z").collect():
+        expected.setdefault(name, []).append(tuple(row))
+    refused = 0
+    for file in sorted(tmp_path.glob("*.csv")):
+        lake = lake_of(tmp_path, "csv", schema, options)
+        lake.add(file.name, file.read_bytes())
+        try:
+            found = rows(lake)
+        except ScanError:
+            refused += 1
+            continue
+        assert found == expected.get(file.name, []), (file.read_bytes(), options)
+    assert refused < 150
+
+
+def test_patterns_mean_the_same_in_json(spark: SparkSession, tmp_path: Path) -> None:
+    for i, (option, pattern, type_, cases) in enumerate(whole.PATTERNS):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        lines = [json.dumps({"a": text, "k": n}) for n, (text, _) in enumerate(cases)]
+        (folder / "0.json").write_text("\n".join(lines))
+        frame = spark.read.schema(f"a {type_}, k int").options(**{option: pattern}).json(str(folder))
+        expected = dict(frame.selectExpr("k", "CAST(a AS STRING)").collect())
+        for n, line in enumerate(lines):
+            lake = lake_of(folder / "one", "json", f"a {type_}, k int", {option: pattern})
+            lake.add(f"{n}.json", line)
+            try:
+                column = lake.scan(columns=["a"]).to_arrow().column("a")
+            except ScanError:
+                continue
+            assert shown(column, type_) == expected[n], (line, pattern)
 
 
 def test_files_that_spark_compresses_are_read(spark: SparkSession, tmp_path: Path) -> None:
