@@ -151,7 +151,7 @@ def _children(storage: Storage, folder: str) -> Iterator[tuple[str, bool]]:
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
-            raise denied(error, where) from error
+            raise denied(error, error.filename or where) from error
         return
     yield from ((name, True) for name in storage.folders(folder))
     yield from ((one.path.rpartition("/")[2], False) for one in storage.list(folder, recursive=False))
