@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's s
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+    from .explain import Explanation
     from .readers.scan import Scan
 
 logger = logging.getLogger("metaindex")
@@ -120,13 +121,27 @@ class Table(IndexUpkeep):
         """The live files at a version (default: now). VersionNotFoundError where there is none."""
         return self._snapshot(at_version(version, timestamp))
 
-    def diff(self, base: VersionLike, target: VersionLike) -> Diff:
-        """What changed from one version to another: from the log where it serves the range, else by comparing snapshots."""
-        start = self._snapshot(at_version(base, None))
-        found = self._format.diff(self._ref, start, at_version(target, None))
-        from formats.diff import compare
+    def diff(
+        self,
+        base: VersionLike = None,
+        target: VersionLike = None,
+        *,
+        base_timestamp: TimestampLike = None,
+        target_timestamp: TimestampLike = None,
+    ) -> Diff:
+        """What changed from one version to another (default: now), in either direction: from the log where it serves the range, else by comparing snapshots.
+        `base`, or its time, has to be said. `Diff.positions(row)`: the rows of file `row` of `deletes_changed` that were deleted and restored."""
+        if base is None and base_timestamp is None:
+            raise VersionNotFoundError(
+                "a diff starts at a version; none was given; say which: base=, or base_timestamp="
+            )
+        start, end = self._snapshot(at_version(base, base_timestamp)), at_version(target, target_timestamp)
+        found = self._format.diff(self._ref, start, end)
+        from formats.diff import compare, with_positions
 
-        return found if found is not None else compare(start, self._snapshot(at_version(target, None)))
+        if found is not None:
+            return with_positions(found, start, lambda: self._snapshot(end))
+        return compare(start, self._snapshot(end))
 
     def versions(self) -> Sequence[Version]:
         """Versions that can be read, oldest first."""
@@ -211,11 +226,26 @@ class Table(IndexUpkeep):
             self.config.time_zone,
         )
 
-    def explain(self, predicate: object, version: VersionLike = None, timestamp: TimestampLike = None) -> str:
-        """How a query would be planned: the predicate as understood, what each index answers, what is kept and why."""
-        from .explain import explain_result
+    def explain(
+        self,
+        predicate: object,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        *,
+        indexes: Iterable[str] | None = None,
+    ) -> Explanation:
+        """How a query would be planned: the predicate as understood, what each index covers of the version asked, what it answers, what is kept and why. `print` it."""
+        from .explain import Explanation, coverage
 
-        return explain_result(self.prune(predicate, version, timestamp))
+        only = list(indexes) if indexes is not None else None
+        result = self.prune(predicate, version, timestamp, indexes=only)
+        at = (
+            at_version(result.version.id, None)
+            if version is None and timestamp is not None
+            else at_version(version, timestamp)
+        )
+        told = tuple(coverage(index, result, lambda: self._snapshot(at)) for index in self._open_indexes(only)[0])
+        return Explanation(result, told)
 
     # -- look-ups by key -------------------------------------------------------------------------------------------
 

@@ -1,22 +1,120 @@
-"""A pruning answer explained to a person."""
+"""A pruning answer explained to a person: the predicate as understood, what each index covers of the version asked, what it proved."""
 
 from __future__ import annotations
 
-from expressions.references import conjuncts, leaves
-from expressions.tree import Opaque
+from collections.abc import Callable
+from dataclasses import field
 
+import numpy as np
+
+from expressions.errors import MetaIndexError
+from expressions.records import dataclass
+from expressions.references import columns, conjuncts, leaves
+from expressions.tree import Opaque, Predicate
+from formats.model import Schema, Snapshot
+from metaindex.keys import file_ids
+
+from .pruning.open_index import OpenIndex
 from .pruning.result import PruneResult
 
 
-def explain_result(result: PruneResult) -> str:
-    """The predicate as understood, conjunct by conjunct, then what each index did."""
-    lines = ["Predicate, as understood:"]
-    for part in conjuncts(result.predicate):
-        opaque = any(isinstance(leaf, Opaque) for leaf in leaves(part))
-        lines.append(f"  {describe(part)}" + ("   (keeps every file: not understood)" if opaque else ""))
-    lines.append("")
-    lines.append(str(result))
-    return "\n".join(lines)
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What an index knows of the files of the version asked. `recorded`: it has seen exactly this version, so that the table's log is not asked; else its files are found one by one, by
+    identity, whatever version they were indexed at. `columns`: for each column of the predicate, the files whose values the index knows; the others are read."""
+
+    index: str
+    recorded: bool
+    files: int
+    total_files: int
+    columns: dict[str, int] = field(default_factory=dict)
+    newest: str = ""  # the version that was recorded last
+    problem: str = ""
+
+    def __str__(self) -> str:
+        if self.problem:
+            return f"{self.index}: cannot be told: {self.problem}"
+        how = (
+            "the version is recorded"
+            if self.recorded
+            else f"the version is not recorded (newest: {self.newest or 'none'}), files are known by identity"
+        )
+        lines = f"{self.index}: covers {self.files:,} of {self.total_files:,} files; {how}"
+        less = [f"{name} in {count:,}" for name, count in self.columns.items() if count < self.files]
+        return lines + (f"; column {', '.join(less)}" if less else "")
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a query is planned. `print` it."""
+
+    result: PruneResult
+    coverage: tuple[Coverage, ...] = ()
+
+    def __str__(self) -> str:
+        lines = ["Predicate, as understood:"]
+        for part in conjuncts(self.result.predicate):
+            opaque = any(isinstance(leaf, Opaque) for leaf in leaves(part))
+            lines.append(f"  {describe(part)}" + ("   (keeps every file: not understood)" if opaque else ""))
+        if self.coverage:
+            lines += ["", f"Covered at version {self.result.version}:", *(f"  {one}" for one in self.coverage)]
+        return "\n".join([*lines, "", str(self.result)])
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return {
+            "predicate": describe(self.result.predicate),
+            **self.result.to_json(),
+            "coverage": [one.to_json() for one in self.coverage],
+        }
+
+
+def coverage(index: OpenIndex, result: PruneResult, snapshot: Callable[[], Snapshot]) -> Coverage:
+    """Of one index. `snapshot` (of the version) is asked for where the index has not recorded it."""
+    newest = index.versions.newest()
+    name = newest.version.id if newest is not None else ""
+    try:
+        found = index.versions.find(result.version)
+        if found is not None:
+            counts = {run.run: int(found.live.mask(run).sum()) for run in index.entry.content.runs}
+            schema = found.schema
+        else:
+            counts, schema = _known(index, snapshot()), snapshot().schema
+    except MetaIndexError as error:
+        return Coverage(index.name, False, 0, result.total_files, newest=name, problem=str(error))
+    covering = {run.run for run in index.entry.content.runs if not run.listed_only}
+    files = sum(count for run, count in counts.items() if run in covering)
+    each = _by_column(index, counts, result.predicate, schema)
+    return Coverage(index.name, found is not None, files, result.total_files, each, name)
+
+
+def _known(index: OpenIndex, snapshot: Snapshot) -> dict[str, int]:
+    """How many of the snapshot's files each run knows; one that two know counts for the first."""
+    ids = file_ids(snapshot.files, snapshot.format)
+    etags = snapshot.files.table.column("etag") if snapshot.format == "files" else None
+    unknown = np.ones(len(ids), np.bool_)
+    counts = {}
+    for run in index.entry.content.runs:
+        if not run.listed_only:
+            mine = (index.locate(run, ids, etags) >= 0) & unknown
+            unknown &= ~mine
+            counts[run.run] = int(mine.sum())
+    return counts
+
+
+def _by_column(index: OpenIndex, counts: dict[str, int], predicate: Predicate, schema: Schema) -> dict[str, int]:
+    stable = {leaf.parts: leaf.stable for leaf in schema.leaves()}
+    out = {}
+    for ref in columns(predicate):
+        known = [
+            run.run for run in index.entry.content.runs if stable.get(ref.parts) in {c.stable for c in run.columns}
+        ]
+        out[".".join(ref.parts)] = sum(counts.get(run, 0) for run in known)
+    return out
 
 
 def describe(part: object) -> str:

@@ -19,18 +19,18 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    from metaindex.explain import describe, explain_result
-
-    result = open_from(args).prune(args.predicate, args.version, args.timestamp, indexes=args.index)
-    out.data({"predicate": describe(result.predicate), **result.to_json()})
-    out.write("" if out.json else explain_result(result))
+    found = open_from(args).explain(args.predicate, args.version, args.timestamp, indexes=args.index)
+    out.data(found.to_json())
+    out.write("" if out.json else str(found))
     return DONE
 
 
 COMMAND = Command(
     "explain",
     "how would a query be planned, and why?",
-    """Shows the predicate as it was understood, part by part, and what each index proved or why it was not used.
+    """Shows the predicate as it was understood, part by part, how many of the version's files each index covers, and what it
+proved or why it was not used. An index answers for every version whose files it knows, older and newer ones: "recorded"
+means that it has seen exactly this version, so that the table's log need not be read to plan.
 A part that no index can read (a function it does not know, say) keeps every file; it is applied when rows are read.""",
     (
         "metaindex explain lake/flights \"dep_delay > 60 AND upper(dest) = 'SEA'\"",

@@ -31,7 +31,7 @@ def fresh(table: mi.Table) -> dict[str, bool | None]:
     return {info.name: info.fresh for info in table.indexes()}
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n == "parquet" else pytest.mark.slow) for n in FORMATS])
 def test_a_synchronous_hook_leaves_the_index_at_the_version(tmp_path: Path, name: str) -> None:
     lake = FORMATS[name](tmp_path)
     table = indexed(lake)
@@ -44,6 +44,7 @@ def test_a_synchronous_hook_leaves_the_index_at_the_version(tmp_path: Path, name
     assert not again.changed
 
 
+@pytest.mark.slow
 def test_a_path_is_enough_for_text_files_that_were_indexed_with_options(tmp_path: Path) -> None:
     root = tmp_path / "lake"
     root.mkdir()
@@ -72,6 +73,7 @@ def test_a_background_hook_follows_all_commits(tmp_path: Path) -> None:
     assert 1 <= after.refreshed - before.refreshed <= 5
 
 
+@pytest.mark.slow
 def test_the_wrappers_of_pyiceberg_are_followed(tmp_path: Path) -> None:
     from pyiceberg.catalog.sql import SqlCatalog
 
@@ -118,6 +120,7 @@ def test_nothing_that_goes_wrong_is_raised_and_everything_is_counted(tmp_path: P
     assert "nowhere" in hooks.counts().last_error
 
 
+@pytest.mark.slow
 def test_an_index_that_fails_does_not_keep_the_others_from_being_refreshed(tmp_path: Path) -> None:
     lake = parquet_lake(tmp_path)
     table = indexed(lake)
@@ -135,6 +138,7 @@ def test_an_index_that_fails_does_not_keep_the_others_from_being_refreshed(tmp_p
     assert set(table.prune("id = 52").files.paths.to_pylist()) == {"f001.parquet"}
 
 
+@pytest.mark.slow
 def test_a_deleted_index_is_left_alone_and_a_disabled_one_follows(tmp_path: Path) -> None:
     lake = delta_lake(tmp_path)
     table = indexed(lake)
@@ -189,6 +193,7 @@ def test_a_job_that_fails_is_not_the_end_of_the_worker() -> None:
     assert (worker.counts.failed, worker.counts.refreshed, worker.counts.last_error) == (1, 1, "boom")
 
 
+@pytest.mark.slow
 def test_a_csv_table_opened_with_a_schema_is_followed(tmp_path: Path) -> None:
     lake = csv_lake(tmp_path)
     table = indexed(lake)

@@ -33,6 +33,7 @@ def indexed(lake: Lake) -> mi.Table:
     return table
 
 
+@pytest.mark.slow
 def test_what_is_behind_is_refreshed_once_and_told(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
@@ -58,6 +59,7 @@ def test_what_is_behind_is_refreshed_once_and_told(tmp_path: Path) -> None:
     assert [(e.kind, e.index) for e in events] == [("refreshed", "late"), ("fresh", "")]
 
 
+@pytest.mark.slow
 def test_an_index_restored_while_the_table_stands_still_is_brought_up(tmp_path: Path) -> None:
     lake = delta_lake(tmp_path)
     table = indexed(lake)
@@ -72,6 +74,7 @@ def test_an_index_restored_while_the_table_stands_still_is_brought_up(tmp_path: 
     assert [e.kind for e in events] == ["refreshed"]
 
 
+@pytest.mark.slow
 def test_a_table_that_cannot_be_read_is_told_and_the_others_are_watched(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()

@@ -52,7 +52,7 @@ def contents(root: Path) -> dict[str, bytes]:
     return {str(p): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file() and "_metaindex" not in p.parts}
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n == "delta" else pytest.mark.slow) for n in FORMATS])
 def test_a_sound_index_is_found_right_and_every_statistic_is_compared(tmp_path: Path, name: str) -> None:
     table = indexed(FORMATS[name](tmp_path))
     found = table.verify_index("stats", files=None, versions="all", predicates=["id = 15", "name = 'z' AND v < 0"])
@@ -63,6 +63,7 @@ def test_a_sound_index_is_found_right_and_every_statistic_is_compared(tmp_path: 
     assert found.versions_compared == 2
 
 
+@pytest.mark.slow
 def test_it_stays_right_through_the_life_of_an_index(tmp_path: Path) -> None:
     lake = delta_lake(tmp_path)
     table = indexed(lake, 5)
@@ -101,7 +102,9 @@ DAMAGES: dict[str, Callable[[mi.Table], object]] = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(
+    "damage", [pytest.param(d, marks=[] if d == "a byte of a page" else pytest.mark.slow) for d in DAMAGES]
+)
 def test_a_damaged_run_is_found_and_only_that_one_is_rebuilt(tmp_path: Path, damage: str) -> None:
     lake = delta_lake(tmp_path)
     table = indexed(lake)
@@ -178,7 +181,13 @@ def _set(name: str, value: object) -> Callable[[pa.Table], pa.Table]:
 
 @pytest.mark.parametrize(
     ("column", "value"),
-    [("lower_int", 22), ("upper_int", 12), ("null_count", 1), ("value_count", 7), ("lower_int", -5), ("state", 1)],
+    [
+        ("lower_int", 22),
+        *(
+            pytest.param(*one, marks=pytest.mark.slow)
+            for one in [("upper_int", 12), ("null_count", 1), ("value_count", 7), ("lower_int", -5), ("state", 1)]
+        ),
+    ],
 )
 def test_a_statistic_that_is_not_true_is_found_and_rebuilt(tmp_path: Path, column: str, value: int) -> None:
     lake = parquet_lake(tmp_path)
@@ -200,6 +209,7 @@ def test_a_statistic_that_is_not_true_is_found_and_rebuilt(tmp_path: Path, colum
     assert lake.open().prune("id = 15").kept_files == 1
 
 
+@pytest.mark.slow
 def test_a_recorded_version_with_other_files_is_found_and_written_anew(tmp_path: Path) -> None:
     lake = delta_lake(tmp_path)
     table = indexed(lake)
@@ -220,6 +230,7 @@ def test_a_recorded_version_with_other_files_is_found_and_written_anew(tmp_path:
     assert table.prune("id >= 0").kept_files == 3
 
 
+@pytest.mark.slow
 def test_an_index_goes_on_from_the_newest_entry_that_can_be_read(tmp_path: Path) -> None:
     lake = delta_lake(tmp_path)
     table = indexed(lake)
@@ -240,6 +251,7 @@ def test_an_index_goes_on_from_the_newest_entry_that_can_be_read(tmp_path: Path)
         lake.open().repair_index("stats", builder="local")
 
 
+@pytest.mark.slow
 def test_files_that_left_the_lake_are_told_and_no_fault(tmp_path: Path) -> None:
     lake = delta_lake(tmp_path)
     table = indexed(lake)
