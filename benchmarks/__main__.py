@@ -5,6 +5,7 @@ build    statistics of real Parquet files: local builder, Spark builder, and wha
 refresh  a refresh after a commit, at 1,000 and at 1,000,000 files
 optimize  16 runs of 1,000,000 files merged into one
 formats_files  listing 100,000 plain files, beside os.walk, pyarrow.fs and pyarrow.dataset
+formats_delta  snapshots and diffs of Delta logs of 100,000 and 1,000,000 files, beside deltalake
 import   what `import metaindex` costs over `import pyarrow`
 """
 
@@ -16,7 +17,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-NAMES = ("import", "prune", "build", "refresh", "optimize", "formats_files")
+NAMES = ("import", "prune", "build", "refresh", "optimize", "formats_files", "formats_delta")
 
 
 def main() -> int:

@@ -6,13 +6,18 @@ write a path twice, plain files do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .model import Diff, FileTable, Snapshot
+from .model import ChangedPositions, Diff, FileTable, Snapshot
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap64
 
 _IDENTITY = ("path", "size_bytes")
 _PLAIN_IDENTITY = ("path", "size_bytes", "modified_ms", "etag")
@@ -27,15 +32,46 @@ def compare(base: Snapshot, target: Snapshot) -> Diff:
     appended = _without(after, now)
     deleted = _without(before, was)
     same_before, same_after = before.column("deletes").take(was), after.column("deletes").take(now)
-    changed = now.filter(_differs(same_before, same_after))
+    differs = _differs(same_before, same_after)
+    ordered = pc.sort_indices(now.filter(differs))
+    before_rows, after_rows = was.filter(differs).take(ordered), now.filter(differs).take(ordered)
     return Diff(
         base.version,
         target.version,
         FileTable(appended),
         FileTable(deleted),
-        FileTable(after.take(changed.sort())),
+        FileTable(after.take(after_rows)),
         base.schema != target.schema,
+        positions=lambda row: changed_positions(
+            _positions_of(base, before_rows[row].as_py()), _positions_of(target, after_rows[row].as_py())
+        ),
     )
+
+
+def changed_positions(before: BitMap64, after: BitMap64) -> ChangedPositions:
+    """What two sets of deleted positions of one file differ in."""
+    return ChangedPositions(deleted=after - before, restored=before - after)
+
+
+def with_positions(diff: Diff, base: Snapshot, target: Callable[[], Snapshot]) -> Diff:
+    """The diff of a log that does not say which positions changed: two snapshots do, the target's loaded when it is asked."""
+    if diff.positions is not None:
+        return diff
+
+    def positions(row: int) -> ChangedPositions:
+        path = diff.deletes_changed.paths[row]
+        return changed_positions(
+            *(_positions_of(one, pc.index(one.files.paths, path).as_py()) for one in (base, target()))
+        )
+
+    return replace(diff, positions=positions)
+
+
+def _positions_of(snapshot: Snapshot, row: int) -> BitMap64:
+    from pyroaring import BitMap64
+
+    deleted = snapshot.files.table.column("deletes")[row].is_valid
+    return snapshot.details.deletes(row).positions if deleted else BitMap64()
 
 
 def _positions(before: pa.Table, after: pa.Table, keys: Sequence[str]) -> tuple[pa.Array, pa.Array]:

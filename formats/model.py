@@ -6,7 +6,7 @@ rows, or it says nothing; deletes belong to the snapshot, not to the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -218,6 +218,14 @@ class Deletes:
     equality: tuple[EqualityDelete, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ChangedPositions:
+    """Row positions of one file: those deleted at the target and not at the base, and those restored since."""
+
+    deleted: BitMap64
+    restored: BitMap64
+
+
 class SnapshotDetails(Protocol):
     """What only the format can say of a snapshot's files, loaded when asked for."""
 
@@ -276,6 +284,8 @@ class Diff:
     deletes_changed: FileTable
     schema_changed: bool
     source: str = "snapshots"  # "log" where the log itself served the range
+    positions: Callable[[int], ChangedPositions] | None = field(default=None, compare=False, repr=False)
+    """What changed in file `row` of `deletes_changed`, read when asked for; equality deletes are not in it. None: the format's log does not say, two snapshots do."""
 
 
 def partition_text(names: Sequence[str], values: Sequence[str | None]) -> str:

@@ -6,24 +6,29 @@ again) is no change, nor is a file that came and went in between.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from expressions.errors import CorruptTableError
-from formats.model import Diff, FileTable, Snapshot, Version
+from formats.diff import changed_positions
+from formats.model import ChangedPositions, Diff, FileTable, Snapshot, Version
 from formats.protocol import At, TableRef
 
 from .actions import FileAction, FileKey, file_columns
-from .columns import booleans, one, rows_array, strings, where
+from .columns import booleans, one, rows_array
 from .log_segment import commit_fingerprint, stored_commit_fingerprint
 from .partitions import partition_values
+from .path_index import find
 from .replay import read_commit
 from .schema import TableSchema, parse_schema
-from .snapshot import DeltaDetails, file_table
+from .snapshot import DeltaDetails, file_deletes, file_table
 
 if TYPE_CHECKING:
+    from pyroaring import BitMap64
+
     from .table import DeltaFormat
 
 
@@ -71,7 +76,7 @@ def diff_from_log(ref: TableRef, format_: DeltaFormat, base: Snapshot, target: A
         schema_changed = schema.schema != base.schema
     else:
         schema = base.details.schema
-    return _compared(base, resolved, live, touched, schema, schema_changed)
+    return _compared(ref, base, resolved, live, touched, schema, schema_changed)
 
 
 def _same_table(ref: TableRef, base: Snapshot) -> bool:
@@ -82,6 +87,7 @@ def _same_table(ref: TableRef, base: Snapshot) -> bool:
 
 
 def _compared(
+    ref: TableRef,
     base: Snapshot,
     target: Version,
     live: dict[FileKey, FileAction],
@@ -89,11 +95,9 @@ def _compared(
     schema: TableSchema,
     schema_changed: bool,
 ) -> Diff:
-    import pyarrow.compute as pc
-
+    assert isinstance(base.details, DeltaDetails)
     files = base.files.table
-    paths = strings(list({path for path, _ in touched}))
-    rows = where(pc.is_in(files.column("path"), value_set=paths)) if len(paths) else np.zeros(0, np.int64)
+    rows = find(files.column("path"), base.details.path_bits, list({path for path, _ in touched}))
     hit = np.zeros(files.num_rows, np.bool_)
     hit[rows] = True
     before = files.filter(booleans(hit))  # not `take`, which would join the chunks of every column
@@ -104,6 +108,7 @@ def _compared(
     gone: list[int] = []
     appended: list[tuple[FileKey, FileAction]] = []
     changed: list[tuple[FileKey, FileAction]] = []
+    changed_at: list[int] = []
     settled: set[str] = set()
     for key, at in was.items():
         if key not in touched:
@@ -117,9 +122,23 @@ def _compared(
             appended.append(successor)
         elif successor[0] != key:
             changed.append(successor)
+            changed_at.append(int(rows[at]))
     appended += [pair for path, pair in new.items() if path not in settled]
     dropped = before.take(rows_array(np.array(gone, np.int64)))
-    return _diff(base, target, _as_files(appended, schema), dropped, _as_files(changed, schema), schema_changed)
+    after = _as_files(changed, schema)
+
+    def positions(row: int) -> ChangedPositions:
+        said = f"{ref.path} version {target.id}"
+        old = _deleted(ref, f"{ref.path} version {base.version.id}", files, changed_at[row])
+        return changed_positions(old, _deleted(ref, said, after, row))
+
+    return _diff(base, target, _as_files(appended, schema), dropped, after, schema_changed, positions)
+
+
+def _deleted(ref: TableRef, said: str, files: pa.Table, row: int) -> BitMap64:
+    from pyroaring import BitMap64
+
+    return file_deletes(ref.storage, said, files, row) if files.column("deletes")[row].is_valid else BitMap64()
 
 
 def _as_files(actions: list[tuple[FileKey, FileAction]], schema: TableSchema) -> pa.Table:
@@ -132,7 +151,13 @@ def _no_files(base: Snapshot) -> pa.Table:
 
 
 def _diff(
-    base: Snapshot, target: Version, appended: pa.Table, deleted: pa.Table, changed: pa.Table, schema_changed: bool
+    base: Snapshot,
+    target: Version,
+    appended: pa.Table,
+    deleted: pa.Table,
+    changed: pa.Table,
+    schema_changed: bool,
+    positions: Callable[[int], ChangedPositions] | None = None,
 ) -> Diff:
     return Diff(
         base=base.version,
@@ -142,4 +167,5 @@ def _diff(
         deletes_changed=FileTable(changed),
         schema_changed=schema_changed,
         source="log",
+        positions=positions,
     )

@@ -13,7 +13,7 @@ from formats.storage import Storage
 
 from .columns import one
 
-_BATCH_BYTES = 1 << 29
+_BATCH_BYTES = 1 << 26  # read one after the other into the same memory
 
 
 class opened:  # noqa: N801 - a context manager, used like a function

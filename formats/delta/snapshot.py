@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +17,15 @@ from formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf, Snapshot, Versi
 from formats.protocol import TableRef
 from formats.storage import Storage
 
+if TYPE_CHECKING:
+    from pyroaring import BitMap64
+
 from .columns import one
 from .deletes import read_positions
 from .history import file_times
 from .log_segment import LogSegment
 from .partitions import partition_bounds, partition_texts, partition_values, shown_values
+from .path_index import Bits, path_bits
 from .replay import Header, in_commit_timestamps, live_files
 from .schema import TableSchema, parse_schema
 from .statistics import LogStatistics
@@ -48,6 +53,7 @@ class DeltaDetails:
     schema: TableSchema
     values: tuple[pa.Array, ...]  # per partition column, in the schema's order
     statistics: LogStatistics
+    path_bits: Bits | None = None
 
     def log_bounds(self, leaf: Leaf) -> ColumnBounds | None:
         return None if leaf.path[0].partition else self.statistics.bounds(leaf)
@@ -65,20 +71,22 @@ class DeltaDetails:
         return shown_values(leaf, self.values[self.schema.partition_columns.index(leaf.field.name)], time_zone)
 
     def deletes(self, row: int) -> Deletes:
-        def value(name: str) -> object:
-            return self.files.column(name)[row].as_py()
-
-        where = f"{self.table} version {self.version}, deletion vector of {value('path')}"
-        kind, path, size = value("delta_dv_storage"), value("delta_dv_path"), value("delta_dv_size")
-        offset, cardinality = value("delta_dv_offset"), value("deleted_count")
-        if not (isinstance(kind, str) and isinstance(path, str) and isinstance(size, int)):
-            raise CorruptTableError(f"{where}: a deletion vector has a storage type, a path and a size")
-        assert offset is None or isinstance(offset, int)
-        assert cardinality is None or isinstance(cardinality, int)
-        return Deletes(read_positions(self.storage, where, kind, path, offset, size, cardinality))
+        return Deletes(file_deletes(self.storage, f"{self.table} version {self.version}", self.files, row))
 
     def read_options(self) -> Mapping[str, object]:
         return {"file_format": "parquet"}
+
+
+def file_deletes(storage: Storage, said: str, files: pa.Table, row: int) -> BitMap64:
+    """The positions deleted from file `row` of a table of live files; `said`: the table and its version."""
+    path, kind, blob, offset, size, cardinality = (
+        files.column(name)[row].as_py()
+        for name in ("path", "delta_dv_storage", "delta_dv_path", "delta_dv_offset", "delta_dv_size", "deleted_count")
+    )
+    where = f"{said}, deletion vector of {path}"
+    if kind is None or blob is None or size is None:
+        raise CorruptTableError(f"{where}: a deletion vector has a storage type, a path and a size")
+    return read_positions(storage, where, kind, blob, offset, size, cardinality)
 
 
 def build(ref: TableRef, segment: LogSegment, header: Header, version: Version) -> Snapshot:
@@ -104,7 +112,16 @@ def build(ref: TableRef, segment: LogSegment, header: Header, version: Version) 
         timestamp_ms=_timestamp(segment, header),
         schema=schema.schema,
         files=FileTable(files),
-        details=DeltaDetails(ref.storage, ref.path, version.id, files, schema, tuple(values), statistics),
+        details=DeltaDetails(
+            ref.storage,
+            ref.path,
+            version.id,
+            files,
+            schema,
+            tuple(values),
+            statistics,
+            path_bits(live.table.column("path")),
+        ),
         partition_columns=schema.partition_columns,
         properties={**header.metadata.configuration, "table_uuid": header.metadata.id},
     )

@@ -21,7 +21,7 @@ from .log_segment import LogListing, LogSegment, find_segment, has_log, list_log
 if TYPE_CHECKING:
     from .replay import Header
 
-_LISTINGS = 4  # tried before the last word
+_LISTINGS = 10  # tried before the last word
 
 # What only a snapshot needs (Parquet, compute) is imported where it is needed: resolving a version stays cheap in a cold process.
 

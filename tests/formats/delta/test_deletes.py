@@ -9,7 +9,9 @@ from pyroaring import BitMap64
 
 from expressions.errors import CorruptTableError
 from formats.deletion_vectors import encode_framed
-from tests.formats.delta.hand import add, checkpoint, commit, metadata, paths, protocol, snapshot
+from formats.diff import compare
+from formats.protocol import At
+from tests.formats.delta.hand import DELTA, add, checkpoint, commit, metadata, paths, protocol, ref, remove, snapshot
 
 Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 DELETED = {0, 3, 5_000_000_000}
@@ -141,3 +143,35 @@ def test_a_prefix_that_climbs_out_of_the_table_is_an_error(tmp_path: Path) -> No
     )
     with pytest.raises(CorruptTableError, match="climbs out"):
         snapshot(tmp_path).details.deletes(0)
+
+
+def changing(table: Path) -> dict[int, set[int]]:
+    """A file whose deleted rows change beside one whose do not; gives the deleted rows of every version."""
+    states: dict[int, set[int]] = {0: {1, 5}, 1: {5, 7}, 2: set(), 3: {2**33}}
+
+    def of(rows: set[int]) -> dict[str, Any]:
+        blob = encode_framed(BitMap64(rows))[4:-4]
+        one = {"storageType": "i", "pathOrInlineDv": z85(blob), "sizeInBytes": len(blob), "cardinality": len(rows)}
+        return {"deletionVector": one} if rows else {}
+
+    for version, rows in states.items():
+        head = [protocol(3, ["deletionVectors"]), metadata(), add("g", deletionVector=inline(table))]
+        before = [remove("f", **of(states[version - 1]))] if version else head
+        commit(table, version, *before, add("f", **of(rows)))
+    return states
+
+
+def test_a_diff_says_which_rows_were_deleted_and_restored(tmp_path: Path) -> None:
+    states = changing(tmp_path)
+    for base in states:
+        for target in states:
+            before, after = snapshot(tmp_path, base), snapshot(tmp_path, target)
+            own = DELTA.diff(ref(tmp_path), before, At(version=target))
+            assert (own is None) == (target < base)
+            for diff in filter(None, [compare(before, after), own]):
+                assert diff.deletes_changed.paths.to_pylist() == ([] if base == target else ["f"])
+                if base != target:
+                    assert diff.positions is not None
+                    found = diff.positions(0)
+                    assert set(found.deleted) == states[target] - states[base]
+                    assert set(found.restored) == states[base] - states[target]

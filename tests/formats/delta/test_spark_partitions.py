@@ -54,4 +54,4 @@ def test_partition_texts_are_shown_as_spark_shows_them(spark: "SparkSession", ta
         assert repr(values.filter(known).to_numpy(zero_copy_only=False)) == repr(
             expected.filter(known).to_numpy(zero_copy_only=False)
         ), name
-        assert known.to_pylist().count(False) <= 1
+        assert known.to_pylist().count(False) <= 2  # a time of today; a moment beyond the calendar, in a zone by name
