@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
 import os
 import time
+import zlib
 from pathlib import Path
 
 import pyarrow as pa
@@ -145,6 +148,47 @@ def test_a_broken_promise_is_noticed_where_files_are_read(lake: Path) -> None:
     put(lake / "data" / "2024-02" / "part-0.parquet", 10)
     with pytest.raises(ScanError, match="replaced"):
         mi.open_table(f"{lake}/data", trust_index=True).scan("n = 15").to_arrow()
+
+
+def csv_text(first: int) -> str:
+    return "n,s,d\n" + "".join(f'{first + i},"line {i}\nnext",{i + 1:02d}.01.2024\n' for i in range(10))
+
+
+def json_text(first: int) -> str:
+    return json.dumps([{"n": first + i, "s": f"line {i}\nnext", "d": f"{i + 1:02d}.01.2024"} for i in range(10)])
+
+
+TEXTS = {
+    "csv": (".csv", csv_text, "utf-8", {"multiLine": True, "dateFormat": "dd.MM.yyyy"}),
+    "csv in UTF-16": (
+        ".csv",
+        csv_text,
+        "utf-16",
+        {"multiLine": True, "encoding": "UTF-16", "dateFormat": "dd.MM.yyyy"},
+    ),
+    "csv, deflated": (".csv.deflate", csv_text, "utf-8", {"multiLine": True}),
+    "json": (".json", json_text, "utf-8", {"multiLine": True}),
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_text_files_that_are_not_split_by_lines_are_indexed(tmp_path: Path, kind: str) -> None:
+    suffix, text, encoding, options = TEXTS[kind]
+    (tmp_path / "t").mkdir()
+    for number in range(3):
+        data = text(number * 10).encode(encoding)
+        (tmp_path / "t" / f"{number}{suffix}").write_bytes(zlib.compress(data) if "deflate" in suffix else data)
+        os.utime(tmp_path / "t" / f"{number}{suffix}", (1_700_000_000,) * 2)
+    table = mi.open_table(tmp_path / "t", config=LOCAL, **options)
+    table.create_index("stats", mi.ColumnStats())
+    result = table.prune("n = 15")
+    assert result.paths == [f"{tmp_path}/t/1{suffix}"]
+    assert result.total_files == 3
+    (row,) = table.scan("n = 15").to_arrow().to_pylist()
+    day = dt.date(2024, 1, 6) if "dateFormat" in options else "06.01.2024"
+    assert row == {"n": 15, "s": "line 5\nnext", "d": day}
+    other = mi.open_table(tmp_path / "t", config=LOCAL, **{**options, "nullValue": "x"})
+    assert "other reader options" in other.prune("n = 15").indexes[-1].reason
 
 
 @pytest.mark.spark
