@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -188,6 +190,24 @@ def test_several_folders_are_one_table(s3: S3Server, bucket: str, named: str) ->
     table.create_index("main", mi.ColumnStats())
     assert len(table.prune("id = 15").files) == 1
     assert ids(table, None) == list(range(20))
+
+
+def test_the_command_line_works_on_s3(s3: S3Server, bucket: str) -> None:
+    lake = next(MAKERS["parquet"](s3, bucket, Path()))
+    lake.append(rows(0))
+    lake.append(rows(10))
+
+    def run(*words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "metaindex", *words], check=False, capture_output=True, text=True, timeout=60
+        )
+        assert (done.returncode, done.stderr.count("Traceback")) == (0, 0), done.stderr
+        return done.stdout
+
+    run("create", lake.path, "main", "--builder", "local")
+    assert "main" in run("indexes", lake.path)
+    (kept,) = json.loads(run("prune", lake.path, "id = 15", "--json"))["files"]
+    assert run("prune", lake.path, "id = 15", "--paths").splitlines() == ["f001.parquet"]
 
 
 def replace_rows(path: str, table: pa.Table) -> None:
