@@ -5,7 +5,9 @@ build    statistics of real Parquet files: local builder, Spark builder, and wha
 refresh  a refresh after a commit, at 1,000 and at 1,000,000 files
 optimize  16 runs of 1,000,000 files merged into one
 formats_files  listing 100,000 plain files, beside os.walk, pyarrow.fs and pyarrow.dataset
+formats_iceberg  a snapshot of 100,000 files from Iceberg manifests, beside pyiceberg
 formats_delta  snapshots and diffs of Delta logs of 100,000 and 1,000,000 files, beside deltalake
+hooks    what a hook adds to a commit: time that the writer waits, and CPU
 import   what `import metaindex` costs over `import pyarrow`
 """
 
@@ -17,7 +19,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-NAMES = ("import", "prune", "build", "refresh", "optimize", "formats_files", "formats_delta")
+NAMES = ("import", "prune", "build", "refresh", "optimize", "formats_files", "formats_iceberg", "formats_delta", "hooks")
 
 
 def main() -> int:
