@@ -21,6 +21,9 @@ logger = logging.getLogger("metaindex.hooks")
 EXIT_SECONDS = 10.0
 """How long the end of a process waits for refreshes in the background."""
 
+PAUSE_SECONDS = 0.05
+"""Before a refresh begins: the writer goes on first (Python's threads take turns), and a burst of commits is one refresh."""
+
 Job = Callable[[], list[Kept]]
 
 
@@ -43,6 +46,7 @@ class Worker:
         self._changed = threading.Condition()
         self._waiting: OrderedDict[str, Job] = OrderedDict()
         self._running = ""
+        self._flushing = 0
         self._thread: threading.Thread | None = None
         self._counts = Counts()
 
@@ -67,11 +71,16 @@ class Worker:
         """Waits until nothing waits or runs. False: it still did when the time was over."""
         until = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         with self._changed:
-            while self._waiting or self._running:
-                left = None if until is None else until - time.monotonic()
-                if left is not None and left <= 0:
-                    return False
-                self._changed.wait(left)
+            self._flushing += 1
+            self._changed.notify_all()
+            try:
+                while self._waiting or self._running:
+                    left = None if until is None else until - time.monotonic()
+                    if left is not None and left <= 0:
+                        return False
+                    self._changed.wait(left)
+            finally:
+                self._flushing -= 1
         return True
 
     @property
@@ -92,6 +101,7 @@ class Worker:
                 if not self._waiting:
                     self._thread = None
                     return
+                self._changed.wait_for(lambda: self._flushing > 0, PAUSE_SECONDS)
                 self._running, job = self._waiting.popitem(last=False)
             self._done(job)
 
