@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -117,9 +118,10 @@ def test_a_conflict_that_nobody_won_is_put_again(storage: Storage, proxy: Proxy)
         storage.put_if_absent("newer", b"mine")
 
 
+@pytest.mark.parametrize("entry", ["begin", "commit"])
 @pytest.mark.parametrize("fault", TRANSIENT)
 def test_the_operation_log_knows_its_own_entry_again(
-    s3: S3Server, proxy: Proxy, bucket: str, tmp_path: Path, fault: str
+    s3: S3Server, proxy: Proxy, bucket: str, tmp_path: Path, fault: str, entry: str
 ) -> None:
     """The put of a log entry goes wrong: the verb succeeds, and the entry stands once."""
     lake = _lake(s3, bucket, tmp_path)
@@ -128,7 +130,8 @@ def test_the_operation_log_knows_its_own_entry_again(
     log = OperationLog(storage_for(f"s3://{bucket}/raw/_metaindex/lake/main")[0])
     before = len(log.numbers())
     for verb in (table.delete_index, table.restore_index):
-        proxy.fail_next(TRANSIENT[fault], where=_is_entry)
+        number = log.numbers()[-1] + (1 if entry == "begin" else 2)
+        proxy.fail_next(TRANSIENT[fault], TRANSIENT[fault], where=partial(_is_entry, number))
         assert verb("main").changed
     numbers = log.numbers()
     assert len(numbers) == before + 4
@@ -136,8 +139,8 @@ def test_the_operation_log_knows_its_own_entry_again(
     assert uses(lake.open())
 
 
-def _is_entry(request: Request) -> bool:
-    return request.method == "PUT" and "/_log/" in request.path and request.path.endswith(".json")
+def _is_entry(number: int, request: Request) -> bool:
+    return request.method == "PUT" and request.path.endswith(f"/_log/{number:020}.json")
 
 
 def _lake(s3: S3Server, bucket: str, folder: Path, kind: str = "parquet") -> S3Lake:
