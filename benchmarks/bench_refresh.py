@@ -7,6 +7,8 @@ process; every refresh has a table handle of its own, so nothing of the table or
     nothing     no commit: the table is looked at
     quick 10    a commit of 10 new files, recorded and not read
 
+Then 10 new files of 16 columns without floats, their statistics from footers and from the table's log (`trust_log`), beside what the commit itself takes (deltalake).
+
 `ratio` is the median of the larger size over the median of the smaller one.
 """
 
@@ -71,7 +73,43 @@ def run(folder: Path, quick: bool) -> list[dict[str, object]]:
                     "entry KB": lakes[i].entry_bytes / 1000,
                 }
             )
-    return figures
+    return figures + _sources(folder / "refresh-sources", 3 if quick else 15)
+
+
+def _sources(folder: Path, times: int) -> list[dict[str, object]]:
+    import deltalake
+
+    shutil.rmtree(folder, ignore_errors=True)
+    rows = _rows(1).drop([f.name for f in Shape(columns=COLUMNS).schema if pa.types.is_floating(f.type)])
+    deltalake.write_deltalake(str(folder), rows)
+    indexes = {"from footers": mi.ColumnStats(), "from the log": mi.ColumnStats(trust_log=True)}
+    for name, kind in indexes.items():
+        mi.open_table(str(folder)).create_index(name.replace(" ", "-"), kind, builder="local")
+    found: dict[str, list[tuple[float, float]]] = {"commit of 10 files": [], **{name: [] for name in indexes}}
+    for _ in range(times):
+        wall, cpu = time.perf_counter(), time.process_time()
+        for _ in range(ADDED):
+            deltalake.write_deltalake(str(folder), rows, mode="append")
+        found["commit of 10 files"].append(((time.perf_counter() - wall) * 1000, (time.process_time() - cpu) * 1000))
+        for name in indexes:
+            table = mi.open_table(str(folder))
+            wall, cpu = time.perf_counter(), time.process_time()
+            table.refresh_index(name.replace(" ", "-"), builder="local")
+            found[name].append(((time.perf_counter() - wall) * 1000, (time.process_time() - cpu) * 1000))
+    out: list[dict[str, object]] = []
+    for name, took in found.items():
+        wall, cpu = (statistics.median(t[i] for t in took) for i in (0, 1))
+        out.append(
+            {
+                "change": name,
+                "files": ADDED,
+                "wall ms": wall,
+                "min": min(t[0] for t in took),
+                "CPU ms": cpu,
+                "CPU min": min(t[1] for t in took),
+            }
+        )
+    return out
 
 
 class Lake:

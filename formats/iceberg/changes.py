@@ -10,28 +10,40 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
-from expressions.statistics import ColumnBounds
 from formats.changes import Base, Changes
-from formats.model import FileTable, Leaf, Schema, Snapshot, Version
+from formats.model import FileTable, Schema, Snapshot, Version
 from formats.protocol import TableRef
 
 from .deletes import DeleteLoader
 from .locations import Place
-from .manifests import ADDED, DATA, Manifest, read_manifest_list, read_manifests
+from .manifests import ADDED, DATA, DELETED, Manifest, read_manifest_list, read_manifests, read_statistics
 from .metadata import Selected, SnapshotInfo, TableMetadata
-from .snapshot import IcebergDetails, file_table
+from .snapshot import NAME_MAPPING, IcebergDetails, file_table
+from .statistics import ManifestStatistics
 
 if TYPE_CHECKING:
     import polars as pl
 
 
 class TouchedDetails(IcebergDetails):
-    """Of files picked from many manifests: what stands in those about columns is not looked up."""
+    """Of files picked from the manifests that some commits wrote: `data` says in which of their live entries (`entry`) each stands."""
 
-    def log_bounds(self, leaf: Leaf) -> ColumnBounds | None:
-        return None
+    @property
+    def statistics(self) -> ManifestStatistics:
+        if self._statistics is None:
+
+            def stated(names: Sequence[str]) -> pl.DataFrame:
+                whole = read_statistics(
+                    self.storage, self.place, self.metadata, self.data_manifests, names, snapshot_id=self.snapshot_id
+                )
+                return whole[self.data["entry"].to_list()]
+
+            rows = self.data["record_count"].to_numpy().astype(np.int64)
+            self._statistics = ManifestStatistics(stated, rows, imported=NAME_MAPPING in self.metadata.properties)
+        return self._statistics
 
 
 def changes_from_commits(
@@ -62,14 +74,23 @@ def changes_from_commits(
     before = read_manifest_list(ref.storage, place, metadata, below)
     if {one.location for one in deletes} != {one.location for one in before if one.content != DATA}:
         return None
-    frames = [_named(ref, place, metadata, one, manifests if one.id == target.id else None) for one in commits]
-    if any(frame is None for frame in frames):
-        return None
+    frames: list[pl.DataFrame] = []
+    own: list[Manifest] = []
+    stated = 0
+    for commit in commits:
+        mine = _own(ref, place, metadata, commit, manifests if commit.id == target.id else None)
+        if mine is None:
+            return None
+        own += mine
+        entries = read_manifests(ref.storage, place, metadata, mine, snapshot_id=commit.id, only_live=False)
+        live = pl.col("status") != DELETED
+        entries = entries.with_columns(entry=live.cast(pl.Int64).cum_sum() - 1 + stated)
+        stated += entries.filter(live).height
+        frames.append(entries.filter((pl.col("status") != 0) & (pl.col("snapshot_id") == commit.id)))
     empty = read_manifests(ref.storage, place, metadata, [], snapshot_id=target.id)
-    numbered = [
-        f.with_columns(commit=pl.lit(at, pl.Int64)) for at, f in enumerate(frames) if f is not None and f.height
-    ]
-    named = pl.concat(numbered or [empty.with_columns(commit=pl.lit(0, pl.Int64))], how="diagonal_relaxed")
+    numbered = [f.with_columns(commit=pl.lit(at, pl.Int64)) for at, f in enumerate(frames) if f.height]
+    none = empty.with_columns(commit=pl.lit(0, pl.Int64), entry=pl.lit(0, pl.Int64))
+    named = pl.concat(numbered or [none], how="diagonal_relaxed")
     # The last word on each file counts; a file that one commit deletes and adds again is there.
     order = named.sort("commit", "status", descending=[False, True], maintain_order=True)
     last = order.unique("location", keep="last", maintain_order=True).drop("commit")
@@ -83,7 +104,7 @@ def changes_from_commits(
     live_specs = sorted({one.spec_id for one in data if one.live_files and one.spec_id is not None})
     schema = schema_of(live_specs)
     loader = DeleteLoader(ref.storage, place, metadata, schema, version.id)
-    details = TouchedDetails(ref.storage, place, metadata, (), target.id, added, attached, pairs, loader)
+    details = TouchedDetails(ref.storage, place, metadata, tuple(own), target.id, added, attached, pairs, loader)
     touched = Snapshot(
         table=place.root,
         format="iceberg",
@@ -118,16 +139,12 @@ def _line(
     return None
 
 
-def _named(
+def _own(
     ref: TableRef, place: Place, metadata: TableMetadata, commit: SnapshotInfo, manifests: list[Manifest] | None
-) -> pl.DataFrame | None:
-    """The data entries that a commit added or deleted; None where its manifest list does not tell its own manifests."""
-    import polars as pl
-
+) -> list[Manifest] | None:
+    """The data manifests that a commit wrote; None where its manifest list does not tell."""
     if manifests is None:
         manifests = read_manifest_list(ref.storage, place, metadata, commit)
     if any(one.added_snapshot_id is None for one in manifests):
         return None
-    own = [one for one in manifests if one.content == DATA and one.added_snapshot_id == commit.id]
-    entries = read_manifests(ref.storage, place, metadata, own, snapshot_id=commit.id, only_live=False)
-    return entries.filter((pl.col("status") != 0) & (pl.col("snapshot_id") == commit.id))
+    return [one for one in manifests if one.content == DATA and one.added_snapshot_id == commit.id]

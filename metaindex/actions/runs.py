@@ -61,6 +61,7 @@ def build_run(
         partitions=partitions,
         leaves=tuple(leaf for leaf in leaves if not leaf.field.partition),
         partition_leaves=tuple(leaf for leaf in leaves if leaf.field.partition),
+        trust_log=all(kind.trust_log for kind in kinds),
         scan_floats=any(kind.scan_floats for kind in kinds),
     )
     report = builder.column_stats(request, sink, progress) if builder is not None else BuildReport(())

@@ -223,6 +223,8 @@ def _without_facts(source: Source, count: int, why: str) -> Collected:
 
 def _leave_out(found: Collected, source: Source, paths: list[str]) -> None:
     """Nothing is said of files with a problem, not even what their footers did say."""
+    if not found.problems:
+        return
     rows = np.array(sorted(found.problems), np.int64)
     for place, leaf in enumerate(source.leaves):
         found.facts[place] = replace_rows(found.facts[place], rows, unknown_facts(leaf.type, len(rows)))

@@ -16,8 +16,9 @@ from formats.model import Leaf
 from metaindex.kinds.rows import COLUMN_STATS, PARTITION_STATS
 from metaindex.store.writer import RunSink
 
-from .collect import Source, collect
+from .collect import Collected, Source, collect
 from .parts import PartStream
+from .prepared import completed, prepared
 from .protocol import BuildReport, BuildRequest, Progress
 from .statistics import (
     column_rows,
@@ -44,9 +45,7 @@ class LocalBuilder:
         files = request.files.table
         source = Source.of(request)
         threads = self.threads or (16 if "://" in request.ref.storage.root else 1)
-        collected = collect(
-            request.ref.storage, source, files.column("path"), files.column("size_bytes"), threads, progress
-        )
+        collected = _collected(request, source, threads, progress)
         ordinals = pa.array(np.arange(len(request.files), dtype=np.int32))
         partition_ord = pa.array(request.partition_ord)
         by_ord = request.partitions.sort_by("partition_ord").column("partition_id").combine_chunks()
@@ -72,6 +71,17 @@ class LocalBuilder:
             uncovered_files=len(problems),
             files_scanned=int(collected.scanned.sum()),
         )
+
+
+def _collected(request: BuildRequest, source: Source, threads: int, progress: Progress | None) -> Collected:
+    """From the log where that is asked and enough, else from the files."""
+    files = request.files.table.select(["path", "size_bytes"])
+    if not request.trust_log:
+        return collect(request.ref.storage, source, files.column("path"), files.column("size_bytes"), threads, progress)
+    facts, enough = prepared(request)
+    unread = files.filter(pa.array(~enough))
+    read = collect(request.ref.storage, source, unread.column("path"), unread.column("size_bytes"), threads, progress)
+    return completed(facts, enough, read)
 
 
 def partition_values(request: BuildRequest, place: int) -> pa.Table:

@@ -35,6 +35,7 @@ class BuildRequest:
     partitions: pa.Table  # rows.PARTITIONS, by partition_ord here
     leaves: tuple[Leaf, ...]  # columns to cover, partition columns apart
     partition_leaves: tuple[Leaf, ...] = ()  # columns whose value is the partition's: rows in partition_stats only
+    trust_log: bool = False  # a builder may take what the log states of a file for what its footer says
     scan_floats: bool = True  # count NaN by reading float columns; else footer bounds with NaN unknown
 
 

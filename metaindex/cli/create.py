@@ -29,6 +29,11 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="do not read float columns to count NaN: quicker to build, but >, >= and != on them then keep every file",
     )
+    parser.add_argument(
+        "--trust-log",
+        action="store_true",
+        help="take the statistics that writers put into the table's log where they say enough, and open only the other files",
+    )
     arguments.builder(parser)
 
 
@@ -38,7 +43,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 
     check_name(args.name)
     table, builder = open_to_build(args, out)
-    kind = ColumnStats(*args.column, scan_floats=not args.no_float_scan)
+    kind = ColumnStats(*args.column, scan_floats=not args.no_float_scan, trust_log=args.trust_log)
     with Progress() as progress:
         outcome = table.create_index(args.name, kind, builder=builder, progress=progress)  # type: ignore[arg-type]
     return report(outcome, out)

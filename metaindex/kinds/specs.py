@@ -20,23 +20,30 @@ class ColumnStats:
 
     `ColumnStats()` covers all primitive columns, fields of structs included; `ColumnStats("dep_time", "payload.user")` only those.
     `scan_floats=False` does not read float columns to count NaN: cheaper to build, and `>`, `>=`, `!=` then keep every file.
+    `trust_log=True` takes the statistics that a writer put into the table's log (Delta's `stats`, Iceberg's metrics) where they say enough, and opens only the other files: a
+    refresh after a commit then reads nothing twice. Bounds of texts are as short as the log's; sizes of columns are not known; with float columns it takes `scan_floats=False`.
     """
 
     columns: tuple[str, ...]
     scan_floats: bool
+    trust_log: bool
 
-    def __init__(self, *columns: str, scan_floats: bool = True) -> None:
+    def __init__(self, *columns: str, scan_floats: bool = True, trust_log: bool = False) -> None:
         for column in columns:
             if not isinstance(column, str):
                 raise TypeError(f"columns are named one by one, as in ColumnStats('a', 'b'); got {column!r}")
         object.__setattr__(self, "columns", tuple(columns))
         object.__setattr__(self, "scan_floats", scan_floats)
+        object.__setattr__(self, "trust_log", trust_log)
 
     name = "column_stats"
     version = 1
 
     def spec(self) -> KindSpec:
-        return KindSpec(self.name, self.version, {"columns": list(self.columns), "scan_floats": self.scan_floats})
+        properties: dict[str, object] = {"columns": list(self.columns), "scan_floats": self.scan_floats}
+        if self.trust_log:
+            properties["trust_log"] = True
+        return KindSpec(self.name, self.version, properties)
 
     def leaves(self, schema: Schema) -> list[Leaf]:
         """The columns to cover at a schema. UnknownColumnError, with the near names, for one that is not there; UnsupportedFeatureError for one that has no order."""
@@ -54,7 +61,8 @@ def kind_from_spec(spec: KindSpec) -> Kind:
     if spec.name == ColumnStats.name and spec.version <= ColumnStats.version:
         columns = spec.properties.get("columns", [])
         assert isinstance(columns, list)
-        return ColumnStats(*columns, scan_floats=bool(spec.properties.get("scan_floats", True)))
+        said = {name: bool(spec.properties.get(name, name == "scan_floats")) for name in ("scan_floats", "trust_log")}
+        return ColumnStats(*columns, **said)
     raise DamagedIndexError(
         f"this metaindex knows the index kind column_stats up to version {ColumnStats.version}; the index has {spec.name} version {spec.version}; upgrade metaindex"
     )

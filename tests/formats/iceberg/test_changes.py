@@ -42,6 +42,13 @@ def proved(ref: TableRef, found: Changes | None, first: object, second: object) 
     for leaf in found.touched.schema.leaves():
         ours, theirs = (s.details.partition_bounds(leaf) for s in (found.touched, after))
         assert (ours is None) == (theirs is None) or not len(touched)
+        if len(touched) and (stated := after.details.log_bounds(leaf)) is not None:
+            at = {path: row for row, path in enumerate(after.files.paths.to_pylist())}
+            rows = pa.array([at[path] for path in found.touched.files.paths.to_pylist()])
+            mine = found.touched.details.log_bounds(leaf)
+            assert mine is not None
+            assert (stated.lower is None) == (mine.lower is None)
+            assert stated.lower is None or mine.lower.equals(stated.lower.take(rows))
 
 
 @pytest.mark.parametrize("partitioned", [False, True])
