@@ -18,6 +18,7 @@ from metaindex.log.liveness import FOLDER as HEARTBEATS
 from metaindex.log.liveness import heartbeat_path
 from metaindex.log.operation_log import Listing, OperationLog, Tombstone, entry_path, tombstone_path
 from metaindex.log.record_codec import decode_segment
+from metaindex.store.reader import ReadCount, RunReader, StoreCache
 
 from .action import Outcome
 from .removal import VERSIONS, objects_by_run, remove
@@ -77,7 +78,9 @@ def _clean(log: OperationLog, name: str, retention_seconds: float, keep_entries:
     garbage = [run for run in on_storage if run not in spared]
     writers = {run for mark in latest.under_way for run in mark.runs}
     loose = [p for p in named if p not in spared and p.split("/")[1] not in writers]
-    removed = [path for run in garbage for path in on_storage[run]] + loose
+    removed = (
+        [path for run in garbage for path in on_storage[run]] + loose + _strays(storage, latest.content, on_storage)
+    )
     remove(storage, removed)
     live_beats = {heartbeat_path(mark.nonce) for mark in latest.under_way}
     remove(storage, [path for path in beats if path not in live_beats])
@@ -85,6 +88,18 @@ def _clean(log: OperationLog, name: str, retention_seconds: float, keep_entries:
         log, listing, Tombstone(lowest, {name: at for name, at in usage.outdated.items() if name in spared})
     )
     return Cleaned(len(garbage), len(removed), entries), latest
+
+
+def _strays(storage: Storage, content: Content, on_storage: Mapping[str, list[str]]) -> list[str]:
+    """Objects in the folders of live runs that are no part of them: of a writer that had to write its run anew."""
+    out = []
+    for run in content.runs:
+        try:
+            parts = RunReader(storage, run, StoreCache(), ReadCount()).paths()
+        except DamagedIndexError:  # of a deleted index that is being vacuumed, or damaged: not for `clean` to judge
+            continue
+        out += [path for path in on_storage.get(run.run, []) if path not in parts]
+    return out
 
 
 def trim(log: OperationLog, keep_entries: int = KEPT_ENTRIES) -> int:

@@ -58,6 +58,7 @@ class OperationLog:
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
         self._cached: IndexLogEntry | None = None
+        self._cached_ns: int | None = None  # when it was created, by the store's clock; None: not known yet
 
     def listing(self, above: int = 0) -> Listing:
         """The entries above a number, and the tombstones. One listing."""
@@ -85,10 +86,12 @@ class OperationLog:
                 self._cached = None
                 return None
             highest = next(reversed(found))
-            if self._cached is not None and self._cached.id == highest:
+            # Somebody may have removed the folder and begun anew: then the same number is another entry.
+            if self._cached is not None and self._cached.id == highest and self._cached_ns in (None, found[highest]):
+                self._cached_ns = found[highest]
                 return self._cached
             try:
-                self._cached = self.entry(highest)
+                self._cached, self._cached_ns = self.entry(highest), found[highest]
                 return self._cached
             except ObjectNotFoundError:  # others wrote on, and cleaned, since the listing
                 if attempt == _READS - 1:
@@ -124,7 +127,7 @@ class OperationLog:
             raise ConcurrentWriteError(
                 f"an entry number is taken once; {entry.id} of index {entry.name!r} was taken and cleaned away while this writer stood still; read the log and try again"
             )
-        self._cached = entry
+        self._cached, self._cached_ns = entry, None
 
     def lowest(self) -> int:
         """The lowest number that counts. One listing, of tombstones only."""

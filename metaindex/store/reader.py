@@ -143,6 +143,10 @@ class RunReader:
         """The parts of a metadata partition, in order."""
         return [part for part in self._manifest() if part.kind == kind]
 
+    def paths(self) -> frozenset[str]:
+        """The objects that are the run: its manifest and its parts."""
+        return frozenset({manifest_path(self.run.run), *(part.path for part in self._manifest())})
+
     def kinds(self) -> frozenset[str]:
         """The metadata partitions that the run has parts of."""
         return frozenset(part.kind for part in self._manifest())

@@ -46,6 +46,7 @@ VERBS: dict[str, Verb] = {
     "enable": lambda t: t.enable_index("stats"),
     "disable": lambda t: t.disable_index("stats"),
     "clean": clean_now,
+    "erase": lambda t: t.erase_index("stats"),
 }
 
 OPERATION = {
@@ -59,6 +60,7 @@ OPERATION = {
     "restore": Operation.RESTORE,
     "vacuum": Operation.VACUUM,
     "cancel": Operation.CANCEL,
+    "erase": Operation.OPTIMIZE,
 }
 
 

@@ -94,7 +94,7 @@ def _survived(scene: Scene, storage: MemoryStorage, verb: str, before: set[str],
     try:
         check_log(storage)
         check_reader(scene, storage)
-        if verb not in ("vacuum", "clean", "cancel"):
+        if verb not in ("vacuum", "clean", "cancel", "erase"):
             present = runs_on(storage)
             scene.open(storage).clean_index("stats") if latest(storage) is not None else None
             gone = present - runs_on(storage)

@@ -152,7 +152,7 @@ class Life(RuleBasedStateMachine):
             return None if self.stable is State.ACTIVE else IndexStateError
         if not self.exists and verb != "create":
             return IndexNotFoundError
-        if any(operation not in COMPATIBLE[other] for other in self.under_way):
+        if any(operation not in COMPATIBLE[other] or verb == "erase" for other in self.under_way):
             return IndexStateError
         if operation is Operation.CANCEL or NEEDS[operation] is self.stable:
             return None

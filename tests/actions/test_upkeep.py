@@ -71,3 +71,17 @@ def test_a_merge_that_fails_is_left_to_the_next_refresh(
     lake.append(rows(4))
     VERBS["refresh"](opened(lake.path, storage))
     assert table.indexes()[0].runs == 1
+
+
+def test_what_is_no_part_of_a_live_run_is_cleaned(tmp_path: Path) -> None:
+    lake, storage = parquet_lake(tmp_path), MemoryStorage()
+    lake.append(rows(0))
+    VERBS["create"](opened(lake.path, storage))
+    (run,) = runs_on(storage)
+    objects = set(storage.objects)
+    storage.put(f"files/{run}/part-00007.mix", b"left behind")
+
+    clean.clean(OperationLog(storage), "stats")
+
+    assert set(storage.objects) == objects
+    assert opened(lake.path, storage).prune("id = 5").kept_files == 1

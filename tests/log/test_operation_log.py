@@ -9,7 +9,7 @@ import pytest
 from formats.storage_local import LocalStorage
 from metaindex.errors import ConcurrentWriteError, DamagedIndexError
 from metaindex.log.entry import IndexLogEntry, TableInfo
-from metaindex.log.operation_log import OperationLog, entry_path
+from metaindex.log.operation_log import OperationLog, Tombstone, entry_path, tombstone_path
 from metaindex.log.states import State
 
 
@@ -100,3 +100,41 @@ def test_processes_racing_for_numbers_have_one_winner_each(tmp_path: Path) -> No
     assert sorted(number for number, _ in won) == list(range(1, 21))
     log = OperationLog(LocalStorage(str(tmp_path)))
     assert all(log.entry(number).nonce == f"{who}.{number}" for number, who in won)
+
+
+def test_a_log_that_was_removed_and_begun_anew_is_read_anew(tmp_path: Path) -> None:
+    log = OperationLog(LocalStorage(str(tmp_path)))
+    log.append(entry(1, "old"))
+    log.append(entry(2, "old"))
+    assert log.latest() == entry(2, "old")
+
+    for path in (tmp_path / "_log").iterdir():
+        path.unlink()
+    assert log.latest() is None
+    log.append(entry(1, "mine"))
+    other = OperationLog(log.storage)
+    (tmp_path / entry_path(1)).unlink()
+    other.append(entry(1, "new"))
+    other.append(entry(2, "new"))
+    assert log.latest() == entry(2, "new")
+
+
+def test_an_entry_below_the_tombstone_counts_for_nothing(tmp_path: Path) -> None:
+    log = OperationLog(LocalStorage(str(tmp_path)))
+    for number in range(1, 8):
+        log.append(entry(number))
+    log.bury(Tombstone(5, {"r": 7}))
+    log.bury(Tombstone(5, {}))  # the first one stays
+    for number in range(1, 5):
+        log.storage.delete(entry_path(number))
+
+    with pytest.raises(ConcurrentWriteError, match="cleaned away"):
+        OperationLog(log.storage).append(entry(3, "stalled"))
+
+    found = OperationLog(log.storage).listing()
+    assert (list(found.entries), found.buried, found.lowest) == ([5, 6, 7], (3,), 5)
+    assert log.tombstone(5) == Tombstone(5, {"r": 7})
+    assert OperationLog(log.storage).latest() == entry(7)
+    (tmp_path / tombstone_path(5)).write_bytes(b"[]")
+    with pytest.raises(DamagedIndexError, match="a tombstone says"):
+        log.tombstone(5)
