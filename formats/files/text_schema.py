@@ -242,6 +242,8 @@ def _beginning(storage: Storage, path: str) -> bytes:
             while size <= _LOOKED_AT and (part := source.read(min(1 << 20, _LOOKED_AT + 1 - size))):
                 parts.append(part)
                 size += len(part)
+        except StorageError:
+            raise  # a store that does not answer is no damage
         except (OSError, EOFError, zlib.error, pa.ArrowInvalid, CorruptTableError) as error:
             raise CorruptTableError(
                 f"cannot read {path!r}: {str(error).splitlines()[0]}; write it again, or remove it"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from expressions.errors import CorruptTableError, ObjectNotFoundError, UnsupportedFeatureError
+from expressions.errors import CorruptTableError, ObjectNotFoundError, StorageError, UnsupportedFeatureError
 from expressions.vectors import one_array
 from formats.deletion_vectors import decode_framed
 from formats.model import Deletes, EqualityDelete, Leaf, Schema
@@ -217,6 +217,8 @@ class DeleteLoader:
                 table = file.read(columns=[".".join(path) for path in picked])
         except ObjectNotFoundError as gone:
             raise CorruptTableError(f"what metadata names must exist; {self._whose(row)} does not") from gone
+        except StorageError:
+            raise  # a store that does not answer is no damage
         except (pa.ArrowException, KeyError, OSError) as damage:
             raise CorruptTableError(
                 f"a delete file must be whole and have its columns; {self._whose(row)} is not ({damage})"

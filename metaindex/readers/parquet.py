@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.errors import CorruptTableError
+from expressions.errors import CorruptTableError, StorageError
 from formats.model import Field
 
 from .errors import ScanError
@@ -42,6 +42,8 @@ def read_parquet(
         raise ScanError(
             f"a data file's columns must be of types that Arrow reads; {where} has others ({error}); leave them out of columns, or read with .to_spark(spark)"
         ) from error
+    except StorageError:
+        raise  # a store that does not answer is no damage
     except (pa.ArrowInvalid, OSError) as error:
         raise CorruptTableError(
             f"a data file must be a whole Parquet file; {where} is not ({error}); restore it, or remove it from the table"

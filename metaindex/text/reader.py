@@ -12,7 +12,7 @@ from typing import IO
 
 import pyarrow as pa
 
-from expressions.errors import CorruptTableError
+from expressions.errors import CorruptTableError, StorageError
 from formats.files.compressed import open_text
 from formats.files.time_patterns import TimePattern
 from formats.model import Field, Schema
@@ -148,6 +148,8 @@ def _blocks(stream: IO[bytes], where: str, end: bytes) -> Iterator[bytes]:
                 rest = [piece[cut:]] if cut < len(piece) else []
             else:
                 rest.append(piece)
+    except StorageError:
+        raise  # a store that does not answer is no damage
     except (OSError, EOFError, zlib.error, pa.ArrowException, CorruptTableError) as error:
         raise CorruptTableError(
             f"a data file must be whole; {where} cannot be unpacked ({error}); restore it, or remove it from the table"

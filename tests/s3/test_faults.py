@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import metaindex as mi
@@ -213,6 +215,34 @@ def test_a_data_file_out_of_reach_is_said_and_is_no_damage(
     proxy.fail_always(SLOW_DOWN, where=lambda request: ".parquet" in request.path)
     with pytest.raises(StorageError, match="try again later"):
         scan.to_arrow()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "json", "delta", "checkpoint"])
+def test_a_store_that_falls_silent_within_a_file_is_no_damage(
+    s3: S3Server, proxy: Proxy, bucket: str, tmp_path: Path, kind: str
+) -> None:
+    """Nobody should restore or remove a file because the network was down."""
+    lake = next(MAKERS["delta" if kind == "checkpoint" else kind](s3, bucket, tmp_path))
+    ids_ = pa.array(random.Random(1).sample(range(10**12), 40_000), pa.int64())
+    names = pa.array([f"{one:x}" for one in ids_.to_pylist()])
+    lake.append(pa.table([ids_, names, pa.nulls(len(ids_), pa.float64())], schema=rows(0).schema))
+    lake.options["storage_options"] = {"max_retries": "1"}
+    if kind == "checkpoint":
+        _checkpoint(lake.path)
+        proxy.fail_always(SLOW_DOWN, where=lambda r: "checkpoint.parquet" in r.path)
+        with pytest.raises(StorageError, match="try again later"):
+            lake.open().snapshot()
+        return
+    scan = lake.open().scan()
+    proxy.fail_always(SLOW_DOWN, where=lambda r: re.match(r"bytes=\d", r.headers.get("range", "")) is not None)
+    with pytest.raises(StorageError, match="try again later"):
+        scan.to_arrow()
+
+
+def _checkpoint(path: str) -> None:
+    import deltalake
+
+    deltalake.DeltaTable(path).create_checkpoint()
 
 
 @pytest.mark.parametrize("verb", ["create", "refresh"])
