@@ -33,6 +33,8 @@ logger = logging.getLogger("metaindex.hooks")
 WRITES = frozenset({"command", "append", "overwrite", "overwritePartitions", "create", "replace", "createOrReplace"})
 """What Spark calls executions that may change a table; everything else it tells of is passed over without a look at its plan."""
 
+_EXIT_SECONDS = 5.0
+
 _SINK = re.compile(r"(?:DeltaSink|FileSink)\[(.+)\]\Z")
 _PARTITION_FOLDER = re.compile(r"/[^/=]+=[^/]*\Z")
 
@@ -52,6 +54,7 @@ def enable(spark: SparkSession, mode: Mode = "background", **options: Any) -> No
         )
     disable(spark)
     _enabled[_key(spark)] = _Hook(spark, mode, options)
+    worker.at_exit(lambda: told(spark, _EXIT_SECONDS))
 
 
 def disable(spark: SparkSession) -> None:
@@ -65,9 +68,12 @@ def told(spark: SparkSession, timeout_seconds: float) -> bool:
     """Waits until Spark has told its listeners of everything so far. False: it had not in time."""
     from py4j.protocol import Py4JError
 
+    context = spark.sparkContext._jsc
+    if context is None:  # stopped: it told them before
+        return True
     try:
-        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(int(timeout_seconds * 1000))
-    except Py4JError as error:
+        context.sc().listenerBus().waitUntilEmpty(int(timeout_seconds * 1000))
+    except (Py4JError, OSError) as error:
         logger.debug("Spark's listeners were not told in time: %s", error)
         return False
     return True
@@ -140,7 +146,8 @@ class _Hook:
             return ""
 
     def _tell(self, root: str) -> None:
-        if root and _has_indexes(root):
+        elsewhere = getattr(self._options.get("config"), "index_location", None) is not None
+        if root and (elsewhere or _has_indexes(root)):
             after_commit(root, mode=self._mode, **self._options)
 
 

@@ -51,15 +51,20 @@ class Worker:
         self._counts = Counts()
 
     def submit(self, table: str, job: Job) -> None:
-        """Queues a job; one that waits for the same table already is replaced by it."""
+        """Queues a job; one that waits for the same table already is replaced by it. RuntimeError where no thread can be started."""
         with self._changed:
             told = self._counts.told + 1
             self._counts = replace(self._counts, told=told, coalesced=self._counts.coalesced + (table in self._waiting))
             self._waiting[table] = job
             if self._thread is None:
-                _at_exit()
-                self._thread = threading.Thread(target=self._work, name="metaindex hooks", daemon=True)
-                self._thread.start()
+                at_exit()
+                thread = threading.Thread(target=self._work, name="metaindex hooks", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:
+                    del self._waiting[table]
+                    raise
+                self._thread = thread
 
     def run(self, job: Job) -> list[Kept]:
         """Runs a job in the caller's thread."""
@@ -146,23 +151,28 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 _exit_registered = False
+_before_exit: list[Callable[[], object]] = []
 
 
-def _at_exit() -> None:
-    """Waits at the end of the process, before Python closes its thread pools: a refresh that is under way may need one."""
+def at_exit(first: Callable[[], object] | None = None) -> None:
+    """Waits at the end of the process, before Python closes its thread pools: a refresh that is under way may need one. `first` is called before the wait."""
     global _exit_registered  # noqa: PLW0603 - once a process
+    if first is not None:
+        _before_exit.append(first)
     if _exit_registered:
         return
-    _exit_registered = True
     import atexit
-    import concurrent.futures.thread  # its own end is registered first, so that it comes after ours
+    import concurrent.futures.thread as pools  # its own end is registered first, so that it comes after ours
 
     register = getattr(threading, "_register_atexit", atexit.register)
     register(_wait)
-    logger.debug("the end of the process waits for %s", concurrent.futures.thread.__name__)
+    _exit_registered = True
+    logger.debug("the end of the process waits before %s", pools.__name__)
 
 
 def _wait() -> None:
+    for first in _before_exit:
+        first()
     if not WORKER.flush(EXIT_SECONDS):
         logger.warning(
             "the process ends before its refreshes are done: indexes stay stale; `metaindex refresh`, or the next hook, brings them up"
