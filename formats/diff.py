@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .model import ChangedPositions, Diff, FileTable, Snapshot
+from .model import ChangedPositions, Diff, Field, FileTable, Schema, Snapshot
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -41,11 +41,20 @@ def compare(base: Snapshot, target: Snapshot) -> Diff:
         FileTable(appended),
         FileTable(deleted),
         FileTable(after.take(after_rows)),
-        base.schema != target.schema,
+        shape(base.schema) != shape(target.schema) if target.format == "iceberg" else base.schema != target.schema,
         positions=lambda row: changed_positions(
             _positions_of(base, before_rows[row].as_py()), _positions_of(target, after_rows[row].as_py())
         ),
     )
+
+
+def shape(schema: Schema) -> object:
+    """The columns alone: in Iceberg what partitions say of a column comes from the live files, and is no change of the schema."""
+
+    def of(one: Field) -> object:
+        return (one.name, str(one.type), one.nullable, one.stable, str(one.default), [of(c) for c in one.children])
+
+    return [of(one) for one in schema]
 
 
 def changed_positions(before: BitMap64, after: BitMap64) -> ChangedPositions:

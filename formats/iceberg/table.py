@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import xxhash
 
 from expressions.errors import MetaIndexError, NotATableError, StorageError, UnsupportedFeatureError
 from formats.changes import Base, Changes
+from formats.diff import shape
 from formats.model import Diff, Field, Schema, Snapshot, Version
 from formats.protocol import At, TableRef
 from formats.storage import Storage
@@ -99,7 +100,7 @@ class IcebergFormat:
             appended=changed.appended,
             deleted=changed.deleted,
             deletes_changed=changed.deletes_changed,
-            schema_changed=_shape(base.schema) != _shape(schema),
+            schema_changed=shape(base.schema) != shape(schema),
             source="log",
         )
 
@@ -249,12 +250,3 @@ def _schema(metadata: TableMetadata, selected: Selected, live_specs: Sequence[in
         return replace(one, partition=True) if top and everywhere else replace(one, default_known=False)
 
     return Schema(tuple(marked(one, True) for one in schema))
-
-
-def _shape(schema: Schema) -> Any:
-    """What of a schema is the reader's business."""
-
-    def of(one: Field) -> Any:
-        return (one.name, str(one.type), one.nullable, one.stable, str(one.default), [of(c) for c in one.children])
-
-    return [of(one) for one in schema]

@@ -13,6 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
+from formats.diff import compare
+from formats.model import FileTable
+from formats.protocol import At
+from tests.formats.iceberg.handmade import FORMAT, table_ref
 from tests.formats.iceberg.written import History, plain
 
 if TYPE_CHECKING:
@@ -45,6 +49,33 @@ def test_live_rows_are_those_of_the_model(format_version: int, steps: Any) -> No
         found = read(history)
         for version in history.expected:
             assert found[version] == plain(history.shown(version)), version
+
+
+@settings(max_examples=settings.default.max_examples * 30 // 100, deadline=None)
+@given(st.sampled_from([2, 3]), STEPS)
+def test_the_log_says_what_a_comparison_of_snapshots_says(format_version: int, steps: Any) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        history = History(Path(folder) / "t", format_version)
+        history.run(steps)
+        ref = table_ref(history.root)
+        snapshots = [FORMAT.snapshot(ref, At(version=version)) for version in history.expected]
+        for a, base in enumerate(snapshots):
+            for b in {max(a - 1, 0), a, min(a + 1, len(snapshots) - 1), len(snapshots) - 1}:
+                target = snapshots[b]
+                diff = FORMAT.diff(ref, base, At(version=target.version.id))
+                assert (diff is not None) == (a <= b), "along the parents the log serves"
+                there, back = compare(base, target), compare(target, base)
+                assert as_rows(there.appended) == as_rows(back.deleted)
+                assert len(there.deletes_changed) == len(back.deletes_changed)
+                if diff is not None:
+                    for name in ("appended", "deleted", "deletes_changed"):
+                        assert as_rows(getattr(diff, name)) == as_rows(getattr(there, name)), (a, b, name)
+                    assert diff.schema_changed == there.schema_changed
+
+
+def as_rows(files: FileTable) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = files.table.to_pylist()
+    return sorted(rows, key=str)
 
 
 @pytest.mark.spark

@@ -108,6 +108,7 @@ class History:
     equality: list[tuple[int, tuple[int, Any] | None, tuple[int, ...], list[Row]]] = field(default_factory=list)
     deletes: list[tuple[int, HandManifest]] = field(default_factory=list)
     expected: dict[int, list[Row]] = field(default_factory=dict)
+    gone: list[DataFile] = field(default_factory=list)  # removed by the snapshot under way
     rows: int = 0
     fields: dict[int, tuple[str, Any]] = field(default_factory=lambda: {**FIELDS, ST: ("st", STRUCT)})
     defaults: dict[int, Any] = field(default_factory=dict)
@@ -259,7 +260,7 @@ class History:
 
     def _remove(self, a: int) -> None:
         if len(self.files) > 1:
-            self.files.pop(a % len(self.files))
+            self.gone.append(self.files.pop(a % len(self.files)))
 
     def _evolve(self, a: int) -> None:
         match a % 4:
@@ -333,15 +334,24 @@ class History:
     def _commit(self) -> None:
         manifests = [one for _, one in self.deletes]
         for spec in PARTITIONS:
-            for content, entries in (
-                (0, [one.entry for one in self.files if one.place[0] == spec]),
+            entries = [self._as_now(one.entry) for one in self.files if one.place[0] == spec]
+            entries += [
+                {**one.entry, "status": 2, "snapshot_id": self._sequence} for one in self.gone if one.place[0] == spec
+            ]
+            for content, listed in (
+                (0, entries),
                 (1, [one.vector for one in self.files if one.place[0] == spec and one.vector is not None]),
             ):
-                if entries:
-                    manifests.append(self._manifest(spec, content, entries))
+                if listed:
+                    manifests.append(self._manifest(spec, content, listed))
         lineage = {"first-row-id": 0, "added-rows": self.rows} if self.version == 3 else {}
         number = self.table.commit(manifests, parent=len(self.table.snapshots) or None, **lineage)
         self.expected[number] = list(self._live())
+        self.gone = []
+
+    def _as_now(self, made: dict[str, Any]) -> dict[str, Any]:
+        """As a writer that rewrites the manifest puts the entry: what other commits added is existing."""
+        return made if made["snapshot_id"] == self._sequence else {**made, "status": 0}
 
     def _live(self) -> Iterator[Row]:
         for one in self.files:
