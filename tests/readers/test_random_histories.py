@@ -20,9 +20,10 @@ from expressions.engines.polars import to_polars
 from expressions.references import leaves
 from expressions.tree import Opaque
 from metaindex.readers import Scan, ScanError
-from tests.readers.histories import VALUES, History
+from tests.readers.histories import History
 from tests.readers.lake import bound
 from tests.readers.test_spark_scan import of_arrow
+from tests.readers.vocabulary import VALUES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
