@@ -13,7 +13,8 @@
     ├── StorageError (OSError)
     │   ├── ObjectNotFoundError (FileNotFoundError)
     │   ├── ObjectExistsError (FileExistsError)   put_if_absent lost: an ordinary answer
-    │   └── StoragePermissionError (PermissionError)
+    │   ├── StoragePermissionError (PermissionError)
+    │   └── StorageUnavailableError (ConnectionError)  no answer after all tries: nothing is known of the object
     ├── MissingDependencyError (ImportError)  an optional engine that is not installed; says the extra
     └── IndexError_ ... drawn in metaindex/errors.py
 
@@ -77,6 +78,10 @@ class ObjectExistsError(StorageError, FileExistsError):
 
 class StoragePermissionError(StorageError, PermissionError):
     """The storage does not let us read or write here."""
+
+
+class StorageUnavailableError(StorageError, ConnectionError):
+    """The store gave no answer after all tries. Nothing is known of the object: try again later."""
 
 
 class MissingDependencyError(MetaIndexError, ImportError):

@@ -27,7 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from expressions.errors import CorruptTableError, StorageError, UnsupportedFeatureError
+from expressions.errors import CorruptTableError, StorageError, StorageUnavailableError, UnsupportedFeatureError
 from expressions.physical import column_domain_has_nan, physical_type, to_physical
 from expressions.statistics import ColumnBounds
 from expressions.vectors import from_vector, valid_mask
@@ -142,6 +142,8 @@ def _read_chunk(storage: Storage, layouts: Layouts, files: list[tuple[str, int |
             footer, metadata = _open(storage, path, size)
             shape = shape_of(layouts, footer, metadata, shapes)
             collect(shape, metadata)
+        except StorageUnavailableError:
+            raise  # says nothing of the file
         except _FAILURES as error:
             failures[ordinal] = (
                 f"cannot read the footer of {path!r}: {str(error).splitlines()[0] if str(error) else error!r}"

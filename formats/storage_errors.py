@@ -19,6 +19,7 @@ from expressions.errors import (
     ObjectNotFoundError,
     StorageError,
     StoragePermissionError,
+    StorageUnavailableError,
 )
 
 _T = TypeVar("_T")
@@ -156,7 +157,7 @@ def _answered(error: Exception, text: str, code: str | None, cannot: str) -> Sto
         return StoragePermissionError(f"{cannot}: permission denied ({said}); check the credentials in the environment")
     tried = f" after {int(found[1]) + 1} attempts" if (found := _RETRIES.search(text)) else ""
     if status is not None and (status >= 500 or status in (408, 429)):
-        return StorageError(
+        return StorageUnavailableError(
             f"{cannot}: the store was not able to answer{tried} (the last answer was {said}); try again later"
         )
     if status is not None:
@@ -168,7 +169,7 @@ def _answered(error: Exception, text: str, code: str | None, cannot: str) -> Sto
             f"{cannot}: the endpoint cannot be used; it is an https:// URL, or http:// with AWS_ALLOW_HTTP=true in the environment"
         )
     if is_of_transport(error):
-        return StorageError(
+        return StorageUnavailableError(
             f"{cannot}: the store does not answer{tried}; check AWS_ENDPOINT_URL, the network, and that the server runs"
         )
     return StorageError(

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.errors import MetaIndexError
+from expressions.errors import MetaIndexError, StorageUnavailableError
 from formats.footer_trust import Doubt
 from formats.footers import FooterColumn, read_footers
 from formats.model import Field, Leaf, Trust
@@ -157,6 +157,8 @@ def _scan_into(
         leaves = [leaf for leaf, want in zip(source.leaves, wanted[:, row], strict=True) if want]
         try:
             return scanner(storage, paths[row], sizes[row], leaves)
+        except StorageUnavailableError:
+            raise  # says nothing of the file, which would stay uncovered for good
         except UNREADABLE as error:
             text = str(error).splitlines()
             return f"cannot read {paths[row]!r}: {text[0] if text else repr(error)}"

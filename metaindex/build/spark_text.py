@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from expressions.errors import StorageUnavailableError
 from expressions.physical import to_physical
 from expressions.statistics import ColumnBounds
 from formats.model import Leaf, Trust
@@ -91,6 +92,8 @@ class CheckTask:
             return f"cannot read {path!r}: Spark's readers leave out hidden files"
         try:
             actual = self.storage.head(path).size_bytes
+        except StorageUnavailableError:
+            raise  # says nothing of the file
         except UNREADABLE as error:
             return f"cannot read {path!r}: {str(error).splitlines()[0]}"
         return (

@@ -239,6 +239,32 @@ def test_a_store_that_falls_silent_within_a_file_is_no_damage(
         scan.to_arrow()
 
 
+@pytest.mark.parametrize("kind", ["parquet", "csv", "delta"])
+def test_a_file_that_could_not_be_asked_for_is_not_left_uncovered_for_good(
+    s3: S3Server, proxy: Proxy, bucket: str, tmp_path: Path, kind: str
+) -> None:
+    """The build fails and can be run again; an index that silently knows less would stay so."""
+    lake = _lake(s3, bucket, tmp_path, kind)
+    table = lake.open()
+    table.snapshot()
+    lake.options["storage_options"] = {"max_retries": "1"}
+    failing = lake.open()
+    begun = partial(_after_begin, [False])
+    proxy.fail_always(SLOW_DOWN, where=begun)
+    with pytest.raises(MetaIndexError, match="try again later"):
+        failing.create_index("main", mi.ColumnStats())
+    proxy.reset()
+    table.create_index("main", mi.ColumnStats())
+    assert uses(table)
+    assert len(lake.open().prune("id = 15").files) == 1
+
+
+def _after_begin(begun: list[bool], request: Request) -> bool:
+    """Data files are out of reach from the moment the index is begun."""
+    begun[0] = begun[0] or _is_entry(1, request)
+    return begun[0] and request.method == "GET" and not request.is_index and "_delta_log" not in request.path
+
+
 def _checkpoint(path: str) -> None:
     import deltalake
 
