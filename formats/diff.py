@@ -42,7 +42,7 @@ def compare(base: Snapshot, target: Snapshot) -> Diff:
         FileTable(deleted),
         FileTable(after.take(after_rows)),
         shape(base.schema) != shape(target.schema) if target.format == "iceberg" else base.schema != target.schema,
-        positions=lambda row: changed_positions(
+        positions=lambda row: ChangedPositions.between(
             _positions_of(base, before_rows[row].as_py()), _positions_of(target, after_rows[row].as_py())
         ),
     )
@@ -57,11 +57,6 @@ def shape(schema: Schema) -> object:
     return [of(one) for one in schema]
 
 
-def changed_positions(before: BitMap64, after: BitMap64) -> ChangedPositions:
-    """What two sets of deleted positions of one file differ in."""
-    return ChangedPositions(deleted=after - before, restored=before - after)
-
-
 def with_positions(diff: Diff, base: Snapshot, target: Callable[[], Snapshot]) -> Diff:
     """The diff of a log that does not say which positions changed: two snapshots do, the target's loaded when it is asked."""
     if diff.positions is not None:
@@ -69,7 +64,7 @@ def with_positions(diff: Diff, base: Snapshot, target: Callable[[], Snapshot]) -
 
     def positions(row: int) -> ChangedPositions:
         path = diff.deletes_changed.paths[row]
-        return changed_positions(
+        return ChangedPositions.between(
             *(_positions_of(one, pc.index(one.files.paths, path).as_py()) for one in (base, target()))
         )
 

@@ -225,6 +225,11 @@ class ChangedPositions:
     deleted: BitMap64
     restored: BitMap64
 
+    @classmethod
+    def between(cls, before: BitMap64, after: BitMap64) -> ChangedPositions:
+        """Of what is deleted before and after."""
+        return cls(deleted=after - before, restored=before - after)
+
 
 class SnapshotDetails(Protocol):
     """What only the format can say of a snapshot's files, loaded when asked for."""

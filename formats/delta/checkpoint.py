@@ -9,13 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from expressions.errors import CorruptTableError
+from expressions.vectors import compute
 from formats.storage import Storage
 
 from .actions import LIVE_SCHEMA, FileAction, FileKey, Metadata, Protocol, file_columns, no_files, parse_commit
-from .columns import constant, one, rows_array, strings, where
+from .columns import cast_to, child, constant, one, present, rows_array, strings, take
 from .log_segment import LOG, CheckpointFiles
 from .parquet_part import Batch, batches, has_field, opened
 from .paths import decoded, decoded_column
@@ -105,7 +107,7 @@ def _header(part: Any, out: CheckpointReader) -> list[str]:
             continue
         table = part.read_row_group(group, columns=wanted, use_threads=False)
         for name in wanted:
-            column = one(table.column(name)).drop_null()
+            column = compute("drop_null", one(table.column(name)))
             for row in column.to_pylist(maps_as_pydicts="lossy"):
                 match name:
                     case "protocol":
@@ -149,13 +151,13 @@ def _adds(batch: Batch, number: int, partitioned: bool) -> pa.Table:
     if text:
         columns.append("stats")
     flat = batch.adds(columns)
-    rows = where(flat["path"].is_valid())
+    rows = np.flatnonzero(present(flat["path"]))
     whole = len(rows) == len(flat["path"])
     if not whole and len(rows) and rows[-1] - rows[0] + 1 == len(rows):
         flat = {name: column.slice(int(rows[0]), len(rows)) for name, column in flat.items()}
     elif not whole:
         taken = rows_array(rows)
-        flat = {name: column.take(taken) for name, column in flat.items()}
+        flat = {name: take(column, taken) for name, column in flat.items()}
     count = len(rows)
     if counted:
         records = _counted(batch, flat["stats_parsed"], rows, "stats" in names)
@@ -163,7 +165,7 @@ def _adds(batch: Batch, number: int, partitioned: bool) -> pa.Table:
         records = numbers_of_records(flat["stats"]) if text else pa.nulls(count, pa.int64())
 
     def column(name: str, type_: pa.DataType) -> pa.Array:
-        return flat[name].cast(type_) if name in flat else pa.nulls(count, type_)
+        return cast_to(flat[name], type_) if name in flat else pa.nulls(count, type_)
 
     dv = flat.get("deletionVector")
     arrays = [
@@ -185,32 +187,28 @@ def _adds(batch: Batch, number: int, partitioned: bool) -> pa.Table:
 
 def _counted(batch: Batch, parsed: pa.Array, rows: Any, texts: bool) -> pa.Array:
     """numRecords of the struct; of the JSON where a row has no struct."""
-    import pyarrow.compute as pc
-
-    records = pc.struct_field(parsed, ["numRecords"]).cast(pa.int64())
+    records = cast_to(child(parsed, "numRecords"), pa.int64())
     if not texts or not records.null_count:
         return records
-    text = batch.adds(["stats"])["stats"].take(rows_array(rows))
-    return pc.coalesce(records, numbers_of_records(text.cast(pa.string())))
+    text = take(batch.adds(["stats"])["stats"], rows_array(rows))
+    return compute("coalesce", records, numbers_of_records(cast_to(text, pa.string())))
 
 
 def _deletion_vectors(dv: pa.Array | None, count: int) -> list[pa.Array]:
     """id, cardinality, storage, path, offset, size."""
-    import pyarrow.compute as pc
-
     text, small, big = pa.string(), pa.int32(), pa.int64()
     if dv is None or dv.null_count == count:
         types = (text, big, text, text, small, small)
         return [pa.nulls(count, t) for t in types]
 
     def part(name: str, type_: pa.DataType) -> pa.Array:
-        return pc.struct_field(dv, [name]).cast(type_) if has_field(dv.type, name) else pa.nulls(count, type_)
+        return cast_to(child(dv, name), type_) if has_field(dv.type, name) else pa.nulls(count, type_)
 
     storage, path = part("storageType", text), part("pathOrInlineDv", text)
     offset, size, cardinality = part("offset", small), part("sizeInBytes", small), part("cardinality", big)
     # Few files have one: their ids are made row by row, in the same words as `actions.dv_id`.
     ids: list[str | None] = [None] * count
-    for row in where(storage.is_valid()).tolist():
+    for row in np.flatnonzero(present(storage)).tolist():
         at = offset[row].as_py()
         ids[row] = f"{storage[row].as_py()}{path[row].as_py()}" + ("" if at is None else f"@{at}")
     return [strings(ids), cardinality, storage, path, offset, size]

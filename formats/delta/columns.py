@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.vectors import from_vector, truths, valid_mask, vector
+# The methods of arrays of the same names load pyarrow.compute, which takes longer than the snapshot of a small table.
+from pyarrow._compute import CastOptions, SetLookupOptions, StructFieldOptions
+
+from expressions.vectors import compute, from_vector, truths, valid_mask, vector
 
 Rows = npt.NDArray[np.int64]
 
@@ -42,6 +46,37 @@ def text_map(values: Sequence[Mapping[str, str | None]]) -> pa.Array:
     keys = strings([k for v in values for k in v])
     items = strings([x for v in values for x in v.values()])
     return pa.MapArray.from_arrays(from_vector(offsets, None, pa.int32()), keys, items)
+
+
+def take(values: Any, rows: pa.Array) -> Any:
+    """Rows of an array or a table by their numbers."""
+    return compute("take", values, rows)
+
+
+def kept(values: Any, mask: npt.NDArray[np.bool_]) -> Any:
+    """Rows of an array or a table where the mask is true."""
+    return compute("filter", values, booleans(mask))
+
+
+def cast_to(values: pa.Array, type_: pa.DataType) -> pa.Array:
+    """The same values as another type; ArrowInvalid where one does not fit."""
+    return values if values.type == type_ else compute("cast", values, options=CastOptions.safe(type_))
+
+
+def among(values: pa.Array | pa.ChunkedArray, members: pa.Array) -> pa.Array | pa.ChunkedArray:
+    """True where a value is one of `members`."""
+    return compute("is_in", values, options=SetLookupOptions(members, skip_nulls=False))
+
+
+def child(values: pa.Array, field: int | str) -> pa.Array:
+    """A field of a struct column, null where the struct is."""
+    return compute("struct_field", values, options=StructFieldOptions([field]))
+
+
+def present(values: pa.Array) -> npt.NDArray[np.bool_]:
+    """Where a value stands."""
+    valid = valid_mask(values)
+    return np.ones(len(values), np.bool_) if valid is None else valid
 
 
 def where(mask: pa.Array | pa.ChunkedArray) -> Rows:
@@ -78,15 +113,13 @@ def int64_values(values: pa.Array) -> tuple[Rows, npt.NDArray[np.bool_]]:
 
 def map_values(maps: pa.Array, key: str) -> pa.Array:
     """What every row's map holds under `key`: null where it holds null or has no such key."""
-    import pyarrow.compute as pc
-
     count = len(maps)
     if count == 0:
         return pa.nulls(0, pa.string())
     offsets = vector(maps.offsets, np.int32).astype(np.int64)
     first, last = int(offsets[0]), int(offsets[-1])
     keys, items = maps.keys.slice(first, last - first), maps.items.slice(first, last - first)
-    found = where(pc.is_in(keys, value_set=strings([key])))
+    found = where(among(keys, strings([key])))
     width = (last - first) // count
     even = last - first == width * count and bool((offsets[1:] - offsets[:-1] == width).all())
     if even and width == 1 and len(found) == count and not maps.null_count:
@@ -98,7 +131,7 @@ def map_values(maps: pa.Array, key: str) -> pa.Array:
     valid[rows] = True
     if (whole := valid_mask(maps)) is not None:
         valid &= whole
-    return items.take(rows_array(positions, valid))
+    return take(items, rows_array(positions, valid))
 
 
 def _bitmap(values: Sequence[object]) -> pa.Buffer | None:

@@ -13,12 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from expressions.errors import CorruptTableError
-from formats.diff import changed_positions
 from formats.model import ChangedPositions, Diff, FileTable, Snapshot, Version
 from formats.protocol import At, TableRef
 
 from .actions import FileAction, FileKey, file_columns
-from .columns import booleans, one, rows_array
+from .columns import kept, one, rows_array, take
 from .log_segment import commit_fingerprint, stored_commit_fingerprint
 from .partitions import partition_values
 from .path_index import find
@@ -100,7 +99,7 @@ def _compared(
     rows = find(files.column("path"), base.details.path_bits, list({path for path, _ in touched}))
     hit = np.zeros(files.num_rows, np.bool_)
     hit[rows] = True
-    before = files.filter(booleans(hit))  # not `take`, which would join the chunks of every column
+    before = kept(files, hit)  # not `take`, which would join the chunks of every column
     old_paths, old_deletes = (one(before.column(name)).to_pylist() for name in ("path", "deletes"))
     old_sizes = one(before.column("size_bytes")).to_pylist()
     was: dict[FileKey, int] = {(p, d): at for at, (p, d) in enumerate(zip(old_paths, old_deletes, strict=True))}
@@ -124,13 +123,13 @@ def _compared(
             changed.append(successor)
             changed_at.append(int(rows[at]))
     appended += [pair for path, pair in new.items() if path not in settled]
-    dropped = before.take(rows_array(np.array(gone, np.int64)))
+    dropped = take(before, rows_array(np.array(gone, np.int64)))
     after = _as_files(changed, schema)
 
     def positions(row: int) -> ChangedPositions:
         said = f"{ref.path} version {target.id}"
         old = _deleted(ref, f"{ref.path} version {base.version.id}", files, changed_at[row])
-        return changed_positions(old, _deleted(ref, said, after, row))
+        return ChangedPositions.between(old, _deleted(ref, said, after, row))
 
     return _diff(base, target, _as_files(appended, schema), dropped, after, schema_changed, positions)
 

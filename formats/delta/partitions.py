@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from expressions.physical import from_physical, physical_type
 from expressions.statistics import ColumnBounds
-from expressions.vectors import from_bytes, from_vector
+from expressions.vectors import compute, from_bytes, from_vector
 from formats.model import Leaf, partition_text
 
 from .casts import UNKNOWN, Cast, LocalMicros, Unknown, cast
-from .columns import booleans, int64_values, map_values, one, rows_array, strings
+from .columns import booleans, cast_to, int64_values, map_values, one, rows_array, strings, take
 
 _WIDEST_ZONE = 18 * 3_600_000_000
 _INT64 = np.iinfo(np.int64)
@@ -39,7 +39,7 @@ def partition_texts(names: tuple[str, ...], values: list[pa.Array], count: int) 
         return strings([])
     if len(values) == 1:
         codes, said = _coded(values[0])
-        return strings([partition_text(names, [text]) for text in said]).take(rows_array(codes))
+        return take(strings([partition_text(names, [text]) for text in said]), rows_array(codes))
     codes, first = np.zeros(count, np.int64), np.zeros(1, np.int64)
     for column in values:
         of_column, said = _coded(column)
@@ -47,15 +47,15 @@ def partition_texts(names: tuple[str, ...], values: list[pa.Array], count: int) 
         _, first, codes = np.unique(codes * len(said) + of_column, return_index=True, return_inverse=True)
         codes = codes.astype(np.int64)
     taken = rows_array(first)
-    tuples = zip(*(column.take(taken).to_pylist() for column in values), strict=True)
-    return strings([partition_text(names, tuple_) for tuple_ in tuples]).take(rows_array(codes))
+    tuples = zip(*(take(column, taken).to_pylist() for column in values), strict=True)
+    return take(strings([partition_text(names, tuple_) for tuple_ in tuples]), rows_array(codes))
 
 
 def _coded(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[str | None]]:
     """Every value as a small number, and what the numbers mean."""
-    encoded = column.dictionary_encode()
+    encoded = compute("dictionary_encode", column)
     said: list[str | None] = [*encoded.dictionary.to_pylist(), None]
-    numbers, known = int64_values(encoded.indices.cast(pa.int64()))
+    numbers, known = int64_values(cast_to(encoded.indices, pa.int64()))
     return np.where(known, numbers, len(said) - 1), said
 
 

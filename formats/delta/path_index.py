@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from expressions.vectors import truths
 
-from .columns import Rows, booleans, one, strings, where
+from .columns import Rows, among, kept, one, strings, where
 
 _BACK, _WIDTH = 30, 8
 """Which bytes count, from a path's end: there stands the random part of the names that writers give."""
@@ -30,17 +30,15 @@ def path_bits(paths: pa.ChunkedArray) -> Bits | None:
 
 def find(paths: pa.ChunkedArray, bits: Bits | None, wanted: Sequence[str]) -> Rows:
     """The rows where one of `wanted` stands, ascending."""
-    import pyarrow.compute as pc
-
     if bits is None:
-        return where(pc.is_in(paths, value_set=strings(wanted))) if len(wanted) else np.zeros(0, np.int64)
+        return where(among(paths, strings(wanted))) if len(wanted) else np.zeros(0, np.int64)
     own = _bits(strings([path for path in wanted if len(path.encode()) >= _BACK]))  # shorter ones are not among them
     assert own is not None
     marked = np.zeros(1 << 16, np.bool_)
     marked[own] = True
     near = marked[bits]
     rows = np.flatnonzero(near)
-    same = pc.is_in(one(paths.filter(booleans(near))), value_set=strings(wanted))
+    same = among(one(kept(paths, near)), strings(wanted))
     return rows[truths(same, null=False)].astype(np.int64)
 
 

@@ -16,7 +16,7 @@ from formats.storage import Storage
 
 from .actions import Commit, FileAction, FileKey, Metadata, Protocol, file_columns, parse_commit
 from .checkpoint import CheckpointReader, joined, open_checkpoint
-from .columns import booleans, one, rows_array, strings, where
+from .columns import among, kept, one, rows_array, strings, take, where
 from .log_segment import LogSegment, commit_fingerprint, commit_path, stored_commit_fingerprint
 
 
@@ -131,23 +131,21 @@ def live_files(header: Header, table: str) -> LiveFiles:
 
 def _without(base: pa.Table, live: dict[FileKey, FileAction], gone: set[FileKey], table: str) -> pa.Table:
     """The checkpoint's files that no later action touched."""
-    import pyarrow.compute as pc
-
     touched = strings(list({path for path, _ in live} | {path for path, _ in gone}))
     if len(touched) == 0 or base.num_rows == 0:
         return base
-    hits = where(pc.is_in(base.column("path"), value_set=touched))
+    hits = where(among(base.column("path"), touched))
     if len(hits) == 0:
         return base
-    candidates = base.select(["path", "deletes"]).take(rows_array(hits))
+    candidates = take(base.select(["path", "deletes"]), rows_array(hits))
     keys = zip(one(candidates["path"]).to_pylist(), one(candidates["deletes"]).to_pylist(), strict=True)
     dropped = [key in gone or key in live for key in keys]
     keep = np.ones(base.num_rows, np.bool_)
     keep[hits[np.array(dropped, np.bool_)]] = False
-    left = set(one(candidates["path"].filter(booleans(~np.array(dropped, np.bool_)))).to_pylist())
+    left = set(one(kept(candidates["path"], ~np.array(dropped, np.bool_))).to_pylist())
     if twice := left & {path for path, _ in live}:
         raise _twice(table, min(twice))
-    return base.filter(booleans(keep))
+    return kept(base, keep)
 
 
 def _check_unique(keys: list[FileKey], table: str) -> None:

@@ -1,0 +1,30 @@
+"""What a snapshot and the difference to its neighbour load: pyarrow.compute and pandas take longer than the work."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.formats.delta.hand import add, checkpoint, column, commit, metadata, protocol, remove
+
+_ASKED = """
+import sys
+from formats.protocol import At
+from formats.registry import open_ref
+format_, ref = open_ref(sys.argv[1], "delta")
+base = format_.snapshot(ref, At(version=1))
+assert len(format_.diff(ref, base, At(version=2)).appended) == 1
+assert len(format_.snapshot(ref, At()).files) == 3
+print([name for name in ("pandas", "pyarrow.compute", "pyarrow.dataset", "polars") if name in sys.modules])
+"""
+
+
+def test_a_snapshot_and_a_diff_load_little(tmp_path: Path) -> None:
+    stats = '{"numRecords":3,"minValues":{"id":1},"maxValues":{"id":2},"nullCount":{"id":0}}'  # without blanks, as writers do
+    made = [add(f"p={n}/f{n}.parquet", stats=stats, partitionValues={"p": str(n)}) for n in range(4)]
+    head = [protocol(), metadata(column("id"), column("p", "integer"), partitions=["p"])]
+    commit(tmp_path, 0, *head, *made[:2])
+    checkpoint(tmp_path, f"{0:020d}.checkpoint.parquet", *head, *made[:2])
+    commit(tmp_path, 1, made[2], remove("p=0/f0.parquet"))
+    commit(tmp_path, 2, made[3])
+    out = subprocess.run([sys.executable, "-c", _ASKED, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
