@@ -29,6 +29,7 @@ from .statistics import (
     sorted_rows,
     take_bounds,
 )
+from .together import MOST_ROWS, rows_together
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,13 @@ class LocalBuilder:
         columns = PartStream(sink, "column_stats", COLUMN_STATS)
         partitions = PartStream(sink, "partition_stats", PARTITION_STATS)
         leaves = (*request.leaves, *request.partition_leaves)
+        few = len(files) * len(request.leaves) <= MOST_ROWS
+        together = rows_together(request.leaves, collected.facts, ordinals, partition_ord, partition_ids) if few else []
         for done, (place, leaf) in enumerate(in_column_order(leaves)):
-            if place < len(request.leaves):
+            if place < len(together):
+                columns.add(together[place][0])
+                partitions.add(together[place][1])
+            elif place < len(request.leaves):
                 rows = column_rows(leaf, collected.facts[place], ordinals, partition_ord, partition_ids)
                 collected.facts[place] = rows.schema.empty_table()  # its memory is the next column's
                 partitions.add(partition_rows(rows, domain_of(leaf.type)))

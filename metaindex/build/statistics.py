@@ -27,7 +27,7 @@ from metaindex.kinds.rows import BOUND_BYTES, COLUMN_STATS, PARTITION_STATS, Sta
 
 COUNTS = ("null_count", "nan_count", "value_count", "compressed_bytes", "uncompressed_bytes")
 _INT64 = pa.int64()
-_STORED_AS = {pa.int64(): "int", pa.float64(): "double", pa.binary(): "bytes"}
+STORED_AS = {pa.int64(): "int", pa.float64(): "double", pa.binary(): "bytes"}
 
 
 def domain_of(type_: pa.DataType) -> pa.DataType:
@@ -143,26 +143,30 @@ def column_rows(
         "ordinal": ordinals,
         "partition_id": partition_ids,
     }
-    return _stored(facts, named, COLUMN_STATS)
+    return stored(facts, named, COLUMN_STATS)
 
 
 def sorted_rows(rows: pa.Table, domain: pa.DataType) -> pa.Table:
     """Rows of one column in their stored order."""
-    keys = ("partition_ord", f"lower_{_STORED_AS[domain]}", "ordinal")
+    keys = ("partition_ord", f"lower_{STORED_AS[domain]}", "ordinal")
     order = pc.sort_indices(rows, [(key, "ascending", "at_start") for key in keys])
     return rows.take(order)
 
 
-def partition_rows(rows: pa.Table, domain: pa.DataType) -> pa.Table:
-    """Rows of PARTITION_STATS: the aggregate of the COLUMN_STATS rows of one column, by partition_ord."""
-    lower, upper = f"lower_{_STORED_AS[domain]}", f"upper_{_STORED_AS[domain]}"
+def partition_rows(rows: pa.Table, domain: pa.DataType, key: pa.Array | None = None) -> pa.Table:
+    """Rows of PARTITION_STATS: the aggregate of the COLUMN_STATS rows of one column, by partition_ord. `key` (int64): of several columns, a number of their own for each
+    column and partition, by which the aggregates are ordered."""
+    each = rows.column("partition_ord") if key is None else key
+    lower, upper = f"lower_{STORED_AS[domain]}", f"upper_{STORED_AS[domain]}"
     state = rows.column("state")
     work = rows.select(["partition_ord", "column_id", "partition_id", "trust", lower, upper, *COUNTS])
+    work = work.append_column("key", each)
     work = work.append_column("unknown", pc.equal(state, int(StatState.UNKNOWN)))
     work = work.append_column("values", pc.equal(state, int(StatState.VALUES)))
     whole = pc.ScalarAggregateOptions(skip_nulls=False, min_count=0)
-    groups = work.group_by("partition_ord", use_threads=False).aggregate(
+    groups = work.group_by("key", use_threads=False).aggregate(
         [
+            ("partition_ord", "min"),
             ("column_id", "min"),
             ("partition_id", "min"),
             ("trust", "min"),
@@ -174,7 +178,7 @@ def partition_rows(rows: pa.Table, domain: pa.DataType) -> pa.Table:
             ([], "count_all"),
         ]
     )
-    groups = groups.sort_by("partition_ord").combine_chunks()
+    groups = groups.sort_by("key").combine_chunks()
     unknown, values = (_plain(groups.column(f"{name}_any")) for name in ("unknown", "values"))
     least = pc.if_else(unknown, None, _plain(groups.column(f"{lower}_min")))
     greatest = pc.if_else(unknown, None, _plain(groups.column(f"{upper}_max")))
@@ -182,9 +186,9 @@ def partition_rows(rows: pa.Table, domain: pa.DataType) -> pa.Table:
     def attained(side: str, bound: pa.Array) -> pa.Array:
         """A partition's bound is exact when a file attains it."""
         name = {"lower": lower, "upper": upper}[side]
-        group = pc.index_in(rows.column("partition_ord"), groups.column("partition_ord"))
+        group = pc.index_in(each, groups.column("key"))
         hit = pc.and_(rows.column(f"{side}_exact"), _sure(pc.equal(rows.column(name), bound.take(_plain(group)))))
-        return pc.is_in(groups.column("partition_ord"), rows.column("partition_ord").filter(hit))
+        return pc.is_in(groups.column("key"), each.filter(hit))
 
     facts = pa.table(
         {
@@ -202,11 +206,11 @@ def partition_rows(rows: pa.Table, domain: pa.DataType) -> pa.Table:
     )
     named = {
         "column_id": groups.column("column_id_min"),
-        "partition_ord": groups.column("partition_ord"),
+        "partition_ord": groups.column("partition_ord_min"),
         "file_count": groups.column("count_all"),
         "partition_id": groups.column("partition_id_min"),
     }
-    return _stored(facts, named, PARTITION_STATS)
+    return stored(facts, named, PARTITION_STATS)
 
 
 def successors(prefixes: npt.NDArray[np.uint8]) -> pa.Array:
@@ -245,10 +249,10 @@ def _cut(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array
     return lower, upper, cut_lower, cut_upper
 
 
-def _stored(facts: pa.Table, named: dict[str, pa.Array], schema: pa.Schema) -> pa.Table:
+def stored(facts: pa.Table, named: dict[str, pa.Array], schema: pa.Schema) -> pa.Table:
     """Facts widened to the stored schema: the domain's two columns filled, the other domains' null."""
     count = facts.num_rows
-    suffix = _STORED_AS[facts.schema.field("lower").type]
+    suffix = STORED_AS[facts.schema.field("lower").type]
     ready = named | {f"{side}_{suffix}": facts.column(side) for side in ("lower", "upper")}
     columns = []
     for one in schema:

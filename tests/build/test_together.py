@@ -1,0 +1,54 @@
+"""Columns built together are the columns built one by one, to the byte of every part."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+from pathlib import Path
+from unittest.mock import patch
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import metaindex as mi
+from tests.tables import settle
+
+
+def rows(number: int) -> pa.Table:
+    return pa.table(
+        {
+            "id": pa.array([None if number == 3 else number * 5 + i for i in range(5)], pa.int64()),
+            "small": pa.array([number] * 5, pa.int8()),
+            "weight": pa.array([math.nan if i == number else -i / 3 for i in range(5)]),
+            "name": pa.array(["x" * (60 + number) if i else None for i in range(5)]),
+            "raw": pa.array([bytes([255] * 70)] * 5),
+            "price": pa.array([Decimal(i - number) for i in range(5)], pa.decimal128(30, 3)),
+            "day": pa.array([dt.date(2026, 1, 1 + number)] * 5),
+            "payload": pa.array([{"user": i, "list": [1]} for i in range(5)]),
+            "yes": pa.array([None, None, number == 2, None, None]),
+        }
+    )
+
+
+def test_columns_together_are_columns_one_by_one(tmp_path: Path) -> None:
+    root = tmp_path / "lake"
+    for number in range(7):
+        folder = root / f"p={number % 3}"
+        folder.mkdir(parents=True, exist_ok=True)
+        pq.write_table(rows(number), folder / f"{number}.parquet")
+    (root / "p=1" / "broken.parquet").write_bytes(b"PAR1 nothing else")
+    settle(root)
+    table = mi.open_table(str(root))
+
+    table.create_index("together", mi.ColumnStats(), builder="local")
+    with patch("metaindex.build.local.MOST_ROWS", 0):
+        table.create_index("apart", mi.ColumnStats(), builder="local")
+
+    indexes = tmp_path / "_metaindex" / "lake"
+    for kind in ("column_stats", "partition_stats"):
+        together, apart = (
+            [p.read_bytes() for p in sorted((indexes / name / kind).rglob("*.mix"))] for name in ("together", "apart")
+        )
+        assert len(together) == 1
+        assert together == apart
