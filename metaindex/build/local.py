@@ -85,6 +85,8 @@ def _collected(request: BuildRequest, source: Source, threads: int, progress: Pr
     if not request.trust_log:
         return collect(request.ref.storage, source, files.column("path"), files.column("size_bytes"), threads, progress)
     facts, enough = prepared(request)
+    if enough.all():
+        return Collected(facts, {}, np.zeros(len(enough), np.bool_))
     unread = files.filter(pa.array(~enough))
     read = collect(request.ref.storage, source, unread.column("path"), unread.column("size_bytes"), threads, progress)
     return completed(facts, enough, read)
