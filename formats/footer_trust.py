@@ -124,9 +124,9 @@ def _by_name(leaf: Leaf, root: Node) -> tuple[Node, bool, bool] | Absent:
 
 def _absent(leaf: Leaf, depth: int) -> Absent:
     """What a file without field `depth` of the path shows: that field's default. A default of a struct says nothing
-    of its fields."""
+    of its fields, and a field with a default is NULL where the struct around it is."""
     field = leaf.path[depth]
-    if not field.default_known or (field.default is not None and depth != len(leaf.path) - 1):
+    if not field.default_known or (field.default is not None and len(leaf.path) > 1):
         return Absent(False, None, Doubt.NOT_MAPPED)
     return Absent(True, field.default)
 

@@ -21,6 +21,8 @@ from formats.footers import row_group_columns
 from formats.model import Schema
 
 SMALL_BYTES = 1 << 20  # a file that is read sooner than its statistics are judged
+# Whatever a footer can make of its reader: no reason to lose a query.
+_DOUBTS = (MetaIndexError, pa.ArrowException, OSError, ValueError, TypeError, ArithmeticError, LookupError)
 
 
 class RowGroups:
@@ -39,7 +41,7 @@ class RowGroups:
             try:
                 footer, metadata = open_footer(lambda start, length: source.read_at(length, start), source.size())
                 kept = self._kept(footer, metadata)
-            except (MetaIndexError, pa.ArrowException, OSError):
+            except _DOUBTS:
                 pass  # the reader below finds out what is wrong with the file, if anything
         file = pq.ParquetFile(source, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=True)
         every = np.ones(file.num_row_groups, np.bool_) if kept is None else kept

@@ -378,6 +378,14 @@ def test_an_absent_column_shows_what_the_table_shows_for_it(tmp_path: Path) -> N
     assert [c.present.to_pylist() for c in (missing, unknown)] == [[False], [None]]
 
 
+def test_a_default_inside_a_struct_is_null_where_the_struct_is(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"s": [{"y": 1}, None]}), tmp_path / "a.parquet")
+    x, y = Field("x", pa.int64(), default=7), Field("y", pa.int64())
+    leaves = Schema((Field("s", pa.struct([("x", pa.int64()), ("y", pa.int64())]), children=(x, y)),)).leaves()
+    inside, _ = read_footers(LocalStorage(str(tmp_path)), ["a.parquet"], leaves).columns
+    assert (said(inside), doubt(inside)) == ((None, None, None), Doubt.NOT_MAPPED.value)
+
+
 def test_names_match_exactly_then_without_case_and_never_two(tmp_path: Path) -> None:
     pq.write_table(pa.table({"Abc": [1], "x": [2], "X": [3], "yY": [4], "Yy": [5]}), tmp_path / "a.parquet")
     statistics = footers([tmp_path / "a.parquet"], pa.schema([(n, pa.int64()) for n in ("aBC", "x", "yy")]))

@@ -93,3 +93,12 @@ def test_a_footer_that_cannot_be_read_is_the_readers_to_refuse(tmp_path: Path) -
         path.write_bytes(damaged)
         with pytest.raises(CorruptTableError, match=r"f\.parquet"):
             lake.read("a = 7")
+
+
+def test_a_default_inside_a_struct_does_not_hide_null_structs(tmp_path: Path) -> None:
+    x, y = Field("x", pa.int64(), source="x", default=7), Field("y", pa.int64(), source="y")
+    inside = pa.struct([("x", pa.int64()), ("y", pa.int64())])
+    lake = Lake(tmp_path, Schema((Field("s", inside, source="s", children=(x, y)),)))
+    lake.add("f.parquet", pa.table({"s": [{"y": 1}, None]}))
+    assert lake.read("s.x IS NULL") == [{"s": None}]
+    assert lake.read("s.x = 7") == [{"s": {"x": 7, "y": 1}}]
