@@ -55,7 +55,7 @@ def no_upkeep(monkeypatch: pytest.MonkeyPatch) -> None:
     ("name", "mode"),
     [
         ("delta", "quick"),
-        *(pytest.param(name, "full", marks=pytest.mark.slow if name != "delta" else ()) for name in FORMATS),
+        *(pytest.param(name, "full", marks=pytest.mark.slow) for name in FORMATS),
     ],
 )
 def test_every_version_of_every_format_is_answered_as_before(name: str, mode: str, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from .faults import SECOND, FaultStorage, MemoryStorage, opened
 from .scenes import VERBS, check_log, latest, rows, runs_on
 
 
+@pytest.mark.slow
 def test_many_refreshes_leave_few_runs_and_a_short_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upkeep, "KEPT_ENTRIES", 16)
     lake, storage = parquet_lake(tmp_path), MemoryStorage()

@@ -48,7 +48,7 @@ def answers(root: Path, predicates: list[object], versions: tuple[str, ...]) -> 
     ]
 
 
-@settings(max_examples=4 if FEW else 20)
+@settings(max_examples=2 if FEW else 20)
 @given(st.data())
 def test_merged_runs_are_the_run_of_all_files(data: st.DataObject) -> None:
     schema = data.draw(strategies.schemas())
