@@ -13,6 +13,7 @@ from .config import BuilderName, Config
 from .errors import IndexNotFoundError
 from .folder import IndexFolder, plain_options
 from .kinds.specs import Kind, kind_from_spec, leaves_of
+from .log.liveness import held
 from .log.operation_log import OperationLog
 from .log.states import Operation
 from .pruning.open_index import OpenIndex
@@ -206,14 +207,13 @@ class IndexVerbs:
         outcome = execute(
             log, Erase(name, log.storage, snapshot, retains(self._format, self._ref), there, cache=self._cache)
         )
-        cleaned = clean(log, name, 0, 1)
-        return replace(
-            outcome,
-            operation="erase",
-            changed=outcome.changed or cleaned.changed,
-            entry=cleaned.entry,
-            notes=(*outcome.notes, *cleaned.notes),
-        )
+        # An hour into the future: what a store that counts in seconds calls now is to go, too.
+        cleaned = clean(log, name, -3600, 1)
+        notes = (*outcome.notes, *cleaned.notes)
+        if cleaned.entry.under_way:
+            notes += (f"{held(cleaned.entry.under_way[0])} may hold what was erased: run erase again after it",)
+        changed = outcome.changed or cleaned.changed
+        return replace(outcome, operation="erase", changed=changed, entry=cleaned.entry, notes=notes)
 
     def cancel_index(self, name: str) -> Outcome:
         """Ends the operations under way of an index whose writer is dead, and goes back to what is stable; from VACUUMING forward to DOESNOTEXIST.
