@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from expressions.errors import UnsupportedFeatureError, VersionNotFoundError
+from expressions.errors import MetaIndexError, UnsupportedFeatureError, VersionNotFoundError
 from expressions.records import dataclass
 from expressions.tree import Predicate
 from expressions.vectors import one_array, truths
@@ -31,7 +31,7 @@ from .errors import IndexNotFoundError
 from .folder import IndexFolder
 from .log.operation_log import OperationLog
 from .pruning.open_index import OpenIndex
-from .pruning.pruner import Pruner, Question, SnapshotNeeded, bound
+from .pruning.pruner import Pruner, Question, SnapshotHelps, SnapshotNeeded, bound
 from .pruning.result import IndexReport, PruneResult
 from .store.layout import indexes_folder
 from .store.reader import StoreCache
@@ -179,6 +179,12 @@ class Table(IndexUpkeep):
         question = Question(self._root(snapshot), self.format, asked, tree)
         try:
             result = pruner.prune(question, snapshot)
+        except SnapshotHelps:
+            try:
+                snapshot = self._loaded(resolved)
+            except MetaIndexError as error:
+                logger.warning("the table's own statistics are not used for this query, which reads more: %s", error)
+            result = pruner.prune(question, snapshot, alone=snapshot is None)
         except SnapshotNeeded:
             result = pruner.prune(question, self._loaded(resolved))
         return result.timed(time.perf_counter() - started)

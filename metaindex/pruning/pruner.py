@@ -87,12 +87,15 @@ class Pruner:
         """Does some index know the version's files, so that no snapshot is needed?"""
         return any(recorded_at(index, version) is not None for index in self._indexes)
 
-    def prune(self, question: Question, snapshot: Snapshot | None) -> PruneResult:
-        """`snapshot` is needed where `recorded` says no, or says no more once a damaged index is out (SnapshotNeeded is raised then)."""
+    def prune(self, question: Question, snapshot: Snapshot | None, *, alone: bool = False) -> PruneResult:
+        """`snapshot` is needed where `recorded` says no, or says no more once a damaged index is out (SnapshotNeeded is raised then). It helps where no index covers
+        a column that is asked about (SnapshotHelps is raised then, unless the indexes are to answer `alone`)."""
         started = time.perf_counter()
         while True:
             try:
-                answer = self._recorded(question) if snapshot is None else self._over_snapshot(question, snapshot)
+                answer = (
+                    self._recorded(question, alone) if snapshot is None else self._over_snapshot(question, snapshot)
+                )
                 break
             except _Failed as failed:
                 self._take_out(failed.index, failed.__cause__)
@@ -151,7 +154,7 @@ class Pruner:
 
     # -- the version's files are known to an index ---------------------------------------------------------------
 
-    def _recorded(self, question: Question) -> _Answer:
+    def _recorded(self, question: Question, by_themselves: bool) -> _Answer:
         candidates = [(i, r) for i in self._indexes if (r := recorded_at(i, question.version)) is not None]
         asked = {ref.parts for ref in columns(question.predicate)}
 
@@ -163,6 +166,8 @@ class Pruner:
         schema, record, live = found.schema, found.record, found.live
         predicate = bound(question.predicate, schema)
         refs = columns(predicate)
+        if not by_themselves and self._leave_out(refs, schema):
+            raise SnapshotHelps
         with guard(primary):
             segments = [
                 _Segment(primary, run, live, primary.stored_columns(run, refs, schema))
@@ -205,6 +210,12 @@ class Pruner:
         used = {primary.name: _names(set().union(*(s.columns for s in segments)) if segments else set())}
         used |= {i.name: _names(set().union(*(c for _, c in runs))) for i, runs in others if runs}
         return _Answer(files, record.files, record.size_bytes, predicate, alone, used, dropped, certain)
+
+    def _leave_out(self, refs: Sequence[ColumnRef], schema: Schema) -> bool:
+        """Is something asked of a column that no index covers? Of that the table's own partitions and log may know, so they are asked: an index never makes an answer wider."""
+        covered = {c.stable for index in self._indexes for run in index.entry.content.runs for c in run.columns}
+        asked = {ref.parts for ref in refs}
+        return any(leaf.parts in asked and leaf.stable not in covered for leaf in schema.leaves())
 
     def _aligned(
         self, index: OpenIndex, runs: list[tuple[RunRef, dict[ColumnRef, StoredColumn]]], segment: _Segment
@@ -288,6 +299,10 @@ class Pruner:
 
 class SnapshotNeeded(Exception):
     """The indexes that knew the version are out: load the snapshot and ask again."""
+
+
+class SnapshotHelps(SnapshotNeeded):
+    """The indexes know nothing of a column: ask again with the snapshot, or where it is gone without it, `alone`."""
 
 
 class _Failed(Exception):

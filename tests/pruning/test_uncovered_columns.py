@@ -1,0 +1,40 @@
+"""A column that no index covers is asked of the table itself: an index on another column never makes an answer wider."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import metaindex as mi
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> str:
+    import deltalake
+
+    root = str(tmp_path / "t")
+    for n in range(4):
+        deltalake.write_deltalake(root, pa.table({"a": [n], "b": [n], "p": [n % 2]}), mode="append", partition_by=["p"])
+    mi.open_table(root).create_index("on_a", mi.ColumnStats("a"), builder="local")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("predicate", "kept"), [("b = 2", 1), ("p = 1", 2), ("a >= 0 AND b = 2", 1), ("a = 2", 1), ("a = 1 OR b = 2", 2)]
+)
+def test_an_index_on_another_column_changes_no_answer(root: str, predicate: str, kept: int) -> None:
+    table = mi.open_table(root)
+    assert len(table.prune(predicate).paths) == kept
+    assert len(table.prune(predicate, indexes=[]).paths) == kept
+
+
+def test_where_the_log_is_gone_the_index_answers_alone(root: str, caplog: pytest.LogCaptureFixture) -> None:
+    table = mi.open_table(root)
+    version = table.snapshot().version.id
+    for log in Path(root, "_delta_log").glob("*0[01].json"):
+        log.unlink()
+    assert len(mi.open_table(root).prune("b = 2", version=version).paths) == 4
+    assert "reads more" in caplog.text
+    assert len(mi.open_table(root).prune("a = 2", version=version).paths) == 1
