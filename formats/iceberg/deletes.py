@@ -144,8 +144,10 @@ class DeleteLoader:
 
     def _vector(self, row: Mapping[str, Any]) -> BitMap64:
         offset, size = row["content_offset"], row["content_size"]
-        if offset is None or size is None:
-            raise CorruptTableError(f"a deletion vector must have an offset and a size; {self._whose(row)} has not")
+        if offset is None or size is None or offset < 0 or size < 0:
+            raise CorruptTableError(
+                f"a deletion vector must have an offset and a size; {self._whose(row)} has {offset} and {size}"
+            )
         try:
             blob = self.storage.read(self.place.open(row["location"]), offset, size)
         except ObjectNotFoundError as gone:
