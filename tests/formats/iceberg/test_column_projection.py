@@ -194,3 +194,62 @@ def test_columns_are_found_by_id_whatever_their_order_and_names(tmp_path: Path) 
 
 def struct_of(field_id: int, name: str, kind: str) -> dict[str, Any]:
     return {"type": "struct", "fields": [column(field_id, name, kind)]}
+
+
+def test_files_of_formats_that_we_do_not_read_are_pruned_and_refused_by_name(tmp_path: Path) -> None:
+    table = made(tmp_path, [column(1, "id", "int"), column(2, "p", "int")], [identity(1000, 2, "p")])
+    partition = [{"name": "p", "type": optional("int"), "field-id": 1000}]
+    entries = [
+        file(table, "f0", IDS, partition={"p": 1}),
+        {**entry(table.path("data/f1.orc"), file_format="ORC", partition={"p": 2})},
+        {**entry(table.path("data/f2.avro"), file_format="AVRO", partition={"p": 3})},
+    ]
+    table.commit([HandManifest(entries, partition=partition)])
+    table.write()
+    opened = mi.open_table(str(table.root))
+    assert [Path(path).name for path in opened.prune("p = 2").paths] == ["f1.orc"]
+    assert opened.scan("p = 1").to_arrow().num_rows == 2
+    for predicate, name in (("p = 2", r"f1\.orc.*ORC"), ("p = 3", r"f2\.avro.*AVRO")):
+        with pytest.raises(ScanError, match=name):
+            opened.scan(predicate).to_arrow()
+
+
+KEYS: list[tuple[str, pa.DataType, list[Any]]] = [
+    ("boolean", pa.bool_(), [True, False]),
+    ("int", pa.int32(), [1, -1]),
+    ("long", pa.int64(), [2**40, -1]),
+    ("float", pa.float32(), [float("nan"), 1.5]),
+    ("double", pa.float64(), [0.0, -0.0]),
+    ("double", pa.float64(), [float("nan"), float("inf")]),
+    ("decimal(9, 2)", pa.decimal128(9, 2), [Decimal("1.50"), Decimal("-1.50")]),
+    ("decimal(38, 2)", pa.decimal128(38, 2), [Decimal("1.50"), Decimal("123456789012345678901234567890.50")]),
+    ("date", pa.date32(), [dt.date(1969, 12, 31), dt.date(1970, 1, 1)]),
+    ("time", pa.time64("us"), [dt.time(1), dt.time(2)]),
+    ("timestamp", pa.timestamp("us"), [dt.datetime(1969, 1, 1), dt.datetime(2020, 1, 1)]),
+    ("timestamptz", pa.timestamp("us", "UTC"), [dt.datetime(1969, 1, 1, tzinfo=dt.UTC), dt.datetime(2020, 1, 1, tzinfo=dt.UTC)]),
+    ("timestamp_ns", pa.timestamp("ns"), [1, 2]),
+    ("string", pa.string(), ["a", "a "]),
+    ("binary", pa.binary(), [b"", b"\x00"]),
+    ("fixed[2]", pa.binary(2), [b"ab", b"\x00\x00"]),
+    ("uuid", pa.binary(16), [bytes(range(16)), bytes(16)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "arrow", "values"), KEYS, ids=[f"{k}-{v[0]}" for k, _, v in KEYS])
+def test_equality_deletes_of_every_type(tmp_path: Path, kind: str, arrow: pa.DataType, values: list[Any]) -> None:
+    table = made(tmp_path, [column(1, "id", "int"), column(2, "c", kind)], version=3)
+    key = with_id("c", arrow, 2)
+    data = pa.table(
+        [pa.array([0, 1, 2], INT), pa.array([*values, None], arrow)], schema=pa.schema([with_id("id", INT, 1), key])
+    )
+    gone = pa.table([pa.array([values[0]], arrow)], schema=pa.schema([key]))
+    none = pa.table([pa.nulls(1, arrow)], schema=pa.schema([key]))
+    first = file(table, "f", data, sequence=1)
+    deletes = [file(table, name, rows, content=2, equality_ids=[2]) for name, rows in (("d", gone), ("n", none))]
+    table.commit([HandManifest([first])])
+    table.commit([HandManifest([first]), HandManifest(deletes[:1], content=1, sequence=2)])
+    table.commit([HandManifest([first]), HandManifest(deletes, content=1, sequence=3)])
+    table.write()
+    opened = mi.open_table(str(table.root))
+    live = [opened.scan(columns=["id"], version=n).to_arrow().column("id").to_pylist() for n in (1, 2, 3)]
+    assert live == [[0, 1, 2], [1, 2], [1]]
