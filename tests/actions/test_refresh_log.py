@@ -308,3 +308,16 @@ def test_a_limited_refresh_of_a_plain_folder(tmp_path: Path) -> None:
     assert set(table.prune("id = -1").files.paths.to_pylist()) == {"day=0/b.parquet", "day=2/b.parquet"}
     assert table.refresh_index("stats", builder="local").entry.content.runs[-1].files == 2
     assert not table.refresh_index("stats", under="day=1", builder="local").changed
+
+
+def test_named_files_are_covered_in_the_end_whatever_is_merged_between(lake: DeltaHistory) -> None:
+    for _ in range(9):
+        lake.append(1)
+        refresh(lake, mode="quick")
+    opened(lake).optimize_index("stats", "full")
+    assert opened(lake).prune("id = -1").kept_files == 9
+
+    refresh(lake)
+
+    assert opened(lake).prune("id = -1").kept_files == 0
+    assert opened(lake).prune(f"id = {number_in(lake)}").kept_files == 1
