@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import os
 from decimal import Decimal
 from pathlib import Path
 from unittest.mock import patch
@@ -31,24 +32,68 @@ def rows(number: int) -> pa.Table:
     )
 
 
+def write(root: Path, number: int) -> None:
+    folder = root / f"p={number % 3}"
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(rows(number), folder / f"{number}.parquet")
+    settle(root)
+
+
+def parts(tmp_path: Path, kind: str) -> tuple[list[bytes], list[bytes]]:
+    indexes = tmp_path / "_metaindex" / "lake"
+    together, apart = (
+        [p.read_bytes() for p in sorted((indexes / name / kind).rglob("*.mix"), key=lambda p: p.stat().st_mtime_ns)]
+        for name in ("together", "apart")
+    )
+    return together, apart
+
+
 def test_columns_together_are_columns_one_by_one(tmp_path: Path) -> None:
     root = tmp_path / "lake"
-    for number in range(7):
-        folder = root / f"p={number % 3}"
-        folder.mkdir(parents=True, exist_ok=True)
-        pq.write_table(rows(number), folder / f"{number}.parquet")
+    (root / "p=1").mkdir(parents=True)
     (root / "p=1" / "broken.parquet").write_bytes(b"PAR1 nothing else")
-    settle(root)
+    os.utime(root / "p=1" / "broken.parquet", (1, 1))  # the newest file tells the columns
+    for number in range(7):
+        write(root, number)
     table = mi.open_table(str(root))
 
     table.create_index("together", mi.ColumnStats(), builder="local")
     with patch("metaindex.build.local.MOST_ROWS", 0):
         table.create_index("apart", mi.ColumnStats(), builder="local")
 
-    indexes = tmp_path / "_metaindex" / "lake"
     for kind in ("column_stats", "partition_stats"):
-        together, apart = (
-            [p.read_bytes() for p in sorted((indexes / name / kind).rglob("*.mix"))] for name in ("together", "apart")
-        )
+        together, apart = parts(tmp_path, kind)
         assert len(together) == 1
         assert together == apart
+
+
+def test_columns_merged_together_are_columns_merged_one_by_one(tmp_path: Path) -> None:
+    root = tmp_path / "lake"
+    for number in range(4):
+        write(root, number)
+    names = ("together", "apart")
+    for name in names:
+        mi.open_table(str(root)).create_index(name, mi.ColumnStats(), builder="local")
+    for number in range(4, 6):
+        write(root, number)
+        table = mi.open_table(str(root))
+        for name in names:
+            table.refresh_index(name, builder="local")
+    wider = rows(6).append_column("more", pa.array(range(5), pa.int32())).drop(["raw"])
+    pq.write_table(wider, root / "p=2" / "6.parquet")
+    settle(root)
+    table = mi.open_table(str(root), mergeSchema=True)
+    for name in names:
+        table.refresh_index(name, builder="local")
+
+    table.optimize_index("together", "full")
+    with patch("metaindex.build.merging.run.MOST_ROWS", 0):
+        table.optimize_index("apart", "full")
+
+    for kind in ("column_stats", "partition_stats", "files"):
+        together, apart = parts(tmp_path, kind)
+        assert together[-1] == apart[-1]
+    for question in ("id = 12", "price > -2", "name IS NULL AND p = 1", "more > 2"):
+        assert set(table.prune(question, indexes=["together"]).paths) == set(
+            table.prune(question, indexes=["apart"]).paths
+        )

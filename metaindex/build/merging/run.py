@@ -23,6 +23,7 @@ from metaindex.store.reader import RunReader, manifest_path
 from metaindex.store.writer import RunSink, manifest_bytes
 
 from .files import MergedFiles, merge_files
+from .small import MOST_ROWS, merge_columns
 from .stats import merge_column, merge_partition_column
 from .stream import Mask, Ordinals
 
@@ -68,9 +69,15 @@ def merge_runs(
     files = merge_files(sources, sink, keep or {})
     stats = PartStream(sink, "column_stats", COLUMN_STATS)
     aggregates = PartStream(sink, "partition_stats", PARTITION_STATS)
-    for column in sorted(columns or (), key=lambda c: c.column_id):
+    ordered = sorted(columns or (), key=lambda c: c.column_id)
+    few = len(files.partition_ord) * len(ordered) <= MOST_ROWS
+    small = merge_columns([c for c in ordered if not c.partition], sources, files, blank or {}) if few else {}
+    for column in ordered:
         if column.partition:
             aggregates.add(merge_partition_column(sources, files, column))
+        elif column in small:
+            stats.add(small[column][0])
+            aggregates.add(small[column][1])
         else:
             aggregates.add(merge_column(sources, files, column, stats, blank or {}))
     covered = bool(columns)

@@ -55,7 +55,7 @@ def merge_column(
     if len(partial) < 2:
         return partial[0] if partial else PARTITION_STATS.empty_table()
     table = pa.concat_tables(partial).combine_chunks()
-    return _with_counts(partition_rows(table, domain), files)
+    return with_counts(partition_rows(table, domain), files)
 
 
 def _stats_of(
@@ -74,7 +74,7 @@ def _unknown_rows(files: MergedFiles, column: int, ordinals: npt.NDArray[np.int6
         some = ordinals[start : start + (1 << 16)]
         partitions = files.partition_ord[some]
         ids = files.partitions.column("partition_id").combine_chunks().take(pa.array(partitions))
-        yield _rows_of_nothing(
+        yield rows_of_nothing(
             COLUMN_STATS,
             {
                 "column_id": constant(column, len(some), pa.int64()),
@@ -103,7 +103,7 @@ def merge_partition_column(sources: Sequence[RunReader], files: MergedFiles, col
     rest = np.flatnonzero(~known).astype(np.int32)
     ids = files.partitions.column("partition_id").combine_chunks().take(pa.array(rest))
     found.append(
-        _rows_of_nothing(
+        rows_of_nothing(
             PARTITION_STATS,
             {
                 "column_id": constant(column.column_id, len(rest), pa.int64()),
@@ -132,7 +132,7 @@ def merge_partition_column(sources: Sequence[RunReader], files: MergedFiles, col
     )
     for name, values in (("value_count", counted), ("null_count", nulls), ("nan_count", nans)):
         table = table.set_column(table.schema.get_field_index(name), table.schema.field(name), values)
-    return _with_counts(table, files)
+    return with_counts(table, files)
 
 
 def _partitions_of(source: RunReader, files: MergedFiles, number: int) -> Ordinals:
@@ -149,7 +149,8 @@ def _partitions_of(source: RunReader, files: MergedFiles, number: int) -> Ordina
     return new
 
 
-def _with_counts(table: pa.Table, files: MergedFiles) -> pa.Table:
+def with_counts(table: pa.Table, files: MergedFiles) -> pa.Table:
+    """Aggregates of a column, with the number of files of each partition."""
     return table.set_column(
         table.schema.get_field_index("file_count"),
         PARTITION_STATS.field("file_count"),
@@ -157,7 +158,7 @@ def _with_counts(table: pa.Table, files: MergedFiles) -> pa.Table:
     )
 
 
-def _rows_of_nothing(schema: pa.Schema, given: Mapping[str, pa.Array]) -> pa.Table:
+def rows_of_nothing(schema: pa.Schema, given: Mapping[str, pa.Array]) -> pa.Table:
     """Rows of state UNKNOWN with the given keys."""
     count = len(next(iter(given.values())))
     false = {"lower_exact", "upper_exact"}

@@ -1,0 +1,104 @@
+"""Merges all columns of a few files at once, for the merges that refreshes after commits make: the rows are those of `stats`, at a fraction of the calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.build.statistics import domain_of
+from metaindex.build.together import MOST_ROWS as MOST_ROWS
+from metaindex.build.together import in_stored_order
+from metaindex.errors import DamagedIndexError
+from metaindex.kinds.rows import COLUMN_STATS
+from metaindex.log.entry import CoveredColumn
+from metaindex.log.types import type_from_text
+from metaindex.store.reader import RunReader
+
+from .files import MergedFiles
+from .stats import rows_of_nothing, with_counts
+from .stream import Mask, stream
+
+
+def merge_columns(
+    columns: Sequence[CoveredColumn], sources: Sequence[RunReader], files: MergedFiles, blank: Mapping[str, Mask]
+) -> dict[CoveredColumn, tuple[pa.Table, pa.Table]]:
+    """The rows of each column in their stored order, and its aggregates. `columns` by ascending column id."""
+    count = len(files.partition_ord)
+    ids = np.array([column.column_id for column in columns], np.int64)
+    owner = _owners(columns, sources, files, blank)
+    found = [COLUMN_STATS.empty_table()]
+    for number, source in enumerate(sources):
+        for table in stream(source, "column_stats", COLUMN_STATS.names, None, 1):
+            stored = np.asarray(table.column("column_id").to_numpy())
+            at = np.minimum(np.searchsorted(ids, stored), max(len(ids) - 1, 0))
+            places = files.ordinals[number][np.asarray(table.column("ordinal").to_numpy())]
+            mine = (places >= 0) & (ids[at] == stored) & (owner[at, places] == number)
+            kept = np.flatnonzero(mine)
+            found.append(_placed(table.take(pa.array(kept)), files, places[kept]))
+    column, place = np.nonzero(owner < 0)
+    if len(column):
+        partition = pa.array(files.partition_ord[place])
+        given = {
+            "column_id": pa.array(ids[column]),
+            "partition_ord": partition,
+            "ordinal": pa.array(place.astype(np.int32)),
+            "partition_id": files.partitions.column("partition_id").combine_chunks().take(partition),
+        }
+        found.append(rows_of_nothing(COLUMN_STATS, given))
+    rows = pa.concat_tables(found).combine_chunks()
+    if rows.num_rows != count * len(columns):
+        raise DamagedIndexError(
+            f"a run has one row a file and covered column; {rows.num_rows} rows were found for {count} files and {len(columns)} columns; refresh the index with mode='full'"
+        )
+    return _in_order(columns, rows, ids, files)
+
+
+def _owners(
+    columns: Sequence[CoveredColumn], sources: Sequence[RunReader], files: MergedFiles, blank: Mapping[str, Mask]
+) -> np.ndarray[tuple[int, int], np.dtype[np.int32]]:
+    """For each column and file, the source whose row it takes: the last that covers it; -1: none."""
+    owner = np.full((len(columns), len(files.partition_ord)), -1, np.int32)
+    for number, source in enumerate(sources):
+        covered = {column.stable for column in source.run.columns}
+        places = files.ordinals[number]
+        mine = np.array([column.stable in covered for column in columns], np.bool_)
+        owner[np.ix_(mine, places[places >= 0])] = number
+    for number, source in enumerate(sources):
+        if source.run.run in blank:
+            places = files.ordinals[number][blank[source.run.run]]
+            owner[:, places[places >= 0]] = -1
+    return owner
+
+
+def _in_order(
+    columns: Sequence[CoveredColumn],
+    rows: pa.Table,
+    ids: np.ndarray[tuple[int], np.dtype[np.int64]],
+    files: MergedFiles,
+) -> dict[CoveredColumn, tuple[pa.Table, pa.Table]]:
+    types = [type_from_text(column.type_text) for column in columns]
+    domains = [domain_of(type_) if type_ is not None else pa.int64() for type_ in types]
+    at = np.searchsorted(ids, np.asarray(rows.column("column_id").to_numpy()))
+    out: dict[CoveredColumn, tuple[pa.Table, pa.Table]] = {}
+    for domain in dict.fromkeys(domains):
+        mine = np.flatnonzero(np.array([one == domain for one in domains]))
+        number = np.full(len(columns), -1, np.int64)
+        number[mine] = np.arange(len(mine))
+        chosen = np.flatnonzero(number[at] >= 0)
+        some = rows.take(pa.array(chosen)).combine_chunks()
+        pairs = in_stored_order(
+            some, pa.array(number[at[chosen]]), domain, len(files.partition_ord), files.partitions.num_rows
+        )
+        for place, (stored, aggregates) in zip(mine.tolist(), pairs, strict=True):
+            out[columns[place]] = stored, with_counts(aggregates, files)
+    return out
+
+
+def _placed(table: pa.Table, files: MergedFiles, places: np.ndarray[tuple[int], np.dtype[np.int32]]) -> pa.Table:
+    """Rows under the new ordinals."""
+    for name, values in (("ordinal", places), ("partition_ord", files.partition_ord[places])):
+        at = table.schema.get_field_index(name)
+        table = table.set_column(at, table.schema.field(at), pa.array(values, pa.int32()))
+    return table
