@@ -127,7 +127,7 @@ class IndexVerbs:
             self._ref,
             target,
             [kind_from_spec(spec) for spec in base.kinds],
-            self._builder(builder),
+            self._builder("local" if mode == "quick" else builder),  # a quick refresh builds nothing
             RunSink(log.storage, new_run_id()),
             progress=progress,
             mode=mode,

@@ -1,0 +1,162 @@
+"""What an operator is told: state, versions, staleness in files and bytes, size, dead writers; and the history of an index, with its lag."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import deltalake
+import pyarrow as pa
+import pytest
+
+import metaindex as mi
+from metaindex.cli import main
+from metaindex.history import HistoryEntry, Lag
+from metaindex.info import IndexList
+from metaindex.log.entry import UnderWay
+from metaindex.log.states import Operation
+from tests.tables import FORMATS, Lake, delta_lake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def rows(first: int) -> pa.Table:
+    return pa.table({"id": pa.array(range(first, first + 5), pa.int64())})
+
+
+def indexed(lake: Lake) -> mi.Table:
+    lake.append(rows(0))
+    table = lake.open()
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+    return table
+
+
+def behind(table: mi.Table) -> tuple[int | None, ...]:
+    (info,) = table.indexes()
+    return (info.new_files, info.new_bytes, info.gone_files, info.gone_bytes)
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n == "delta" else pytest.mark.slow) for n in FORMATS])
+def test_staleness_is_what_changed_since(tmp_path: Path, name: str) -> None:
+    lake = FORMATS[name](tmp_path)
+    table = indexed(lake)
+    assert behind(table) == (0, 0, 0, 0)
+    first = table.versions()[-1].id
+    lake.append(rows(10))
+    lake.append(rows(20))
+    if lake.remove is not None:
+        lake.remove(0)
+    elif name == "delta":
+        deltalake.DeltaTable(lake.path).delete("id < 5")
+    diff = table.diff(first)
+    assert behind(lake.open()) == (
+        len(diff.appended),
+        diff.appended.size_bytes,
+        len(diff.deleted),
+        diff.deleted.size_bytes,
+    )
+    (info,) = table.indexes()
+    assert (info.fresh, info.newest_version, info.versions) == (False, first, (first,))
+    (quick,) = table.indexes(staleness=False)
+    assert (quick.fresh, quick.new_files, quick.stored_bytes) == (False, None, None)
+    if name != "csv":
+        table.refresh_index("stats", "quick")
+        assert behind(table)[:2] == (len(diff.appended), diff.appended.size_bytes)
+    table.refresh_index("stats", builder="local")
+    assert behind(table) == (0, 0, 0, 0)
+
+
+def test_size_on_storage_is_all_that_lies_there(tmp_path: Path) -> None:
+    table = indexed(delta_lake(tmp_path))
+    (info,) = table.indexes()
+    there = sum(p.stat().st_size for p in Path(info.location).rglob("*") if p.is_file())
+    assert info.stored_bytes == there > info.size_bytes > 0
+
+
+def test_indexes_as_arrow_and_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lake = delta_lake(tmp_path)
+    table = indexed(lake)
+    lake.append(rows(10))
+    log = table._log("stats")
+    entry = log.latest()
+    assert entry is not None
+    dead = UnderWay(Operation.REFRESH, entry.id + 1, "dead", "elsewhere:7", int(time.time() * 1000) - 3_600_000)
+    log.append(replace(entry, id=entry.id + 1, nonce="dead", under_way=(dead,)))
+    found = table.indexes()
+    arrow = found.to_arrow()
+    assert arrow.to_pylist() == [
+        {k: list(v) if isinstance(v, tuple) else v for k, v in info.items()} for info in found.to_json()
+    ]
+    assert arrow.slice(0, 0).schema == IndexList().to_arrow().schema
+    assert main(["indexes", lake.path]) == 0
+    said = capsys.readouterr()
+    assert "REFRESHING, its writer seems dead" in said.out
+    assert "no (1 file, " in said.out
+    assert f"metaindex cancel {lake.path} stats ends it" in said.err
+    assert main(["indexes", lake.path, "stats"]) == 0
+    assert "refresh by elsewhere:7" in capsys.readouterr().out
+
+
+def test_history_tells_every_entry_and_the_lag(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lake = delta_lake(tmp_path)
+    table = indexed(lake)
+    for number in (1, 2):
+        lake.append(rows(number * 10))
+        table.refresh_index("stats", builder="local")
+    table.optimize_index("stats", "full")
+    table.disable_index("stats")
+    found = table.history("stats")
+    operations = ["create", "refresh", "refresh", "optimize"]
+    verbs = [f"{step} {operation}" for operation in operations for step in ("begin", "commit")]
+    assert [entry.verb for entry in found.entries] == [*verbs, "disable"]
+    commits = [entry for entry in found.entries if entry.verb.startswith("commit")]
+    assert all(entry.duration_ms is not None and entry.who.endswith(f":{os.getpid()}") for entry in commits)
+    assert [entry.version for entry in commits] == ["0", "1", "2", ""]
+    assert [(entry.runs_added, entry.runs_removed, entry.files_added) for entry in commits] == [
+        (1, 0, 1),
+        (1, 0, 1),
+        (1, 0, 1),
+        (1, 3, 3),
+    ]
+    assert [entry.lag_ms is not None for entry in commits] == [False, True, True, False]
+    assert found.lag.versions == 2
+    assert found.lag.median_ms is not None
+    assert found.lag.longest_ms is not None
+    assert 0 <= found.lag.median_ms <= found.lag.longest_ms < 60_000
+    assert found.to_arrow().num_rows == 9
+    last = table.history("stats", last=2)
+    assert ([entry.entry for entry in last.entries], last.earlier) == ([8, 9], 7)
+    assert last.entries[0].runs_removed == 3
+    Path(table._log("stats").storage.uri("_log/00000000000000000003.json")).write_bytes(b"{}")
+    assert main(["history", lake.path, "stats"]) == 0
+    said = capsys.readouterr().out
+    assert "lag from the table's commit" in said
+    assert "DAMAGED" not in said.splitlines()[3]
+    assert main(["history", lake.path, "nothing"]) == 1
+
+
+def test_percentiles_of_lag_are_values_that_occurred() -> None:
+    def lag(*values: int) -> Lag:
+        return Lag.of([HistoryEntry(1, "commit refresh", "ACTIVE", 0, lag_ms=value) for value in values])
+
+    assert lag() == Lag(0)
+    assert lag(7) == Lag(1, 7, 7, 7)
+    assert lag(3, 1, 2, 100) == Lag(4, 2, 100, 100)
+    assert lag(*range(1, 201)) == Lag(200, 100, 198, 200)
+
+
+@pytest.mark.spark
+def test_indexes_as_a_spark_data_frame(spark: SparkSession, tmp_path: Path) -> None:
+    table = indexed(delta_lake(tmp_path))
+    (row,) = table.indexes().to_spark(spark).select("name", "state", "fresh", "versions", "new_files").collect()
+    assert (row["name"], row["state"], row["fresh"], row["versions"], row["new_files"]) == (
+        "stats",
+        "ACTIVE",
+        True,
+        ["0"],
+        0,
+    )
