@@ -214,7 +214,7 @@ class DeleteLoader:
             )
         try:
             with self.storage.open_input(self.place.open(location)) as source:
-                file = pq.ParquetFile(source)
+                file = pq.ParquetFile(source, page_checksum_verification=True)
                 picked = [_find(file.schema_arrow, i, name) for i, name in zip(ids, names, strict=True)]
                 table = file.read(columns=[".".join(path) for path in picked])
         except ObjectNotFoundError as gone:

@@ -281,3 +281,31 @@ def test_the_log_says_which_files_got_new_deletes(table: HandTable) -> None:
     assert diff is not None
     assert (len(diff.appended), len(diff.deleted)) == (0, 0)
     assert diff.deletes_changed.table.equals(target.files.table.slice(1, 1))
+
+
+@pytest.mark.parametrize("kind", ["position", "equality"])
+def test_a_flipped_byte_in_a_delete_file_is_named(table: HandTable, kind: str) -> None:
+    """Where the writer put checksums beside its pages, as Java's does."""
+    path = table.root / "d.parquet"
+    if kind == "position":
+        position_file(path, [(table.path("data/f0.parquet"), 3)])
+    else:
+        schema = pa.schema([pa.field("s", pa.string(), metadata={"PARQUET:field_id": "2"})])
+        pq.write_table(pa.table([["x" * 50]], schema=schema), path)
+    pq.write_table(
+        pq.read_table(path),
+        path,
+        write_page_checksum=True,
+        write_statistics=False,
+        use_dictionary=False,
+        compression="none",
+    )
+    more: dict[str, Any] = {"content": 1} if kind == "position" else {"content": 2, "equality_ids": [2]}
+    snapshot = with_deletes(table, entry(table.path("d.parquet"), **more)).snapshot()
+    whole = snapshot.details.deletes(0)
+    assert len(whole.positions) + sum(one.rows.num_rows for one in whole.equality) == 1
+    data = bytearray(path.read_bytes())
+    data[data.index(b"xxx" if kind == "equality" else b"data/f0") + 2] ^= 1
+    path.write_bytes(bytes(data))
+    with pytest.raises(CorruptTableError, match=r"/t snapshot 1: delete file .*/d\.parquet"):
+        table.snapshot().details.deletes(0)
