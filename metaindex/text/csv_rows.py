@@ -92,6 +92,7 @@ class CsvRows:
         self, block: bytes, fields: tuple[Field, ...], where: str, head: bool
     ) -> tuple[int, list[pa.Array], bool]:
         """Rows, one array per field, and whether the file's first line is still to come."""
+        self._refuse(block, where)
         if head and (self._dialect.header or self._dialect.comment):
             block, head = self._without_header(block, head)
         else:
@@ -103,9 +104,22 @@ class CsvRows:
 
     def parse_whole(self, data: bytes, fields: tuple[Field, ...], where: str) -> tuple[int, list[pa.Array]]:
         """A file whose quoted values may go over lines (multiLine)."""
+        self._refuse(data, where)
         data = one_line_end(data, self._dialect.line_end, where)
         tokens = self._fast_whole(data) or self._by_record(data.decode("utf-8", "replace"), where)
         return len(tokens[0]), self._arrays(tokens, fields, where)
+
+    def _refuse(self, data: bytes, where: str) -> None:
+        """Characters that the parser of Spark takes for something else, by the dialect."""
+        d = self._dialect
+        if b"\0" in data and (d.line_end is not None or not d.quote or not d.escape or d.escape == d.quote):
+            raise ScanError(
+                f"zero characters are read where quote and escape are two characters and lineSep is not given; {where} has some; read with .to_spark(spark)"
+            )
+        if d.quote and not d.escape and d.quote.encode() in data:
+            raise ScanError(
+                f"quotes are read where there is an escape; the table has escape '' and {where} has quotes; read with .to_spark(spark)"
+            )
 
     def _arrays(self, tokens: list[pa.Array], fields: tuple[Field, ...], where: str) -> list[pa.Array]:
         nulls = self._dialect.null_value
@@ -136,7 +150,7 @@ class CsvRows:
         return self._by_arrow(block, over_lines=False)
 
     def _fast_whole(self, data: bytes) -> list[pa.Array] | None:
-        if b"\r" in data or (self._dialect.header and data[:1] == b"\n"):
+        if b"\r" in data or (self._dialect.header and (data[:1] == b"\n" or b"\0" in data)):
             return None
         return self._by_arrow(data, over_lines=True)
 
@@ -150,6 +164,8 @@ class CsvRows:
             return None
         import pyarrow.csv as csv
 
+        # An empty value at the end is told from one in quotes only where its line ends.
+        block = block if block.endswith((b"\n", b"\r")) else block + b"\n"
         skipped = 1 if over_lines and d.header else 0
         names = [str(i) for i in range(self._width)]
         try:
@@ -242,13 +258,13 @@ class CsvRows:
                 start += 1
             if d.quote and text.startswith(d.quote, start):
                 value, at = self._quoted(text, start + 1, where, "\n")
-                tokens.append(value or d.empty_value)
+                tokens.append(self._checked(value, where) or d.empty_value)
             else:
                 line = text.find("\n", at)
                 line = end if line < 0 else line
                 stop = text.find(d.sep, at, line)
                 stop = line if stop < 0 else stop
-                tokens.append(self._plain(text[at:stop]))
+                tokens.append(self._plain(text[at:stop], where))
                 at = stop
             if at >= end or text[at] == "\n":
                 return tokens, at + 1
@@ -257,7 +273,7 @@ class CsvRows:
     def _tokens(self, line: str, where: str) -> list[str | None]:
         d = self._dialect
         if not d.quote or d.quote not in line:
-            return [self._plain(token) for token in line.split(d.sep)]
+            return [self._plain(token, where) for token in line.split(d.sep)]
         tokens: list[str | None] = []
         at, end = 0, len(line)
         while True:
@@ -267,11 +283,11 @@ class CsvRows:
                     start += 1
             if start < end and line[start] == d.quote:
                 value, at = self._quoted(line, start + 1, where)
-                tokens.append(value or d.empty_value)
+                tokens.append(self._checked(value, where) or d.empty_value)
             else:
                 stop = line.find(d.sep, at)
                 stop = end if stop < 0 else stop
-                tokens.append(self._plain(line[at:stop]))
+                tokens.append(self._plain(line[at:stop], where))
                 at = stop
             if at >= end:
                 return tokens
@@ -309,12 +325,20 @@ class CsvRows:
             "open the table with the escape that its writer used, such as escape='\"', or read with .to_spark(spark)"
         )
 
-    def _plain(self, token: str) -> str | None:
+    def _plain(self, token: str, where: str) -> str | None:
+        token = self._checked(token, where)
         if self._dialect.trim_left:
             token = token.lstrip(_BLANKS)
         if self._dialect.trim_right:
             token = token.rstrip(_BLANKS)
         return token or None
+
+    def _checked(self, value: str, where: str) -> str:
+        if self._dialect.trim_right and not self._dialect.trim_left and value and not value.strip(_BLANKS):
+            raise ScanError(
+                f"Spark fails where ignoreTrailingWhiteSpace alone meets a value of blanks; {where} has one; set ignoreLeadingWhiteSpace too"
+            )
+        return value
 
 
 def _line_end(block: bytes, start: int, end: str | None) -> int:
@@ -340,6 +364,10 @@ def one_line_end(data: bytes, named: str | None, where: str) -> bytes:
     at = data.find(b"\r")
     if at < 0 or 0 <= data.find(b"\n") < at:
         return data
+    if at == len(data) - 1 or (at == 0 and data[1:2] != b"\n"):
+        raise ScanError(
+            f"with multiLine the first line end says how all lines end; {where} begins with a \\r, or has but one, at its end; read with .to_spark(spark)"
+        )
     end = b"\r\n" if data[at + 1 : at + 2] == b"\n" else b"\r"
     if data.count(b"\n") != (data.count(b"\r\n") if len(end) == 2 else 0):
         raise ScanError(

@@ -115,6 +115,29 @@ def test_what_is_not_certain_is_refused(
         lake.read()
 
 
+@pytest.mark.parametrize(
+    ("data", "options"),
+    [
+        ('"a\x00",b\n', {"escape": '"'}),
+        ("a\x00,b\n", {"quote": ""}),
+        ("a\x00,b\n", {"lineSep": "\n"}),
+        ('"",b\n', {"escape": ""}),
+        (" ,b\n", {"ignoreTrailingWhiteSpace": True}),
+        ('" ",b\n', {"ignoreTrailingWhiteSpace": True}),
+        ("a,b\r", {"multiLine": True}),
+        ("\ra,b\r", {"multiLine": True}),
+        ('"a\\"b\n', {}),
+    ],
+)
+def test_what_sparks_parser_takes_for_something_else_is_refused(
+    tmp_path: Path, data: str, options: dict[str, Any]
+) -> None:
+    lake = lake_of(tmp_path, "csv", "a string, b string", options)
+    lake.add("f.csv", data)
+    with pytest.raises(ScanError, match=r"f\.csv"):
+        lake.read()
+
+
 @pytest.mark.parametrize(("option", "pattern", "type_", "cases"), whole.PATTERNS)
 def test_patterns_of_dates_and_times(
     tmp_path: Path, option: str, pattern: str, type_: str, cases: list[tuple[str, str | None]]

@@ -31,6 +31,7 @@ CSV: list[Case] = [
     ('"a,b\n', "a string, b string", {}, [("a,b", None)]),
     ('"a,b\nc",d\n', "a string, b string", {}, [("a,b", None), ('c"', "d")]),
     ('"', "a string, b string", {}, [('"', None)]),
+    ('x\n"x",', "a string, b string", {"nullValue": "a", "emptyValue": "E"}, [("x", None), ("x", None)]),
     ("a\rb,c\r\nd,e\n", "a string, b string", {}, [("a", None), ("b", "c"), ("d", "e")]),
     ("#a,b\n", "a string, b string", {}, [("#a", "b")]),
     ("a\x00b,c\n", "a string, b string", {}, [("a\x00b", "c")]),
