@@ -9,12 +9,7 @@ A change is a difference and never the state, so that it can be applied to conte
 
 from __future__ import annotations
 
-import os
-import random
 import secrets
-import socket
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -26,13 +21,12 @@ from metaindex.log.liveness import Heartbeat
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import LEAVES, NEEDS, ONCE, Operation, State
 
+from .appending import TRIES, Ended, abandon, busy, end, names, now_ms, pause, undo, who
 from .change import Change as Change
 from .change import merged
 from .renumber import Overtaken
 from .validation import validate as validate
 
-TRIES = 64
-"""Numbers that a writer may lose to others before it gives up."""
 RUNS = 4
 """Times that an action computes its change anew because others took away what it stood on."""
 
@@ -82,14 +76,6 @@ class NothingToDo(Exception):
         self.note = note
 
 
-class Ended(Exception):
-    """The operation is not under way any more: others cancelled it, or did the same first."""
-
-    def __init__(self, latest: IndexLogEntry | None) -> None:
-        super().__init__()
-        self.latest = latest
-
-
 def execute(log: OperationLog, action: Action) -> Outcome:
     """Runs an action to its end. Raises IndexStateError, IndexExistsError, IndexNotFoundError, ConcurrentWriteError, or what `run` raises; the index's
     stable content is then what it was, and the operation is no longer under way (but for `forward_only` ones)."""
@@ -100,34 +86,12 @@ def execute(log: OperationLog, action: Action) -> Outcome:
         except Ended as ended:
             return _ended(action, mark, ended.latest)
         except BaseException as error:
-            landed = None if action.forward_only else _abandon(log, mark, action)
+            landed = None if action.forward_only else abandon(log, mark, action.operation, action.undo)
             if landed is not None and isinstance(error, StorageError):
                 return Outcome(
                     begun.name, action.operation.value, True, landed
                 )  # only the answer to the commit was lost
             raise
-
-
-def amend(
-    log: OperationLog, name: str, word: str, change: Callable[[IndexLogEntry | None], IndexLogEntry]
-) -> IndexLogEntry:
-    """One entry that changes something at once: no operation is under way for it. `change` gets the latest entry and gives the next one's content, or raises."""
-    nonce = secrets.token_hex(8)
-    for attempt in range(TRIES):
-        latest = log.latest()
-        changed = change(latest)
-        base = latest.id if latest is not None else 0
-        before = latest.timestamp_ms if latest is not None else 0
-        entry = replace(
-            changed, id=base + 1, nonce=f"{nonce}.{base + 1}", timestamp_ms=max(now_ms(), before), written_by=word
-        )
-        try:
-            log.append(entry)
-        except ConcurrentWriteError:
-            pause(attempt)
-            continue
-        return entry
-    raise _busy(word, name)
 
 
 def _begin(log: OperationLog, action: Action) -> tuple[IndexLogEntry, UnderWay]:
@@ -151,10 +115,10 @@ def _begin(log: OperationLog, action: Action) -> tuple[IndexLogEntry, UnderWay]:
             pause(attempt)
             continue
         except BaseException:
-            _abandon(log, mark, action)  # its answer may be all that was lost
+            abandon(log, mark, action.operation, action.undo)  # its answer may be all that was lost
             raise
         return begun, mark
-    raise _busy(f"begin {action.operation.value}", entry.name)
+    raise busy(f"begin {action.operation.value}", entry.name)
 
 
 def _run_and_commit(log: OperationLog, action: Action, begun: IndexLogEntry, mark: UnderWay) -> Outcome:
@@ -163,11 +127,11 @@ def _run_and_commit(log: OperationLog, action: Action, begun: IndexLogEntry, mar
         try:
             change = action.run(base)
         except NothingToDo as nothing:
-            entry = _end(log, mark, lambda latest: latest, f"nothing to {operation}")
-            action.undo()
+            entry = end(log, mark, lambda latest: latest, f"nothing to {operation}")
+            undo(action.undo)
             return Outcome(begun.name, operation, False, entry, (nothing.note,))
         try:
-            entry = _end(log, mark, partial(_apply, action, change, base), f"commit {operation}")
+            entry = end(log, mark, partial(_apply, action, change, base), f"commit {operation}")
         except Overtaken as overtaken:
             if not action.rebases:
                 raise ConcurrentWriteError(
@@ -175,38 +139,12 @@ def _run_and_commit(log: OperationLog, action: Action, begun: IndexLogEntry, mar
                 ) from overtaken
             base = log.latest() or base
             continue
-        if not _names(entry, mark):
+        if change.add_runs and not names(entry, mark):
             action.undo()  # others had recorded the same version
         return Outcome(begun.name, operation, True, entry, change.notes)
     raise ConcurrentWriteError(
         f"{operation} builds on content that stays; other writers took it away {RUNS} times; index {begun.name!r} is busy; try again later"
     )
-
-
-def _end(
-    log: OperationLog, mark: UnderWay, change: Callable[[IndexLogEntry], IndexLogEntry], written_by: str
-) -> IndexLogEntry:
-    """One entry without the operation. Ended where it is not under way in the latest."""
-    for attempt in range(TRIES):
-        latest = log.latest()
-        if latest is None or all(u.nonce != mark.nonce for u in latest.under_way):
-            raise Ended(latest)
-        changed = change(latest)
-        ended = replace(
-            changed,
-            id=latest.id + 1,
-            nonce=f"{mark.nonce}.{latest.id + 1}.{written_by}",
-            timestamp_ms=max(now_ms(), latest.timestamp_ms),
-            written_by=written_by,
-            under_way=tuple(u for u in changed.under_way if u.nonce != mark.nonce),
-        )
-        try:
-            log.append(ended)
-        except ConcurrentWriteError:
-            pause(attempt)
-            continue
-        return ended
-    raise _busy(written_by, latest.name if latest is not None else "")
 
 
 def _apply(action: Action, change: Change, base: IndexLogEntry, latest: IndexLogEntry) -> IndexLogEntry:
@@ -227,11 +165,11 @@ def _apply(action: Action, change: Change, base: IndexLogEntry, latest: IndexLog
 def _ended(action: Action, mark: UnderWay, latest: IndexLogEntry | None) -> Outcome:
     """Others ended the operation. Where they did what it wanted to do, that is as good; else it has failed."""
     operation = action.operation
-    if latest is not None and _names(latest, mark):
+    if latest is not None and names(latest, mark):
         return Outcome(
             latest.name, operation.value, True, latest
         )  # only the answer to the commit was lost, and the commit itself is cleaned away
-    action.undo()
+    undo(action.undo)
     if latest is not None and operation in ONCE and latest.stable is LEAVES[operation]:
         if operation is Operation.CREATE:
             raise ConcurrentWriteError(
@@ -241,63 +179,3 @@ def _ended(action: Action, mark: UnderWay, latest: IndexLogEntry | None) -> Outc
     raise ConcurrentWriteError(
         f"a commit needs its operation under way; {operation.value} begun at entry {mark.began} was cancelled; run it again"
     )
-
-
-def _names(entry: IndexLogEntry, mark: UnderWay) -> bool:
-    """Does the entry's content name something that the operation wrote?"""
-    content = entry.content
-    objects = [segment.object for segment in content.segments] + [
-        r.bits for r in content.versions if r.bits is not None
-    ]
-    named = {run.run for run in content.runs} | {one.path.split("/")[1] for one in objects}
-    return not named.isdisjoint(mark.runs)
-
-
-def _abandon(log: OperationLog, mark: UnderWay, action: Action) -> IndexLogEntry | None:
-    """Ends an operation that failed, so that nobody has to cancel it; if this fails too, `cancel` does it. What was written is removed only once no commit of
-    the operation can take effect any more. The entry of the commit where that did take effect, after all."""
-    try:
-        _end(log, mark, lambda latest: latest, f"abandon {action.operation.value}")
-    except Ended as ended:
-        return _commit_of(log, mark, action, ended.latest)
-    except Exception:  # noqa: BLE001 - the first error is on its way; this one says nothing new
-        return None
-    try:
-        action.undo()
-    except StorageError:
-        return None  # garbage, for `clean`
-    return None
-
-
-def _commit_of(log: OperationLog, mark: UnderWay, action: Action, latest: IndexLogEntry | None) -> IndexLogEntry | None:
-    """The commit of the operation, looked for in the entries since its begin."""
-    word = f"commit {action.operation.value}"
-    try:
-        for number in range(latest.id if latest is not None else 0, mark.began, -1):
-            entry = log.entry(number)
-            if entry.nonce == f"{mark.nonce}.{number}.{word}":
-                return entry
-    except StorageError:
-        return None
-    return None
-
-
-def _busy(word: str, name: str) -> ConcurrentWriteError:
-    return ConcurrentWriteError(
-        f"{word} needs an entry number of its own; {TRIES} were taken by others; index {name!r} is busy; try again later"
-    )
-
-
-def pause(attempt: int) -> None:
-    """Waits a little and at random, longer each time: the loser of a number lets others go first."""
-    if attempt:
-        time.sleep(random.uniform(0, min(0.002 * 2**attempt, 0.5)))  # noqa: S311 - jitter
-
-
-def who() -> str:
-    """This writer, for people."""
-    return f"{socket.gethostname()}:{os.getpid()}"
-
-
-def now_ms() -> int:
-    return int(time.time() * 1000)

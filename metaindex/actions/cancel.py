@@ -16,7 +16,8 @@ from metaindex.log.liveness import heartbeat_path
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import CANCELLED, Operation, State
 
-from .action import Ended, Outcome, amend, now_ms, who
+from .action import Outcome
+from .appending import Ended, amend, now_ms, who
 from .removal import remove_everything, remove_runs
 from .validation import missing
 

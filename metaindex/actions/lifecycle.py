@@ -9,7 +9,8 @@ from metaindex.log.entry import IndexLogEntry
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import Operation, State
 
-from .action import Change, Outcome, amend, validate
+from .action import Change, Outcome, validate
+from .appending import amend
 from .removal import remove_everything
 from .validation import missing
 

@@ -45,7 +45,7 @@ class Heartbeat:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._over.set()
-        self._thread.join()
+        self._thread.join(5)  # a store that does not answer holds nobody up
         if self._beaten:
             try:
                 self._storage.delete(self._path)

@@ -10,6 +10,7 @@ import pytest
 import metaindex as mi
 from expressions.errors import MetaIndexError, StorageError
 from metaindex.actions import action as actions
+from metaindex.actions import appending
 from metaindex.log.states import State
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.reader import StoreCache
@@ -172,11 +173,16 @@ def test_an_answer_to_the_commit_that_is_lost_for_good_is_found_in_the_log(scene
 def test_writers_clocks_decide_nothing(scene: Scene, hours: int, monkeypatch: pytest.MonkeyPatch) -> None:
     storage = scene.begin("active")
     right = actions.now_ms
-    monkeypatch.setattr(actions, "now_ms", lambda: right() + hours * 3600_000)
+
+    def off(hours: int) -> None:
+        for module in (actions, appending):
+            monkeypatch.setattr(module, "now_ms", lambda: right() + hours * 3600_000)
+
+    off(hours)
     VERBS["refresh"](scene.open(storage))
-    monkeypatch.setattr(actions, "now_ms", right)
+    off(0)
     VERBS["optimize full"](scene.open(storage))
-    monkeypatch.setattr(actions, "now_ms", lambda: right() - hours * 3600_000)
+    off(-hours)
 
     held = runs_on(storage)
     scene.open(storage).clean_index("stats")
