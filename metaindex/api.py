@@ -33,7 +33,7 @@ from .log.operation_log import OperationLog
 from .pruning.open_index import OpenIndex
 from .pruning.pruner import Pruner, Question, SnapshotHelps, SnapshotNeeded, bound
 from .pruning.result import IndexReport, PruneResult
-from .store.layout import indexes_folder
+from .store.layout import indexes_folder, list_namespaces, namespace_folder
 from .store.reader import StoreCache
 from .upkeep import IndexUpkeep
 
@@ -147,9 +147,14 @@ class Table(IndexUpkeep):
         """Versions that can be read, oldest first."""
         return self._format.versions(self._ref)
 
-    def reopened(self) -> Table:
-        """The same table as a handle of its own: for another thread."""
-        return Table(self._format, self._ref, self.config, self._spark, self._storage_options, self._trust_index)
+    def reopened(self, config: Config | None = None) -> Table:
+        """The same table as a handle of its own: for another thread, or with another configuration."""
+        config = config or self.config
+        return Table(self._format, self._ref, config, self._spark, self._storage_options, self._trust_index)
+
+    def namespaces(self) -> list[str]:
+        """Names of the namespaces (`Config.namespace`) that have indexes of this table, beside the common one."""
+        return list_namespaces(self._indexes_folder(), self._storage_options)
 
     # -- queries ---------------------------------------------------------------------------------------------------
 
@@ -351,7 +356,8 @@ class Table(IndexUpkeep):
 
     def _indexes(self) -> IndexFolder:
         if self._folder is None:
-            self._folder = IndexFolder(self._indexes_folder(), self.format, self._storage_options, self._cache)
+            folder = namespace_folder(self._indexes_folder(), self.config.namespace)
+            self._folder = IndexFolder(folder, self.format, self._storage_options, self._cache)
         return self._folder
 
     def _indexes_folder(self) -> str:

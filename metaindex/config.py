@@ -14,6 +14,7 @@ class Config:
     """How metaindex works for one table.
 
     * `index_location`: folder (path or URI) that holds the indexes; None: beside the table, see `store.layout`.
+    * `namespace`: a name of its own for a set of indexes, of a team say: they lie beside the others, and only who names the namespace sees them. None: the common one.
     * `builder`: "spark" (the PySpark pipeline), "local" (in this process, no JVM), or "default": spark where pyspark is installed, else local.
     * `cache_bytes`: decoded index columns kept in memory by an opened table.
     * `settle_seconds`: how old a plain file must be before its identity is believed (a file system's clock ticks coarsely); create and refresh wait for it once.
@@ -23,6 +24,7 @@ class Config:
     """
 
     index_location: str | None = None
+    namespace: str | None = None
     builder: BuilderName = "default"
     cache_bytes: int = 128 << 20
     settle_seconds: float = 2.0

@@ -81,6 +81,11 @@ def opening(parser: argparse.ArgumentParser) -> None:
         help="folder that holds the indexes; beside the table where not given",
     )
     group.add_argument(
+        "--namespace",
+        metavar="NAME",
+        help="indexes of their own name space, of a team say; others do not see them. Default: the common ones",
+    )
+    group.add_argument(
         "--catalog",
         metavar="NAME",
         help="an Iceberg catalog as pyiceberg is configured for it; TABLE is then the name in the catalog, such as db.flights",

@@ -22,7 +22,11 @@ def open_from(arguments: argparse.Namespace, spark: SparkSession | None = None, 
     from metaindex import Config, open_table
 
     options: dict[str, object] = {key: _WORDS.get(value.lower(), value) for key, value in arguments.option}
-    config = Config(index_location=arguments.index_location, use_indexes=not getattr(arguments, "no_indexes", False))
+    config = Config(
+        index_location=arguments.index_location,
+        namespace=arguments.namespace,
+        use_indexes=not getattr(arguments, "no_indexes", False),
+    )
     return open_table(
         path or ([arguments.table, *arguments.root] if arguments.root else arguments.table),
         format=arguments.format,

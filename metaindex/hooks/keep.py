@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from expressions.errors import MetaIndexError
@@ -48,8 +48,18 @@ def keep(
     """
     version = table._format.resolve(table._ref, At())
     return version, [
-        _refreshed(table, name, entry, version, builder) for name, entry in living(table) if _named(name, indexes)
+        _refreshed(one, name, entry, version, builder)
+        for one in in_namespaces(table)
+        for name, entry in living(one)
+        if _named(name, indexes)
     ]
+
+
+def in_namespaces(table: Table) -> list[Table]:
+    """The table as every namespace sees it; as the one that its configuration names sees it."""
+    if table.config.namespace is not None:
+        return [table]
+    return [table, *(table.reopened(replace(table.config, namespace=name)) for name in table.namespaces())]
 
 
 def living(table: Table) -> Iterator[tuple[str, IndexLogEntry]]:

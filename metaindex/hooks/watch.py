@@ -18,7 +18,7 @@ from expressions.errors import MetaIndexError
 from formats.model import Version
 from formats.protocol import At
 
-from .keep import Kept, keep, living, stands_at
+from .keep import Kept, in_namespaces, keep, living, stands_at
 
 if TYPE_CHECKING:
     from metaindex.api import Table
@@ -134,8 +134,9 @@ class Watcher:
     def _behind(self, table: Table, version: Version) -> bool:
         """Was an index made, restored or put back, while the table stood still?"""
         return any(
-            not stands_at(table, name, entry, version)
-            for name, entry in living(table)
+            not stands_at(one, name, entry, version)
+            for one in in_namespaces(table)
+            for name, entry in living(one)
             if self._indexes is None or name in self._indexes
         )
 

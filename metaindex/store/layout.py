@@ -4,6 +4,8 @@ Delta, Iceberg   <table>/_metaindex/<index>/           engines, VACUUM and orpha
 plain folders    <parent>/_metaindex/<folder>/<index>/ because an overwrite of the folder empties it
 several roots    <parent>/_metaindex/<base>-<hash of the patterns>/<index>/, where <parent>/<base> is the deepest folder above all roots, or basePath
 elsewhere        <location>/<folder>-<hash of the table's path>/<index>/ when a location is configured
+
+The indexes of a namespace lie in `_namespaces/<namespace>/` of that folder: whoever does not name it does not see them.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from formats.storage import Storage, is_remote, storage_for
 from metaindex.errors import IndexNotFoundError
 
 FOLDER = "_metaindex"
+NAMESPACES = "_namespaces"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}\Z")
 
 
@@ -41,6 +44,19 @@ def indexes_folder(
     if table_format == "files":
         return f"{above(root)}/{FOLDER}/{last}"
     return f"{root}/{FOLDER}"
+
+
+def namespace_folder(folder: str, namespace: str | None) -> str:
+    """The folder of the indexes of a namespace (None: the common one), below that of the table's indexes. ValueError for a name that no folder may have."""
+    if namespace is None:
+        return folder
+    check_name(namespace)
+    return f"{folder}/{NAMESPACES}/{namespace}"
+
+
+def list_namespaces(folder: str, options: dict[str, str] | None = None) -> list[str]:
+    """Names of the namespaces that have, or had, indexes of the table. One call."""
+    return list_names(f"{folder}/{NAMESPACES}", options)
 
 
 def list_names(folder: str, options: dict[str, str] | None = None) -> list[str]:

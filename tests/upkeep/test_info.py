@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
+from metaindex import hooks
 from metaindex.cli import main
 from metaindex.history import HistoryEntry, Lag
 from metaindex.info import IndexList
@@ -160,3 +161,27 @@ def test_indexes_as_a_spark_data_frame(spark: SparkSession, tmp_path: Path) -> N
         ["0"],
         0,
     )
+
+
+def test_a_namespace_is_seen_by_who_names_it_and_kept_fresh_by_hooks(tmp_path: Path) -> None:
+    lake = delta_lake(tmp_path)
+    common = indexed(lake)
+    theirs = lake.open(config=mi.Config(namespace="team-a"))
+    assert theirs.indexes() == []
+    theirs.create_index("stats", mi.ColumnStats("id"), builder="local")
+    theirs.create_index("more", mi.ColumnStats(), builder="local")
+    assert [info.name for info in common.indexes()] == ["stats"]
+    assert [info.name for info in theirs.indexes()] == ["more", "stats"]
+    assert common.namespaces() == ["team-a"]
+    common.delete_index("stats")
+    common.vacuum_index("stats")
+    assert [report.name for report in theirs.prune("id = 2").indexes if report.used] == ["more", "stats"]
+    assert [report.name for report in theirs.prune("id = 2", indexes=["stats"]).indexes if report.used] == ["stats"]
+    lake.append(rows(10))
+    assert [one.index for one in hooks.after_commit(lake.path, mode="synchronous")] == ["more", "stats"]
+    assert all(info.fresh for info in theirs.indexes())
+    assert main(["indexes", lake.path, "more", "--namespace", "team-a"]) == 0
+    with pytest.raises(ValueError, match="1 to 128"):
+        lake.open(config=mi.Config(namespace="../x")).indexes()
+    deltalake.DeltaTable(lake.path).vacuum(0, enforce_retention_duration=False, dry_run=False, full=True)
+    assert theirs.verify_index("stats").sound
