@@ -17,8 +17,8 @@ import pyarrow.dataset as ds
 import pyarrow.fs as fs
 import pyarrow.parquet as pq
 
-from formats.files.listing import list_files
 from formats.files.table import FilesFormat
+from formats.files.walk import list_files
 from formats.protocol import At, TableRef
 from formats.storage import storage_for
 

@@ -26,10 +26,11 @@ from formats.protocol import At, Resolved, TableRef
 from .columns import long_texts, numbers, texts
 from .compressed import REFUSED, SUFFIXES
 from .history import Recalled, Remembered, find, recall, remembered
-from .listing import Listing, first_file, list_files, starts_of
+from .listing import Listing, starts_of
 from .options import FilesOptions, format_of
 from .partitions import Partitions, read_partitions
 from .schema import data_schema, with_partitions
+from .walk import first_file, list_files
 
 FILES_SCHEMA = FILE_SCHEMA.append(pa.field("files_racy", pa.bool_(), nullable=False))
 """`files_racy`: changed so shortly before the listing that it may change again under the same identity. Not to be

@@ -9,7 +9,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats.files.listing import Listing, list_files, starts_of
+from formats.files.listing import Listing, starts_of
+from formats.files.walk import list_files
 from formats.storage import storage_for
 from formats.storage_local import LocalStorage
 

@@ -170,7 +170,7 @@ def test_path_glob_filter_reads_hadoops_patterns(lake: Path) -> None:
 def test_objects_of_a_store_fit_as_files_do() -> None:
     from obstore.store import MemoryStore
 
-    from formats.files.listing import list_files
+    from formats.files.walk import list_files
     from formats.storage_object import ObjectStorage
 
     storage = ObjectStorage(MemoryStore(), "s3://lake", "data")

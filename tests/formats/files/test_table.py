@@ -24,8 +24,8 @@ from expressions.errors import (
 )
 from formats.diff import compare
 from formats.files.history import remember, remembered
-from formats.files.listing import list_files
 from formats.files.table import FilesFormat
+from formats.files.walk import list_files
 from formats.model import Snapshot
 from formats.protocol import At, TableRef
 from formats.registry import open_ref
