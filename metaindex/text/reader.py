@@ -18,7 +18,8 @@ from formats.files.time_patterns import TimePattern
 from formats.model import Field, Schema
 from metaindex.errors import ScanError
 
-from .csv_rows import CsvDialect, CsvRows
+from .csv_dialect import CsvDialect
+from .csv_rows import CsvRows
 from .encodings import Encoding
 from .json_rows import JsonRows
 from .values import Values

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from expressions.errors import CorruptTableError
 from formats.model import Field, Schema
 from metaindex.readers import ScanError
-from metaindex.text.csv_rows import CsvDialect, CsvRows
+from metaindex.text.csv_dialect import CsvDialect
+from metaindex.text.csv_rows import CsvRows
 from metaindex.text.json_rows import JsonRows
 from metaindex.text.values import Values
 from tests.readers import text_whole_cases as whole

@@ -1,0 +1,85 @@
+"""How a CSV file is written: the options of Spark's reader, and what ends its lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from metaindex.errors import ScanError
+
+
+@dataclass(frozen=True, slots=True)
+class CsvDialect:
+    """The options of Spark's reader; `quote`, `escape` and `comment` may be empty: none."""
+
+    sep: str = ","
+    quote: str = '"'
+    escape: str = "\\"
+    comment: str = ""
+    header: bool = False
+    null_value: str = ""
+    empty_value: str = ""
+    trim_left: bool = False
+    trim_right: bool = False
+    line_end: str | None = None  # None: \\n, \\r or \\r\\n
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> CsvDialect:
+        def single(name: str, default: str) -> str:
+            value = {"\\t": "\t", "\\0": "\0", "\x00": ""}.get(given.get(name, default), given.get(name, default))
+            if len(value) > 1 or not value.isascii() or value in ("\r", "\n"):
+                raise ScanError(
+                    f"{name} of CSV files is one ASCII character; the table has {value!r}; read with .to_spark(spark)"
+                )
+            return value
+
+        sep = single("sep" if "sep" in given else "delimiter", ",")
+        if not sep:
+            raise ScanError("sep of CSV files is one character; it is empty; name one")
+        return cls(
+            sep=sep,
+            quote=single("quote", '"'),
+            escape=single("escape", "\\"),
+            comment=single("comment", ""),
+            header=given.get("header", "false").lower() == "true",
+            null_value=given.get("nullvalue", ""),
+            empty_value=given.get("emptyvalue", ""),
+            trim_left=given.get("ignoreleadingwhitespace", "false").lower() == "true",
+            trim_right=given.get("ignoretrailingwhitespace", "false").lower() == "true",
+            line_end=given.get("linesep"),
+        )
+
+
+def line_end(block: bytes, start: int, end: str | None) -> int:
+    """Behind the line that begins at `start`; a \\r\\n may count as two ends, for the line between them is blank."""
+    if end is not None:
+        at = block.find(end.encode(), start)
+        return len(block) if at < 0 else at + len(end.encode())
+    ends = [at for at in (block.find(b"\n", start, start + 65536), block.find(b"\r", start, start + 65536)) if at >= 0]
+    if not ends:
+        ends = [at for at in (block.find(b"\n", start), block.find(b"\r", start)) if at >= 0]
+    return min(ends, default=len(block) - 1) + 1
+
+
+def one_line_end(data: bytes, named: str | None, where: str) -> bytes:
+    """A multiLine file with \\n at the end of its lines. Spark takes the first line end of a file, in quotes or not, for
+    the end of all its lines; the others are characters like any other."""
+    if named is not None:
+        if named != "\n":
+            raise ScanError(
+                f"with multiLine lines end with \\n, or as the file's first line does; the table has lineSep {named!r}; read with .to_spark(spark)"
+            )
+        return data
+    at = data.find(b"\r")
+    if at < 0 or 0 <= data.find(b"\n") < at:
+        return data
+    if at == len(data) - 1 or (at == 0 and data[1:2] != b"\n"):
+        raise ScanError(
+            f"with multiLine the first line end says how all lines end; {where} begins with a \\r, or has but one, at its end; read with .to_spark(spark)"
+        )
+    end = b"\r\n" if data[at + 1 : at + 2] == b"\n" else b"\r"
+    if data.count(b"\n") != (data.count(b"\r\n") if len(end) == 2 else 0):
+        raise ScanError(
+            f"with multiLine the lines of a file end alike; {where} ends lines with {end!r} and with b'\\n'; read with .to_spark(spark)"
+        )
+    return data.replace(end, b"\n")
