@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.errors import UnsupportedFeatureError
+from expressions.errors import CorruptTableError, UnsupportedFeatureError
 from expressions.statistics import ColumnBounds
 from expressions.tree import ColumnRef
 from formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf
@@ -158,5 +159,27 @@ class IcebergDetails:
         return {
             "file_format": "parquet",
             "columns_by": "field_id",
-            "name_mapping": self.metadata.properties.get(NAME_MAPPING),
+            "name_mapping": self._name_mapping(),
         }
+
+    def _name_mapping(self) -> str | None:
+        text = self.metadata.properties.get(NAME_MAPPING)
+        if text is None:
+            return None
+        try:
+            _check_mapping(json.loads(text))
+        except (ValueError, TypeError, AttributeError) as damage:
+            raise CorruptTableError(
+                f"a name mapping is a list of fields in JSON; property {NAME_MAPPING} of {self.metadata.location} is none ({damage}) in {self.metadata.file}; set it right"
+            ) from damage
+        return text
+
+
+def _check_mapping(fields: Any) -> None:
+    for one in fields if isinstance(fields, list) else [fields]:
+        int(one.get("field-id", 0))
+        if not all(isinstance(name, str) for name in one.get("names", [])):
+            raise TypeError("names are texts")
+        _check_mapping(one.get("fields") or [])
+    if not isinstance(fields, list):
+        raise TypeError("it is no list")

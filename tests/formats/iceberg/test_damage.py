@@ -146,3 +146,11 @@ def test_a_broken_schema_is_an_error(table: HandTable, field: Any) -> None:
     (table.root / "metadata/v1.metadata.json").write_text(json.dumps(content))
     with pytest.raises(CorruptTableError, match="schema"):
         open_now(table.root)
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "{}", "5", '["x"]', '[{"field-id": "x"}]', '[{"names": [1]}]', '[{"fields": 5}]']
+)
+def test_a_name_mapping_that_is_none_is_named(table: HandTable, text: str) -> None:
+    with pytest.raises(CorruptTableError, match=r"name-mapping.*/t is none.*v1\.metadata\.json"):
+        table.snapshot(properties={"schema.name-mapping.default": text}).details.read_options()
