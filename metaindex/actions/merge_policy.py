@@ -26,8 +26,8 @@ class MergePolicy:
         return tier
 
 
-ON_REFRESH = MergePolicy()
-"""What a refresh may merge by itself."""
+ON_REFRESH = MergePolicy(max_files=100_000)
+"""What a refresh may merge by itself: a second of work at most. Larger runs wait for `optimize`."""
 
 QUICK = MergePolicy(least_small=2)
 """optimize, quick: small runs, as few as they are."""

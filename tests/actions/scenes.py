@@ -126,6 +126,8 @@ def make_scene(folder: Path) -> Scene:
     states["disabled"] = after("active", "disable")
     states["refreshing"] = after("active", kill="refresh full")
     states["optimizing"] = after("active", kill="optimize full")
+    states["deleting"] = after("active", kill="delete")
+    states["restoring"] = after("deleted", kill="restore")
     states["vacuuming"] = after("deleted", kill="vacuum")
     states["creating"] = after("none", kill="create")
     states["cancelling"] = after("refreshing", kill="cancel")

@@ -41,8 +41,10 @@ QUICK = [
 ]
 CASES = [
     *((verb, STATE_OF.get(verb, "active")) for verb in VERBS),
-    *(("cancel", state) for state in ("creating", "optimizing", "vacuuming", "cancelling")),
+    *(("cancel", state) for state in ("creating", "optimizing", "deleting", "restoring", "vacuuming", "cancelling")),
     ("vacuum", "vacuuming"),
+    ("delete", "deleting"),
+    ("restore", "restoring"),
     ("create", "creating"),
     ("clean", "optimizing"),
 ]

@@ -12,7 +12,7 @@ import metaindex as mi
 from metaindex.actions.action import validate
 from metaindex.errors import ConcurrentWriteError, IndexExistsError, IndexNotFoundError, IndexStateError
 from metaindex.log.entry import IndexLogEntry
-from metaindex.log.states import State
+from metaindex.log.states import CANCELLED, TRANSIENT, Operation, State
 
 from .faults import FaultStorage, MemoryStorage
 from .scenes import OPERATION, STATE_OF, VERBS, Scene, calls_of, check_log, check_reader, clean_now, latest, runs_on
@@ -125,6 +125,40 @@ def state_left_by_scene(entry: IndexLogEntry) -> bool:
     """Only the writer that the scene killed may be under way still."""
     assert all("refresh" in mark.operation.value for mark in entry.under_way), entry.under_way
     return bool(entry.under_way)
+
+
+@pytest.mark.parametrize(
+    ("state", "operation", "before"),
+    [
+        ("creating", Operation.CREATE, State.DOESNOTEXIST),
+        ("refreshing", Operation.REFRESH, State.ACTIVE),
+        ("optimizing", Operation.OPTIMIZE, State.ACTIVE),
+        ("deleting", Operation.DELETE, State.ACTIVE),
+        ("restoring", Operation.RESTORE, State.DELETED),
+        ("vacuuming", Operation.VACUUM, State.DELETED),
+        ("cancelling", Operation.CANCEL, State.ACTIVE),
+    ],
+)
+def test_cancel_leads_from_every_transient_state_where_the_table_says(
+    scene: Scene, state: str, operation: Operation, before: State
+) -> None:
+    storage = scene.begin(state)
+    entry = latest(storage)
+    assert entry is not None
+    assert (entry.state, entry.stable) == (TRANSIENT[operation], before)
+
+    outcome = scene.open(storage).cancel_index("stats")
+
+    assert outcome.entry.state is (CANCELLED[operation] or before)
+    assert outcome.entry.under_way == ()
+    assert runs_on(storage) == {run.run for run in outcome.entry.content.runs} | _outdated(scene, outcome.entry.state)
+    check_log(storage)
+    check_reader(scene, storage)
+
+
+def _outdated(scene: Scene, state: State) -> set[str]:
+    """Runs that wait for `clean`, and those of a deleted index."""
+    return set() if state is State.DOESNOTEXIST else runs_on(scene.begin("active"))
 
 
 def test_a_stalled_writer_cannot_create_an_entry_that_was_cleaned_away(scene: Scene) -> None:
