@@ -14,7 +14,18 @@ import metaindex as mi
 from tests.actions.delta_history import DeltaHistory
 
 HAPPENS = ["append", "append", "remove", "drop", "rows", "again", "restore", "column", "create", "clean"]
-REFRESHES = ["incremental", "incremental", "incremental", "older", "quick", "limited", "under", "full"]
+REFRESHES = [
+    "incremental",
+    "incremental",
+    "incremental",
+    "older",
+    "quick",
+    "limited",
+    "under",
+    "full",
+    "optimize",
+    "clean up",
+]
 STEPS = st.lists(
     st.tuples(st.sampled_from(HAPPENS) | st.sampled_from(REFRESHES), st.integers(0, 99)), min_size=4, max_size=24
 )
@@ -51,6 +62,10 @@ def refresh(table: mi.Table, lake: DeltaHistory, what: str, which: int) -> None:
             )
         case "limited":
             table.refresh_index("kept", where=f"p = {which % 3}", builder="local")
+        case "optimize":
+            table.optimize_index("kept", "full" if which % 2 else "quick")
+        case "clean up":
+            table.clean_index("kept", retention=0)
         case "under":
             table.refresh_index("kept", under=f"p={which % 3}", builder="local")
         case "incremental" | "quick" | "full":
