@@ -211,3 +211,20 @@ def test_clean_erases(call: Call, tmp_path: Path) -> None:
     (root / "month=1" / "part-0.parquet").unlink()
     assert "1 files taken out of 1 runs" in call("clean", root, "stats", "--erase").out
     assert call("prune", root, "id = 112", "--json").json["kept_files"] == 1
+
+
+def test_a_refresh_of_some_files_and_a_quick_one(call: Call, tmp_path: Path) -> None:
+    table = write_table(tmp_path / "events")
+    call("create", table, "stats", "--builder", "local", "--trust-log", "--json")
+    for month in (1, 2):
+        pq.write_table(pa.table({"id": [999], "name": ["n"], "v": [0.5]}), table / f"month={month}" / "new.parquet")
+    local = ("--builder", "local", "--json")
+
+    limited = call("refresh", table, "stats", "--where", "month = 1", *local).json
+    quick = call("refresh", table, "stats", "--mode", "quick", *local).json
+
+    assert (limited["changed"], quick["changed"], quick["files"]) == (True, True, 8)
+    assert "named and not indexed" in " ".join(quick["notes"])
+    assert call("prune", table, "id = 5", "--json").json["kept_files"] == 1
+    assert call("refresh", table, "stats", "--under", "month=2", *local).json["changed"]
+    assert "partition columns: month" in call("refresh", table, "stats", "--where", "id = 1", *local).err
