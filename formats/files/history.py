@@ -126,9 +126,9 @@ def recall(ref: TableRef, kept: Remembered) -> Recalled:
                 f"the kept listing {kept.path!r} is of another format than {_FORMAT.decode()}; use a newer metaindex"
             )
         schema = None
-        if about[b"metaindex.reader"] == _reader(ref):
+        if about.get(b"metaindex.reader") == _reader(ref):
             schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(about[b"metaindex.schema"])))
-        bases = frozenset(str(one) for one in json.loads(about[b"metaindex.bases"]))
+        bases = frozenset(str(one) for one in json.loads(about.get(b"metaindex.bases", b'[""]')))
         file_format = about[b"metaindex.file_format"].decode()
     except ObjectNotFoundError as error:
         raise VersionNotFoundError(f"version {kept.id!r} of {ref.path!r} was removed while it was read") from error
