@@ -96,7 +96,7 @@ def _compared(
 ) -> Diff:
     assert isinstance(base.details, DeltaDetails)
     files = base.files.table
-    rows = find(files.column("path"), base.details.path_bits, list({path for path, _ in touched}))
+    rows = find(files.column("path"), base.details.path_index, list({path for path, _ in touched}))
     hit = np.zeros(files.num_rows, np.bool_)
     hit[rows] = True
     before = kept(files, hit)  # not `take`, which would join the chunks of every column
