@@ -97,7 +97,7 @@ class IndexUpkeep(IndexVerbs):
         predicates: Sequence[object] = (),
         progress: Progress | None = None,
     ) -> Verification:
-        """Proves an index right, or says what is wrong: re-reads its log, every byte of its runs and its recorded versions, and compares what it says of data files with their rows.
+        """Proves an index right, or says what is wrong: re-reads its log, every value of its runs and its recorded versions, and compares what it says of data files with their rows.
 
         `files`: so many live data files are read whole (None: all), evenly spread. `versions`: which recorded ones are compared with the table's own; "newest": the last three.
         `predicates`: for each, the files that this index proves out now are read, and no row in them may match. Changes nothing.

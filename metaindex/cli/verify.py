@@ -67,7 +67,7 @@ def _files(text: str) -> int | None:
 COMMAND = Command(
     "verify",
     "prove an index right, or say precisely what is wrong with it",
-    """Reads an index back and compares: the entries of its log, every byte of its runs (digests, page checksums, and whether
+    """Reads an index back and compares: the entries of its log, every value of its runs (digests, page checksums, and whether
 what follows from one part stands in the other), its recorded versions against the table's own lists of files, and what
 it says of a sample of data files against every row in them. Changes nothing; what is found is one line each:
 

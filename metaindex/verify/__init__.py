@@ -1,7 +1,7 @@
 """Proves an index right, or says precisely what is wrong with it. Reads, and changes nothing.
 
 log         every entry can be read and has the digest that it says
-runs        every byte of every live run is read back: digests, page checksums, and what follows from what
+runs        every value of every live run is read back: digests, page checksums, and what follows from what
 versions    every recorded version can be resolved; the newest ones have the files and deletes that the table has
 statistics  of a sample of live data files (or all) every row is read and compared with what the index says of it
 dropped     for given predicates: the files that are proved out are read, and no row of them matches

@@ -1,4 +1,4 @@
-"""Every byte of a run read back: digests of manifest and footers, checksums of pages, and whether what is said in several places is the same.
+"""Every value of a run read back: digests of manifest and footers, checksums of pages, and whether what is said in several places is the same.
 
 files            ordinals 0..N-1 in order of (partition, path); the ids follow from path and size; their digest is the entry's
 file_ids         the same ids, sorted
