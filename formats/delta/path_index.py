@@ -41,10 +41,13 @@ def path_index(paths: pa.ChunkedArray) -> PathIndex | None:
     """None where paths are few or one is too short."""
     if len(paths) < _FEW:
         return None
-    found = [_bits(chunk) for chunk in paths.chunks]
-    if any(one is None for one in found):
-        return None
-    bits = np.concatenate(found)  # type: ignore[arg-type]
+    found: list[_Bits] = []
+    for chunk in paths.chunks:
+        bits = _bits(chunk)
+        if bits is None:
+            return None
+        found.append(bits)
+    bits = np.concatenate(found)
     rows = np.argsort(bits, kind="stable")
     return PathIndex(bits[rows], rows)
 
