@@ -43,19 +43,18 @@ def rows_together(
             "partition_id": partition_ids.take(tiled),
         }
         rows = stored(pa.concat_tables([facts[place] for place in mine]).combine_chunks(), named, COLUMN_STATS)
-        out |= zip(mine, in_stored_order(rows, number, domain, count, partitions), strict=True)
+        out |= zip(mine, in_stored_order(rows, number, domain, len(mine), count, partitions), strict=True)
     return [out[place] for place in range(len(leaves))]
 
 
 def in_stored_order(
-    rows: pa.Table, number: pa.Array, domain: pa.DataType, count: int, partitions: int
+    rows: pa.Table, number: pa.Array, domain: pa.DataType, columns: int, count: int, partitions: int
 ) -> list[tuple[pa.Table, pa.Table]]:
-    """Rows of COLUMN_STATS of some columns of one domain, each of `count` files in `partitions` partitions, as each column's own rows in their stored order and its aggregates.
+    """Rows of COLUMN_STATS of `columns` columns of one domain, each of `count` files in `partitions` partitions, as each column's own rows in their stored order and its aggregates.
     `number`: for each row, which of the columns, from 0."""
     key = pc.add(pc.multiply(number, partitions), rows.column("partition_ord").combine_chunks().cast(pa.int64()))
     aggregates = partition_rows(rows, domain, key)
     keys = ("number", "partition_ord", f"lower_{STORED_AS[domain]}", "ordinal")
     order = pc.sort_indices(rows.append_column("number", number), [(name, "ascending", "at_start") for name in keys])
     rows = rows.take(order)
-    columns = len(rows) // count if count else 0
     return [(rows.slice(at * count, count), aggregates.slice(at * partitions, partitions)) for at in range(columns)]

@@ -89,7 +89,7 @@ def _in_order(
         chosen = np.flatnonzero(number[at] >= 0)
         some = rows.take(pa.array(chosen)).combine_chunks()
         pairs = in_stored_order(
-            some, pa.array(number[at[chosen]]), domain, len(files.partition_ord), files.partitions.num_rows
+            some, pa.array(number[at[chosen]]), domain, len(mine), len(files.partition_ord), files.partitions.num_rows
         )
         for place, (stored, aggregates) in zip(mine.tolist(), pairs, strict=True):
             out[columns[place]] = stored, with_counts(aggregates, files)
