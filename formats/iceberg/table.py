@@ -22,6 +22,7 @@ from formats.storage import Storage
 
 from .changes import changes_from_commits
 from .deletes import DeleteLoader
+from .finding import is_metadata_file, locate
 from .history import log_diff
 from .locations import Place, is_absolute, normal
 from .manifests import DATA, Manifest, read_manifest_list, read_manifests
@@ -30,8 +31,6 @@ from .metadata import (
     Selected,
     SnapshotInfo,
     TableMetadata,
-    is_metadata_file,
-    locate,
     read_metadata,
     select,
 )
