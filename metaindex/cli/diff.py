@@ -12,6 +12,7 @@ from .arguments import DONE
 from .command import Command
 from .opening import open_from
 from .output import Column, Output
+from .progress import Progress
 
 if TYPE_CHECKING:
     from formats.model import FileTable
@@ -34,7 +35,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace, out: Output) -> int:
     table = open_from(args)
-    found = table.diff(args.since, args.until, base_timestamp=args.since_time, target_timestamp=args.until_time)
+    with Progress() as progress, progress.during("reading the table's log"):
+        found = table.diff(args.since, args.until, base_timestamp=args.since_time, target_timestamp=args.until_time)
     kinds = {"appended": found.appended, "deleted": found.deleted, "deletes changed": found.deletes_changed}
     out.data(
         {

@@ -9,6 +9,7 @@ from .arguments import DONE
 from .command import Command
 from .opening import open_from
 from .output import Output
+from .progress import Progress
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +20,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    found = open_from(args).explain(args.predicate, args.version, args.timestamp, indexes=args.index)
+    with Progress() as progress, progress.during("planning"):
+        found = open_from(args).explain(args.predicate, args.version, args.timestamp, indexes=args.index)
     out.data(found.to_json())
     out.write("" if out.json else str(found))
     return DONE

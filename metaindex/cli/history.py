@@ -10,6 +10,7 @@ from .arguments import DONE
 from .command import Command
 from .opening import open_from
 from .output import Column, Output
+from .progress import Progress
 
 _SHOWN = 30
 
@@ -27,7 +28,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    found = open_from(args).history(args.name, last=args.last or None)
+    with Progress() as progress, progress.during("reading the index's log"):
+        found = open_from(args).history(args.name, last=args.last or None)
     out.data(found.to_json())
     if out.json:
         return DONE

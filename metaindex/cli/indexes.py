@@ -13,6 +13,7 @@ from .arguments import DONE, near
 from .command import Command
 from .opening import open_from
 from .output import Column, Output
+from .progress import Progress
 
 if TYPE_CHECKING:
     from metaindex.info import IndexInfo
@@ -32,7 +33,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace, out: Output) -> int:
     table = open_from(args)
-    found = table.indexes(all=args.all, version=args.version, timestamp=args.timestamp, staleness=not args.quick)
+    with Progress() as progress, progress.during("comparing the indexes with the table"):
+        found = table.indexes(all=args.all, version=args.version, timestamp=args.timestamp, staleness=not args.quick)
     if args.name is not None:
         _one(_named(found, args.name), out)
         return DONE

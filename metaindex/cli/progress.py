@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -49,7 +51,31 @@ class Progress:
                 sys.stderr.write(f"metaindex: {what}: {done:,} of {total:,}, {now - self._started:.0f} s\n")
                 sys.stderr.flush()
 
-    def _draw(self, what: str, done: int, total: int) -> None:
+    @contextmanager
+    def during(self, what: str) -> Iterator[None]:
+        """For work that cannot count its steps: says that it goes on, and for how long."""
+        over = threading.Event()
+
+        def tick() -> None:
+            wait = self._quiet_seconds
+            while not over.wait(wait):
+                wait = _LINE_SECONDS
+                with self._lock:
+                    if sys.stderr.isatty():
+                        self._draw(what, None, None)
+                    else:
+                        sys.stderr.write(f"metaindex: {what}, {time.monotonic() - self._started:.0f} s\n")
+                        sys.stderr.flush()
+
+        thread = threading.Thread(target=tick, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _draw(self, what: str, done: int | None, total: int | None) -> None:
         if self._bar is None:
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
@@ -66,4 +92,5 @@ class Progress:
             self._bar.start()
         if what not in self._tasks:
             self._tasks[what] = self._bar.add_task(what, total=total)
-        self._bar.update(self._tasks[what], completed=done, total=total)
+        if done is not None:
+            self._bar.update(self._tasks[what], completed=done, total=total)

@@ -1,6 +1,7 @@
 """Tables, JSON values and progress."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -58,3 +59,15 @@ def test_long_work_says_so_on_stderr_now_and_then(capsys: pytest.CaptureFixture[
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines() == ["metaindex: files: 0 of 1,000, 0 s"]
+
+
+def test_work_without_steps_says_that_it_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress(quiet_seconds=0.01) as progress, progress.during("looking"):
+        until = time.monotonic() + 10
+        while not (said := capsys.readouterr().err):
+            assert time.monotonic() < until
+            time.sleep(0.01)
+    assert said == "metaindex: looking, 0 s\n"
+    with Progress() as progress, progress.during("quick"):
+        pass
+    assert capsys.readouterr().err == ""
