@@ -9,10 +9,15 @@ from decimal import Decimal
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import metaindex as mi
+from metaindex.build.merging import merge_runs
+from metaindex.store.reader import ReadCount, RunReader, StoreCache
+from metaindex.store.writer import RunSink
 from tests.tables import settle
 
 
@@ -97,3 +102,19 @@ def test_columns_merged_together_are_columns_merged_one_by_one(tmp_path: Path) -
         assert set(table.prune(question, indexes=["together"]).paths) == set(
             table.prune(question, indexes=["apart"]).paths
         )
+
+
+@pytest.mark.parametrize("most_rows", [0, 1 << 16])
+def test_a_merge_that_leaves_no_file(tmp_path: Path, most_rows: int) -> None:
+    root = tmp_path / "lake"
+    write(root, 0)
+    table = mi.open_table(str(root))
+    content = table.create_index("stats", mi.ColumnStats(), builder="local").entry.content
+    storage = table._log("stats").storage
+    reader = RunReader(storage, content.runs[0], StoreCache(), ReadCount())
+
+    with patch("metaindex.build.merging.run.MOST_ROWS", most_rows):
+        merged = merge_runs([reader], RunSink(storage, "nothing"), {content.runs[0].run: np.zeros(1, np.bool_)})
+
+    assert (merged.run.files, merged.run.partitions) == (0, 0)
+    assert merged.ordinals[content.runs[0].run].tolist() == [-1]

@@ -34,8 +34,8 @@ def merge_columns(
             stored = np.asarray(table.column("column_id").to_numpy())
             at = np.minimum(np.searchsorted(ids, stored), max(len(ids) - 1, 0))
             places = files.ordinals[number][np.asarray(table.column("ordinal").to_numpy())]
-            mine = (places >= 0) & (ids[at] == stored) & (owner[at, places] == number)
-            kept = np.flatnonzero(mine)
+            kept = np.flatnonzero(places >= 0)  # of files that stay
+            kept = kept[(ids[at[kept]] == stored[kept]) & (owner[at[kept], places[kept]] == number)]
             found.append(_placed(table.take(pa.array(kept)), files, places[kept]))
     column, place = np.nonzero(owner < 0)
     if len(column):

@@ -63,8 +63,8 @@ def _stats_of(
 ) -> Iterator[pa.Table]:
     for table in stream(source, "column_stats", COLUMN_STATS.names, column, among):
         places = files.ordinals[number][np.asarray(table.column("ordinal").to_numpy())]
-        mine = (places >= 0) & (owner[np.maximum(places, 0)] == number)
-        kept = np.flatnonzero(mine)
+        kept = np.flatnonzero(places >= 0)  # of files that stay
+        kept = kept[owner[places[kept]] == number]
         table = table.take(pa.array(kept))
         yield _put(_put(table, "ordinal", places[kept]), "partition_ord", files.partition_ord[places[kept]])
 
@@ -97,7 +97,8 @@ def merge_partition_column(sources: Sequence[RunReader], files: MergedFiles, col
         new = _partitions_of(source, files, number)
         for table in stream(source, "partition_stats", PARTITION_STATS.names, column.column_id, len(sources)):
             places = new[np.asarray(table.column("partition_ord").to_numpy())]
-            fresh = np.flatnonzero((places >= 0) & ~known[np.maximum(places, 0)])
+            fresh = np.flatnonzero(places >= 0)
+            fresh = fresh[~known[places[fresh]]]
             known[places[fresh]] = True
             found.append(_put(table.take(pa.array(fresh)), "partition_ord", places[fresh]))
     rest = np.flatnonzero(~known).astype(np.int32)
