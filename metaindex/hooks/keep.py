@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from expressions.errors import MetaIndexError
 from formats.model import Version
 from formats.protocol import At
+from metaindex.errors import ConcurrentWriteError
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.states import State
 from metaindex.pruning.open_index import OpenIndex
@@ -90,7 +91,11 @@ def _refreshed(table: Table, name: str, entry: IndexLogEntry, version: Version, 
     try:
         if stands_at(table, name, entry, version):
             return Kept(table.path, name, version.id, False)
-        outcome = table.as_built(entry).refresh_index(name, builder=builder)
+        try:
+            outcome = table.as_built(entry).refresh_index(name, builder=builder)
+        except ConcurrentWriteError as lost:
+            logger.debug("once more: %s", lost)
+            outcome = table.as_built(entry).refresh_index(name, builder=builder)
     except Exception as error:
         logger.warning("index %r of %s stays as it was: %s", name, table.path, error)
         logger.debug("the refresh that failed", exc_info=True)
