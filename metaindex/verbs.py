@@ -136,8 +136,7 @@ class IndexVerbs:
         )
         self._remember(target)
         outcome = execute(log, action)
-        entry, notes = upkeep(log, name, outcome.entry, self._cache)
-        return replace(outcome, entry=entry, notes=(*outcome.notes, *notes))
+        return replace(outcome, notes=(*outcome.notes, *upkeep(log, name, outcome.entry, self._cache)))
 
     def optimize_index(self, name: str, mode: Literal["quick", "full"] = "quick") -> Outcome:
         """Merges runs of an index, so that look-ups read less; answers stay what they were and the table is not looked at.

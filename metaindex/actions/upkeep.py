@@ -18,17 +18,14 @@ from .optimize import Optimize
 logger = logging.getLogger("metaindex")
 
 
-def upkeep(
-    log: OperationLog, name: str, entry: IndexLogEntry, cache: StoreCache
-) -> tuple[IndexLogEntry, tuple[str, ...]]:
-    """The entry that the index is left with, and what was done."""
+def upkeep(log: OperationLog, name: str, entry: IndexLogEntry, cache: StoreCache) -> tuple[str, ...]:
+    """What was done, after the commit of a refresh."""
     notes: tuple[str, ...] = ()
     try:
         if quick_groups(entry.content.runs, ON_REFRESH):
-            done = execute(log, Optimize(name, log.storage, "quick", ON_REFRESH, cache=cache))
-            entry, notes = done.entry, done.notes
+            notes = execute(log, Optimize(name, log.storage, "quick", ON_REFRESH, cache=cache)).notes
         if entry.id % (KEPT_ENTRIES // 4) < 4:  # a refresh writes two entries, a merge two more
             trim(log, KEPT_ENTRIES)
     except MetaIndexError as error:
         logger.warning("upkeep of index %r is left to the next refresh: %s", name, error)
-    return entry, notes
+    return notes

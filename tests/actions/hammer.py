@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import metaindex as mi
+from metaindex.actions import upkeep
 from metaindex.actions.action import Outcome
 from metaindex.actions.clean import clean
 from metaindex.errors import (
@@ -22,6 +23,9 @@ from metaindex.errors import (
     IndexNotFoundError,
     IndexStateError,
 )
+
+EVERY_ENTRY = 10**9
+"""The whole log stays, to be looked at."""
 
 REFUSED = (IndexStateError, IndexExistsError, IndexNotFoundError, ConcurrentWriteError, DamagedIndexError)
 WEIGHTS = {
@@ -59,12 +63,13 @@ def run(table: mi.Table, verb: str) -> Outcome:
     if verb == "create":
         return table.create_index("stats", mi.ColumnStats(), builder="local")
     if verb == "clean":
-        return clean(table._log("stats"), "stats", 0, 10**9)
+        return clean(table._log("stats"), "stats", 0, EVERY_ENTRY)
     outcome: Outcome = getattr(table, f"{verb}_index")("stats")
     return outcome
 
 
 def main(path: str, seed: str, seconds: str) -> None:
+    upkeep.KEPT_ENTRIES = EVERY_ENTRY
     chance = random.Random(seed)
     until = time.monotonic() + float(seconds)
     number = int(seed) * 1000

@@ -10,7 +10,6 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from metaindex.log.states import COMPATIBLE, LEAVES, ONCE, Operation, State
 from .hammer import append
 
 SOAK = bool(os.environ.get("METAINDEX_SOAK"))
-PROCESSES, SECONDS = (64, 120.0) if SOAK else (8, 12.0)
+PROCESSES, SECONDS = (64, 120.0) if SOAK else (8, 9.0)
 ROOT = Path(__file__).parents[2]
 
 
@@ -97,9 +96,7 @@ def follows(before: IndexLogEntry, after: IndexLogEntry) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("killing", [False, True], ids=["all live", "some are killed"])
-def test_many_processes_on_one_index_are_some_serial_order(
-    tmp_path: Path, killing: bool, record_property: Callable[[str, object], None]
-) -> None:
+def test_many_processes_on_one_index_are_some_serial_order(tmp_path: Path, killing: bool) -> None:
     root = tmp_path / "lake"
     root.mkdir()
     for number in range(1, 4):
@@ -141,10 +138,11 @@ def test_many_processes_on_one_index_are_some_serial_order(
         assert str(said["operation"]) in word
     commits = [e for e in entries.values() if e.written_by.startswith("commit")]
     if not killing:
-        assert len(commits) - 1 == sum(entries[int(str(n))].written_by.startswith("commit") for n in claimed)
+        unclaimed = {entry.id for entry in commits[1:]} - {int(str(n)) for n in claimed}
+        assert all(entries[n].written_by == "commit optimize" for n in unclaimed)  # a refresh merges by the way
     _ends_well(root, log)
     figures = f"{PROCESSES} processes, {len(entries)} entries, {len(commits)} commits, {kills} killed, {queries} queries, nothing lost"
-    record_property("figures", figures)
+    sys.stdout.write(f"\n{figures}\n")  # shown by -s, and by -rP
 
 
 def _ends_well(root: Path, log: OperationLog) -> None:
