@@ -23,6 +23,7 @@ from formats.changes import Base
 from formats.model import Schema, Snapshot, Version
 from metaindex.errors import ConcurrentWriteError, DamagedIndexError
 from metaindex.log.entry import IndexLogEntry, VersionRecord
+from metaindex.log.history import RollOver
 from metaindex.log.states import Operation
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.versions import Recorded
@@ -93,8 +94,15 @@ class Refresh(Create):
             return Change(runs, notes=notes)
         followed.listed += len(fresh) if quick else 0
         record = self.records.fitting(followed.record(seen, added.run if added else None, order))
-        roll_over = self.records.rolled_over(index.entry.content, index.versions)
+        roll_over = self._roll_over(index)
         return Change(runs, frozenset(), record, seen.snapshot.schema, roll_over=roll_over, notes=notes)
+
+    def _roll_over(self, index: OpenIndex) -> RollOver | None:
+        try:
+            return self.records.rolled_over(index.entry.content, index.versions)
+        except DamagedIndexError as error:
+            logger.warning("older versions of index %r stay in its entry: %s", self.name, error)
+            return None
 
 
 def recorded_already(index: OpenIndex, version: Version, mode: Mode) -> str | None:
@@ -130,8 +138,11 @@ def _seen_by_log(index: OpenIndex, target: Target) -> Seen | None:
     recent = [(record, content.schemas[record.schema]) for record in content.versions]
     changes = target.changes(_bases(recent))
     if changes is None and content.segments:
-        changes = target.changes(_bases(index.versions.all()))
-    base = index.versions.resolve(changes.base) if changes is not None else None
+        try:
+            changes = target.changes(_bases(index.versions.all()))
+        except DamagedIndexError as error:
+            logger.warning("older versions of index %r are no bases: %s", index.name, error)
+    base = index.versions.find(changes.base) if changes is not None else None
     return Seen.of(base, changes) if base is not None and changes is not None else None
 
 

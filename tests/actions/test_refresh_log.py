@@ -321,3 +321,26 @@ def test_named_files_are_covered_in_the_end_whatever_is_merged_between(lake: Del
 
     assert opened(lake).prune("id = -1").kept_files == 0
     assert opened(lake).prune(f"id = {number_in(lake)}").kept_files == 1
+
+
+def test_lost_version_objects_cost_the_log_and_no_more(lake: DeltaHistory, caplog: pytest.LogCaptureFixture) -> None:
+    with (
+        patch("metaindex.actions.records.MAX_BITS", 0),
+        patch.multiple("metaindex.log.history", MAX_INLINE=4, KEPT_INLINE=2, MAX_VERSIONS=50),
+    ):
+        for step in range(8):
+            lake.delete_rows(step)
+            refresh(lake)
+        lost = list((lake.root / "_metaindex" / "stats" / "_versions").rglob("*.json"))
+        assert len(lost) > 8
+        for path in lost:
+            path.unlink()
+        lake.append(1)
+
+        outcome = refresh(lake)
+
+    assert outcome.entry.content.versions[-1].files == len(lake.live)
+    assert opened(lake).prune(f"id = {number_in(lake)}").kept_files == 1
+    for version in lake.readable[1:]:
+        assert opened(lake).prune("id >= 0", version=version).total_files == len(lake.versions[version])
+    assert "counts as not recorded" in caplog.text
