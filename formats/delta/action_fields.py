@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,7 +21,7 @@ def check_add(body: Any) -> None:
     for name in ("modificationTime", "baseRowId", "defaultRowCommitVersion"):
         if name in body:
             _whole(body, name)
-    if "stats" in body:
+    if type(body.get("stats")) is str:
         _text(body, "stats")
     _deletion_vector(body)
 
@@ -32,7 +33,7 @@ def check_remove(body: Any) -> None:
 
 
 def partition_texts_of(body: Mapping[str, Any]) -> Mapping[str, str | None]:
-    """The partition values of an add. Numbers and truth values are texts to the readers that Delta came with."""
+    """The partition values of an add. What is no text is its JSON to the reader that Delta came with."""
     values = body.get("partitionValues")
     if values is None:
         return _NOTHING
@@ -43,6 +44,11 @@ def partition_texts_of(body: Mapping[str, Any]) -> Mapping[str, str | None]:
                 _unicode(value, "a partition value")
         return values  # type: ignore[no-any-return]
     return {name: _scalar_text(value) for name, value in values.items()}
+
+
+def statistics_of(body: Mapping[str, Any]) -> str | None:
+    """The statistics of an add; an object is the text that it was read from."""
+    return _scalar_text(body.get("stats"))
 
 
 def texts(body: Mapping[str, Any], name: str) -> tuple[str, ...]:
@@ -125,10 +131,8 @@ def _scalar_text(value: Any) -> str | None:
             return _unicode(value, "a value")
         case bool():
             return "true" if value else "false"
-        case int() | float():
-            return repr(value)
         case _:
-            raise CorruptTableError(f"a value is a text; this one is {value!r:.40}")
+            return json.dumps(value, separators=(",", ":"))
 
 
 def _unicode(text: str, what: str) -> str:

@@ -16,7 +16,16 @@ import pyarrow as pa
 
 from expressions.errors import CorruptTableError, UnsupportedFeatureError
 
-from .action_fields import check_add, check_remove, object_of, partition_texts_of, text_of, text_values, texts
+from .action_fields import (
+    check_add,
+    check_remove,
+    object_of,
+    partition_texts_of,
+    statistics_of,
+    text_of,
+    text_values,
+    texts,
+)
 from .columns import constant, integers, rows_array, strings, text_map
 from .paths import decoded
 
@@ -208,7 +217,7 @@ def file_columns(adds: Sequence[tuple[FileKey, FileAction]], first_loose: int = 
 
     bodies = [body for _, body in adds]
     dvs = [body.get("deletionVector") or {} for body in bodies]
-    stats = [body.get("stats") for body in bodies]
+    stats = [statistics_of(body) for body in bodies]
     count = len(bodies)
     columns = [
         strings([key[0] for key, _ in adds]),

@@ -1,14 +1,15 @@
 """Partition texts that no writer writes, and what Spark shows of them."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from expressions.errors import FormatError
 from formats.delta.schema import _PRIMITIVES
-from tests.formats.delta.hand import add, column, commit, leaf, metadata, protocol, snapshot
+from tests.formats.delta.hand import add, column, commit, leaf, metadata, protocol, remove, snapshot
 from tests.formats.delta.test_casts import CASTS
 
 if TYPE_CHECKING:
@@ -55,3 +56,99 @@ def test_partition_texts_are_shown_as_spark_shows_them(spark: "SparkSession", ta
             expected.filter(known).to_numpy(zero_copy_only=False)
         ), name
         assert known.to_pylist().count(False) <= 2  # a time of today; a moment beyond the calendar, in a zone by name
+
+
+def odd_logs(root: Path) -> dict[str, Path]:
+    """Logs of one file that no writer of today would write; some other one may have."""
+    pq.write_table(pa.table({"id": pa.array([7], pa.int64())}), root / "f.parquet")
+    size = (root / "f.parquet").stat().st_size
+    plain, made = add("f.parquet", size=size), {}
+
+    def log(name: str, *actions: Any) -> None:
+        made[name] = root / name
+        made[name].mkdir()
+        (made[name] / "f.parquet").write_bytes((root / "f.parquet").read_bytes())
+        commit(made[name], 0, *actions)
+
+    def changed(action: dict[str, Any], **values: Any) -> dict[str, Any]:
+        ((kind, body),) = action.items()
+        return {kind: {**body, **values}}
+
+    head = [protocol(), metadata()]
+    log("metadata twice", *head, metadata(table_id="two"), plain)
+    log("metadata again", *head, metadata(), plain)
+    log("protocol twice", protocol(2), *head, plain)
+    log("added twice", *head, plain, plain)
+    log("added twice, other sizes", *head, plain, changed(plain, size=size + 1))
+    log("added and removed", *head, plain, remove("f.parquet"))
+    log("removed and added", *head, remove("f.parquet"), plain)
+    log("size is a float", *head, changed(plain, size=float(size)))
+    log("size is a text", *head, changed(plain, size=str(size)))
+    log("size is absent", *head, changed(plain, size=None))
+    log("time is a float", *head, changed(plain, modificationTime=1.6e12))
+    log("time is a text", *head, changed(plain, modificationTime="x"))
+    log("no partition values", *head, changed(plain, partitionValues=None))
+    log("statistics are an object", *head, changed(plain, stats={"numRecords": 1}))
+    log("statistics are nothing", *head, changed(plain, stats="garbage"))
+    log(
+        "configuration is no text",
+        protocol(),
+        changed(metadata(), configuration={"delta.appendOnly": False, "x": 5}),
+        plain,
+    )
+    log(
+        "no configuration",
+        protocol(),
+        changed(metadata(), configuration=None, partitionColumns=None, format=None),
+        plain,
+    )
+    log(
+        "reader features without need",
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2, "readerFeatures": ["what"]}},
+        metadata(),
+        plain,
+    )
+    log("no reader features", {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7}}, metadata(), plain)
+    log(
+        "mapping by a strange mode", protocol(2), metadata(configuration={"delta.columnMapping.mode": "strange"}), plain
+    )
+    fields = [
+        column(name, type_) for name, type_ in (("id", "long"), ("p", "integer"), ("q", "boolean"), ("r", "double"))
+    ]
+    log(
+        "partition values are no texts",
+        protocol(),
+        metadata(*fields, partitions=["p", "q", "r"]),
+        changed(plain, partitionValues={"p": 5, "q": True, "r": 1.5}),
+    )
+    log(
+        "partition value is an object",
+        protocol(),
+        metadata(*fields, partitions=["p", "q", "r"]),
+        changed(plain, partitionValues={"p": {}, "q": None, "r": None}),
+    )
+    return made
+
+
+REFUSED_HERE = {"size is absent"}  # Spark leaves the file out
+
+
+def test_what_spark_reads_of_odd_logs_is_read_as_spark_reads_it(spark: "SparkSession", tmp_path: Path) -> None:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    import metaindex as mi
+
+    differing = {}
+    for name, path in odd_logs(tmp_path).items():
+        try:
+            theirs: object = spark.read.format("delta").load(str(path)).toArrow().to_pylist()
+        except (PySparkException, Py4JError) as error:
+            theirs = type(error).__name__
+        try:
+            ours: object = mi.open_table(str(path)).scan().to_arrow().to_pylist()
+        except FormatError as error:
+            ours = type(error).__name__
+        if isinstance(theirs, list) and ours != theirs and name not in REFUSED_HERE:
+            differing[name] = (ours, theirs)
+    assert not differing
