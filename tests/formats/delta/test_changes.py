@@ -1,12 +1,17 @@
 """Changes from the commits alone: with the base's files they make the target's, and a base that is not on the target's line is refused."""
 
 from pathlib import Path
+from typing import Any
 
+import deltalake
+import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formats.changes import Base, Changes
 from formats.delta.log_segment import commit_path
+from formats.model import FILE_SCHEMA, FileTable
 from formats.protocol import At
 from tests.formats.delta.hand import DELTA, add, checkpoint, column, commit, metadata, protocol, ref, remove, snapshot
 from tests.formats.delta.test_diff import dv
@@ -141,3 +146,49 @@ def test_the_files_of_the_base_and_the_changes_make_those_of_the_target(
             files.pop(key, None)
         files |= shown(found.touched.files.table.to_pylist())
         assert files == shown(snapshot(table).files.table.to_pylist())
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_any_two_versions_of_a_table_that_deltalake_wrote(tmp_path: Path, partitioned: bool) -> None:
+    root = str(tmp_path / "t")
+
+    def rows(start: int) -> pa.Table:
+        return pa.table({"id": range(start, start + 6), "p": ["a", "b c", None] * 2})
+
+    options: dict[str, Any] = {"partition_by": ["p"]} if partitioned else {}
+    deltalake.write_deltalake(root, rows(0), **options)
+    steps = [
+        lambda t: deltalake.write_deltalake(t, rows(10), mode="append"),
+        lambda t: t.delete("id = 3"),
+        lambda t: t.update(updates={"id": "id + 100"}, predicate="id = 11"),
+        lambda t: t.optimize.compact(),
+        lambda t: deltalake.write_deltalake(t, rows(20), mode="append"),
+        lambda t: t.restore(1),
+        lambda t: t.create_checkpoint(),
+        lambda t: deltalake.write_deltalake(
+            t, rows(30).append_column("new", rows(30)["id"]), mode="append", schema_mode="merge"
+        ),
+        lambda t: deltalake.write_deltalake(t, rows(40), mode="overwrite", schema_mode="overwrite"),
+    ]
+    for step in steps:
+        step(deltalake.DeltaTable(root))
+    newest = int(DELTA.resolve(ref(root), At()).id)
+    snapshots = [snapshot(root, version) for version in range(newest + 1)]
+    for first, before in enumerate(snapshots):
+        for last in range(first, newest + 1):
+            after = snapshots[last]
+            found = DELTA.changes(
+                ref(root), [Base(before.version, before.schema, before.partition_columns)], At(version=last)
+            )
+            assert found is not None
+            assert found.touched.version == after.version
+            assert found.touched.schema == after.schema
+            assert found.touched.partition_columns == after.partition_columns
+
+            def keys(files: FileTable) -> set[tuple[object, ...]]:
+                return {(r["path"], r["size_bytes"]) for r in files.table.to_pylist()}
+
+            assert (keys(before.files) - keys(found.gone)) | keys(found.touched.files) == keys(after.files)
+            whole = {r["path"]: {n: r[n] for n in FILE_SCHEMA.names} for r in after.files.table.to_pylist()}
+            for row in found.touched.files.table.to_pylist():
+                assert {n: row[n] for n in FILE_SCHEMA.names} == whole[row["path"]]
