@@ -19,7 +19,17 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-NAMES = ("import", "prune", "build", "refresh", "optimize", "formats_files", "formats_iceberg", "formats_delta", "hooks")
+NAMES = (
+    "import",
+    "prune",
+    "build",
+    "refresh",
+    "optimize",
+    "formats_files",
+    "formats_iceberg",
+    "formats_delta",
+    "hooks",
+)
 
 
 def main() -> int:
