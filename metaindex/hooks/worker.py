@@ -21,8 +21,9 @@ logger = logging.getLogger("metaindex.hooks")
 EXIT_SECONDS = 10.0
 """How long the end of a process waits for refreshes in the background."""
 
-PAUSE_SECONDS = 0.05
-"""Before a refresh begins: the writer goes on first (Python's threads take turns), and a burst of commits is one refresh."""
+QUIET_SECONDS = 0.2
+MOST_SECONDS = 2.0
+"""A refresh begins when no commit was told of for so long, or the first of them so long ago: the writer goes on first, and commits that follow each other are one refresh."""
 
 Job = Callable[[], list[Kept]]
 
@@ -47,6 +48,7 @@ class Worker:
         self._waiting: OrderedDict[str, Job] = OrderedDict()
         self._running = ""
         self._flushing = 0
+        self._told = 0.0  # when the last commit was told of
         self._thread: threading.Thread | None = None
         self._counts = Counts()
 
@@ -56,6 +58,7 @@ class Worker:
             told = self._counts.told + 1
             self._counts = replace(self._counts, told=told, coalesced=self._counts.coalesced + (table in self._waiting))
             self._waiting[table] = job
+            self._told = time.monotonic()
             if self._thread is None:
                 at_exit()
                 thread = threading.Thread(target=self._work, name="metaindex hooks", daemon=True)
@@ -106,9 +109,18 @@ class Worker:
                 if not self._waiting:
                     self._thread = None
                     return
-                self._changed.wait_for(lambda: self._flushing > 0, PAUSE_SECONDS)
+                self._let_the_writer_go_on()
                 self._running, job = self._waiting.popitem(last=False)
             self._done(job)
+
+    def _let_the_writer_go_on(self) -> None:
+        """Holds the lock while awake. Whoever waits for the refresh does not wait for this."""
+        began = time.monotonic()
+        while not self._flushing:
+            left = min(self._told + QUIET_SECONDS, began + MOST_SECONDS) - time.monotonic()
+            if left <= 0:
+                return
+            self._changed.wait(left)
 
     def _done(self, job: Job) -> list[Kept]:
         try:
