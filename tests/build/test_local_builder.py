@@ -256,11 +256,11 @@ def test_json_struct_fields_and_missing_fields(tmp_path: Path) -> None:
 
 def test_option_that_the_text_reader_refuses_leaves_files_unknown(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("1\n")
-    details = FolderDetails({"file_format": "csv", "multiLine": True})
+    details = FolderDetails({"file_format": "csv", "mode": "FAILFAST"})
     request = request_for(tmp_path, fields_of(pa.schema([("i", pa.int64())])), ["a.csv"], details=details)
     out = build(LocalBuilder(), request, tmp_path / "index")
     assert out.row(request, "i")["state"] == UNKNOWN
-    assert "multiline" in out.report.uncovered[0][1].lower()
+    assert "failfast" in out.report.uncovered[0][1].lower()
 
 
 def test_field_ids_find_renamed_columns_and_files_without_ids_are_unknown(tmp_path: Path) -> None:
