@@ -151,7 +151,7 @@ def test_reads_failures_and_tables_without_indexes_trigger_nothing(hooked: Spark
     index(path)
     before = hooks.counts()
     assert spark.read.format("delta").load(path).where("id > 3").count() == 6
-    with pytest.raises(AnalysisException, match="already exists"):
+    with pytest.raises(AnalysisException, match="DELTA_PATH_EXISTS"):
         spark.range(3).write.format("delta").save(path)
     spark.range(3).write.parquet(str(tmp_path / "other"))
     assert hooks.flush(60, spark=spark)
