@@ -197,12 +197,16 @@ class IndexVerbs:
         snapshot expiry or the like. IndexStateError while an operation is under way."""
         from .actions.action import execute
         from .actions.clean import clean
-        from .actions.erase import Erase, files_there
+        from .actions.erase import Erase, all_there, files_there
         from .actions.target import retains
 
         log = self._log(name)
         snapshot = self._format.snapshot(self._ref, At())
         there = files_there(self._ref.storage, by_time=self._format.name == "files")
+        if self._format.name == "files":
+            from formats.files.history import forget
+
+            forget(self._ref, all_there(there, snapshot))  # kept listings name partition values
         outcome = execute(
             log, Erase(name, log.storage, snapshot, retains(self._format, self._ref), there, cache=self._cache)
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -137,6 +137,21 @@ def recall(ref: TableRef, kept: Remembered) -> Recalled:
             f"the kept listing {kept.path!r} of {ref.path!r} is damaged: {str(error).splitlines()[0]}; remove it"
         ) from error
     return Recalled(kept.timestamp_ms, file_format, schema, FileTable(table.replace_schema_metadata(None)), bases)
+
+
+def forget(ref: TableRef, whole: Callable[[FileTable], bool]) -> int:
+    """Removes the kept listings that cannot be read any more: damaged ones, and those of whose files `whole` says that
+    not all are there. How many were removed."""
+    lost = []
+    for kept in remembered(ref):
+        try:
+            if not whole(recall(ref, kept).files):
+                lost.append(kept)
+        except (CorruptTableError, VersionNotFoundError):
+            lost.append(kept)
+    for kept in lost:
+        _place(ref)[0].delete(kept.path)
+    return len(lost)
 
 
 def _reader(ref: TableRef) -> bytes:

@@ -13,10 +13,11 @@ from dataclasses import field, replace
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyroaring import BitMap
 
 from expressions.records import dataclass
-from formats.model import Snapshot, Version
+from formats.model import FileTable, Snapshot, Version
 from formats.storage import Storage
 from metaindex.build.merging import KINDS, merge_runs
 from metaindex.errors import ConcurrentWriteError, IndexStateError
@@ -207,6 +208,17 @@ def files_there(storage: Storage, *, by_time: bool) -> Callable[[pa.Table], Mask
         return np.array([_is_there(storage, row, by_time=by_time) for row in files.to_pylist()], np.bool_)
 
     return there
+
+
+def all_there(there: Callable[[pa.Table], Mask], snapshot: Snapshot) -> Callable[[FileTable], bool]:
+    """Are all files of a listing in the lake? Those of the snapshot are."""
+    known = file_ids(snapshot.files, snapshot.format)
+
+    def whole(files: FileTable) -> bool:
+        others = pc.invert(pc.is_in(file_ids(files, snapshot.format), value_set=known))
+        return bool(there(files.table.filter(others).select(["path", "size_bytes", "modified_ms"])).all())
+
+    return whole
 
 
 def _is_there(storage: Storage, row: Mapping[str, object], *, by_time: bool) -> bool:

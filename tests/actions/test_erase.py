@@ -151,6 +151,29 @@ def test_plain_files_that_were_replaced_are_erased_in_their_history_too(tmp_path
     assert lake.open().prune("name = 'zoe'").kept_files == 1
 
 
+def test_partition_values_are_erased_from_kept_listings_too(tmp_path: Path) -> None:
+    root = tmp_path / "lake"
+    for name in ("alice", "barbara"):
+        (root / f"name={name}").mkdir(parents=True)
+        pq.write_table(pa.table({"id": [1, 2]}), root / f"name={name}" / "f.parquet")
+    settle(root)
+    mi.open_table(str(root)).create_index("stats", mi.ColumnStats(), builder="local")
+    (root / "name=barbara" / "f.parquet").unlink()
+    (root / "name=barbara").rmdir()
+    table = mi.open_table(str(root))
+    table.refresh_index("stats", builder="local")
+    assert "barbara" in everything(tmp_path / "_metaindex")
+
+    table.erase_index("stats")
+
+    left = everything(tmp_path / "_metaindex")
+    assert "barbara" not in left
+    assert "alice" in left
+    table = mi.open_table(str(root))
+    assert table.prune("name = 'alice'").kept_files == 1
+    assert len(table.indexes()[0].versions) == 1
+
+
 def test_erase_waits_for_nobody(scene: Scene) -> None:
     with pytest.raises(IndexStateError, match=r"nothing is under way.*refresh by"):
         scene.open(scene.begin("refreshing")).erase_index("stats")
