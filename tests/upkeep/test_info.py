@@ -163,6 +163,7 @@ def test_indexes_as_a_spark_data_frame(spark: SparkSession, tmp_path: Path) -> N
     )
 
 
+@pytest.mark.slow
 def test_a_namespace_is_seen_by_who_names_it_and_kept_fresh_by_hooks(tmp_path: Path) -> None:
     lake = delta_lake(tmp_path)
     common = indexed(lake)

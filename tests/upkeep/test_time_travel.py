@@ -148,6 +148,7 @@ def test_iceberg_with_branches_and_renamed_columns(tmp_path: Path) -> None:
     assert table.verify_index("stats", files=None, versions="all").sound
 
 
+@pytest.mark.slow
 def test_a_table_dropped_and_created_again_is_another_table(tmp_path: Path) -> None:
     location = str(tmp_path / "indexes")
     lake = delta_lake(tmp_path)
