@@ -21,7 +21,8 @@ from metaindex.store.writer import RunSink
 
 from .action import Change
 from .records import RecordWriter
-from .runs import BuiltRun, build_run, remove_run
+from .removal import remove_runs
+from .runs import BuiltRun, build_run
 from .target import Target, racy
 
 
@@ -70,8 +71,7 @@ class Create:
         return index_all(self, self.target.snapshot(), frozenset())
 
     def undo(self) -> None:
-        remove_run(self.sink.storage, self.sink.run)
-        self.records.undo()
+        remove_runs(self.sink.storage, self.runs())
 
 
 def index_all(action: Create, snapshot: Snapshot, drop_runs: frozenset[str]) -> Change:

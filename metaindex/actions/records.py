@@ -22,7 +22,6 @@ class RecordWriter:
 
     storage: Storage
     run: str
-    written: list[str] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def fitting(self, record: VersionRecord) -> VersionRecord:
@@ -50,13 +49,7 @@ class RecordWriter:
 
         return roll_over(content.versions, content, root, segment)
 
-    def undo(self) -> None:
-        """Removes what was written."""
-        for path in self.written:
-            self.storage.delete(path)
-
     def _put(self, what: str, data: bytes) -> ObjectRef:
         path = f"{FOLDER}/{self.run}/{what}-{next(self._numbers):05d}.json"
-        self.written.append(path)
         self.storage.put(path, data)
         return object_ref(path, data)

@@ -13,7 +13,7 @@ from metaindex.log.liveness import FOLDER as HEARTBEATS
 from metaindex.log.operation_log import OperationLog
 from metaindex.store.reader import manifest_path
 
-LOG, MANIFESTS, VERSIONS = "_log", "_manifests", "_versions"
+MANIFESTS, VERSIONS = "_manifests", "_versions"
 _THREADS = 16
 
 

@@ -14,7 +14,6 @@ import xxhash
 
 from formats.model import FileTable, Snapshot
 from formats.protocol import TableRef
-from formats.storage import Storage
 from metaindex.build.protocol import Builder, BuildReport, BuildRequest, Progress
 from metaindex.keys import column_id, file_ids, partition_id
 from metaindex.kinds.rows import FILE_IDS, FILES, PARTITIONS
@@ -136,12 +135,3 @@ def _order_of_ids(ids: pa.FixedSizeBinaryArray) -> pa.Array:
         np.frombuffer(data, ">u8", len(ids) * 2).reshape(-1, 2) if data is not None and len(ids) else np.empty((0, 2))
     )
     return pa.array(np.lexsort((words[:, 1], words[:, 0])))
-
-
-def remove_run(storage: Storage, run: str) -> None:
-    """Removes every object of a run: its manifest first, so that what is half removed cannot be opened."""
-    storage.delete(manifest_path(run))
-    for kind in storage.folders(""):
-        if not kind.startswith("_"):
-            for info in list(storage.list(f"{kind}/{run}")):
-                storage.delete(info.path)
