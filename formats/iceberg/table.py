@@ -229,19 +229,24 @@ def _schema(metadata: TableMetadata, selected: Selected, live_specs: Sequence[in
     """The schema, with what partitions say of its columns.
 
     Files imported from Hive tables lack their partition columns, whose value the partition then gives. A column that every live file has an identity partition of is
-    marked so; one that only some have is in the bytes of the others, and what a file without it shows is left unknown.
+    marked so; one that only some have is in the bytes of the others, and what a file without it shows is left unknown. A column whose hashes some live file is
+    partitioned by is marked, too.
     """
     schema = read_schema(metadata.schemas[selected.schema_id], metadata.location)
-    identities = [
-        {f.source_id: f.name for f in metadata.specs[spec_id].fields if Transform.parse(f.transform).name == "identity"}
+    fields = [
+        [(f.source_id, f.name, Transform.parse(f.transform).name) for f in metadata.specs[spec_id].fields]
         for spec_id in live_specs
     ]
-    if not any(identities):
+    identities = [{source: name for source, name, kind in spec if kind == "identity"} for spec in fields]
+    bucketed = {source for spec in fields for source, _, kind in spec if kind == "bucket"}
+    if not any(identities) and not bucketed:
         return schema
 
     def marked(one: Field, top: bool) -> Field:
         if one.children:
             return replace(one, children=tuple(marked(child, False) for child in one.children))
+        if one.field_id in bucketed:
+            one = replace(one, bucketed=True)
         having = [names for names in identities if one.field_id in names]
         if not having:
             return one

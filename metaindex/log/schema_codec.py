@@ -31,8 +31,9 @@ def _field_to_json(f: Field) -> dict[str, Any]:
     for key in ("stable", "source", "field_id", "comment"):
         if getattr(f, key) not in ("", None):
             out[key] = getattr(f, key)
-    if f.partition:
-        out["partition"] = True
+    for flag in ("partition", "bucketed"):
+        if getattr(f, flag):
+            out[flag] = True
     if f.default is not None:
         encoded = _default_to_json(f.default)
         if encoded is None:
@@ -56,6 +57,7 @@ def _field_from_json(value: dict[str, Any], arrow_type: pa.DataType) -> Field:
         source=value.get("source", ""),
         field_id=value.get("field_id"),
         partition=value.get("partition", False),
+        bucketed=value.get("bucketed", False),
         default=_default_from_json(value["default"]) if "default" in value else None,
         default_known=value.get("default_known", True),
         children=tuple(_field_from_json(c, arrow_type.field(i).type) for i, c in enumerate(children)),

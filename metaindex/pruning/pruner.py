@@ -20,7 +20,7 @@ import pyarrow as pa
 from expressions.bind import bind
 from expressions.errors import MetaIndexError
 from expressions.records import dataclass
-from expressions.references import columns, leaves
+from expressions.references import columns, equality_leaves, leaves
 from expressions.scalar_statistics import CompositeStatistics
 from expressions.skipping import may_fail, may_match
 from expressions.statistics import Mask, PruningStatistics
@@ -166,7 +166,7 @@ class Pruner:
         schema, record, live = found.schema, found.record, found.live
         predicate = bound(question.predicate, schema)
         refs = columns(predicate)
-        if not by_themselves and self._leave_out(refs, schema):
+        if not by_themselves and self._leave_out(predicate, schema):
             raise SnapshotHelps
         with guard(primary):
             segments = [
@@ -211,11 +211,16 @@ class Pruner:
         used |= {i.name: _names(set().union(*(c for _, c in runs))) for i, runs in others if runs}
         return _Answer(files, record.files, record.size_bytes, predicate, alone, used, dropped, certain)
 
-    def _leave_out(self, refs: Sequence[ColumnRef], schema: Schema) -> bool:
-        """Is something asked of a column that no index covers? Of that the table's own partitions and log may know, so they are asked: an index never makes an answer wider."""
+    def _leave_out(self, predicate: Predicate, schema: Schema) -> bool:
+        """Is something asked that no index can answer as well as the table itself: of a column that none covers, or equality of a column whose hashes the files are
+        partitioned by? Then the table's own partitions and log are asked, too: an index never makes an answer wider."""
         covered = {c.stable for index in self._indexes for run in index.entry.content.runs for c in run.columns}
-        asked = {ref.parts for ref in refs}
-        return any(leaf.parts in asked and leaf.stable not in covered for leaf in schema.leaves())
+        asked = {ref.parts for ref in columns(predicate)}
+        compared = {ref.parts for ref in equality_leaves(predicate)}
+        return any(
+            (leaf.parts in asked and leaf.stable not in covered) or (leaf.field.bucketed and leaf.parts in compared)
+            for leaf in schema.leaves()
+        )
 
     def _aligned(
         self, index: OpenIndex, runs: list[tuple[RunRef, dict[ColumnRef, StoredColumn]]], segment: _Segment

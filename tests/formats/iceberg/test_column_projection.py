@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import struct
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -253,3 +254,31 @@ def test_equality_deletes_of_every_type(tmp_path: Path, kind: str, arrow: pa.Dat
     opened = mi.open_table(str(table.root))
     live = [opened.scan(columns=["id"], version=n).to_arrow().column("id").to_pylist() for n in (1, 2, 3)]
     assert live == [[0, 1, 2], [1, 2], [1]]
+
+
+def test_buckets_still_count_beside_an_index(tmp_path: Path) -> None:
+    """The bounds of a hashed column say nothing: of `=` and IN the table's partitions know more than an index of statistics."""
+    from formats.iceberg.buckets import murmur3
+
+    buckets: dict[int, list[int]] = {}
+    for value in range(400):
+        buckets.setdefault((murmur3(struct.pack("<q", value)) & 0x7FFFFFFF) % 8, []).append(value)
+    bucket = {"name": "id_bucket", "field-id": 1000, "source-id": 1, "transform": "bucket[8]"}
+    table = made(tmp_path, [column(1, "id", "int"), column(2, "v", "int")], [bucket])
+    schema = pa.schema([with_id("id", INT, 1), with_id("v", INT, 2)])
+    entries = [
+        file(table, f"f{n}", pa.table([pa.array(held, INT)] * 2, schema=schema), partition={"id_bucket": n})
+        for n, held in buckets.items()
+    ]
+    table.commit([HandManifest(entries, partition=[{"name": "id_bucket", "type": optional("int"), "field-id": 1000}])])
+    table.write()
+    opened = mi.open_table(str(table.root))
+    opened.create_index("stats", mi.ColumnStats(), builder="local")
+    for predicate, kept, rows_ in (
+        ("id = 57", 1, 1),
+        ("id > 57", 8, 342),
+        ("v = 57", 8, 1),
+        ("id = 57 OR v = -1", 1, 1),
+    ):
+        assert len(opened.prune(predicate).paths) == kept
+        assert opened.scan(predicate).to_arrow().num_rows == rows_
