@@ -25,6 +25,10 @@ QUIET_SECONDS = 0.2
 MOST_SECONDS = 2.0
 """A refresh begins when no commit was told of for so long, or the first of them so long ago: the writer goes on first, and commits that follow each other are one refresh."""
 
+SHARE = 20
+REST_SECONDS = 30.0
+"""After a refresh the worker rests so many times as long as that took, REST_SECONDS at most: a writer that commits all the time gives it a twentieth of its time."""
+
 Job = Callable[[], list[Kept]]
 
 
@@ -48,6 +52,7 @@ class Worker:
         self._waiting: OrderedDict[str, Job] = OrderedDict()
         self._running = ""
         self._flushing = 0
+        self._rest_until = 0.0
         self._told = 0.0  # when the last commit was told of
         self._thread: threading.Thread | None = None
         self._counts = Counts()
@@ -111,13 +116,16 @@ class Worker:
                     return
                 self._let_the_writer_go_on()
                 self._running, job = self._waiting.popitem(last=False)
+            started = time.monotonic()
             self._done(job)
+            ended = time.monotonic()
+            self._rest_until = ended + min(SHARE * (ended - started), REST_SECONDS)
 
     def _let_the_writer_go_on(self) -> None:
         """Holds the lock while awake. Whoever waits for the refresh does not wait for this."""
         began = time.monotonic()
         while not self._flushing:
-            left = min(self._told + QUIET_SECONDS, began + MOST_SECONDS) - time.monotonic()
+            left = max(min(self._told + QUIET_SECONDS, began + MOST_SECONDS), self._rest_until) - time.monotonic()
             if left <= 0:
                 return
             self._changed.wait(left)
