@@ -74,7 +74,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shared or busy machine makes any single example slow: only wrong answers fail a property, never time.
     hypothesis.settings.register_profile("default", deadline=None, print_blob=True)
     hypothesis.settings.register_profile("soak", deadline=None, print_blob=True, max_examples=5000)
-    hypothesis.settings.register_profile("fast", deadline=None, print_blob=True, max_examples=15)
+    hypothesis.settings.register_profile("fast", deadline=None, print_blob=True, max_examples=10)
     wanted = [name for name in ("soak", "fast") if os.environ.get(f"METAINDEX_{name.upper()}")]
     hypothesis.settings.load_profile(wanted[0] if wanted else "default")
     # Spark talks to itself over loopback whatever the host's name resolves to.
@@ -87,5 +87,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
+        if "s3_server" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.s3)
         if item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.xdist_group("spark"))  # one JVM, whatever the number of workers

@@ -182,6 +182,7 @@ def test_options_of_the_reader_reach_it(call: Call, tmp_path: Path) -> None:
     assert found["rows"] == [{"x": 2, "y": "b"}]
 
 
+@pytest.mark.slow
 def test_an_index_may_lie_elsewhere(call: Call, tmp_path: Path) -> None:
     table = write_table(tmp_path / "events")
     place = tmp_path / "indexes"
@@ -191,6 +192,7 @@ def test_an_index_may_lie_elsewhere(call: Call, tmp_path: Path) -> None:
     assert call("prune", table, "id = 112", "--index-location", place, "--json").json["kept_files"] == 1
 
 
+@pytest.mark.slow
 def test_optimize_clean_enable_and_disable(call: Call, tmp_path: Path) -> None:
     root = write_table(tmp_path / "events")
     assert call("create", root, "stats", "--builder", "local").code == 0
@@ -205,6 +207,7 @@ def test_optimize_clean_enable_and_disable(call: Call, tmp_path: Path) -> None:
     assert "such as 12h" in call("clean", root, "stats", "--retention", "soon").err
 
 
+@pytest.mark.slow
 def test_clean_erases(call: Call, tmp_path: Path) -> None:
     root = write_table(tmp_path / "events")
     assert call("create", root, "stats", "--builder", "local").code == 0
@@ -213,6 +216,7 @@ def test_clean_erases(call: Call, tmp_path: Path) -> None:
     assert call("prune", root, "id = 112", "--json").json["kept_files"] == 1
 
 
+@pytest.mark.slow
 def test_a_refresh_of_some_files_and_a_quick_one(call: Call, tmp_path: Path) -> None:
     table = write_table(tmp_path / "events")
     call("create", table, "stats", "--builder", "local", "--trust-log", "--json")

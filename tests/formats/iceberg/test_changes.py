@@ -51,6 +51,7 @@ def proved(ref: TableRef, found: Changes | None, first: object, second: object) 
             assert stated.lower is None or mine.lower.equals(stated.lower.take(rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partitioned", [False, True])
 def test_any_two_snapshots_of_a_history(tmp_path: Path, partitioned: bool) -> None:
     catalog = SqlCatalog("local", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
