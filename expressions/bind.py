@@ -18,7 +18,6 @@ A path into a list or map, and a column of a type without order (nested, duratio
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias, assert_never
 
@@ -143,6 +142,8 @@ class _Binder:
 
     def _unknown(self, column: ColumnRef) -> str:
         names = {ColumnRef(path).name.lower(): ColumnRef(path).name for path in self._types}
+        import difflib
+
         near = difflib.get_close_matches(column.name.lower(), list(names), n=3, cutoff=0.6)
         if near:
             return f"a predicate names columns of the table; there is no {column}; did you mean {' or '.join(names[n] for n in near)}?"

@@ -60,7 +60,7 @@ class Field:
     source: str = ""
     field_id: int | None = None
     partition: bool = False  # value comes from the partition, not from the file's bytes
-    bucketed: bool = False  # files are partitioned by hashes of it: of equality the table itself knows more than any bounds
+    bucketed: bool = False  # files are partitioned by hashes of it: the table knows more of equality than any bounds
     default: object = None
     default_known: bool = True
     children: tuple[Field, ...] = ()  # of a struct; lists and maps have none (nothing inside them is indexed)

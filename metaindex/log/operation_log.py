@@ -10,7 +10,6 @@ tombstone after its put, and finds that it wrote below it: its entry counts for 
 from __future__ import annotations
 
 import json
-import random
 import re
 import time
 from collections.abc import Mapping
@@ -120,6 +119,8 @@ class OperationLog:
             except StorageError as error:
                 if attempt == _PUTS - 1 or isinstance(error, StoragePermissionError):
                     raise
+                import random
+
                 time.sleep(random.uniform(0, 0.02 * 2**attempt))  # noqa: S311 - jitter
                 continue
             break
