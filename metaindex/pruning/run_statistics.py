@@ -23,7 +23,7 @@ from expressions.physical import column_domain_has_nan, physical_type
 from expressions.records import dataclass
 from expressions.statistics import ColumnBounds, Interval, Mask
 from expressions.tree import ColumnRef
-from expressions.vectors import from_bytes, from_vector, numbers, one_array
+from expressions.vectors import from_bytes, from_vector, numbers, one_array, valid_mask
 from metaindex.kinds.rows import StatState
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import Footer, RunReader
@@ -85,7 +85,8 @@ class RunStatistics:
         return self._answer(("between", interval), column, _BOUNDS, lambda s: s.some_between(column, interval))
 
     def some_among(self, column: ColumnRef, values: Sequence[Literal]) -> Mask:
-        return self._answer(("among", tuple(values)), column, _BOUNDS, lambda s: s.some_among(column, values))
+        needs = _ALL if any(value.is_nan for value in values) else _BOUNDS
+        return self._answer(("among", tuple(values)), column, needs, lambda s: s.some_among(column, values))
 
     def some_other(self, column: ColumnRef, values: Sequence[Literal]) -> Mask:
         return self._answer(("other", tuple(values)), column, _ALL, lambda s: s.some_other(column, values))
@@ -123,14 +124,6 @@ class RunStatistics:
 
     def _load(self, column: ColumnRef, stored: StoredColumn, needs: Needs, ask: Ask) -> Mask:
         suffix = _SUFFIX[str(physical_type(stored.stored))]
-        if needs is _BOUNDS and column_domain_has_nan(stored.stored):
-            needs = _ALL  # a file of nothing but NaN has no bounds either
-        read = ["column_id", self._units.number]
-        if self._scope is not None:
-            read.append("partition_ord")
-        if needs.bounds:
-            read += [f"lower_{suffix}", f"upper_{suffix}"]
-        read += ["null_count", "value_count", "nan_count"] if needs.counts else ["state"]
         answer = self.constant(False)
         seen = 0
         for part in self._reader.parts(self._units.kind):
@@ -141,13 +134,9 @@ class RunStatistics:
             seen += 1
             if not groups:
                 continue
-            table = self._reader.read(part, groups, read)
-            ids = numbers(table.column("column_id"))
-            start = int(np.searchsorted(ids, stored.column_id))  # sorted by column id: one stretch
-            stop = int(np.searchsorted(ids, stored.column_id, side="right"))
-            if start == stop:
-                continue
-            table = table.slice(start, stop - start)
+            table = self._rows(part, groups, stored, needs, suffix)
+            if needs is _BOUNDS and _nothing_but_nan(table, stored, suffix):
+                table = self._rows(part, groups, stored, _ALL, suffix)
             units = numbers(table.column(self._units.number))
             bounds = _bounds_of_rows(table, stored.stored, suffix)
             statistics = _statistics(column, bounds, stored, len(units))
@@ -158,6 +147,19 @@ class RunStatistics:
         if not seen:  # covered, says the log entry, and no part holds a row of it: nothing is proved
             return self.constant(True)
         return answer
+
+    def _rows(self, part: PartInfo, groups: list[int], stored: StoredColumn, needs: Needs, suffix: str) -> pa.Table:
+        """The column's rows in the row groups, as far as the question needs them."""
+        read = ["column_id", self._units.number]
+        if self._scope is not None:
+            read.append("partition_ord")
+        if needs.bounds:
+            read += [f"lower_{suffix}", f"upper_{suffix}"]
+        read += ["null_count", "value_count", "nan_count"] if needs.counts else ["state"]
+        table = self._reader.read(part, groups, read)
+        ids = numbers(table.column("column_id"))
+        start = int(np.searchsorted(ids, stored.column_id))  # sorted by column id: one stretch
+        return table.slice(start, int(np.searchsorted(ids, stored.column_id, side="right")) - start)
 
     def _groups(self, footer: Footer, column: ColumnRef, stored: StoredColumn, needs: Needs, ask: Ask) -> list[int]:
         """Row groups that hold rows of the column, touch the scope, and may say yes."""
@@ -214,6 +216,14 @@ def _statistics(column: ColumnRef, bounds: ColumnBounds, stored: StoredColumn, c
     """Bounds under the column's type at the asked version; nothing is known where they cannot be carried over."""
     carried = bounds if stored.stored == stored.current else convert_bounds(bounds, stored.current)
     return ArrowStatistics(count, {} if carried is None else {column: carried})
+
+
+def _nothing_but_nan(table: pa.Table, stored: StoredColumn, suffix: str) -> bool:
+    """Has a unit values and no bounds? It holds nothing but NaN (and NULL), which only the counts tell from what is unknown."""
+    if not column_domain_has_nan(stored.stored):
+        return False
+    bounded = valid_mask(one_array(table.column(f"lower_{suffix}")))
+    return bounded is not None and bool((~bounded & (numbers(table.column("state")) == StatState.VALUES)).any())
 
 
 def _bounds_of_rows(table: pa.Table, type_: pa.DataType, suffix: str) -> ColumnBounds:

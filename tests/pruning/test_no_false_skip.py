@@ -109,3 +109,30 @@ def test_each_index_says_what_it_drops_alone(tmp_path: Path) -> None:
     assert result.dropped.size_bytes == result.total_bytes
     single = table.prune("a >= 50", indexes=["one"])
     assert single.indexes[0].dropped_bytes == one.dropped_bytes == single.dropped.size_bytes
+
+
+def test_a_file_of_nothing_but_nan_is_told_from_one_of_unknown_bounds(tmp_path: Path) -> None:
+    root = tmp_path / "lake"
+    root.mkdir()
+    nan = float("nan")
+    for name, values in {
+        "low": [1.0, nan],
+        "high": [9.0],
+        "nan": [nan, nan],
+        "some": [nan, None],
+        "null": [None],
+    }.items():
+        pq.write_table(pa.table({"x": pa.array(values, pa.float64())}), root / f"{name}.parquet")
+    settle(root)
+    table = mi.open_table(str(root))
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+
+    def kept(predicate: str) -> set[str]:
+        return {Path(path).stem for path in table.prune(predicate).paths}
+
+    assert kept("x < 5") == {"low"}
+    assert kept("x = 9") == {"high"}
+    assert kept("x > 5") == {"low", "high", "nan", "some"}  # NaN is greater than any number, as in Spark
+    assert kept("x IN (2, 9)") == {"high"}
+    assert kept("x <> 9") == {"low", "nan", "some"}
+    assert kept("x IS NULL") == {"some", "null"}
