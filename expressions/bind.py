@@ -11,6 +11,7 @@ value of the column; where Spark would compare in another type and could answer 
     string        b'..'              the text, if UTF-8
     date          '2024-02-30'       refused;  '2024-02-03': the day
     timestamp     day, text          midnight, the instant; without a zone: read in `time_zone` where the column has instants
+                  an instant         for a column without zone: its time in `time_zone`, where clocks there never change (UTC)
     any           NULL               NULL
 
 A path into a list or map, and a column of a type without order (nested, duration, interval), is opaque.

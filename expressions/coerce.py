@@ -59,7 +59,7 @@ def coerce(lit: Literal, t: pa.DataType, time_zone: str) -> Answer:
     if is_.is_date(t):
         return _for_date(lit)
     if is_.is_timestamp(t):
-        return _for_timestamp(lit, None if t.tz is None else time_zone)
+        return _for_timestamp(lit, t.tz is None, time_zone)
     if is_.is_time(t):
         return Coerced.UNKNOWN if isinstance(lit.value, str) else "write the time as text, '10:30:00'"
     if is_.is_string(t) or is_.is_large_string(t) or is_.is_string_view(t):
@@ -174,31 +174,41 @@ def _for_date(lit: Literal) -> Answer:
             return "compare a date column with a date, or text 'YYYY-MM-DD'"
 
 
-def _for_timestamp(lit: Literal, time_zone: str | None) -> Answer:
-    """`time_zone` None: the column is without zone."""
+def _for_timestamp(lit: Literal, naive: bool, time_zone: str) -> Answer:
+    """`naive`: the column is without zone."""
     match lit.value:
         case dt.datetime() as value:
-            return _moment(value, time_zone)
+            return _moment(value, naive, time_zone)
         case dt.date() as value:
-            return _moment(dt.datetime(value.year, value.month, value.day), time_zone)
+            return _moment(dt.datetime(value.year, value.month, value.day), naive, time_zone)
         case str() as text:
             text = _stripped(text)
             day = _parsed_date(text)
             if day is not None:
-                return _moment(dt.datetime(day.year, day.month, day.day), time_zone)
+                return _moment(dt.datetime(day.year, day.month, day.day), naive, time_zone)
             found = _TIMESTAMP.fullmatch(text)
             moment = None if found is None else _parsed_moment(found)
-            return "write a timestamp as 'YYYY-MM-DD HH:MM:SS'" if moment is None else _moment(moment, time_zone)
+            if moment is None:
+                return "write a timestamp as 'YYYY-MM-DD HH:MM:SS'"
+            if naive and moment.utcoffset() is not None:
+                return Coerced.UNKNOWN  # Spark's cast to a time without zone passes over the zone of the text
+            return _moment(moment, naive, time_zone)
         case _:
             return "compare a timestamp column with a datetime, a date, or text 'YYYY-MM-DD HH:MM:SS'"
 
 
-def _moment(value: dt.datetime, time_zone: str | None) -> Answer:
+def _moment(value: dt.datetime, naive: bool, time_zone: str) -> Answer:
+    """A time without zone and an instant are compared as instants, the time read in the session's zone, as Spark does. Where clocks never change, the instant as a
+    time in that zone compares alike; elsewhere the hours that come twice or never make the order of times another one than that of instants."""
+    if naive and value.utcoffset() is None:
+        return Literal(value)
     import zoneinfo
 
-    if time_zone is None:
-        return Literal(value) if value.utcoffset() is None else Coerced.UNKNOWN
     try:
+        if naive:
+            fixed = time_zone in ("UTC", "GMT") or time_zone.startswith("Etc/")
+            local = value.astimezone(zoneinfo.ZoneInfo(time_zone)).replace(tzinfo=None)
+            return Literal(local) if fixed else Coerced.UNKNOWN
         if value.utcoffset() is None:
             value = value.replace(tzinfo=zoneinfo.ZoneInfo(time_zone), fold=0)
         return Literal(value.astimezone(dt.UTC))

@@ -126,7 +126,6 @@ def test_literals_become_what_the_column_compares_with(value: object, t: pa.Data
         ("\ud800", pa.string()),
         (dt.date(2020, 1, 1), pa.string()),
         (dt.datetime(2020, 1, 1, tzinfo=dt.UTC), pa.date32()),
-        (dt.datetime(2020, 1, 1, tzinfo=dt.UTC), pa.timestamp("us")),
         ("2020-01-01 00:00:00Z", pa.timestamp("us")),
         ("2020-01-01 12:00", pa.date32()),
         ("10:00:00", pa.time64("us")),
@@ -309,3 +308,17 @@ def test_any_literal_for_any_type_is_bound_opaque_or_refused(case: tuple[pa.Data
     except LiteralTypeError:
         return
     assert isinstance(answer, Comparison | Opaque)
+
+
+@pytest.mark.parametrize(
+    ("zone", "local"),
+    [("UTC", dt.datetime(2020, 1, 1, 12)), ("Etc/GMT-2", dt.datetime(2020, 1, 1, 14)), ("Europe/Berlin", None)],
+)
+def test_an_instant_is_a_time_of_the_sessions_zone_where_clocks_never_change(
+    zone: str, local: dt.datetime | None
+) -> None:
+    """Spark reads the times of such a column in the session's zone and compares instants."""
+    instant = dt.datetime(2020, 1, 1, 12, tzinfo=dt.UTC)
+    found = bind(col("t") >= instant, pa.schema([("t", pa.timestamp("us"))]), time_zone=zone)
+    assert found == (Comparison(ColumnRef(("t",)), Op.GE, Literal(local)) if local else found)
+    assert isinstance(found, Opaque) == (local is None)
