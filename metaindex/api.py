@@ -7,6 +7,7 @@ result = table.prune("tailnum = 'N14228' AND dep_delay > 60")
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import time
@@ -174,24 +175,28 @@ class Table(IndexUpkeep):
         started = time.perf_counter()
         found, refused = self._open_indexes(indexes)
         resolved = self._resolved(self._trusted(at_version(version, timestamp), found), found)
-        asked = resolved.version
-        snapshot: Snapshot | None = None
         pruner = Pruner(found, refused)
-        if not pruner.recorded(asked):
-            snapshot = self._loaded(resolved)
-            asked = snapshot.version
-        tree = self._predicate(predicate, snapshot, found, asked)
-        question = Question(self._root(snapshot), self.format, asked, tree)
+
+        def answer(snapshot: Snapshot | None, *, alone: bool = False) -> PruneResult:
+            # A commit may come between resolving "now" and loading it: what is answered is the version whose files are listed.
+            asked = resolved.version if snapshot is None else snapshot.version
+            tree = self._predicate(predicate, snapshot, found, asked)
+            return pruner.prune(Question(self._root(snapshot), self.format, asked, tree), snapshot, alone=alone)
+
         try:
-            result = pruner.prune(question, snapshot)
+            result = answer(None if pruner.recorded(resolved.version) else self._loaded(resolved))
         except SnapshotHelps:
             try:
-                snapshot = self._loaded(resolved)
+                result = answer(self._loaded(resolved))
             except MetaIndexError as error:
                 logger.warning("the table's own statistics are not used for this query, which reads more: %s", error)
-            result = pruner.prune(question, snapshot, alone=snapshot is None)
+                with contextlib.suppress(
+                    SnapshotNeeded
+                ):  # then no index can answer either, and the table's error is the one to tell
+                    return answer(None, alone=True).timed(time.perf_counter() - started)
+                raise
         except SnapshotNeeded:
-            result = pruner.prune(question, self._loaded(resolved))
+            result = answer(self._loaded(resolved))
         return result.timed(time.perf_counter() - started)
 
     def scan(

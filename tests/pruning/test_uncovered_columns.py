@@ -38,3 +38,40 @@ def test_where_the_log_is_gone_the_index_answers_alone(root: str, caplog: pytest
     assert len(mi.open_table(root).prune("b = 2", version=version).paths) == 4
     assert "reads more" in caplog.text
     assert len(mi.open_table(root).prune("a = 2", version=version).paths) == 1
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_commit_while_the_query_is_planned_is_in_the_answer_and_its_version_or_in_neither(
+    root: str, damaged: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import deltalake
+
+    table = mi.open_table(root)
+    if damaged:
+        for part in Path(root, "_metaindex", "on_a", "column_stats").rglob("*.mix"):
+            part.write_bytes(b"damage")
+    format_ = type(table._format)
+    resolve = format_.resolve
+
+    def resolve_then_commit(*arguments: object) -> object:
+        found = resolve(*arguments)  # type: ignore[arg-type]
+        deltalake.write_deltalake(root, pa.table({"a": [9], "b": [9], "p": [1]}), mode="append", partition_by=["p"])
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(format_, "resolve", resolve_then_commit)
+        result = table.prune("a >= 0" if damaged else "b >= 0")
+    again = mi.open_table(root).prune("b >= 0", version=result.version.id)
+    assert sorted(result.paths) == sorted(again.paths)
+    assert result.total_files == again.total_files
+
+
+def test_where_the_log_is_gone_and_the_index_is_damaged_the_tables_error_is_told(root: str) -> None:
+    table = mi.open_table(root)
+    version = table.snapshot().version.id
+    for log in Path(root, "_delta_log").glob("*0[01].json"):
+        log.unlink()
+    for part in Path(root, "_metaindex", "on_a", "files").rglob("*.mix"):
+        part.write_bytes(b"damage")
+    with pytest.raises(mi.MetaIndexError, match="its log was cleaned"):
+        mi.open_table(root).prune("b = 2", version=version)
