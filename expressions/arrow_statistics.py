@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from .literals import Literal
 from .physical import column_domain_has_nan, physical_interval, physical_type
-from .statistics import ColumnBounds, Interval, Mask
+from .statistics import ColumnBounds, Interval, ManyFiles, Mask
 from .tree import ColumnRef
 from .vectors import Vector, compute, from_bytes, one_array, truths, valid_mask, vector
 
@@ -27,11 +27,11 @@ _NO_NANS: tuple[Any, Any] = (np.int64(0), np.bool_(True))
 _FEW = 16  # up to so many values are compared one by one, more are searched in a sorted list
 
 
-class ArrowStatistics:
+class ArrowStatistics(ManyFiles):
     """`PruningStatistics` of `count` files. A column without bounds is unknown. Columns are prepared when first asked for, then kept."""
 
     def __init__(self, count: int, columns: Mapping[ColumnRef, ColumnBounds]) -> None:
-        self.count = count
+        super().__init__(count)
         self._bounds = columns
         self._ready: dict[ColumnRef, _Column] = {}
 
@@ -59,15 +59,6 @@ class ArrowStatistics:
         known = self._column(column)
         return self.constant(True) if known is None else ~known.no_nan
 
-    def constant(self, value: bool) -> Mask:
-        return np.full(self.count, value, np.bool_)
-
-    def all_of(self, parts: Sequence[Mask]) -> Mask:
-        return _joined(np.logical_and, parts, self.constant(True))
-
-    def any_of(self, parts: Sequence[Mask]) -> Mask:
-        return _joined(np.logical_or, parts, self.constant(False))
-
     def _column(self, column: ColumnRef) -> _Column | None:
         ready = self._ready.get(column)
         if ready is None:
@@ -82,12 +73,6 @@ if TYPE_CHECKING:
     from .statistics import PruningStatistics
 
     _: Callable[..., PruningStatistics[Mask]] = ArrowStatistics
-
-
-def _joined(join: np.ufunc, parts: Sequence[Mask], neutral: Mask) -> Mask:
-    for part in parts:
-        join(neutral, part, out=neutral)
-    return neutral
 
 
 class _Column:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from .literals import Literal
@@ -60,6 +61,28 @@ class PruningStatistics(Protocol[T]):
     def all_of(self, parts: Sequence[T]) -> T: ...
 
     def any_of(self, parts: Sequence[T]) -> T: ...
+
+
+class ManyFiles:
+    """How the answers for `count` files are joined: the half of `PruningStatistics[Mask]` that is alike whatever the source."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def constant(self, value: bool) -> Mask:
+        return np.full(self.count, value, np.bool_)
+
+    def all_of(self, parts: Sequence[Mask]) -> Mask:
+        answer = self.constant(True)
+        for part in parts:
+            answer &= part
+        return answer
+
+    def any_of(self, parts: Sequence[Mask]) -> Mask:
+        answer = self.constant(False)
+        for part in parts:
+            answer |= part
+        return answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -42,17 +43,17 @@ class IndexUpkeep(IndexVerbs):
     _storage_options: dict[str, str]
 
     @property
-    def path(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def path(self) -> str: ...
 
-    def scan(self, predicate: object = None, *, indexes: Sequence[str] | None = None) -> Scan:
-        raise NotImplementedError
+    @abstractmethod
+    def scan(self, predicate: object = None, *, indexes: Sequence[str] | None = None) -> Scan: ...
 
-    def _resolved(self, at: At) -> Resolved:
-        raise NotImplementedError
+    @abstractmethod
+    def _resolved(self, at: At) -> Resolved: ...
 
-    def _snapshot(self, at: At) -> Snapshot:
-        raise NotImplementedError
+    @abstractmethod
+    def _snapshot(self, at: At) -> Snapshot: ...
 
     def indexes(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from .build.protocol import Builder, Progress
 
 
-class IndexVerbs:
+class IndexVerbs(ABC):
     """The maintenance half of `Table`."""
 
     _format: TableFormat
@@ -37,8 +38,8 @@ class IndexVerbs:
     _spark: SparkSession | None
     _cache: StoreCache
 
-    def _indexes(self) -> IndexFolder:
-        raise NotImplementedError
+    @abstractmethod
+    def _indexes(self) -> IndexFolder: ...
 
     def create_index(
         self,

@@ -11,6 +11,7 @@ import bz2
 import gzip
 import io
 import zlib
+from abc import ABC, abstractmethod
 from typing import IO, cast
 
 import pyarrow as pa
@@ -44,7 +45,7 @@ def open_text(source: pa.NativeFile, path: str) -> IO[bytes]:
             return raw
 
 
-class _Unpacked(io.RawIOBase):
+class _Unpacked(io.RawIOBase, ABC):
     """Bytes that come in pieces."""
 
     def __init__(self, raw: IO[bytes]) -> None:
@@ -65,9 +66,9 @@ class _Unpacked(io.RawIOBase):
         self._rest = self._rest[count:]
         return count
 
+    @abstractmethod
     def _piece(self) -> bytes | None:
         """The next piece; None at the end."""
-        raise NotImplementedError
 
 
 class _Deflate(_Unpacked):

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from expressions.literals import Literal
 from expressions.physical import PhysicalValue, decode_wide, physical_interval
-from expressions.statistics import Interval, Mask
+from expressions.statistics import Interval, ManyFiles, Mask
 from expressions.tree import ColumnRef
 from formats.model import Leaf
 
@@ -64,11 +64,11 @@ class Buckets:
         return np.isin(self.buckets, [(one & 0x7FFFFFFF) % self.count for one in hashes])
 
 
-class BucketStatistics:
+class BucketStatistics(ManyFiles):
     """`PruningStatistics` of `count` files by their buckets."""
 
     def __init__(self, count: int, columns: Mapping[ColumnRef, tuple[pa.DataType, Sequence[Buckets]]]) -> None:
-        self.count = count
+        super().__init__(count)
         self._columns = columns
 
     def some_among(self, column: ColumnRef, values: Sequence[Literal]) -> Mask:
@@ -99,15 +99,6 @@ class BucketStatistics:
 
     def some_nan(self, column: ColumnRef) -> Mask:
         return self.constant(True)
-
-    def constant(self, value: bool) -> Mask:
-        return np.full(self.count, value, np.bool_)
-
-    def all_of(self, parts: Sequence[Mask]) -> Mask:
-        return np.logical_and.reduce(list(parts)) if parts else self.constant(True)
-
-    def any_of(self, parts: Sequence[Mask]) -> Mask:
-        return np.logical_or.reduce(list(parts)) if parts else self.constant(False)
 
 
 def hashes_of(values: Sequence[Literal], of: pa.DataType) -> list[int] | None:

@@ -21,7 +21,7 @@ from expressions.conversion import convert_bounds
 from expressions.literals import Literal
 from expressions.physical import column_domain_has_nan, physical_type
 from expressions.records import dataclass
-from expressions.statistics import ColumnBounds, Interval, Mask
+from expressions.statistics import ColumnBounds, Interval, ManyFiles, Mask
 from expressions.tree import ColumnRef
 from expressions.vectors import from_bytes, from_vector, numbers, one_array, valid_mask
 from metaindex.kinds.rows import StatState
@@ -63,7 +63,7 @@ class Needs:
 _BOUNDS, _COUNTS, _ALL = Needs(True, False), Needs(False, True), Needs(True, True)
 
 
-class RunStatistics:
+class RunStatistics(ManyFiles):
     """PruningStatistics[Mask] over the files (or the partitions) of one run. Columns it does not know are True throughout."""
 
     def __init__(
@@ -74,6 +74,7 @@ class RunStatistics:
         scope: Mask | None = None,
     ) -> None:
         """`scope`: partitions that may hold matching rows; the answer for a file of any other is False, as its partition's was."""
+        super().__init__(units.count)
         self._reader = reader
         self._units = units
         self._columns = columns
@@ -102,15 +103,6 @@ class RunStatistics:
         if stored is not None and not column_domain_has_nan(stored.current):
             return self.constant(False)
         return self._answer("nan", column, _COUNTS, lambda s: s.some_nan(column))
-
-    def constant(self, value: bool) -> Mask:
-        return np.full(self._units.count, value, np.bool_)
-
-    def all_of(self, parts: Sequence[Mask]) -> Mask:
-        return np.logical_and.reduce(list(parts)) if parts else self.constant(True)
-
-    def any_of(self, parts: Sequence[Mask]) -> Mask:
-        return np.logical_or.reduce(list(parts)) if parts else self.constant(False)
 
     def _answer(self, question: object, column: ColumnRef, needs: Needs, ask: Ask) -> Mask:
         stored = self._columns.get(column)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-
-import numpy as np
 
 from expressions.arrow_statistics import ArrowStatistics
 from expressions.literals import Literal
 from expressions.records import dataclass
 from expressions.scalar_statistics import CompositeStatistics
-from expressions.statistics import Interval, Mask, PruningStatistics
+from expressions.statistics import Interval, ManyFiles, Mask, PruningStatistics
 from expressions.tree import ColumnRef
 from formats.model import PartitionHashes, Snapshot
 from metaindex.log.entry import RunRef
@@ -21,14 +20,11 @@ from .run_statistics import RunStatistics, StoredColumn
 Ask = Callable[[PruningStatistics[Mask]], Mask]
 
 
-class Delegating:
+class Delegating(ManyFiles, ABC):
     """PruningStatistics[Mask] whose every question goes through `_ask`."""
 
-    def __init__(self, count: int) -> None:
-        self.count = count
-
-    def _ask(self, column: ColumnRef, ask: Ask) -> Mask:
-        raise NotImplementedError
+    @abstractmethod
+    def _ask(self, column: ColumnRef, ask: Ask) -> Mask: ...
 
     def some_between(self, column: ColumnRef, interval: Interval) -> Mask:
         return self._ask(column, lambda s: s.some_between(column, interval))
@@ -47,15 +43,6 @@ class Delegating:
 
     def some_nan(self, column: ColumnRef) -> Mask:
         return self._ask(column, lambda s: s.some_nan(column))
-
-    def constant(self, value: bool) -> Mask:
-        return np.full(self.count, value, np.bool_)
-
-    def all_of(self, parts: Sequence[Mask]) -> Mask:
-        return np.logical_and.reduce(list(parts)) if parts else self.constant(True)
-
-    def any_of(self, parts: Sequence[Mask]) -> Mask:
-        return np.logical_or.reduce(list(parts)) if parts else self.constant(False)
 
 
 class RunSource(Delegating):
