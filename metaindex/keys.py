@@ -2,6 +2,7 @@
 
     column_id     xxh64  of the column's stable name (`Leaf.stable`: the field id where the format has one, else the dotted path)
     partition_id  xxh64  of the canonical partition text (`model.partition_text`)
+    key_id        xxh64  of a kind and the stable names of the columns that it keys together
     file_id       xxh3_128 of what makes the bytes the same: (path, size) in Delta and Iceberg, with modified_ms for plain files
     key           column_id + partition_id + file_id, big-endian, 32 bytes: prefix search by column, or by column and partition
 
@@ -11,6 +12,7 @@ Ids are stored as signed int64 (the same bits), file ids as 16 bytes.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 import pyarrow as pa
 import xxhash
@@ -21,6 +23,11 @@ from formats.model import FileTable
 def column_id(stable: str) -> int:
     """The id of a column, by its stable name."""
     return _signed(xxhash.xxh64_intdigest(stable.encode()))
+
+
+def key_id(kind: str, stables: Sequence[str]) -> int:
+    """The id of a key: of a kind's rows about one column, or about several columns as one."""
+    return _signed(xxhash.xxh64_intdigest("\0".join((kind, *stables)).encode()))
 
 
 def partition_id(text: str) -> int:

@@ -17,7 +17,7 @@ from formats.protocol import TableRef
 from metaindex.build.protocol import Builder, BuildReport, BuildRequest, Progress
 from metaindex.keys import column_id, file_ids, partition_id
 from metaindex.kinds.rows import FILE_IDS, FILES, PARTITIONS
-from metaindex.kinds.specs import Kind, leaves_of
+from metaindex.kinds.specs import ColumnStats, Kind, leaves_of
 from metaindex.log.entry import CoveredColumn, RunRef
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import manifest_path
@@ -60,8 +60,8 @@ def build_run(
         partitions=partitions,
         leaves=tuple(leaf for leaf in leaves if not leaf.field.partition),
         partition_leaves=tuple(leaf for leaf in leaves if leaf.field.partition),
-        trust_log=all(kind.trust_log for kind in kinds),
-        scan_floats=any(kind.scan_floats for kind in kinds),
+        trust_log=all(kind.trust_log for kind in kinds if isinstance(kind, ColumnStats)),
+        scan_floats=any(kind.scan_floats for kind in kinds if isinstance(kind, ColumnStats)),
     )
     report = builder.column_stats(request, sink, progress) if builder is not None else BuildReport(())
     parts = [*parts, *report.parts]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
 
 from expressions.build import parse_path
 from expressions.errors import UnknownColumnError, UnsupportedFeatureError
@@ -52,20 +53,122 @@ class ColumnStats:
         return [find_leaf(schema, name) for name in self.columns]
 
 
-Kind = ColumnStats
+class _Keyed:
+    """What the kinds that key values have in common: their keys, each one column or several together."""
+
+    name: ClassVar[str]
+    keys: tuple[tuple[str, ...], ...]
+
+    def planned(self, schema: Schema) -> list[tuple[Leaf, ...]]:
+        """The columns of each key at a schema. UnknownColumnError, with the near names, for one that is not there; UnsupportedFeatureError for one whose values are not keyed."""
+        return [tuple(find_leaf(schema, name) for name in key) for key in self.keys]
+
+
+def _keys(kind: str, keys: Sequence[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    """Keys as they are written in a constructor: names, and tuples of names for combined keys."""
+    out: dict[tuple[str, ...], None] = {}
+    for key in keys:
+        names = (key,) if isinstance(key, str) else tuple(key)
+        if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            raise TypeError(
+                f"a key is a column, or a tuple of different columns, as in {kind}('a') or {kind}(('a', 'b')); got {key!r}"
+            )
+        out[names] = None
+    if not out:
+        raise TypeError(f"{kind} keys at least one column; none was given; name it, as in {kind}('user_id')")
+    return tuple(out)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Values(_Keyed):
+    """The inverted index: value -> files and, in Parquet, row groups (the EDBT paper). `Values("a", "b")` keys two columns, `Values(("a", "b"))` both as one key.
+
+    `by="hash"` keeps a hash of each value: smallest, answers `=` and `IN`; a collision reads a file in vain. `by="value"` keeps the values themselves, in order:
+    ranges and prefixes as well.
+    """
+
+    keys: tuple[tuple[str, ...], ...]
+    by: str
+
+    def __init__(self, *keys: str | Sequence[str], by: Literal["hash", "value"] = "hash") -> None:
+        if by not in ("hash", "value"):
+            raise ValueError(f"values are kept by 'hash' or by 'value'; got {by!r}")
+        object.__setattr__(self, "keys", _keys("Values", keys))
+        object.__setattr__(self, "by", by)
+
+    name = "values"
+    version = 1
+
+    def spec(self) -> KindSpec:
+        return KindSpec(self.name, self.version, {"keys": [list(key) for key in self.keys], "by": self.by})
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Bloom(_Keyed):
+    """Split-block bloom filters of the Parquet specification, one a file and key, stored across the files of a run. `fpp`: the share of files without the value that are read in vain."""
+
+    keys: tuple[tuple[str, ...], ...]
+    fpp: float
+
+    def __init__(self, *keys: str | Sequence[str], fpp: float = 0.01) -> None:
+        if not 1e-6 <= fpp <= 0.5:
+            raise ValueError(f"fpp is between 0.000001 and 0.5; got {fpp!r}")
+        object.__setattr__(self, "keys", _keys("Bloom", keys))
+        object.__setattr__(self, "fpp", float(fpp))
+
+    name = "bloom_filters"
+    version = 1
+
+    def spec(self) -> KindSpec:
+        return KindSpec(self.name, self.version, {"keys": [list(key) for key in self.keys], "fpp": self.fpp})
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class ValueList(_Keyed):
+    """The distinct values of every file, exactly, as long as they are at most `limit`; of a file with more nothing is known. Answers `=`, `IN`, `NOT IN`, `!=`, NULL, ranges, prefixes."""
+
+    keys: tuple[tuple[str, ...], ...]
+    limit: int
+
+    def __init__(self, *keys: str | Sequence[str], limit: int = 1000) -> None:
+        if not isinstance(limit, int) or not 1 <= limit <= 1_000_000:
+            raise ValueError(f"limit is a number of values from 1 to 1,000,000; got {limit!r}")
+        object.__setattr__(self, "keys", _keys("ValueList", keys))
+        object.__setattr__(self, "limit", limit)
+
+    name = "value_lists"
+    version = 1
+
+    def spec(self) -> KindSpec:
+        return KindSpec(self.name, self.version, {"keys": [list(key) for key in self.keys], "limit": self.limit})
+
+
+Keyed = Values | Bloom | ValueList
+"""The kinds that key values."""
+
+Kind = ColumnStats | Keyed
 """The union of all kinds."""
 
 
 def kind_from_spec(spec: KindSpec) -> Kind:
     """The kind that a log entry names. DamagedIndexError, with advice, for a kind or a version that is not known here."""
-    if spec.name == ColumnStats.name and spec.version <= ColumnStats.version:
-        columns = spec.properties.get("columns", [])
-        assert isinstance(columns, list)
-        said = {name: bool(spec.properties.get(name, name == "scan_floats")) for name in ("scan_floats", "trust_log")}
-        return ColumnStats(*columns, **said)
-    raise DamagedIndexError(
-        f"this metaindex knows the index kind column_stats up to version {ColumnStats.version}; the index has {spec.name} version {spec.version}; upgrade metaindex"
-    )
+    newest = {kind.name: kind.version for kind in (ColumnStats, Values, Bloom, ValueList)}
+    if spec.version > newest.get(spec.name, 0):
+        raise DamagedIndexError(
+            f"this metaindex knows the index kinds {', '.join(f'{name} up to version {version}' for name, version in newest.items())}; "
+            f"the index has {spec.name} version {spec.version}; upgrade metaindex"
+        )
+    said: dict[str, Any] = dict(spec.properties)
+    match spec.name:
+        case Values.name:
+            return Values(*said["keys"], by=said["by"])
+        case Bloom.name:
+            return Bloom(*said["keys"], fpp=said["fpp"])
+        case ValueList.name:
+            return ValueList(*said["keys"], limit=said["limit"])
+        case _:
+            marks = {name: bool(said.get(name, name == "scan_floats")) for name in ("scan_floats", "trust_log")}
+            return ColumnStats(*said.get("columns", []), **marks)
 
 
 def find_leaf(schema: Schema, name: str) -> Leaf:
@@ -92,9 +195,10 @@ def find_leaf(schema: Schema, name: str) -> Leaf:
 
 
 def leaves_of(kinds: Sequence[Kind], schema: Schema) -> list[Leaf]:
-    """Every column that some kind covers, once."""
+    """Every column whose statistics some kind keeps, once."""
     out: dict[str, Leaf] = {}
     for kind in kinds:
-        for leaf in kind.leaves(schema):
-            out.setdefault(leaf.stable, leaf)
+        if isinstance(kind, ColumnStats):
+            for leaf in kind.leaves(schema):
+                out.setdefault(leaf.stable, leaf)
     return list(out.values())

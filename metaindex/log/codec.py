@@ -17,6 +17,7 @@ from .entry import (
     FORMAT_VERSION,
     Content,
     CoveredColumn,
+    CoveredKey,
     IndexLogEntry,
     KindSpec,
     RunRef,
@@ -150,6 +151,7 @@ def _run_to_json(r: RunRef, columns: int) -> dict[str, Any]:
         "builder": r.builder,
         "uncovered_files": r.uncovered_files,
         "columns": columns,  # position in the content's "columns"
+        **({"keys": [_key_to_json(k) for k in r.keys]} if r.keys else {}),
     }
 
 
@@ -166,6 +168,27 @@ def _run_from_json(v: dict[str, Any], columns: tuple[CoveredColumn, ...]) -> Run
         created_ms=v["created_ms"],
         builder=v["builder"],
         uncovered_files=v["uncovered_files"],
+        keys=tuple(_key_from_json(k) for k in v.get("keys", ())),
+    )
+
+
+def _key_to_json(k: CoveredKey) -> dict[str, Any]:
+    return {
+        "kind": k.kind,
+        "key_id": str(k.key_id),
+        "columns": [_column_to_json(c) for c in k.columns],
+        "layout": dict(k.layout),
+        "unkeyed_files": k.unkeyed_files,
+    }
+
+
+def _key_from_json(v: dict[str, Any]) -> CoveredKey:
+    return CoveredKey(
+        v["kind"],
+        int(v["key_id"]),
+        tuple(_column_from_json(c) for c in v["columns"]),
+        v["layout"],
+        v["unkeyed_files"],
     )
 
 

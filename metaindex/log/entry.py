@@ -42,6 +42,20 @@ class CoveredColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class CoveredKey:
+    """A key that a run covers: the values of one column, or of several together, in every file but `unkeyed_files` of them (whose ordinals stand in the metadata partition `unkeyed`).
+
+    `kind` is the metadata partition that holds its rows. `layout` is what its reader has to know of them (bits of a packed entry and the like): plain numbers and texts.
+    """
+
+    kind: str
+    key_id: int
+    columns: tuple[CoveredColumn, ...]
+    layout: Mapping[str, int | str] = field(default_factory=dict)
+    unkeyed_files: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class RunRef:
     """An immutable sorted run: the index rows of a set of files, written by one action."""
 
@@ -56,6 +70,7 @@ class RunRef:
     created_ms: int
     builder: str
     uncovered_files: int = 0
+    keys: tuple[CoveredKey, ...] = ()
 
     @property
     def listed_only(self) -> bool:

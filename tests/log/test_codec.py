@@ -15,6 +15,7 @@ from metaindex.log import codec
 from metaindex.log.entry import (
     Content,
     CoveredColumn,
+    CoveredKey,
     IndexLogEntry,
     KindSpec,
     ObjectRef,
@@ -50,6 +51,14 @@ records = st.builds(
     size_bytes=number,
 )
 columns = st.builds(CoveredColumn, text, st.integers(-(2**63), 2**63 - 1), text, text, st.booleans())
+keys = st.builds(
+    CoveredKey,
+    text,
+    st.integers(-(2**63), 2**63 - 1),
+    st.lists(columns, min_size=1, max_size=2).map(tuple),
+    st.dictionaries(text, st.integers(0, 64) | text, max_size=3),
+    st.integers(0, 9),
+)
 runs = st.builds(
     RunRef,
     text,
@@ -63,6 +72,7 @@ runs = st.builds(
     number,
     text,
     number,
+    st.lists(keys, max_size=2).map(tuple),
 )
 schema = Schema(
     (
