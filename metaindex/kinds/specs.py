@@ -68,7 +68,7 @@ def _keys(kind: str, keys: Sequence[str | Sequence[str]]) -> tuple[tuple[str, ..
     """Keys as they are written in a constructor: names, and tuples of names for combined keys."""
     out: dict[tuple[str, ...], None] = {}
     for key in keys:
-        names = (key,) if isinstance(key, str) else tuple(key)
+        names = tuple(key) if isinstance(key, list | tuple) else (key,)
         if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
             raise TypeError(
                 f"a key is a column, or a tuple of different columns, as in {kind}('a') or {kind}(('a', 'b')); got {key!r}"
