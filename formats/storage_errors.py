@@ -7,9 +7,7 @@ store's error code, so that no credential, signature or token can stand in a mes
 from __future__ import annotations
 
 import os
-import random
 import re
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -22,11 +20,14 @@ from expressions.errors import (
     StorageUnavailableError,
 )
 
+from .back_off import back_off
+
 _T = TypeVar("_T")
 _BREAKS = 6
 _asked_by: set[int] = set()  # this process, once it has asked anything; in a forked one, the one above it
 _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>(\w{1,64})</Code>")
+_CODE_OF_KEY = re.compile(r"\(code: (\w{1,64})\)")  # one object of a request for many, whose own status is 200
 _REGION = re.compile(r"<Region>([\w-]{1,32})</Region>")
 _RETRIES = re.compile(r"after (\d+) retries")
 _ROLE = re.compile(
@@ -44,6 +45,7 @@ _REFUSED = {
     "AccessDenied": "the credentials do not allow it; ask for the right to list, read, write and delete there",
 }
 _ABSENT = frozenset({None, "NoSuchKey", "NoSuchVersion", "NotFound", "NoSuchBucket"})
+_UNABLE = frozenset({"InternalError", "SlowDown", "ServiceUnavailable", "RequestTimeout"})
 _WRONG_REGION = frozenset(
     {
         "AuthorizationHeaderMalformed",
@@ -84,14 +86,16 @@ def _refuse_forked(where: str, verb: str) -> None:
 
 
 def whole(call: Callable[[], _T]) -> _T:
-    """The call's answer; a call without effect beyond its first time, made again where its answer broke off. The client does that for objects only."""
+    """The call's answer; a call without effect beyond its first time, made again where its answer broke off (the client does that for objects only), or where the store was not
+    able to do it for the one object (the client asks again for whole requests only)."""
     for attempt in range(_BREAKS):
         try:
             return call()
         except Exception as error:
-            if attempt == _BREAKS - 1 or "body error" not in str(error):
+            text = str(error)
+            if attempt == _BREAKS - 1 or not ("body error" in text or _found(_CODE_OF_KEY, text) in _UNABLE):
                 raise
-            time.sleep(random.uniform(0, 0.1 * 2**attempt))  # noqa: S311 - jitter
+            back_off(attempt, 0.1)
     raise AssertionError
 
 
@@ -111,7 +115,7 @@ def mapped(error: Exception, where: str, verb: str) -> StorageError:
     from obstore import exceptions as obs
 
     text = str(error)
-    code = found[1] if (found := _CODE.search(text)) else None
+    code = _found(_CODE, text) or _found(_CODE_OF_KEY, text)
     cannot = f"cannot {verb} {clean(where)!r}"
     if (
         status_of(error) == 404 and code not in _ABSENT
@@ -121,6 +125,8 @@ def mapped(error: Exception, where: str, verb: str) -> StorageError:
         return StorageError(
             f"{cannot}: the store has no bucket {_bucket(where)!r}; check the name, or create the bucket"
         )
+    if status_of(error) is None and code in _ABSENT - {None}:
+        return ObjectNotFoundError(f"{cannot}: there is no such object")
     match error:
         case FileNotFoundError():
             return ObjectNotFoundError(f"{cannot}: there is no such object")
@@ -156,7 +162,7 @@ def _answered(error: Exception, text: str, code: str | None, cannot: str) -> Sto
     ):
         return StoragePermissionError(f"{cannot}: permission denied ({said}); check the credentials in the environment")
     tried = f" after {int(found[1]) + 1} attempts" if (found := _RETRIES.search(text)) else ""
-    if status is not None and (status >= 500 or status in (408, 429)):
+    if (status is not None and (status >= 500 or status in (408, 429))) or (status is None and code in _UNABLE):
         return StorageUnavailableError(
             f"{cannot}: the store was not able to answer{tried} (the last answer was {said}); try again later"
         )
@@ -175,6 +181,11 @@ def _answered(error: Exception, text: str, code: str | None, cannot: str) -> Sto
     return StorageError(
         f"{cannot}: the store's client failed ({type(error).__name__}); check the name, the endpoint and the network"
     )
+
+
+def _found(pattern: re.Pattern[str], text: str) -> str | None:
+    found = pattern.search(text)
+    return found[1] if found else None
 
 
 def _bucket(where: str) -> str:

@@ -7,8 +7,6 @@ Credentials are held by obstore alone, and no repr, error or log line shows them
 from __future__ import annotations
 
 import builtins
-import random
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,6 +15,7 @@ import pyarrow as pa
 
 from expressions.errors import ObjectExistsError, ObjectNotFoundError, StorageError
 
+from .back_off import back_off
 from .storage import ObjectInfo
 from .storage_client import SCHEMES, open_bucket
 from .storage_errors import clean, is_of_transport, status_of, storage_errors, whole
@@ -138,7 +137,7 @@ class ObjectStorage:
                     # 409: two puts at once, of which neither may have won; 412 (or no status): the object is there.
                     if status_of(error) != 409 or attempt == _CONFLICTS - 1:
                         raise
-                    time.sleep(random.uniform(0, 0.05 * 2**attempt))  # noqa: S311 - jitter
+                    back_off(attempt, 0.05)
                 else:
                     return
 

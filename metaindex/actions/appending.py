@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import secrets
 import socket
 import time
@@ -11,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from expressions.errors import StorageError
+from formats.back_off import back_off
 from metaindex.errors import ConcurrentWriteError
 from metaindex.log.entry import IndexLogEntry, UnderWay
 from metaindex.log.operation_log import OperationLog
@@ -135,7 +135,7 @@ def busy(word: str, name: str) -> ConcurrentWriteError:
 def pause(attempt: int) -> None:
     """Waits a little and at random, longer each time: the loser of a number lets others go first."""
     if attempt:
-        time.sleep(random.uniform(0, min(0.002 * 2**attempt, 0.5)))  # noqa: S311 - jitter
+        back_off(attempt, 0.002, 0.5)
 
 
 def who() -> str:

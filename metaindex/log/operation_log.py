@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import field
 
 from expressions.errors import ObjectExistsError, ObjectNotFoundError, StorageError, StoragePermissionError
 from expressions.records import dataclass
+from formats.back_off import back_off
 from formats.storage import Storage
 from metaindex.errors import ConcurrentWriteError, DamagedIndexError
 
@@ -119,9 +119,7 @@ class OperationLog:
             except StorageError as error:
                 if attempt == _PUTS - 1 or isinstance(error, StoragePermissionError):
                     raise
-                import random
-
-                time.sleep(random.uniform(0, 0.02 * 2**attempt))  # noqa: S311 - jitter
+                back_off(attempt, 0.02)
                 continue
             break
         if entry.id < self.lowest():

@@ -48,6 +48,7 @@ class Fault:
     cut: int | None = None
     headers: dict[str, str] = field(default_factory=dict)
     more: str = ""  # inside the error's XML
+    body: str = ""  # in place of the error's XML
 
 
 CLOSED = Fault(acts=False)
@@ -154,9 +155,8 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
             if answer is not None and (fault.cut is not None or (fault.status == 0 and fault.wait_seconds)):
                 self._relay(*answer, fault.cut)
             elif fault.status:
-                text = (
-                    f"<Error><Code>{fault.code}</Code><Message>made by the test</Message>{fault.more}</Error>".encode()
-                )
+                error = f"<Error><Code>{fault.code}</Code><Message>made by the test</Message>{fault.more}</Error>"
+                text = (fault.body or error).encode()
                 headers = {"Content-Length": str(len(text)), "Content-Type": "application/xml", **fault.headers}
                 self._relay(fault.status, list(headers.items()), b"" if self.command == "HEAD" else text, None)
             else:

@@ -6,6 +6,7 @@ import random
 import re
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -108,6 +109,37 @@ def test_put_if_absent_never_replaces_and_never_loses(storage: Storage, proxy: P
     with pytest.raises(ObjectExistsError):
         storage.put_if_absent("a", b"other")
     assert storage.read("a") == DATA
+
+
+@pytest.mark.parametrize("code", ["NoSuchKey", "InternalError", "SlowDown"])
+def test_a_delete_that_fails_for_its_key_alone_is_made_again_where_that_helps(
+    storage: Storage, proxy: Proxy, code: str
+) -> None:
+    """Objects are deleted in requests for many at once, whose answer is 200 and names those that failed."""
+    proxy.fail_next(_not_deleted("a", code))
+    storage.delete("a")
+    assert len(proxy.requests) == (1 if code == "NoSuchKey" else 2)
+    proxy.fail_always(_not_deleted("b", "SlowDown"))
+    with pytest.raises(StorageError, match="try again later"):
+        storage.delete("b")
+    proxy.fail_always(_not_deleted("b", "AccessDenied"))
+    with pytest.raises(StorageError, match="permission denied"):
+        storage.delete("b")
+
+
+def _not_deleted(name: str, code: str) -> Fault:
+    error = f"<Error><Key>t/{name}</Key><Code>{code}</Code><Message>made by the test</Message></Error>"
+    return Fault(acts=False, status=200, body=f"<DeleteResult>{error}</DeleteResult>")
+
+
+def test_an_object_may_be_deleted_by_many_at_once(storage: Storage) -> None:
+    for _ in range(4):
+        names = [f"folder/{number}/x" for number in range(20)]
+        for name in names:
+            storage.put(name, DATA)
+        with ThreadPoolExecutor(16) as pool:
+            list(pool.map(storage.delete, sorted(names * 8)))
+        assert list(storage.list("folder")) == []
 
 
 def test_a_conflict_that_nobody_won_is_put_again(storage: Storage, proxy: Proxy) -> None:
