@@ -5,6 +5,7 @@ import os
 import subprocess
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
@@ -79,6 +80,10 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile(wanted[0] if wanted else "default")
     # Spark talks to itself over loopback whatever the host's name resolves to.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if wanted_figures := os.environ.get("METAINDEX_FIGURES"):
+        from tests.figures import Figures
+
+        config.pluginmanager.register(Figures(Path(wanted_figures)), "metaindex figures")
 
 
 @pytest.hookimpl(tryfirst=True)

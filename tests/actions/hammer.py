@@ -1,4 +1,4 @@
-"""One of many writers on one index: random verbs until told to stop. `python -m tests.actions.hammer TABLE SEED SECONDS`; a JSON line for each verb."""
+"""One of many writers on one index: random verbs until the time is over. `python -m tests.actions.hammer TABLE SEED SECONDS INDEX_LOCATION`; a JSON line for each verb."""
 
 from __future__ import annotations
 
@@ -54,6 +54,11 @@ def append(root: Path, number: int) -> None:
     made.rename(root / f"f{number:06d}.parquet")
 
 
+def opened(path: str, location: str) -> mi.Table:
+    """The table, with its indexes at the location ("": beside it)."""
+    return mi.open_table(path, config=mi.Config(builder="local", index_location=location or None))
+
+
 def run(table: mi.Table, verb: str) -> Outcome:
     if verb.startswith("refresh"):
         mode = verb.partition(" ")[2] or "incremental"
@@ -68,7 +73,7 @@ def run(table: mi.Table, verb: str) -> Outcome:
     return outcome
 
 
-def main(path: str, seed: str, seconds: str) -> None:
+def main(path: str, seed: str, seconds: str, location: str) -> None:
     upkeep.KEPT_ENTRIES = EVERY_ENTRY
     chance = random.Random(seed)
     until = time.monotonic() + float(seconds)
@@ -81,7 +86,7 @@ def main(path: str, seed: str, seconds: str) -> None:
                 number += 1
                 append(Path(path), number)
             else:
-                outcome = run(mi.open_table(path), verb)
+                outcome = run(opened(path, location), verb)
                 said |= {"entry": outcome.entry.id, "changed": outcome.changed, "operation": outcome.operation}
         except REFUSED as error:
             said["refused"] = f"{type(error).__name__}: {error}"

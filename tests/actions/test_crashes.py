@@ -14,6 +14,7 @@ from metaindex.actions import appending
 from metaindex.log.states import State
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.reader import StoreCache
+from tests.figures import count
 
 from .faults import FAULTS, WRITES, Fault, FaultStorage, Killed, MemoryStorage
 from .scenes import (
@@ -70,6 +71,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_every_call_of_every_verb_may_be_the_last(scene: Scene, verb: str, state: str, fault: Fault) -> None:
     for at in _chosen(calls_of(scene, verb, state), fault):
+        count(f"times: {fault}")
         storage = scene.begin(state)
         before = live_objects(storage)
         broken = FaultStorage(storage, at, fault)

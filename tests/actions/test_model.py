@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from metaindex.errors import ConcurrentWriteError, IndexExistsError, IndexNotFoundError, IndexStateError
 from metaindex.log.states import CANCELLED, COMPATIBLE, LEAVES, NEEDS, ONCE, Operation, State
+from tests.figures import count
 from tests.tables import settle
 
 from .faults import FaultStorage, Killed, MemoryStorage, opened
@@ -32,6 +33,7 @@ FACTOR = 50 if os.environ.get("METAINDEX_SOAK") else 1
 class Life(RuleBasedStateMachine):
     @initialize()
     def start(self) -> None:
+        count("lives")
         self.folder = Path(tempfile.mkdtemp())
         self.root = self.folder / "lake"
         self.root.mkdir()
@@ -81,6 +83,7 @@ class Life(RuleBasedStateMachine):
         self._run(possible[which % len(possible)])
 
     def _run(self, verb: str) -> None:
+        count("verbs")
         should = self._refusal(verb)
         try:
             VERBS[verb](opened(str(self.root), self.storage))
@@ -116,7 +119,7 @@ class Life(RuleBasedStateMachine):
                 raise
             return
         except Killed:
-            pass
+            count("writers killed")
         outcomes = [before]
         if should is None or verb == "cancel":
             operation = OPERATION.get(verb)
@@ -201,6 +204,7 @@ class Life(RuleBasedStateMachine):
         if not hasattr(self, "storage"):
             return
         table = opened(str(self.root), self.storage)
+        count("queries compared")
         asked = sorted(self.files)[-1]
         now = table.prune(f"id = {asked * 10 + 3}")
         assert self._numbers(now.paths) >= {asked}
@@ -213,6 +217,7 @@ class Life(RuleBasedStateMachine):
         for record, _ in index.versions.all():
             held = self.versions[record.version.id]
             for needle in (min(held), max(held)):
+                count("queries compared")
                 result = table.prune(f"id = {needle * 10 + 3}", version=record.version.id)
                 assert self._numbers(result.paths) == {needle} or record.unknown
                 assert needle in self._numbers(result.paths)

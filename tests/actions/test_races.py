@@ -13,6 +13,7 @@ from metaindex.actions.action import validate
 from metaindex.errors import ConcurrentWriteError, IndexExistsError, IndexNotFoundError, IndexStateError
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.states import CANCELLED, TRANSIENT, Operation, State
+from tests.figures import count
 
 from .faults import FaultStorage, MemoryStorage
 from .scenes import OPERATION, STATE_OF, VERBS, Scene, calls_of, check_log, check_reader, clean_now, latest, runs_on
@@ -56,9 +57,11 @@ def expected(verb: str, entry: IndexLogEntry | None) -> type[Exception] | None:
     ],
 )
 def test_a_pair_of_verbs_at_every_interleaving(scene: Scene, first: str, second: str) -> None:
+    count("pairs of verbs")
     state = STATE_OF.get(first, "active")
-    count = len(calls_of(scene, first, state))
-    for at in [count * 2 // 3] if FEW else range(count) if SOAK else range(hash_of(first, second) % 3, count, 3):
+    calls = len(calls_of(scene, first, state))
+    for at in [calls * 2 // 3] if FEW else range(calls) if SOAK else range(hash_of(first, second) % 3, calls, 3):
+        count("races")
         storage = scene.begin(state)
         happened: list[object] = []
         try:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex import hooks
+from tests.figures import count
 
 STEPS = st.lists(
     st.tuples(
@@ -74,6 +75,7 @@ def _step(table: mi.Table, path: str, what: str, number: int) -> None:
 @settings(max_examples=400 if os.environ.get("METAINDEX_SOAK") else 5)
 @given(STEPS)
 def test_hooks_keep_an_index_right_through_any_history(steps: list[tuple[str, int]]) -> None:
+    count("histories")
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/lake"
         deltalake.write_deltalake(path, rows(0))
@@ -82,6 +84,7 @@ def test_hooks_keep_an_index_right_through_any_history(steps: list[tuple[str, in
         failed = hooks.counts().failed
         try:
             for what, number in steps:
+                count("steps")
                 try:
                     _step(table, path, what, number)
                 except mi.ConcurrentWriteError:
@@ -93,9 +96,11 @@ def test_hooks_keep_an_index_right_through_any_history(steps: list[tuple[str, in
         assert table.indexes()[0].fresh
         table = mi.open_table(path)
         for version in range(deltalake.DeltaTable(path).version() + 1):
+            count("versions")
             everything = deltalake.DeltaTable(path, version=version).to_pyarrow_table()
             for low in (0, 13, 44, 90):
                 expected = everything.filter((pc.field("id") >= low) & (pc.field("id") < low + 9) & (pc.field("v") > 1))
+                count("queries compared")
                 found = table.scan(f"id >= {low} AND id < {low + 9} AND v > 1", version=version).to_arrow()
                 assert found.select(["id", "v"]).sort_by("id").to_pylist() == expected.sort_by("id").to_pylist()
         verified = table.verify_index("stats", files=None, versions="all")
