@@ -15,7 +15,7 @@ lower above upper, counts beyond the rows         unknown
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from formats.storage import Storage
 
 from .columns import booleans, int64_values, rows_array, where
 from .parquet_part import Batch, batches, has_field, opened
-from .stats_json import LeafStatistics, read_leaf
+from .stats_json import FEW_TEXTS, LeafStatistics, Row, parsed_rows, read_leaf, read_rows
 
 _MILLISECOND_REST = 999
 _OFFSET_REST = 59_000_000
@@ -56,6 +56,7 @@ class LogStatistics:
     with_deletes: Mask
     record_count: pa.Array
     once_float: frozenset[tuple[str, ...]]
+    _rows: list[Row] = field(default_factory=list)  # of the loose ones, where they are few
 
     def bounds(self, leaf: Leaf) -> ColumnBounds | None:
         if physical_type(leaf.type) is None:
@@ -73,7 +74,7 @@ class LogStatistics:
             if not len(files):
                 continue
             if number < 0:
-                piece = read_leaf(self.loose.take(rows_array(self.row[files])), source, type_)
+                piece = self._of_loose(self.row[files], source, type_)
             else:
                 path = self.parts[number]
                 with opened(self.storage, path, f"{self.table}, {path}") as part:
@@ -82,6 +83,13 @@ class LogStatistics:
             start += len(files)
             pieces.append(piece)
         return LeafStatistics.joined(pieces).take(order) if pieces else LeafStatistics.unknown(0, type_)
+
+    def _of_loose(self, rows: npt.NDArray[np.int64], source: tuple[str, ...], type_: pa.DataType) -> LeafStatistics:
+        if len(self.loose) > FEW_TEXTS:
+            return read_leaf(self.loose.take(rows_array(rows)), source, type_)
+        if not self._rows:
+            self._rows.extend(parsed_rows(self.loose))
+        return read_rows([self._rows[row] for row in rows.tolist()], source, type_)
 
 
 def _of_part(part: Any, rows: npt.NDArray[np.int64], source: tuple[str, ...], type_: pa.DataType) -> LeafStatistics:

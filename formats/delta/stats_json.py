@@ -22,6 +22,9 @@ from expressions.vectors import from_vector, truths, valid_mask, vector
 
 from .columns import one, rows_array, strings, where
 
+FEW_TEXTS = 64
+"""Up to so many texts are parsed one by one, once for all columns: starting Arrow's reader for each column costs more."""
+
 _CHUNK_ROWS = 20_000
 _BLOCK_ROWS = 1 << 14  # their windows stay in the processor's cache
 _PREFIX = b'{"numRecords":'
@@ -29,6 +32,10 @@ _WINDOW = 32  # the prefix and up to 18 digits, in whole words
 _PREFIX_WORDS = np.frombuffer(_PREFIX.ljust(16, b"\0"), "<u8")
 _PREFIX_MASK = np.uint64(2**48 - 1)  # six bytes of the second word
 _NOT_NUMBERS = r':\s*"(?:NaN|[+\-]?(?:Infinity|infinity|INF|Inf|inf))"'
+
+
+Row = Mapping[str, Any]
+"""A text, parsed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,7 @@ def numbers_of_records(stats: pa.Array) -> pa.Array:
             if table is not None:
                 found = one(table.column("numRecords"))
             else:
-                found = pa.array([_whole(_parsed(t).get("numRecords")) for t in chunk.to_pylist()], pa.int64())
+                found = pa.array([_whole(row.get("numRecords")) for row in parsed_rows(chunk)], pa.int64())
             values, said = vector(found, np.int64), valid_mask(found)
             numbers[rows] = values
             known[rows] = True if said is None else said
@@ -149,7 +156,7 @@ def _read_chunk(stats: pa.Array, source: tuple[str, ...], type_: pa.DataType) ->
         nan = truths(pc.match_substring(stats, '"NaN"'), null=False)
         table = _read(pc.replace_substring_regex(stats, _NOT_NUMBERS, ":null"), pa.schema(fields))
     if table is None:
-        return _row_by_row(stats, source, type_)
+        return read_rows(parsed_rows(stats), source, type_)
 
     def leaf(name: str) -> pa.Array:
         return pc.struct_field(one(table.column(name)), [0] * len(source))
@@ -264,7 +271,7 @@ def _moment(text: str | None, type_: pa.DataType) -> dt.date | dt.datetime | Non
         return None
 
 
-def _parsed(text: str | None) -> Mapping[str, Any]:
+def _parsed(text: str | None) -> Row:
     try:
         found = json.loads(text or "{}", parse_float=Decimal)
     except (ValueError, InvalidOperation, RecursionError):
@@ -272,13 +279,18 @@ def _parsed(text: str | None) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _row_by_row(stats: pa.Array, source: tuple[str, ...], type_: pa.DataType) -> LeafStatistics:
+def parsed_rows(stats: pa.Array) -> list[Row]:
+    """What each text says, nothing where it says nothing that can be read."""
+    return [_parsed(text) for text in stats.to_pylist()]
+
+
+def read_rows(rows: Sequence[Row], source: tuple[str, ...], type_: pa.DataType) -> LeafStatistics:
+    """As `read_leaf`, of texts that are parsed."""
     lower: list[Any] = []
     upper: list[Any] = []
     nulls: list[int | None] = []
     loose: list[bool] = []
-    for text in stats.to_pylist():
-        row = _parsed(text)
+    for row in rows:
         low, high = _at(row.get("minValues"), source), _at(row.get("maxValues"), source)
         doubtful = any(v == "NaN" or (isinstance(v, float) and v != v) for v in (low, high))
         if doubtful and pa.types.is_floating(type_):

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,19 @@ from hypothesis import strategies as st
 
 from expressions.physical import from_physical
 from expressions.statistics import ColumnBounds
+from formats.delta import statistics
 from formats.delta.stats_json import numbers_of_records
 from tests.formats.delta.hand import add, checkpoint, column, commit, leaf, metadata, protocol, snapshot
 
 DV = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 4, "sizeInBytes": 40, "cardinality": 6}
+
+
+@pytest.fixture(scope="module", params=[0, 64], ids=["together", "one by one"], autouse=True)
+def few_texts(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Both ways to read texts: by Arrow's reader, and parsed one by one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(statistics, "FEW_TEXTS", request.param)
+        yield
 
 
 def stats(
