@@ -10,7 +10,7 @@ state, and each bound encloses. A pair of bounds that contradicts itself is drop
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 
 import numpy as np
@@ -153,14 +153,20 @@ def sorted_rows(rows: pa.Table, domain: pa.DataType) -> pa.Table:
     return rows.take(order)
 
 
-def partition_rows(rows: pa.Table, domain: pa.DataType, key: pa.Array | None = None) -> pa.Table:
-    """Rows of PARTITION_STATS: the aggregate of the COLUMN_STATS rows of one column, by partition_ord. `key` (int64): of several columns, a number of their own for each
-    column and partition, by which the aggregates are ordered."""
-    each = rows.column("partition_ord") if key is None else key
-    lower, upper = f"lower_{STORED_AS[domain]}", f"upper_{STORED_AS[domain]}"
+def partition_rows(rows: pa.Table, domain: pa.DataType) -> pa.Table:
+    """Rows of PARTITION_STATS: the aggregate of the COLUMN_STATS rows of one column, by partition_ord."""
+    return aggregates(rows, [domain], rows.column("partition_ord"))
+
+
+def aggregates(rows: pa.Table, domains: Sequence[pa.DataType], key: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """Rows of PARTITION_STATS: the aggregates of COLUMN_STATS rows of columns of some domains. `key`: of each row, a number of its own for each column and partition, by which the
+    aggregates are ordered."""
+    pairs = [(f"lower_{STORED_AS[domain]}", f"upper_{STORED_AS[domain]}") for domain in domains]
     state = rows.column("state")
-    work = rows.select(["partition_ord", "column_id", "partition_id", "trust", lower, upper, *COUNTS])
-    work = work.append_column("key", each)
+    work = rows.select(
+        ["partition_ord", "column_id", "partition_id", "trust", *(n for pair in pairs for n in pair), *COUNTS]
+    )
+    work = work.append_column("key", key)
     work = work.append_column("unknown", pc.equal(state, int(StatState.UNKNOWN)))
     work = work.append_column("values", pc.equal(state, int(StatState.VALUES)))
     whole = pc.ScalarAggregateOptions(skip_nulls=False, min_count=0)
@@ -170,8 +176,8 @@ def partition_rows(rows: pa.Table, domain: pa.DataType, key: pa.Array | None = N
             ("column_id", "min"),
             ("partition_id", "min"),
             ("trust", "min"),
-            (lower, "min"),
-            (upper, "max"),
+            *((lower, "min") for lower, _ in pairs),
+            *((upper, "max") for _, upper in pairs),
             ("unknown", "any"),
             ("values", "any"),
             *((name, "sum", whole) for name in COUNTS),
@@ -180,37 +186,20 @@ def partition_rows(rows: pa.Table, domain: pa.DataType, key: pa.Array | None = N
     )
     groups = groups.sort_by("key").combine_chunks()
     unknown, values = (_plain(groups.column(f"{name}_any")) for name in ("unknown", "values"))
-    least = pc.if_else(unknown, None, _plain(groups.column(f"{lower}_min")))
-    greatest = pc.if_else(unknown, None, _plain(groups.column(f"{upper}_max")))
-
-    def attained(side: str, bound: pa.Array) -> pa.Array:
-        """A partition's bound is exact when a file attains it."""
-        name = {"lower": lower, "upper": upper}[side]
-        group = pc.index_in(each, groups.column("key"))
-        hit = pc.and_(rows.column(f"{side}_exact"), _sure(pc.equal(rows.column(name), bound.take(_plain(group)))))
-        return pc.is_in(groups.column("key"), each.filter(hit))
-
-    facts = pa.table(
-        {
-            "state": pc.if_else(
-                unknown, int(StatState.UNKNOWN), pc.if_else(values, int(StatState.VALUES), int(StatState.ALL_NULL))
-            ),
-            "lower": least.cast(domain),
-            "upper": greatest.cast(domain),
-            **{name: groups.column(f"{name}_sum") for name in ("null_count", "nan_count", "value_count")},
-            "lower_exact": attained("lower", least),
-            "upper_exact": attained("upper", greatest),
-            "trust": groups.column("trust_min"),
-            **{name: groups.column(f"{name}_sum") for name in ("compressed_bytes", "uncompressed_bytes")},
-        }
-    )
-    named = {
-        "column_id": groups.column("column_id_min"),
-        "partition_ord": groups.column("partition_ord_min"),
-        "file_count": groups.column("count_all"),
-        "partition_id": groups.column("partition_id_min"),
-    }
-    return stored(facts, named, PARTITION_STATS)
+    known = pc.if_else(values, int(StatState.VALUES), int(StatState.ALL_NULL))
+    out = {name: groups.column(f"{name}_sum") for name in COUNTS}
+    out |= {name: groups.column(f"{name}_min") for name in ("column_id", "partition_ord", "partition_id", "trust")}
+    out |= {"state": pc.if_else(unknown, int(StatState.UNKNOWN), known), "file_count": groups.column("count_all")}
+    group = _plain(pc.index_in(key, groups.column("key")))
+    for side, names in (("lower", [f"{n}_min" for n, _ in pairs]), ("upper", [f"{n}_max" for _, n in pairs])):
+        attained = constant(False, rows.num_rows, pa.bool_())  # a partition's bound is exact when a file attains it
+        for name in names:
+            column = name.rpartition("_")[0]
+            out[column] = pc.if_else(unknown, None, _plain(groups.column(name)))
+            attained = pc.or_(attained, _sure(_plain(pc.equal(rows.column(column), out[column].take(group)))))
+        exactly = pc.and_(_plain(rows.column(f"{side}_exact")), attained)
+        out[f"{side}_exact"] = pc.is_in(groups.column("key"), key.filter(exactly))
+    return _filled(out, groups.num_rows, PARTITION_STATS)
 
 
 def successors(prefixes: npt.NDArray[np.uint8]) -> pa.Array:
@@ -251,18 +240,10 @@ def _cut(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array
 
 def stored(facts: pa.Table, named: dict[str, pa.Array], schema: pa.Schema) -> pa.Table:
     """Facts widened to the stored schema: the domain's two columns filled, the other domains' null."""
-    count = facts.num_rows
     suffix = STORED_AS[facts.schema.field("lower").type]
-    ready = named | {f"{side}_{suffix}": facts.column(side) for side in ("lower", "upper")}
-    columns = []
-    for one in schema:
-        if one.name in ready:
-            columns.append(_plain(ready[one.name]).cast(one.type))
-        elif one.name in facts.schema.names:
-            columns.append(_plain(facts.column(one.name)).cast(one.type))
-        else:
-            columns.append(pa.nulls(count, one.type))
-    return pa.Table.from_arrays(columns, schema=schema)
+    shared = {name: facts.column(name) for name in facts.schema.names if name not in ("lower", "upper")}
+    bounds = {f"{side}_{suffix}": facts.column(side) for side in ("lower", "upper")}
+    return _filled(shared | named | bounds, facts.num_rows, schema)
 
 
 def partition_column_rows(
@@ -317,6 +298,18 @@ def take_bounds(bounds: ColumnBounds, rows: npt.NDArray[np.int64]) -> ColumnBoun
 
 def _put(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
     return table.set_column(table.schema.get_field_index(name), table.schema.field(name), values)
+
+
+def _filled(columns: dict[str, pa.Array | pa.ChunkedArray], count: int, schema: pa.Schema) -> pa.Table:
+    """A table of the schema; what is not given is null."""
+    arrays = []
+    for one in schema:
+        found = columns.get(one.name)
+        if found is None:
+            arrays.append(pa.nulls(count, one.type))
+        else:
+            arrays.append(_plain(found) if found.type == one.type else _plain(found).cast(one.type))
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _sure(mask: pa.Array) -> pa.Array:

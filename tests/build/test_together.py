@@ -37,8 +37,8 @@ def rows(number: int) -> pa.Table:
     )
 
 
-def write(root: Path, number: int) -> None:
-    folder = root / f"p={number % 3}"
+def write(root: Path, number: int, partitions: int = 3) -> None:
+    folder = root / f"p={number % partitions}"
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(rows(number), folder / f"{number}.parquet")
     settle(root)
@@ -53,13 +53,15 @@ def parts(tmp_path: Path, kind: str) -> tuple[list[bytes], list[bytes]]:
     return together, apart
 
 
-def test_columns_together_are_columns_one_by_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("partitions", [3, 7])
+def test_columns_together_are_columns_one_by_one(tmp_path: Path, partitions: int) -> None:
     root = tmp_path / "lake"
-    (root / "p=1").mkdir(parents=True)
-    (root / "p=1" / "broken.parquet").write_bytes(b"PAR1 nothing else")
-    os.utime(root / "p=1" / "broken.parquet", (1, 1))  # the newest file tells the columns
+    broken = root / f"p={partitions + 1}" / "broken.parquet" if partitions == 7 else root / "p=1" / "broken.parquet"
+    broken.parent.mkdir(parents=True)
+    broken.write_bytes(b"PAR1 nothing else")
+    os.utime(broken, (1, 1))  # the newest file tells the columns
     for number in range(7):
-        write(root, number)
+        write(root, number, partitions)
     table = mi.open_table(str(root))
 
     table.create_index("together", mi.ColumnStats(), builder="local")

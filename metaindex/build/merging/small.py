@@ -7,13 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.build.statistics import domain_of
 from metaindex.build.together import MOST_ROWS as MOST_ROWS
 from metaindex.build.together import in_stored_order
 from metaindex.errors import DamagedIndexError
 from metaindex.kinds.rows import COLUMN_STATS
 from metaindex.log.entry import CoveredColumn
-from metaindex.log.types import type_from_text
 from metaindex.store.reader import RunReader
 
 from .files import MergedFiles
@@ -78,22 +76,11 @@ def _in_order(
     ids: np.ndarray[tuple[int], np.dtype[np.int64]],
     files: MergedFiles,
 ) -> dict[CoveredColumn, tuple[pa.Table, pa.Table]]:
-    types = [type_from_text(column.type_text) for column in columns]
-    domains = [domain_of(type_) if type_ is not None else pa.int64() for type_ in types]
     at = np.searchsorted(ids, np.asarray(rows.column("column_id").to_numpy()))
-    out: dict[CoveredColumn, tuple[pa.Table, pa.Table]] = {}
-    for domain in dict.fromkeys(domains):
-        mine = np.flatnonzero(np.array([one == domain for one in domains]))
-        number = np.full(len(columns), -1, np.int64)
-        number[mine] = np.arange(len(mine))
-        chosen = np.flatnonzero(number[at] >= 0)
-        some = rows.take(pa.array(chosen)).combine_chunks()
-        pairs = in_stored_order(
-            some, pa.array(number[at[chosen]]), domain, len(mine), len(files.partition_ord), files.partitions.num_rows
-        )
-        for place, (stored, aggregates) in zip(mine.tolist(), pairs, strict=True):
-            out[columns[place]] = stored, with_counts(aggregates, files)
-    return out
+    pairs = in_stored_order(rows, at, len(columns), len(files.partition_ord), files.partitions.num_rows)
+    return {
+        column: (stored, with_counts(totals, files)) for column, (stored, totals) in zip(columns, pairs, strict=True)
+    }
 
 
 def _placed(table: pa.Table, files: MergedFiles, places: np.ndarray[tuple[int], np.dtype[np.int32]]) -> pa.Table:
