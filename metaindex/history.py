@@ -15,9 +15,11 @@ from expressions.errors import MetaIndexError
 
 from .log.entry import Content, IndexLogEntry, UnderWay
 from .log.operation_log import OperationLog
+from .views import counted, history_remarks, history_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from rich.console import Group
 
 _THREADS = 16
 _COARSE_MS = 1000
@@ -55,11 +57,9 @@ class HistoryEntry:
         if self.version:
             parts.append(f"version {self.version} recorded")
         if self.runs_added:
-            parts.append(
-                f"{self.runs_added:,} run{'' if self.runs_added == 1 else 's'} of {self.files_added:,} files added"
-            )
+            parts.append(f"{counted(self.runs_added, 'run')} of {counted(self.files_added, 'file')} added")
         if self.runs_removed:
-            parts.append(f"{self.runs_removed:,} run{'' if self.runs_removed == 1 else 's'} taken out")
+            parts.append(f"{counted(self.runs_removed, 'run')} taken out")
         return self.problem or ", ".join(parts)
 
 
@@ -89,6 +89,15 @@ class History:
     entries: tuple[HistoryEntry, ...]
     lag: Lag
     earlier: int = 0
+
+    def __str__(self) -> str:
+        """As `metaindex history` says it."""
+        return "\n".join([str(history_table(self)), *history_remarks(self)])
+
+    def __rich__(self) -> Group:
+        from rich.console import Group
+
+        return Group(history_table(self), *history_remarks(self))
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""

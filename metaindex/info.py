@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from .staleness import Staleness
+    from .text_table import TextTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +60,29 @@ class IndexInfo:
     suspected: tuple[str, ...] = ()
     problem: str = ""
 
+    def __str__(self) -> str:
+        """As `metaindex indexes TABLE NAME` says it."""
+        from .views import index_text
+
+        return index_text(self)
+
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
 class IndexList(list[IndexInfo]):
-    """The indexes of a table."""
+    """The indexes of a table. Printed, they are a table for people."""
+
+    def __str__(self) -> str:
+        from .views import indexes_table
+
+        return str(indexes_table(self)) if self else "no index"
+
+    def __rich__(self) -> TextTable | str:
+        from .views import indexes_table
+
+        return indexes_table(self) if self else "no index"
 
     def to_arrow(self) -> pa.Table:
         """One row an index, the fields of `IndexInfo` as columns."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import datetime as dt
+
+from metaindex.views import history_remarks, history_table
 
 from . import arguments
 from .arguments import DONE
 from .command import Command
 from .opening import open_from
-from .output import Column, Output
+from .output import Output
 from .progress import Progress
 
 _SHOWN = 30
@@ -33,52 +34,11 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     out.data(found.to_json())
     if out.json:
         return DONE
-    out.table(
-        [
-            Column("entry", right=True),
-            Column("when"),
-            Column("what"),
-            Column("took", right=True),
-            Column("behind", right=True),
-            Column("who"),
-            Column("changes"),
-        ],
-        [
-            [
-                f"{one.entry}",
-                dt.datetime.fromtimestamp(one.at_ms / 1000, dt.UTC).strftime("%Y-%m-%d %H:%M:%S") if one.at_ms else "-",
-                one.verb,
-                duration(one.duration_ms),
-                duration(one.lag_ms),
-                one.who or "-",
-                one.changes or "-",
-            ]
-            for one in found.entries
-        ],
-    )
-    if found.earlier:
-        out.write(f"{found.earlier:,} earlier entries; --last 0 shows all")
-    lag = found.lag
-    if lag.versions:
-        out.write(
-            f"lag from the table's commit to the index standing at it: median {duration(lag.median_ms)}, p99 {duration(lag.p99_ms)}, "
-            f"longest {duration(lag.longest_ms)}, over {lag.versions:,} recorded version{'' if lag.versions == 1 else 's'}"
-        )
+    shown = history_table(found)
+    out.table(shown.columns, shown.rows)
+    for remark in history_remarks(found):
+        out.write(remark)
     return DONE
-
-
-def duration(ms: int | None) -> str:
-    """A time that a person can read."""
-    if ms is None:
-        return "-"
-    if ms < 1000:
-        return f"{ms} ms"
-    seconds = ms / 1000
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:.1f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 172800 else f"{seconds / 86400:.1f} days"
 
 
 COMMAND = Command(

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 from typing import TYPE_CHECKING
 
-from metaindex.pruning.result import human_bytes
+from metaindex.views import indexes_table
 
 from . import arguments
 from .arguments import DONE, near
 from .command import Command
 from .opening import open_from
-from .output import Column, Output
+from .output import Output
 from .progress import Progress
 
 if TYPE_CHECKING:
@@ -36,103 +35,20 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     with Progress() as progress, progress.during("comparing the indexes with the table"):
         found = table.indexes(all=args.all, version=args.version, timestamp=args.timestamp, staleness=not args.quick)
     if args.name is not None:
-        _one(_named(found, args.name), out)
+        one = _named(found, args.name)
+        out.data(one.to_json())
+        out.write(str(one))
         return DONE
     out.data(found.to_json())
     if not found:
         out.write(f"{table.path} ({table.format}) has no index; build one: metaindex create {table.path} NAME")
         return DONE
-    with_problem = any(info.problem for info in found)
-    out.table(
-        [
-            Column("index"),
-            Column("state"),
-            Column("fresh"),
-            Column("kinds"),
-            Column("files", right=True),
-            Column("versions"),
-            Column("runs", right=True),
-            Column("size", right=True),
-            Column("changed"),
-            *([Column("problem")] if with_problem else []),
-        ],
-        [_row(info, with_problem) for info in found],
-    )
+    shown = indexes_table(found)
+    out.table(shown.columns, shown.rows)
     for info in found:
         for mark in info.suspected:
             out.say(f"metaindex: {info.name}: {mark} seems dead: metaindex cancel {table.path} {info.name} ends it")
     return DONE
-
-
-def _row(info: IndexInfo, with_problem: bool) -> list[str]:
-    cells = [
-        info.name,
-        _state(info),
-        _fresh(info) + _behind(info),
-        ", ".join(info.kinds) or "-",
-        f"{info.files:,}",
-        f"{len(info.versions):,}" + (f", newest {_shortened(info.newest_version)}" if info.newest_version else ""),
-        f"{info.runs:,}",
-        human_bytes(info.size_bytes if info.stored_bytes is None else info.stored_bytes),
-        _time(info.changed_ms),
-    ]
-    return [*cells, info.problem] if with_problem else cells
-
-
-def _behind(info: IndexInfo) -> str:
-    return f" ({_files(info.new_files)}, {human_bytes(info.new_bytes or 0)} behind)" if info.new_files else ""
-
-
-def _shortened(version: str) -> str:
-    """Listings of plain files and Iceberg snapshots have long names; `indexes TABLE NAME` shows them whole."""
-    return version if len(version) <= 12 else version[:9] + "..."
-
-
-def _files(count: int) -> str:
-    return f"{count:,} file{'' if count == 1 else 's'}"
-
-
-def _one(info: IndexInfo, out: Output) -> None:
-    out.data(info.to_json())
-    facts = {
-        "index": info.name,
-        "state": _state(info),
-        "fresh": _fresh(info),
-        "kinds": ", ".join(info.kinds) or "-",
-        "files": f"{info.files:,}"
-        + (f", {info.uncovered_files:,} of them uncovered and always read" if info.uncovered_files else ""),
-        "behind": "" if info.new_files is None else _behind_in_words(info),
-        "newest": f"version {info.newest_version}, committed {_time(info.newest_ms or 0)}"
-        if info.newest_version
-        else "",
-        "size": f"{human_bytes(info.size_bytes)} in {info.runs:,} runs"
-        + (
-            ""
-            if info.stored_bytes is None
-            else f"; {human_bytes(info.stored_bytes)} on storage with what clean may remove"
-        ),
-        "changed": f"{_time(info.changed_ms)} (log entry {info.entry})",
-        "location": info.location,
-        "under way": "; ".join(info.under_way),
-        "suspected": "; ".join(info.suspected) + (" seems dead: metaindex cancel ends it" if info.suspected else ""),
-        "problem": info.problem,
-        "columns": ", ".join(info.columns),
-        "versions": ", ".join(info.versions),
-    }
-    for name, value in facts.items():
-        if value:
-            out.write(f"{name:<10}{value}")
-
-
-def _behind_in_words(info: IndexInfo) -> str:
-    new = (
-        f"{_files(info.new_files or 0)} of the table, {human_bytes(info.new_bytes or 0)}, not covered and always read"
-        if info.new_files
-        else "nothing"
-    )
-    return new + (
-        f"; {_files(info.gone_files)}, {human_bytes(info.gone_bytes or 0)}, gone from it" if info.gone_files else ""
-    )
 
 
 def _named(found: list[IndexInfo], name: str) -> IndexInfo:
@@ -146,20 +62,6 @@ def _named(found: list[IndexInfo], name: str) -> IndexInfo:
         f"an index is named as it was created; there is no {name!r}; "
         + (near(name, there) or f"there are: {', '.join(there) or 'none'}")
     )
-
-
-def _state(info: IndexInfo) -> str:
-    return info.state + (", its writer seems dead" if info.suspected else "") + ("" if info.enabled else ", disabled")
-
-
-def _fresh(info: IndexInfo) -> str:
-    return {True: "yes", False: "no", None: "-"}[info.fresh]
-
-
-def _time(ms: int) -> str:
-    if not ms:
-        return "-"
-    return dt.datetime.fromtimestamp(ms / 1000, dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 COMMAND = Command(

@@ -30,13 +30,13 @@ NAMED_PLACES: dict[str, tuple[str, ...]] = {
 }
 
 ORDER: tuple[tuple[str, ...], ...] = (
-    ("errors", "config", "keys", "asked"),
+    ("errors", "config", "keys", "asked", "text_table"),
     ("text", "kinds", "log", "store"),
     ("pruning", "folder"),
     ("build",),
     ("actions",),
     ("planning",),
-    ("explain", "readers", "spark", "staleness", "info", "history", "verify"),
+    ("explain", "readers", "spark", "staleness", "info", "history", "views", "verify"),
     ("verbs",),
     ("upkeep", "api"),
     ("hooks",),

@@ -140,6 +140,39 @@ def test_history_tells_every_entry_and_the_lag(tmp_path: Path, capsys: pytest.Ca
     assert main(["history", lake.path, "nothing"]) == 1
 
 
+def test_what_is_printed_is_what_the_command_line_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from rich.console import Console
+
+    lake = delta_lake(tmp_path)
+    assert str(IndexList()) == "no index"
+    table = indexed(lake)
+    lake.append(rows(10))
+    table.refresh_index("stats", builder="local")
+    lake.append(rows(20))
+    asked = {
+        ("indexes", lake.path): table.indexes(),
+        ("indexes", lake.path, "stats"): table.indexes()[0],
+        ("history", lake.path, "stats", "--last", "2"): table.history("stats", last=2),
+    }
+    for words, found in asked.items():
+        assert main(list(words)) == 0
+        assert capsys.readouterr().out == f"{found}\n"
+    listed, one, told = (str(found) for found in asked.values())
+    assert "no (1 file, " in listed
+    assert "newest    version 1, committed " in one
+    assert "size      " in one
+    assert "2 earlier entries (--last 0, or last=None, shows all)" in told
+    assert "version 1 recorded, 1 run of 1 file added" in told
+    assert "over 1 recorded version" in told
+    console = Console(width=200)
+    with console.capture() as captured:
+        console.print(table.history("stats"), table.indexes(), IndexList())
+    drawn = captured.get()
+    assert "commit refresh" in drawn
+    assert "lag from the table's commit" in drawn
+    assert "no (1 file, " in drawn
+
+
 def test_percentiles_of_lag_are_values_that_occurred() -> None:
     def lag(*values: int) -> Lag:
         return Lag.of([HistoryEntry(1, "commit refresh", "ACTIVE", 0, lag_ms=value) for value in values])

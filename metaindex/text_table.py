@@ -1,0 +1,68 @@
+"""Tables for people: plain columns in a text or a pipe (no colour codes, nothing cut off), drawn by rich on a terminal and in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table. Numbers stand to the right."""
+
+    title: str
+    right: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """Columns and rows of cells."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def __str__(self) -> str:
+        return plain_table(self.columns, self.rows)
+
+    def __rich__(self) -> Table:
+        return rich_table(self.columns, self.rows)
+
+
+def plain_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
+    """Aligned columns two spaces apart. Line breaks inside a cell are written as \\n, so that a row is a line."""
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max([len(c.title), *(len(row[i]) for row in cells)]) for i, c in enumerate(columns)]
+
+    def line(values: Sequence[str]) -> str:
+        aligned = (v.rjust(w) if c.right else v.ljust(w) for v, w, c in zip(values, widths, columns, strict=True))
+        return "  ".join(aligned).rstrip()
+
+    return "\n".join([line([c.title for c in columns]), line(["-" * w for w in widths]), *map(line, cells)])
+
+
+def rich_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Table:
+    """The same for rich, which folds long cells to the width of the terminal."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for at, column in enumerate(columns):
+        # What a row is called stays in one piece on a narrow terminal.
+        least = min(max((len(row[at]) for row in rows), default=0), 24) if at == 0 else None
+        justify: Literal["right", "left"] = "right" if column.right else "left"
+        drawn.add_column(Text(column.title), justify=justify, overflow="fold", min_width=least)
+    for row in rows:
+        drawn.add_row(*(Text(one_line(cell)) for cell in row))
+    return drawn
+
+
+def one_line(text: str) -> str:
+    """Control characters would break a table or steer a terminal: they are written as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
