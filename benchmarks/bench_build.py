@@ -22,6 +22,8 @@ import metaindex as mi
 from formats.footers import read_footers
 from formats.storage_local import LocalStorage
 
+from .processes import cpu_seconds
+
 COLUMNS = 20
 
 
@@ -118,26 +120,6 @@ def _accessors(metadata: pq.FileMetaData) -> list[object]:
 
 def _build(table: mi.Table, root: Path, builder: str) -> float:
     shutil.rmtree(root.parent / "_metaindex", ignore_errors=True)
-    started = _cpu_seconds()
+    started = cpu_seconds()
     mi.open_table(str(root), spark=table._spark).create_index("stats", mi.ColumnStats(), builder=builder)
-    return _cpu_seconds() - started
-
-
-def _cpu_seconds() -> float:
-    """Of this process and all that descend from it and live."""
-    parents: dict[int, list[int]] = {}
-    ticks: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            parents.setdefault(int(fields[1]), []).append(int(entry.name))
-            ticks[int(entry.name)] = sum(int(x) for x in fields[11:15])
-    total, todo = 0, [os.getpid()]
-    while todo:
-        process = todo.pop()
-        total += ticks.get(process, 0)
-        todo += parents.get(process, [])
-    return total / os.sysconf("SC_CLK_TCK")
+    return cpu_seconds() - started

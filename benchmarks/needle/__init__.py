@@ -1,0 +1,95 @@
+"""A needle in a haystack: exact look-ups among 500 files and 5,000,000 rows of 100 bytes, beside those who could do it otherwise and beside oracles that are told where the rows are.
+
+Look-ups: each is `SELECT * WHERE column = value`, all rows of all columns, and finds exactly the rows that are there or the benchmark fails. All are asked in turns, in one process; wall times as median with
+the 10th and 90th percentile, CPU of all processes that work for it. Without a JVM two threads each; through Spark two cores, in a warm session.
+
+Builds: CPU and sizes of each kind over the same table, beside scans of the column that is keyed.
+
+`python -m benchmarks needle`, or `python -m benchmarks.needle --rows 20000000` for other sizes and parts.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .lake import Lake
+from .timing import Peer, figures, in_turns
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FILES, ROWS = 500, 5_000_000
+QUICK_FILES, QUICK_ROWS = 20, 40_000
+INDEX = "needle"
+PARTS = ("local", "spark", "builds", "targets")
+
+
+def run(folder: Path, quick: bool) -> list[dict[str, object]]:
+    return measure(folder, *((QUICK_FILES, QUICK_ROWS, 1) if quick else (FILES, ROWS, 7)), PARTS)
+
+
+def measure(folder: Path, files: int, rows: int, turns: int, parts: Sequence[str]) -> list[dict[str, object]]:
+    """The figures of the parts asked. `turns`: of every peer and sort of needle."""
+    lake = Lake(folder / f"needle-{files}-{rows}", files, rows)
+    lake.prepare()
+    _index(lake)
+    found: list[dict[str, object]] = []
+    with _session(any(part in parts for part in ("spark", "builds"))) as spark:
+        peers = _peers(lake, spark, parts)
+        if peers:
+            found += _look_ups(lake, peers, turns)
+        if "builds" in parts:
+            from .builds import builds
+
+            found += builds(lake, spark, max(1, turns // 2))
+    if "targets" in parts:
+        from .targets import targets
+
+        found += targets(found)
+    return found
+
+
+def _look_ups(lake: Lake, peers: Sequence[Peer], turns: int) -> Iterator[dict[str, object]]:
+    needles = lake.needles(max(10, turns * 5))
+    in_turns(peers, needles["string in 1 to 5 files"], 3)  # what is loaded and compiled once
+    for sort, some in needles.items():
+        yield from figures(sort, peers, in_turns(peers, some, turns))
+
+
+def _peers(lake: Lake, spark: SparkSession | None, parts: Sequence[str]) -> list[Peer]:
+    out: list[Peer] = []
+    if "local" in parts:
+        from .local_peers import local_peers, our_peers
+
+        out += local_peers(lake) + our_peers(lake)
+    if "spark" in parts and spark is not None:
+        from .spark_peers import our_spark_peers, spark_peers
+
+        out += spark_peers(lake, spark) + our_spark_peers(lake, spark)
+    return out
+
+
+def _index(lake: Lake) -> None:
+    """The inverted index by hash of the three keys, on each form that metaindex reads; kept for the next run."""
+    import metaindex as mi
+
+    for root in (lake.parquet, lake.delta, lake.iceberg):
+        table = mi.open_table(str(root))
+        if INDEX not in [one.name for one in table.indexes()]:
+            print(f"indexing {root.name}", file=sys.stderr)
+            table.create_index(INDEX, mi.Values("record_id", "event_id", "account_id"), builder="local")
+
+
+@contextmanager
+def _session(wanted: bool) -> Iterator[SparkSession | None]:
+    if not wanted:
+        yield None
+        return
+    from .spark_peers import session
+
+    with session() as spark:
+        yield spark
