@@ -115,8 +115,12 @@ def facts_of(
 
 def unknown_facts(type_: pa.DataType, count: int) -> pa.Table:
     """Nothing is known of the column in any of `count` files."""
-    table = facts_of(ColumnBounds(type_, None, None), count, Trust.NONE)
-    return _put(table, "nan_count", pa.nulls(count, pa.int64()))
+    schema = facts_schema(type_)
+    said = {"state": int(StatState.UNKNOWN), "trust": int(Trust.NONE), "lower_exact": False, "upper_exact": False}
+    arrays = [
+        constant(said[one.name], count, one.type) if one.name in said else pa.nulls(count, one.type) for one in schema
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def replace_rows(facts: pa.Table, rows: npt.NDArray[np.int64], better: pa.Table) -> pa.Table:
@@ -291,6 +295,9 @@ def in_column_order(leaves: tuple[Leaf, ...]) -> Iterator[tuple[int, Leaf]]:
 
 def take_bounds(bounds: ColumnBounds, rows: npt.NDArray[np.int64]) -> ColumnBounds:
     """The bounds of the files `rows`."""
+    whole = next((len(v) for one in fields(ColumnBounds) if isinstance(v := getattr(bounds, one.name), pa.Array)), -1)
+    if whole == len(rows) and np.array_equal(rows, np.arange(whole)):
+        return bounds
     at = pa.array(rows)
     arrays = {one.name: getattr(bounds, one.name) for one in fields(ColumnBounds) if one.name != "type"}
     return replace(bounds, **{name: None if values is None else values.take(at) for name, values in arrays.items()})

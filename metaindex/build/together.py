@@ -1,6 +1,6 @@
-"""Stored rows of several columns at once, for few files: a call into Arrow costs the same for ten rows as for ten thousand, and a refresh after a commit has ten files.
+"""Facts and stored rows of several columns at once, for few files: a call into Arrow costs the same for ten rows as for ten thousand, and a refresh after a commit has ten files.
 
-The rows are those that `statistics` makes column by column; a test compares them.
+They are those that `statistics` makes column by column; a test compares them.
 """
 
 from __future__ import annotations
@@ -12,16 +12,55 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from formats.model import Leaf
+from expressions.statistics import ColumnBounds
+from formats.model import Leaf, Trust
 from metaindex.keys import column_id
 from metaindex.kinds.rows import COLUMN_STATS, PARTITION_STATS
 
-from .statistics import STORED_AS, aggregates, domain_of
+from .statistics import STORED_AS, aggregates, constant, domain_of, facts_of
 
 MOST_ROWS = 1 << 16
 """Files times columns up to which it pays: the facts of all columns are held twice."""
 
 _BOUNDS = [f"lower_{suffix}" for suffix in STORED_AS.values()]
+
+
+def facts_together(
+    bounds: Sequence[ColumnBounds],
+    count: int,
+    trusts: Sequence[pa.Array | Trust],
+    compressed: Sequence[pa.Array | None] | None = None,
+    uncompressed: Sequence[pa.Array | None] | None = None,
+) -> list[pa.Table]:
+    """For the bounds of each column in `count` files, what `facts_of` makes of them."""
+    out: dict[int, pa.Table] = {}
+    kinds = [(domain_of(one.type), pa.types.is_floating(one.type)) for one in bounds]
+    for kind in dict.fromkeys(kinds):
+        mine = [place for place, one in enumerate(kinds) if one == kind]
+        some = [bounds[place] for place in mine]
+
+        def every(values: Sequence[pa.Array | pa.ChunkedArray | None], type_: pa.DataType) -> pa.Array:
+            return _joined([pa.nulls(count, type_) if one is None else one.cast(type_) for one in values], type_)
+
+        def sizes(of: Sequence[pa.Array | None] | None, places: Sequence[int]) -> pa.Array | None:
+            return None if of is None else every([of[place] for place in places], pa.int64())
+
+        whole = ColumnBounds(
+            some[0].type,
+            every([one.lower for one in some], kind[0]),
+            every([one.upper for one in some], kind[0]),
+            every([one.null_count for one in some], pa.int64()),
+            every([one.nan_count for one in some], pa.int64()),
+            every([one.row_count for one in some], pa.int64()),
+            every([one.lower_exact for one in some], pa.bool_()),
+            every([one.upper_exact for one in some], pa.bool_()),
+        )
+        said = [constant(int(t), count, pa.int8()) if isinstance(t, Trust) else t for t in (trusts[p] for p in mine)]
+        facts = facts_of(
+            whole, count * len(mine), every(said, pa.int8()), sizes(compressed, mine), sizes(uncompressed, mine)
+        )
+        out |= {place: facts.slice(at * count, count) for at, place in enumerate(mine)}
+    return [out[place] for place in range(len(bounds))]
 
 
 def rows_together(
