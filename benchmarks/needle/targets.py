@@ -1,0 +1,79 @@
+"""The figures that needles are to reach, beside those of this run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+Figures = list[dict[str, object]]
+_STRINGS = "string in 1 to 5 files"
+_LOCAL, _SPARK = "oracle: right row groups, pyarrow", "oracle: right files, Spark"
+
+
+def targets(found: Figures) -> Figures:
+    """One row for each that this run measured."""
+    return list(
+        _look_ups({(str(f["needle"]), str(f["who"])): _number(f, "wall ms") for f in found if "needle" in f})
+    ) + list(_builds({str(f["build"]): f for f in found if "build" in f}))
+
+
+def _look_ups(ms: dict[tuple[str, str], float]) -> Iterator[dict[str, object]]:
+    def ratio(
+        what: str, wanted: float, over: tuple[str, str], under: tuple[str, str], least: bool
+    ) -> Iterator[dict[str, object]]:
+        if over in ms and under in ms:
+            yield _judged(what, ms[over] / ms[under], wanted, least)
+
+    ours, through = (_STRINGS, "metaindex scan"), (_STRINGS, "metaindex through Spark")
+    yield from ratio("no JVM: times the oracle", 1.5, ours, (_STRINGS, _LOCAL), False)
+    yield from ratio("no JVM: faster than DuckDB's scan", 30, (_STRINGS, "DuckDB scan"), ours, True)
+    yield from ratio(
+        "no JVM: faster than DuckDB, native bloom filters", 10, (_STRINGS, "DuckDB, native bloom filters"), ours, True
+    )
+    yield from ratio("Spark: times the oracle", 1.3, through, (_STRINGS, _SPARK), False)
+    yield from ratio("Spark: faster than its scan", 25, (_STRINGS, "Spark scan"), through, True)
+
+
+def _builds(steps: dict[str, dict[str, object]]) -> Iterator[dict[str, object]]:
+    def figure(
+        what: str, name: str, head: str, wanted: float, scale: Callable[[float], float] = lambda x: x
+    ) -> Iterator[dict[str, object]]:
+        if name in steps and isinstance(steps[name][head], float):
+            yield _judged(what, scale(_number(steps[name], head)), wanted, False)
+
+    strings, longs, accounts = (f"values of {of}, by hash" for of in ("strings", "unique longs", "accounts"))
+    yield from figure("Spark build of strings: CPU over a scan's", f"{strings}, spark", "x scan", 3)
+    for name in (strings, longs, accounts, "values of strings, by value"):
+        yield from figure(f"Spark build of {name}: CPU us an entry", f"{name}, spark", "CPU us an entry", 1.5)
+    yield from figure("by hash, repeated keys: bytes an entry", f"{strings}, local", "bytes an entry", 3)
+    yield from figure("by hash, unique keys: bytes an entry", f"{longs}, local", "bytes an entry", 4)
+    yield from figure("by value: bytes an entry", "values of strings, by value, local", "bytes an entry", 7.2)
+    yield from figure(
+        "bloom filters at 1%: bits a key", "bloom filters of strings, 1%, local", "bytes an entry", 11, lambda x: x * 8
+    )
+    yield from figure(
+        "bloom filters at 0.1%: bits a key",
+        "bloom filters of strings, 0.1%, local",
+        "bytes an entry",
+        17.5,
+        lambda x: x * 8,
+    )
+    yield from figure(
+        "refresh of 1% new files: CPU over a rebuild's", "three keys by hash, refresh of 1% new files", "x scan", 0.03
+    )
+    yield from figure("100,000 keys at once: seconds", "100,000 keys looked up at once", "wall s", 0.25)
+
+
+def _judged(what: str, found: float, wanted: float, least: bool) -> dict[str, object]:
+    met = found >= wanted if least else found <= wanted
+    return {
+        "target": what,
+        "wanted": f"at {'least' if least else 'most'} {wanted:g}",
+        "found": round(found, 3),
+        "met": "yes" if met else "no",
+    }
+
+
+def _number(figure: dict[str, object], head: str) -> float:
+    value = figure[head]
+    assert isinstance(value, int | float)
+    return float(value)
