@@ -9,7 +9,8 @@ mean for certain what the table's reader shows, nothing is known: it is *unkeyed
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Protocol
 
 import numpy as np
@@ -19,11 +20,13 @@ import pyarrow as pa
 from expressions.literals import Literal
 from expressions.records import dataclass
 from expressions.statistics import Interval, Mask
-from formats.model import Leaf
-from metaindex.log.entry import CoveredKey
+from formats.model import Leaf, Schema
+from formats.storage import Storage
+from metaindex.keys import column_id, key_id
+from metaindex.log.entry import CoveredColumn, CoveredKey
 from metaindex.store.layout import PartInfo
 
-from .specs import Keyed
+from .specs import Bloom, Keyed, Kind, ValueList, Values
 
 Units = npt.NDArray[np.int64]
 
@@ -33,11 +36,69 @@ UNKEYED = pa.schema([pa.field("key_id", pa.int64(), nullable=False), pa.field("o
 
 @dataclass(frozen=True, slots=True)
 class KeyPlan:
-    """A key to build: what the user asked for, and its columns at the version that is indexed."""
+    """A key to build: what the user asked for, and its columns at the version that is indexed. `place`: its number among the keys of its run, so that the parts of each have names of their own."""
 
     kind: Keyed
     key_id: int
     leaves: tuple[Leaf, ...]
+    place: int = 0
+
+    @property
+    def partition(self) -> str:
+        """The metadata partition that holds its rows: `CoveredKey.kind`."""
+        return partition_of(self.kind)
+
+    def number(self, part: int) -> int:
+        """The number of a part of this key, for `RunSink.write`."""
+        return self.place * 100_000 + part
+
+    def covered(self, layout: Mapping[str, int | str], unkeyed_files: int) -> CoveredKey:
+        """The key as the log entry names it."""
+        columns = (
+            CoveredColumn(
+                leaf.stable, column_id(leaf.stable), ".".join(leaf.parts), str(leaf.type), leaf.field.partition
+            )
+            for leaf in self.leaves
+        )
+        return CoveredKey(self.partition, self.key_id, tuple(columns), layout, unkeyed_files)
+
+
+def partition_of(kind: Keyed) -> str:
+    """The metadata partition of a kind's rows: `values` (by hash), `value_keys` (by value), `value_lists` (rows as `value_keys`), `bloom_filters`."""
+    return "value_keys" if isinstance(kind, Values) and kind.by == "value" else kind.name
+
+
+def key_plans(kinds: Sequence[Kind], schema: Schema) -> list[KeyPlan]:
+    """The keys that kinds ask for at a schema, each once. Raises as `specs` says where a column is not there or has no values to key."""
+    plans: dict[int, KeyPlan] = {}
+    for kind in kinds:
+        if isinstance(kind, Values | Bloom | ValueList):
+            for leaves in kind.planned(schema):
+                number = key_id(partition_of(kind), [leaf.stable for leaf in leaves])
+                plans.setdefault(number, KeyPlan(kind, number, leaves, len(plans)))
+    return list(plans.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Spill:
+    """Where a collector puts what it cannot hold: a storage and a folder of its own there. `limit_bytes`: what it may hold in memory. Plain data but for the storage, so that it travels to a task."""
+
+    storage: Storage
+    folder: str
+    limit_bytes: int = 256 << 20
+
+    def path(self, name: str) -> str:
+        return f"{self.folder}/{name}" if self.folder else name
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What a collector found in its share of the files: plain data that travels from a task. `spills`: sorted objects in the spill's storage; the rest is the kind's own."""
+
+    spills: tuple[str, ...]
+    entries: int
+    unkeyed: tuple[int, ...]
+    details: Mapping[str, object] = field(default_factory=dict)
 
 
 class KeyCollector(Protocol):
@@ -57,6 +118,23 @@ class KeyCollector(Protocol):
 
     def close(self) -> tuple[CoveredKey, list[PartInfo], Units]:
         """Writes the rows. The key as the log entry names it, its parts, and the ordinals that are unkeyed."""
+
+    def hand_over(self) -> Gathered:
+        """Instead of `close`, for a collector of some of the run's files: everything goes into the spill, for a `KeyFinisher`."""
+
+
+class KeyFinisher(Protocol):
+    """Writes the rows of a key from what the collectors of all shares of the files gathered, range by range: plain data, so that ranges can be written by tasks."""
+
+    @property
+    def ranges(self) -> int:
+        """How many ranges there are; 0 where nothing is to be written."""
+
+    def write(self, number: int) -> list[PartInfo]:
+        """The parts of one range. In the order of the ranges they are the key's parts."""
+
+    def covered(self) -> tuple[CoveredKey, Units]:
+        """The key as the log entry names it, and the ordinals that are unkeyed."""
 
 
 @dataclass(frozen=True, slots=True)

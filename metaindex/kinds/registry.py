@@ -1,0 +1,64 @@
+"""Where the kinds that key values are found: what collects, finishes, reads and merges their rows. Each is loaded when it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from metaindex.log.entry import CoveredKey
+from metaindex.log.types import type_from_text
+
+from .canonical import answers_for
+from .specs import Bloom, ValueList, Values
+
+if TYPE_CHECKING:  # what writes is loaded by the verbs that write
+    import pyarrow as pa
+
+    from metaindex.store.reader import RunReader
+    from metaindex.store.writer import RunSink
+
+    from .keyed import Gathered, KeyCollector, KeyFinisher, KeyPlan, KeyReader, Spill
+
+PARTITIONS_OF: Mapping[str, tuple[str, ...]] = {
+    "values": ("values",),
+    "value_keys": ("value_keys",),
+    "value_lists": ("value_lists",),
+    "bloom_filters": ("bloom_filters", "bloom_classes"),
+}
+"""The metadata partitions in which the rows of a key lie, by `CoveredKey.kind`. The ordinals that are unkeyed are in `unkeyed`, for all."""
+
+
+def collector(plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> KeyCollector:
+    """What builds a key of a run of so many files."""
+    return _writing(plan)[0](plan, sink, spill, files)
+
+
+def finisher(plan: KeyPlan, sink: RunSink, spill: Spill, files: int, gathered: Sequence[Gathered]) -> KeyFinisher:
+    """What writes a key of which several collectors gathered a share each."""
+    return _writing(plan)[1](plan, sink, spill, files, gathered)
+
+
+def reader(run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> KeyReader | None:
+    """What looks up a key of a run. `types`: those of its columns now; literals are compared as with them. None where values of the types at write time cannot answer for them."""
+    stored = [type_from_text(column.type_text) for column in key.columns]
+    if any(old is None or not answers_for(old, now) for old, now in zip(stored, types, strict=True)):
+        return None
+    make = _reading().get(key.kind)
+    return None if make is None else make(run, key, types)
+
+
+_Collect = Callable[["KeyPlan", "RunSink", "Spill", int], "KeyCollector"]
+_Finish = Callable[["KeyPlan", "RunSink", "Spill", int, "Sequence[Gathered]"], "KeyFinisher"]
+_Read = Callable[["RunReader", CoveredKey, "Sequence[pa.DataType]"], "KeyReader"]
+
+
+def _writing(plan: KeyPlan) -> tuple[_Collect, _Finish]:
+    match plan.kind:
+        case Values() | ValueList():
+            raise NotImplementedError("values are on their way")
+        case Bloom():
+            raise NotImplementedError("bloom filters are on their way")
+
+
+def _reading() -> Mapping[str, _Read]:
+    return {}
