@@ -65,6 +65,14 @@ class TableFormat(Protocol):
 
 
 @runtime_checkable
+class FollowsLog(Protocol):
+    """Of a format whose versions are numbered commits, each named by its id: the newest one is found from one that is known, without a listing."""
+
+    def newest(self, ref: TableRef, known: Sequence[Version]) -> Version:
+        """The newest version, as `resolve(ref, At())`. `known`: versions that were there; that they still are is checked."""
+
+
+@runtime_checkable
 class ListsOnce(Protocol):
     """Of a format whose version is a listing: the listing that says which version it is also makes the snapshot."""
 

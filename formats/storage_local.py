@@ -58,7 +58,7 @@ class LocalStorage:
                     found = [
                         (e.name + "/" if e.is_dir() else e.name, e)
                         for e in entries
-                        if not e.name.startswith(_TEMPORARY)
+                        if not e.name.startswith(_TEMPORARY) and not _passed(shown + e.name, start_after)
                     ]
             except (FileNotFoundError, NotADirectoryError):
                 return
@@ -220,6 +220,11 @@ def _sync_folder(folder: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _passed(path: str, start_after: str) -> bool:
+    """Does the path, and all below it, come before what is asked? Told by the name alone: most of a long log does."""
+    return path <= start_after and not start_after.startswith(path)
 
 
 def _identity(path: str) -> tuple[int, int]:

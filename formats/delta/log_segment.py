@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import xxhash
 
 from expressions.errors import NotATableError, ObjectNotFoundError, VersionNotFoundError
+from formats.model import Version
 from formats.storage import ObjectInfo, Storage
 
 LOG = "_delta_log"
@@ -144,6 +145,17 @@ def find_segment(storage: Storage, table: str, version: int | None = None) -> Lo
         )
         raise VersionNotFoundError(f"{table} version {wanted} can no longer be read: its log was cleaned; {said}")
     return LogSegment(wanted, base, range(first, wanted + 1), listing)
+
+
+def following(storage: Storage, version: Version) -> bool:
+    """Can the log be followed commit by commit from a version: is its commit there as it was, and no checkpoint known behind it?"""
+    number, hint = int(version.id), _last_checkpoint(storage)
+    if hint is not None and hint > number:
+        return False
+    try:
+        return stored_commit_fingerprint(storage, number) == version.fingerprint
+    except ObjectNotFoundError:
+        return False
 
 
 def _listing(storage: Storage, version: int | None) -> LogListing:

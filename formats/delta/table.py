@@ -16,12 +16,13 @@ from formats.model import Diff, Snapshot, Version
 from formats.protocol import At, TableRef
 from formats.storage import Storage
 
-from .log_segment import LogListing, LogSegment, find_segment, has_log, list_log, stored_commit_fingerprint
+from .log_segment import LogListing, LogSegment, find_segment, following, has_log, list_log, stored_commit_fingerprint
 
 if TYPE_CHECKING:
     from .replay import Header
 
 _LISTINGS = 10  # tried before the last word
+_FOLLOWED = 100  # commits looked for one by one; a log that is so far ahead is listed
 
 # What only a snapshot needs (Parquet, compute) is imported where it is needed: resolving a version stays cheap in a cold process.
 
@@ -43,6 +44,19 @@ class DeltaFormat:
             except ObjectNotFoundError:
                 pass  # cleaned, perhaps: its checkpoint may still stand
         return self._of_segment(ref.storage, find_segment(ref.storage, ref.path, wanted))
+
+    def newest(self, ref: TableRef, known: Sequence[Version]) -> Version:
+        """See `formats.protocol.FollowsLog`. Commits are numbered without gaps: the newest is the one that none follows. A listing is asked where the known one is not there any
+        more, and where a checkpoint lies behind it: then commits between may be cleaned."""
+        version = max((one for one in known if one.id.isdigit()), key=lambda one: int(one.id), default=None)
+        if version is not None and following(ref.storage, version):
+            for _ in range(_FOLLOWED):
+                number = int(version.id) + 1
+                try:
+                    version = _version(number, stored_commit_fingerprint(ref.storage, number))
+                except ObjectNotFoundError:
+                    return version
+        return self.resolve(ref, At())
 
     def snapshot(self, ref: TableRef, at: At) -> Snapshot:
         from .snapshot import build

@@ -1,19 +1,19 @@
 """Brings the indexes of a table to its present version: what every hook and `watch` call. Asks cheaply first: a table whose version is recorded is not read.
 
-one listing of the table's indexes, the latest entry of each, and the table's version (Delta: its newest commit; Iceberg: the metadata; plain files: a listing)
+one listing of the table's indexes, the latest entry of each, and the table's version (Delta: the commits behind the newest recorded one; Iceberg: the metadata; plain files: a listing)
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from expressions.errors import MetaIndexError
 from formats.model import Version
-from formats.protocol import At
+from formats.protocol import At, FollowsLog
 from metaindex.errors import ConcurrentWriteError
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.states import State
@@ -47,13 +47,14 @@ def keep(
 
     Raises MetaIndexError where the table, or the list of its indexes, cannot be read.
     """
-    version = table._format.resolve(table._ref, At())
-    return version, [
-        _refreshed(one, name, entry, version, builder)
+    found = [
+        (one, name, entry)
         for one in in_namespaces(table)
         for name, entry in living(one)
-        if _named(name, indexes)
+        if indexes is None or name in indexes
     ]
+    version = _newest(table, [entry for _, _, entry in found])
+    return version, [_refreshed(one, name, entry, version, builder) for one, name, entry in found]
 
 
 def in_namespaces(table: Table) -> list[Table]:
@@ -82,8 +83,11 @@ def stands_at(table: Table, name: str, entry: IndexLogEntry, version: Version) -
     return found is not None and not found.record.unknown
 
 
-def _named(name: str, indexes: Collection[str] | None) -> bool:
-    return indexes is None or name in indexes
+def _newest(table: Table, entries: Sequence[IndexLogEntry]) -> Version:
+    """The table's version now, found from those that its indexes recorded last."""
+    if isinstance(table._format, FollowsLog):
+        return table._format.newest(table._ref, [one.version for entry in entries for one in entry.content.versions])
+    return table._format.resolve(table._ref, At())
 
 
 def _refreshed(table: Table, name: str, entry: IndexLogEntry, version: Version, builder: BuilderName | Builder) -> Kept:
@@ -91,11 +95,12 @@ def _refreshed(table: Table, name: str, entry: IndexLogEntry, version: Version, 
     try:
         if stands_at(table, name, entry, version):
             return Kept(table.path, name, version.id, False)
+        at = version.id if isinstance(table._format, FollowsLog) else None  # named so, it is not looked for again
         try:
-            outcome = table.as_built(entry).refresh_index(name, builder=builder)
+            outcome = table.as_built(entry).refresh_index(name, builder=builder, version=at)
         except ConcurrentWriteError as lost:
             logger.debug("once more: %s", lost)
-            outcome = table.as_built(entry).refresh_index(name, builder=builder)
+            outcome = table.as_built(entry).refresh_index(name, builder=builder, version=at)
     except Exception as error:
         logger.warning("index %r of %s stays as it was: %s", name, table.path, error)
         logger.debug("the refresh that failed", exc_info=True)

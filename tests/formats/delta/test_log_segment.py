@@ -247,3 +247,36 @@ def test_a_checkpoint_of_many_row_groups_is_read_in_batches(tmp_path: Path, monk
         == found.files.table.column("record_count").to_pylist()
         == [n for n in range(40) if n != 20]
     )
+
+
+def test_the_newest_version_is_found_from_a_known_one_without_a_listing(table: Path) -> None:
+    counting = CountingStorage(ref(table).storage)
+    counted = TableRef(counting, str(table))
+    versions = list(DELTA.versions(ref(table)))
+    now = DELTA.resolve(ref(table), At())
+    for known in (versions[:1], versions[:2], versions):
+        assert DELTA.newest(counted, known) == now
+    assert counting.calls["list"] == 0
+    commit(table, 3, add("d"))
+    assert DELTA.newest(counted, versions) == DELTA.resolve(ref(table), At())
+    assert counting.calls["list"] == 0
+    assert DELTA.newest(counted, []) == DELTA.resolve(ref(table), At())
+
+
+def test_a_log_that_began_anew_is_not_followed(table: Path) -> None:
+    known = list(DELTA.versions(ref(table)))
+    for number in range(3):
+        (table / "_delta_log" / f"{number:020d}.json").unlink()
+    commit(table, 0, protocol(), metadata(), add("other"))
+    commit(table, 1, add("another"))
+    assert DELTA.newest(ref(table), known) == DELTA.resolve(ref(table), At())
+    commit(table, 2, add("one more"))
+    assert DELTA.newest(ref(table), known) == DELTA.resolve(ref(table), At())
+
+
+def test_a_gap_that_a_cleaning_left_is_not_taken_for_the_end(table: Path) -> None:
+    known = list(DELTA.versions(ref(table)))[:1]
+    checkpoint(table, f"{2:020d}.checkpoint.parquet", protocol(), metadata(), add("b"), add("c"))
+    (table / "_delta_log" / "_last_checkpoint").write_text(json.dumps({"version": 2, "size": 4}))
+    (table / "_delta_log" / f"{1:020d}.json").unlink()
+    assert DELTA.newest(ref(table), known) == DELTA.resolve(ref(table), At())
