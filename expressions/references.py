@@ -51,6 +51,21 @@ def columns(p: Predicate) -> tuple[ColumnRef, ...]:
     return tuple(seen)
 
 
+def signed_leaves(p: Predicate) -> tuple[Predicate, ...]:
+    """The leaves of a normal form, each once; those under NOT with it. Constants are none."""
+    seen: dict[Predicate, None] = {}
+    todo: list[Predicate] = [p]
+    while todo:
+        match node := todo.pop():
+            case And() | Or():
+                todo += reversed(node.parts)
+            case Constant():
+                pass
+            case _:
+                seen[node] = None
+    return tuple(seen)
+
+
 def conjuncts(p: Predicate) -> tuple[Predicate, ...]:
     """The parts of the top AND, in normal form; a row matches when each is TRUE. TRUE itself has none."""
     normal = normalize(p)

@@ -32,7 +32,8 @@ from .errors import IndexNotFoundError
 from .folder import IndexFolder
 from .log.operation_log import OperationLog
 from .pruning.open_index import OpenIndex
-from .pruning.pruner import Pruner, Question, SnapshotHelps, SnapshotNeeded, bound
+from .pruning.pruner import Pruner
+from .pruning.question import Question, SnapshotHelps, SnapshotNeeded, bound
 from .pruning.result import IndexReport, PruneResult
 from .store.layout import indexes_folder, list_namespaces, namespace_folder
 from .store.reader import StoreCache

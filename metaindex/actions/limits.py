@@ -14,7 +14,7 @@ from expressions.references import columns
 from expressions.skipping import may_match
 from expressions.tree import Predicate
 from formats.model import Snapshot
-from metaindex.pruning.pruner import bound
+from metaindex.pruning.question import bound
 
 if TYPE_CHECKING:
     from .refresh import Limit

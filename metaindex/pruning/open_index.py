@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 import numpy as np
@@ -79,11 +79,12 @@ class OpenIndex:
             stored = type_from_text(column.type_text) if column is not None else None
             if leaf is None or column is None or stored is None:
                 continue
-            if stored == leaf.type or not self._of_text():
+            if stored == leaf.type or not self.of_text:
                 out[ref] = StoredColumn(column.column_id, stored, leaf.type, column.partition)
         return out
 
-    def _of_text(self) -> bool:
+    @property
+    def of_text(self) -> bool:
         """Of text files, another type reads other values (and other NULLs) from the same bytes: statistics do not carry over."""
         return self.entry.table.options.get("file_format") in ("csv", "json")
 
@@ -182,10 +183,10 @@ class OpenIndex:
             out[found[order][differs]] = -1
         return out
 
-    def partition_source(self, run: RunRef, columns: dict[ColumnRef, StoredColumn]) -> RunStatistics:
+    def partition_source(self, run: RunRef, columns: Mapping[ColumnRef, StoredColumn]) -> RunStatistics:
         return RunStatistics(self.reader(run), Units("partition_stats", "partition_ord", run.partitions), columns)
 
-    def file_source(self, run: RunRef, columns: dict[ColumnRef, StoredColumn], scope: Mask | None) -> RunStatistics:
+    def file_source(self, run: RunRef, columns: Mapping[ColumnRef, StoredColumn], scope: Mask | None) -> RunStatistics:
         return RunStatistics(self.reader(run), Units("column_stats", "ordinal", run.files), columns, scope)
 
     def expand(self, run: RunRef, partitions: Mask, column: int) -> Mask:

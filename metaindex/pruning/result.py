@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
+import numpy as np
 
 from expressions.records import dataclass
+from expressions.skipping import may_match
+from expressions.statistics import Mask, PruningStatistics
 from expressions.tree import Predicate
 from formats.model import FileTable, Version
+
+from .combined import Combination
+
+if TYPE_CHECKING:
+    from .walk import Walked
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +35,18 @@ class IndexReport:
     seconds: float = 0.0  # to look up and answer
 
 
+@dataclass(frozen=True, slots=True)
+class LeafReport:
+    """What one kind of one index (`index`: its name, or the table's log) answered to one part of a predicate: `leaf`, with the NOT above it. `together`: the part is that several
+    columns, which a key keys as one, have one of some combinations of values."""
+
+    leaf: Predicate
+    index: str
+    kind: str
+    dropped_files: int  # proved to hold no row for which the part is true
+    together: Combination | None = None
+
+
 @dataclass(frozen=True)
 class PruneResult:
     """Files to read, files proved out, files whose every row matches. A reader drops a file only if this proves it: what it does not name is read."""
@@ -41,9 +60,8 @@ class PruneResult:
     total_bytes: int
     indexes: tuple[IndexReport, ...]
     seconds: float
-    not_understood: tuple[str, ...] = ()  # parts of the predicate that no index can use
-    _dropped: Callable[[], FileTable] = field(default=FileTable.empty, repr=False)
-    _certain: Callable[[], pa.Array] = field(default=lambda: pa.array([], pa.bool_()), repr=False)
+    not_understood: tuple[str, ...]  # parts of the predicate that no index can use
+    _walked: Walked = field(repr=False)
 
     @property
     def paths(self) -> list[str]:
@@ -54,12 +72,49 @@ class PruneResult:
     @cached_property
     def dropped(self) -> FileTable:
         """The files proved out. Loaded when asked for: it may be a million rows. DamagedIndexError where the index's list of files cannot be read then."""
-        return self._dropped()
+        return self._walked.dropped()
 
     @cached_property
     def certain(self) -> FileTable:
         """The kept files whose every *physical* row matches; deleted rows are the reader's business."""
-        return self.files.filter(self._certain())
+        return self.files.filter(self._walked.certain())
+
+    @cached_property
+    def leaves(self) -> tuple[LeafReport, ...]:
+        """Who answered which part of the predicate, worked out when asked for: each kind of each index, part by part, with the files that it proves out."""
+        found: dict[tuple[Predicate, str, str], LeafReport] = {}
+        for one in self._walked.leaves():
+            key = (one.leaf, one.index, one.kind)
+            had = found.get(key)
+            found[key] = one if had is None else replace(had, dropped_files=had.dropped_files + one.dropped_files)
+        return tuple(found.values())
+
+    @property
+    def walked(self) -> Predicate:
+        """The predicate with the parts that keys of several columns answer."""
+        return self._walked.walked
+
+    @property
+    def knows_row_groups(self) -> bool:
+        """Did a key answer that may tell the row groups of a file apart?"""
+        return self._walked.knows_row_groups
+
+    def in_file(self, path: str, groups: int) -> PruningStatistics[Mask] | None:
+        """What the indexes know of the row groups of a kept file (its path as in `files`) that has so many. None where it is no kept file."""
+        row = self._rows.get(path)
+        return None if row is None else self._walked.row_groups(row, groups)
+
+    def row_groups(self, path: str, groups: int) -> list[int]:
+        """The row groups of a kept file (its path as in `files`) that may hold matching rows, as far as the indexes tell them apart; a reader's own look at the file's footer may drop
+        more. `groups`: how many the file has. All of them for a file that the answer does not name."""
+        found = self.in_file(path, groups)
+        if found is None:
+            return list(range(groups))
+        return [int(group) for group in np.flatnonzero(may_match(self.walked, found))]
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {path: row for row, path in enumerate(self.files.paths.to_pylist())}
 
     def timed(self, seconds: float) -> PruneResult:
         """The same with the time that the caller saw."""

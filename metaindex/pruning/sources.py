@@ -1,89 +1,156 @@
-"""Answers about one set of files, put together: from both levels of a run, from several runs and indexes, from the table's own log."""
+"""Answers about one set of files, put together: from both levels of a run and its keys, from several runs and indexes, from the table's own log."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
 
 from expressions.arrow_statistics import ArrowStatistics
-from expressions.literals import Literal
 from expressions.records import dataclass
 from expressions.scalar_statistics import CompositeStatistics
-from expressions.statistics import Interval, ManyFiles, Mask, PruningStatistics
+from expressions.statistics import Mask, PruningStatistics
 from expressions.tree import ColumnRef
 from formats.model import PartitionHashes, Snapshot
 from metaindex.log.entry import RunRef
 
+from .asking import Asking, Question
+from .known import Known
 from .open_index import OpenIndex, Ordinals
 from .run_statistics import RunStatistics, StoredColumn
 
-Ask = Callable[[PruningStatistics[Mask]], Mask]
+logger = logging.getLogger("metaindex")
 
 
-class Delegating(ManyFiles, ABC):
-    """PruningStatistics[Mask] whose every question goes through `_ask`."""
+@runtime_checkable
+class KnowsRowGroups(Protocol):
+    """A source that can say more of a file than one truth."""
 
-    @abstractmethod
-    def _ask(self, column: ColumnRef, ask: Ask) -> Mask: ...
+    def in_file(self, question: Question, position: int, groups: int) -> Mask:
+        """A truth for every row group of the file at a position of the source."""
 
-    def some_between(self, column: ColumnRef, interval: Interval) -> Mask:
-        return self._ask(column, lambda s: s.some_between(column, interval))
-
-    def some_among(self, column: ColumnRef, values: Sequence[Literal]) -> Mask:
-        return self._ask(column, lambda s: s.some_among(column, values))
-
-    def some_other(self, column: ColumnRef, values: Sequence[Literal]) -> Mask:
-        return self._ask(column, lambda s: s.some_other(column, values))
-
-    def some_null(self, column: ColumnRef) -> Mask:
-        return self._ask(column, lambda s: s.some_null(column))
-
-    def some_value(self, column: ColumnRef) -> Mask:
-        return self._ask(column, lambda s: s.some_value(column))
-
-    def some_nan(self, column: ColumnRef) -> Mask:
-        return self._ask(column, lambda s: s.some_nan(column))
+    def by_kind(self) -> Mapping[str, PruningStatistics[Mask]]:
+        """A source for each kind of answers that are put together here."""
 
 
-class RunSource(Delegating):
-    """The files of one run: a partition column is answered by partition, any other column by file."""
+class RunSource(Asking):
+    """The files of one run: a partition column is answered by partition, any other column by its keys, and by the file's statistics where no exact key has answered."""
+
+    def __init__(self, index: OpenIndex, run: RunRef, known: Known, scope: Mask | None = None) -> None:
+        super().__init__(run.files)
+        self._statistics = _StatisticsOfRun(index, run, known.stored, scope)
+        self._keys = known.keys
+
+    def _ask(self, question: Question) -> Mask:
+        answers = self._keys.answers(question)
+        exact = any(answer.asked.exact for answer in answers)
+        out = self.constant(True) if exact else question.ask(self._statistics).copy()
+        for answer in answers:
+            out &= answer.files
+        return out
+
+    def in_file(self, question: Question, position: int, groups: int) -> Mask:
+        answers = self._keys.answers(question)
+        exact = any(answer.asked.exact for answer in answers)
+        out = np.full(groups, exact or question.ask(self._statistics)[position], np.bool_)
+        for answer in answers:
+            out &= answer.in_file(position, groups)
+        return out
+
+    def by_kind(self) -> Mapping[str, PruningStatistics[Mask]]:
+        return {"column_stats": self._statistics, **self._keys.of_kinds()}
+
+
+class _StatisticsOfRun(Asking):
+    """Both levels of a run's statistics."""
 
     def __init__(
-        self, index: OpenIndex, run: RunRef, columns: dict[ColumnRef, StoredColumn], scope: Mask | None = None
+        self, index: OpenIndex, run: RunRef, columns: Mapping[ColumnRef, StoredColumn], scope: Mask | None
     ) -> None:
         super().__init__(run.files)
         self._index, self._run, self._columns = index, run, columns
         self._files = index.file_source(run, columns, scope)
-        self.partitions: RunStatistics = index.partition_source(run, columns)
+        self._partitions: RunStatistics = index.partition_source(run, columns)
 
-    def _ask(self, column: ColumnRef, ask: Ask) -> Mask:
-        stored = self._columns.get(column)
+    def _ask(self, question: Question) -> Mask:
+        stored = self._columns.get(question.column)
         if stored is not None and stored.partition:
-            return self._index.expand(self._run, ask(self.partitions), stored.column_id)
-        return ask(self._files)
+            return self._index.expand(self._run, question.ask(self._partitions), stored.column_id)
+        return question.ask(self._files)
 
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Files at `positions` of the asked set are files `ordinals` of the source."""
+    """Files at `positions` (ascending) of the asked set are files `ordinals` of the source."""
 
     source: PruningStatistics[Mask]
     positions: Ordinals
     ordinals: Ordinals
 
+    def ordinal(self, position: int) -> int | None:
+        at = int(np.searchsorted(self.positions, position))
+        return int(self.ordinals[at]) if at < len(self.positions) and self.positions[at] == position else None
 
-class Gathered(Delegating):
+
+class Gathered(Asking):
     """A set of files, portions of which other sources know under their own numbers. What no source knows is True."""
 
     def __init__(self, count: int, portions: Sequence[Portion]) -> None:
         super().__init__(count)
         self._portions = portions
 
-    def _ask(self, column: ColumnRef, ask: Ask) -> Mask:
+    def _ask(self, question: Question) -> Mask:
         answer = self.constant(True)
         for portion in self._portions:
-            answer[portion.positions] &= ask(portion.source)[portion.ordinals]
+            answer[portion.positions] &= question.ask(portion.source)[portion.ordinals]
         return answer
+
+    def in_file(self, question: Question, position: int, groups: int) -> Mask:
+        out = np.ones(groups, np.bool_)
+        for portion in self._portions:
+            ordinal = portion.ordinal(position)
+            if ordinal is not None:
+                out &= in_file(portion.source, question, ordinal, groups)
+        return out
+
+    def by_kind(self) -> Mapping[str, PruningStatistics[Mask]]:
+        found: dict[str, list[Portion]] = {}
+        for portion in self._portions:
+            for kind, source in by_kind(portion.source).items():
+                found.setdefault(kind, []).append(Portion(source, portion.positions, portion.ordinals))
+        return {kind: Gathered(self.count, portions) for kind, portions in found.items()}
+
+
+def in_file(source: PruningStatistics[Mask], question: Question, position: int, groups: int) -> Mask:
+    """What a source knows of the row groups of a file: where it does not tell them apart, what it knows of the file."""
+    if isinstance(source, KnowsRowGroups):
+        return source.in_file(question, position, groups)
+    return np.full(groups, question.ask(source)[position], np.bool_)
+
+
+def by_kind(source: PruningStatistics[Mask]) -> Mapping[str, PruningStatistics[Mask]]:
+    """A source for each kind of answers."""
+    return source.by_kind() if isinstance(source, KnowsRowGroups) else {"log": source}
+
+
+class FileSource(Asking):
+    """PruningStatistics[Mask] over the row groups of one file, from sources that know the file at a position of theirs. Whatever goes wrong in one of them proves nothing."""
+
+    def __init__(self, groups: int, sources: Sequence[PruningStatistics[Mask]], position: int) -> None:
+        super().__init__(groups)
+        self._sources, self._position = list(sources), position
+
+    def _ask(self, question: Question) -> Mask:
+        out = self.constant(True)
+        for source in list(self._sources):
+            try:
+                out &= in_file(source, question, self._position, self.count)
+            except Exception as error:  # noqa: BLE001 - as for whole files: an index never gets in the way of a query
+                logger.warning("an index is not asked for row groups, and more is read: %s", error)
+                self._sources.remove(source)
+        return out
 
 
 def log_source(snapshot: Snapshot, refs: Sequence[ColumnRef]) -> PruningStatistics[Mask]:

@@ -25,7 +25,7 @@ from expressions.statistics import Mask
 from expressions.tree import ColumnRef, Comparison, In, IsNull, Not, Op, Predicate, StartsWith
 from formats.iceberg.buckets import murmur3
 from formats.model import Snapshot
-from metaindex.pruning.pruner import bound
+from metaindex.pruning.question import bound
 from metaindex.pruning.sources import log_source
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry, optional
 from tests.formats.iceberg.test_partitions import KINDS, as_written, snapshot_of

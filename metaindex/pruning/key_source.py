@@ -1,0 +1,154 @@
+"""What the keys of a run answer to a walk: values, bloom filters, value lists, of one column or of several together.
+
+A key answers for the files of its run that it keys; files of which it knows nothing are True. Where several kinds key a column they are asked in the order of `EXACTNESS`, until one has
+answered for every file: a bloom filter adds nothing to an inverted index.
+
+Every answer is kept with the units it was made from, so that the row groups of a kept file can be asked for later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from expressions.records import dataclass
+from expressions.statistics import Mask
+from expressions.tree import ColumnRef
+from metaindex.kinds.keyed import Hits, KeyReader
+from metaindex.log.entry import CoveredKey
+
+from .asking import Asking, Question
+from .combined import Columns, Combination
+
+EXACTNESS = {"values": 0, "value_keys": 1, "value_lists": 2, "bloom_filters": 3}
+"""The kinds (of `CoveredKey`) in the order in which they are asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedKey:
+    """A key of a run whose columns a predicate names: how it is looked up, and its unkeyed files. Both are read by the first question."""
+
+    key: CoveredKey
+    columns: Columns
+    open: Callable[[], KeyReader | None]  # None: the types it was built with do not answer for the types of now
+    unkeyed_files: Callable[[], Mask]
+
+    @property
+    def kind(self) -> str:
+        return self.key.kind
+
+    @property
+    def exact(self) -> bool:
+        """Does an answer leave nothing for other sources to prove, but for collisions?"""
+        return self.kind in ("values", "value_keys", "value_lists") and not self.key.unkeyed_files
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one key answered: its hits in the files that it keys."""
+
+    asked: AskedKey
+    hits: Hits
+    count: int
+
+    @cached_property
+    def files(self) -> Mask:
+        """A truth for every file of the run, unkeyed ones True."""
+        found = self.hits.mask(self.count)
+        return found | self.asked.unkeyed_files() if self.asked.key.unkeyed_files else found
+
+    def in_file(self, ordinal: int, groups: int) -> Mask:
+        """A truth for every row group of a file."""
+        unkeyed = self.asked.key.unkeyed_files and self.asked.unkeyed_files()[ordinal]
+        found = None if unkeyed else self.hits.groups(ordinal, groups)
+        return np.full(groups, self.files[ordinal], np.bool_) if found is None else found
+
+
+class KeySource(Asking):
+    """PruningStatistics[Mask] over the files of one run, from its keys. A column without a key is True throughout. `only`: one kind of them."""
+
+    def __init__(
+        self,
+        count: int,
+        keys: Sequence[AskedKey],
+        combinations: Mapping[ColumnRef, Combination],
+        answers: dict[object, Answer | None] | None = None,
+    ) -> None:
+        super().__init__(count)
+        self._all = tuple(keys)
+        self._combinations = combinations
+        self._keys: dict[Columns, list[AskedKey]] = {}
+        for one in sorted(keys, key=lambda k: (EXACTNESS.get(k.kind, len(EXACTNESS)), k.key.unkeyed_files)):
+            self._keys.setdefault(one.columns, []).append(one)
+        self._readers: dict[int, KeyReader | None] = {}
+        self._answers: dict[object, Answer | None] = {} if answers is None else answers
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    @property
+    def exact_columns(self) -> frozenset[ColumnRef]:
+        """The columns that an exact key of their own answers for."""
+        alone = (keys for keys in self._keys.values() if len(keys[0].columns) == 1)
+        return frozenset(key.columns[0] for keys in alone for key in keys if key.exact)
+
+    def of_kinds(self) -> dict[str, KeySource]:
+        """A source for each kind of its keys, with the answers that were given already."""
+        return {
+            kind: KeySource(self.count, [k for k in self._all if k.kind == kind], self._combinations, self._answers)
+            for kind in dict.fromkeys(k.kind for k in self._all)
+        }
+
+    def answers(self, question: Question) -> list[Answer]:
+        """What the keys of the column say, the exact ones first; those behind an exact one are not asked."""
+        asked = self._combinations.get(question.column)
+        found = []
+        for one in self._keys.get((question.column,) if asked is None else asked.columns, ()):
+            answer = self._answer(one, question, asked)
+            if answer is not None:
+                found.append(answer)
+                if one.exact:
+                    break
+        return found
+
+    def _ask(self, question: Question) -> Mask:
+        out = self.constant(True)
+        for answer in self.answers(question):
+            out &= answer.files
+        return out
+
+    def _answer(self, one: AskedKey, question: Question, combination: Combination | None) -> Answer | None:
+        key = (one.key.key_id, question)
+        if key not in self._answers:
+            reader = self._reader(one)
+            hits = None if reader is None else _look_up(reader, question, combination)
+            self._answers[key] = None if hits is None else Answer(one, hits, self.count)
+        return self._answers[key]
+
+    def _reader(self, one: AskedKey) -> KeyReader | None:
+        if one.key.key_id not in self._readers:
+            self._readers[one.key.key_id] = one.open()
+        return self._readers[one.key.key_id]
+
+
+def _look_up(reader: KeyReader, question: Question, combination: Combination | None) -> Hits | None:
+    """The leaf of a combination asks `some_null`; nothing is known of any other question about it."""
+    if combination is not None:
+        return reader.among(combination.values) if question.name == "some_null" else None
+    match question.name:
+        case "some_among":
+            return reader.among([(value,) for value in question.arguments[0]])
+        case "some_between":
+            return reader.between(question.arguments[0])
+        case "some_other":
+            return reader.other(question.arguments[0])
+        case "some_null":
+            return reader.null()
+        case "some_value":
+            return reader.value()
+        case "some_nan":
+            return reader.nan()
+        case _:
+            return None

@@ -1,0 +1,159 @@
+"""What a run knows of a predicate's columns: statistics under their stored types, and keys that name them, alone or together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from expressions.normalize import gathered_form
+from expressions.records import dataclass
+from expressions.references import columns, signed_leaves
+from expressions.statistics import Mask
+from expressions.tree import ColumnRef, Comparison, In, Op, Predicate
+from expressions.vectors import numbers
+from formats.model import Leaf, Schema
+from metaindex.errors import DamagedIndexError
+from metaindex.kinds.keyed import KeyReader
+from metaindex.log.entry import CoveredKey, RunRef
+from metaindex.log.types import type_from_text
+
+from .combined import Columns, Combination, with_combinations
+from .key_source import AskedKey, KeySource
+from .open_index import OpenIndex
+from .run_statistics import StoredColumn
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A predicate that is bound to the schema of a version, ready for the walk. `walked` has the leaves of combined keys besides, which `combinations` explains."""
+
+    predicate: Predicate
+    schema: Schema
+    columns: tuple[ColumnRef, ...]
+    walked: Predicate
+    combinations: dict[ColumnRef, Combination]
+    only_equal: frozenset[ColumnRef]  # columns that are asked nothing but whether they equal some value
+
+    @classmethod
+    def of(cls, predicate: Predicate, schema: Schema, indexes: Sequence[OpenIndex]) -> Asked:
+        named = columns(predicate)
+        leaves = _by_stable(schema)
+        keys = {
+            found
+            for index in indexes
+            for run in index.entry.content.runs
+            for key in run.keys
+            if len(key.columns) > 1 and (found := _columns(key, leaves)) is not None and set(found) <= set(named)
+        }
+        walked, combinations = with_combinations(predicate, keys)
+        return cls(predicate, schema, named, walked, dict(combinations), _only_equal(predicate, named))
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Of one run. `key_columns`: the columns of its keys among those that are asked."""
+
+    stored: dict[ColumnRef, StoredColumn]
+    keys: KeySource
+    key_columns: frozenset[ColumnRef]
+
+    def __bool__(self) -> bool:
+        return bool(self.stored) or bool(self.key_columns)
+
+    @property
+    def columns(self) -> set[ColumnRef]:
+        return set(self.stored) | self.key_columns
+
+    def looked_up(self, asked: Asked) -> frozenset[ColumnRef]:
+        """The columns about which an exact key answers everything that is asked."""
+        return asked.only_equal & self.keys.exact_columns
+
+    @classmethod
+    def of(cls, index: OpenIndex, run: RunRef, asked: Asked) -> Known:
+        stored = index.stored_columns(run, asked.columns, asked.schema)
+        keys = _asked_keys(index, run, asked) if run.keys else []
+        named = frozenset(column for key in keys for column in key.columns)
+        return cls(stored, KeySource(run.files, keys, asked.combinations), named)
+
+
+def known_runs(index: OpenIndex, asked: Asked) -> list[tuple[RunRef, Known]]:
+    """The runs that know something of what is asked."""
+    pairs = ((run, Known.of(index, run, asked)) for run in index.entry.content.runs)
+    return [(run, known) for run, known in pairs if known]
+
+
+def _only_equal(predicate: Predicate, named: Sequence[ColumnRef]) -> frozenset[ColumnRef]:
+    otherwise: set[ColumnRef] = set()
+    for leaf in signed_leaves(gathered_form(predicate)):
+        match leaf:
+            case Comparison(op=Op.EQ | Op.NULL_SAFE_EQ) | In():
+                pass
+            case _:
+                otherwise.update(columns(leaf))
+    return frozenset(named) - otherwise
+
+
+def _asked_keys(index: OpenIndex, run: RunRef, asked: Asked) -> list[AskedKey]:
+    leaves = _by_stable(asked.schema)
+    alone = set(asked.columns)
+    together = {one.columns for one in asked.combinations.values()}
+    found = []
+    for key in run.keys:
+        columns_ = _columns(key, leaves)
+        if columns_ is None or not (columns_ in together if len(columns_) > 1 else columns_[0] in alone):
+            continue
+        types = [leaves[column.stable].type for column in key.columns]
+        if index.of_text and types != [type_from_text(column.type_text) for column in key.columns]:
+            continue  # of text files, another type reads other values from the same bytes
+        found.append(_asked_key(index, run, key, columns_, types))
+    return found
+
+
+def _asked_key(index: OpenIndex, run: RunRef, key: CoveredKey, columns_: Columns, types: list[pa.DataType]) -> AskedKey:
+    def opened() -> KeyReader | None:
+        from metaindex.kinds.registry import reader
+
+        return reader(index.reader(run), key, types)
+
+    return AskedKey(key, columns_, opened, lambda: unkeyed_files(index, run, key))
+
+
+def unkeyed_files(index: OpenIndex, run: RunRef, key: CoveredKey) -> Mask:
+    """True for each file of the run of which the key knows nothing. DamagedIndexError where they are not as many as the log entry says."""
+    reader = index.reader(run)
+
+    def read() -> Mask:
+        out = np.zeros(run.files, np.bool_)
+        for part in reader.parts("unkeyed"):
+            first, last = part.first_key, part.last_key
+            if first is not None and last is not None and not first <= key.key_id <= last:
+                continue
+            ids = reader.footer(part).range("key_id")
+            groups = [
+                g for g in range(len(ids.known)) if not ids.known[g] or ids.least[g] <= key.key_id <= ids.greatest[g]
+            ]
+            if groups:
+                table = reader.read(part, groups, ["key_id", "ordinal"])
+                out[numbers(table.column("ordinal"))[numbers(table.column("key_id")) == key.key_id]] = True
+        if int(np.count_nonzero(out)) != key.unkeyed_files:
+            raise DamagedIndexError(
+                f"run {run.run} of index {index.name!r} names {key.unkeyed_files} files of which a key knows nothing; "
+                f"{int(np.count_nonzero(out))} are there; refresh with mode='full'"
+            )
+        return out
+
+    found: Mask = reader.derived(f"unkeyed {key.kind} {key.key_id}", read)
+    return found
+
+
+def _columns(key: CoveredKey, leaves: dict[str, Leaf]) -> Columns | None:
+    """The key's columns by their names at the version; None where one is not there."""
+    if not all(column.stable in leaves for column in key.columns):
+        return None
+    return tuple(ColumnRef(leaves[column.stable].parts) for column in key.columns)
+
+
+def _by_stable(schema: Schema) -> dict[str, Leaf]:
+    return {leaf.stable: leaf for leaf in schema.leaves()}

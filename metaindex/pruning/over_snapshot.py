@@ -1,0 +1,81 @@
+"""The version's files as the table's own snapshot lists them: every index answers for those that it finds by full identity, and the table's log answers, too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from expressions.scalar_statistics import CompositeStatistics
+from expressions.statistics import PruningStatistics
+from expressions.vectors import Mask, from_truths
+from formats.model import Snapshot
+from metaindex.keys import file_ids
+
+from .known import Asked, known_runs
+from .open_index import OpenIndex
+from .question import Question, bound
+from .sources import FileSource, Gathered, Portion, RunSource, log_source
+from .walk import LOG, Tally, Walked, column_names, guard, leaf_reports, surely, walk
+
+
+def over_snapshot(question: Question, indexes: Sequence[OpenIndex], snapshot: Snapshot) -> Walked:
+    """Walks over all files of the snapshot."""
+    asked = Asked.of(bound(question.predicate, snapshot.schema), snapshot.schema, indexes)
+    count = len(snapshot.files)
+    sources, used, keyed = _sources(asked, indexes, snapshot)
+    tallies = {name: Tally() for name in sources}
+    mask, masks = walk(asked.walked, sources, tallies, indexes)
+    for name, single in masks.items():
+        tallies[name].files = int(np.count_nonzero(~single))
+        tallies[name].bytes = snapshot.files.filter(from_truths(~single)).size_bytes if tallies[name].files else 0
+    kept = np.flatnonzero(mask)
+
+    def certain() -> pa.Array:
+        return from_truths(surely(asked.predicate, CompositeStatistics(list(sources.values())), count)[mask])
+
+    return Walked(
+        files=snapshot.files.filter(from_truths(mask)),
+        total_files=count,
+        total_bytes=snapshot.files.size_bytes,
+        predicate=asked.predicate,
+        walked=asked.walked,
+        alone=tallies,
+        used_columns=used,
+        dropped=lambda: snapshot.files.filter(from_truths(~mask)),
+        certain=certain,
+        leaves=lambda: leaf_reports(asked, sources),
+        row_groups=lambda row, groups: FileSource(groups, list(sources.values()), int(kept[row])),
+        knows_row_groups=keyed,
+    )
+
+
+def _sources(
+    asked: Asked, indexes: Sequence[OpenIndex], snapshot: Snapshot
+) -> tuple[dict[str, PruningStatistics[Mask]], dict[str, tuple[str, ...]], bool]:
+    """What can answer, by name; the columns that each knows; whether keys are among them."""
+    keyed = False
+    ids: pa.FixedSizeBinaryArray | None = None
+    etags = snapshot.files.table.column("etag") if snapshot.format == "files" else None
+    sources: dict[str, PruningStatistics[Mask]] = {}
+    used: dict[str, tuple[str, ...]] = {}
+    for index in indexes:
+        runs = known_runs(index, asked)
+        if not runs:
+            continue
+        if ids is None:
+            ids = file_ids(snapshot.files, snapshot.format)
+        with guard(index):
+            portions = []
+            for run, known in runs:
+                at = index.locate(run, ids, etags)
+                positions = np.flatnonzero(at >= 0)
+                if len(positions):
+                    portions.append(Portion(RunSource(index, run, known), positions, at[positions]))
+            sources[index.name] = Gathered(len(snapshot.files), portions)
+            keyed = keyed or any(known.key_columns for _, known in runs)
+            used[index.name] = column_names(set().union(*(known.columns for _, known in runs)))
+    sources[LOG] = log_source(snapshot, asked.columns)
+    used[LOG] = column_names(set(asked.columns))
+    return sources, used, keyed

@@ -1,0 +1,50 @@
+"""What is asked of which table, and what an answer may need besides the indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from expressions.bind import bind
+from expressions.records import dataclass
+from expressions.references import columns
+from expressions.tree import Predicate
+from formats.model import Field, Schema, Version
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of which table."""
+
+    table: str
+    format: str
+    version: Version
+    predicate: Predicate
+
+    @property
+    def named(self) -> set[tuple[str, ...]]:
+        """Names of the predicate's columns, in parts."""
+        return {ref.parts for ref in columns(self.predicate)}
+
+
+class SnapshotNeeded(Exception):
+    """The indexes that knew the version are out: load the snapshot and ask again."""
+
+
+class SnapshotHelps(SnapshotNeeded):
+    """The table itself knows more than the indexes, which keep many files: ask again with the snapshot, or where it is gone without it, `alone`."""
+
+
+def bound(predicate: Predicate, schema: Schema, time_zone: str = "UTC") -> Predicate:
+    """The predicate with the names and types of the schema. Binding what is bound changes nothing."""
+    return bind(predicate, list(_named_types(schema.fields, ())), time_zone=time_zone)
+
+
+def _named_types(fields: Sequence[Field], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
+    """Every leaf, lists and maps included: predicates may name those, although nothing is known of them."""
+    for one in fields:
+        if one.children:
+            yield from _named_types(one.children, (*above, one.name))
+        else:
+            yield (*above, one.name), one.type

@@ -1,0 +1,236 @@
+"""The version's files as an index has recorded them: its own `files` rows are the list, and the table's log is not replayed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from expressions.records import dataclass
+from expressions.references import equality_leaves
+from expressions.skipping import may_match
+from expressions.statistics import Mask, PruningStatistics
+from expressions.vectors import numbers
+from formats.model import FileTable, Version
+from metaindex.log.entry import RunRef
+
+from .known import Asked, Known, known_runs
+from .open_index import OpenIndex, Ordinals
+from .question import Question, SnapshotHelps, bound
+from .sources import FileSource, Gathered, Portion, RunSource
+from .versions import LiveFiles, Recorded
+from .walk import Sources, Tally, Walked, column_names, guard, leaf_reports, surely, walk
+
+FEW_FILES = 16
+_ONE_OF = 1_000
+
+
+def few(kept: int, total: int) -> bool:
+    """Are the kept files so few that reading them costs less than asking the table's log for more (docs/decisions/0010)?"""
+    return kept * 4 <= total and kept <= max(FEW_FILES, total // _ONE_OF)
+
+
+def over_recorded(question: Question, indexes: Sequence[OpenIndex], *, alone: bool) -> Walked:
+    """SnapshotHelps where the table itself may prove more and the indexes keep many files, unless they are to answer `alone`. Some index must have recorded the version."""
+    primary, found = _primary(question, indexes)
+    record = found.record
+    asked = Asked.of(bound(question.predicate, found.schema), found.schema, indexes)
+    with guard(primary):
+        runs = [run for run in primary.entry.content.runs if run.run in found.live.dead]
+        segments = [Segment(primary, run, found.live, Known.of(primary, run, asked), asked) for run in runs]
+    others = [(index, known_runs(index, asked)) for index in indexes if index is not primary]
+    tallies = {index.name: Tally() for index in indexes}
+    searched = [_search(segment, others, tallies, indexes) for segment in segments]
+    kept = sum(one.count for one in searched)
+    if not alone and not few(kept, record.files) and _table_knows_more(asked, indexes):
+        raise SnapshotHelps
+    with guard(primary):
+        files = FileTable(_concat([one.segment.files(one.kept) for one in searched]))
+    used = {primary.name: column_names(set().union(*(one.known.columns for one in segments)) if segments else set())}
+    used |= {index.name: column_names(set().union(*(k.columns for _, k in known))) for index, known in others if known}
+    _tally(searched, tallies, primary, record.size_bytes - files.size_bytes, one_source=not any(k for _, k in others))
+
+    def certain() -> pa.Array:
+        masks = [surely(asked.predicate, s.segment.whole(), s.segment.run.files)[s.kept] for s in searched]
+        return pa.array(np.concatenate(masks) if masks else [], pa.bool_())
+
+    return Walked(
+        files=files,
+        total_files=record.files,
+        total_bytes=record.size_bytes,
+        predicate=asked.predicate,
+        walked=asked.walked,
+        alone=tallies,
+        used_columns=used,
+        dropped=lambda: FileTable(_concat([one.segment.files(one.dropped) for one in searched])),
+        certain=certain,
+        leaves=lambda: [r for one in searched for r in leaf_reports(asked, one.sources(), one.segment.live)],
+        row_groups=lambda row, groups: _row_groups(searched, row, groups),
+        knows_row_groups=any(known.key_columns for _, runs in others for _, known in runs)
+        or any(segment.known.key_columns for segment in segments),
+    )
+
+
+def _primary(question: Question, indexes: Sequence[OpenIndex]) -> tuple[OpenIndex, Recorded]:
+    """The index whose list of files is taken: of those that recorded the version, the one that covers most of the columns asked."""
+    candidates = [(index, found) for index in indexes if (found := recorded_at(index, question.version)) is not None]
+
+    def covered(pair: tuple[OpenIndex, Recorded]) -> int:
+        stable = {leaf.stable for leaf in pair[1].schema.leaves() if leaf.parts in question.named}
+        return len(stable & _covered(pair[0]))
+
+    return max(candidates, key=covered)
+
+
+def recorded_at(index: OpenIndex, version: Version) -> Recorded | None:
+    """The version as the index has recorded it."""
+    return index.versions.find(version)
+
+
+def _covered(index: OpenIndex) -> set[str]:
+    """Stable names of the columns that some run covers."""
+    runs = index.entry.content.runs
+    return {c.stable for run in runs for c in (*run.columns, *(c for key in run.keys for c in key.columns))}
+
+
+def _table_knows_more(asked: Asked, indexes: Sequence[OpenIndex]) -> bool:
+    """Is something asked that no index can answer as well as the table itself: of a column that none covers, or equality of a column whose hashes the files are
+    partitioned by? Then the table's own partitions and log are asked, too: an index never makes an answer much wider."""
+    covered = set().union(*map(_covered, indexes))
+    named = {ref.parts for ref in asked.columns}
+    compared = {ref.parts for ref in equality_leaves(asked.predicate)}
+    return any(
+        (leaf.parts in named and leaf.stable not in covered) or (leaf.field.bucketed and leaf.parts in compared)
+        for leaf in asked.schema.leaves()
+    )
+
+
+class Segment:
+    """The files of one run of the primary index, as the list to walk over."""
+
+    def __init__(self, index: OpenIndex, run: RunRef, live: LiveFiles, known: Known, asked: Asked) -> None:
+        self.index, self.run, self.known, self.asked = index, run, known, asked
+        self.live = live.mask(run)
+        self._deletes = live.with_deletes(run)
+
+    def narrowed(self) -> RunSource:
+        """Partitions first (RFC-27): a source that looks only into those that may match.
+
+        It answers False for a file outside them, where its partition column answers or has no answer either, as its partition did. Every question is of the kind
+        "may some row ...?" and the walk only joins them with AND and OR, so what it answers for a file outside is at most what it answered for its partition: no.
+        A column whose equality a key answers is left out: its partitions' bounds would be read to learn less.
+        """
+        looked_up = self.known.looked_up(self.asked)
+        stored = {ref: column for ref, column in self.known.stored.items() if ref not in looked_up}
+        if self.run.partitions > 1 and stored:
+            with guard(self.index):
+                scope = may_match(self.asked.predicate, self.index.partition_source(self.run, stored))
+                if not scope.all():
+                    return RunSource(self.index, self.run, self.known, scope)
+        return self.whole()
+
+    def whole(self) -> RunSource:
+        return RunSource(self.index, self.run, self.known)
+
+    def size_bytes(self, ordinals: Ordinals) -> int:
+        sizes = self.index.rows(self.run, "files", ordinals, ["size_bytes"]).column("size_bytes")
+        return sum(int(numbers(chunk).sum()) for chunk in sizes.chunks)
+
+    def files(self, ordinals: Ordinals) -> pa.Table:
+        return self.index.files_of(self.run, ordinals, self._deletes)
+
+
+_Others = Sequence[tuple[OpenIndex, list[tuple[RunRef, Known]]]]
+
+
+@dataclass(frozen=True)
+class _Searched:
+    """A segment after the walk: what may match, alone and together."""
+
+    segment: Segment
+    others: Sources
+    own: RunSource
+    mask: Mask
+    masks: dict[str, Mask]
+
+    @cached_property
+    def kept(self) -> Ordinals:
+        return np.flatnonzero(self.mask)
+
+    @property
+    def count(self) -> int:
+        return len(self.kept)
+
+    @property
+    def dropped(self) -> Ordinals:
+        return np.flatnonzero(self.segment.live & ~self.mask)
+
+    def sources(self) -> Sources:
+        """All of them, each for all files."""
+        return {self.segment.index.name: self.segment.whole(), **self.others}
+
+    def row_groups(self, ordinal: int, groups: int) -> PruningStatistics[Mask]:
+        return FileSource(groups, [self.own, *self.others.values()], ordinal)
+
+
+def _search(segment: Segment, others: _Others, tallies: dict[str, Tally], indexes: Sequence[OpenIndex]) -> _Searched:
+    started = time.perf_counter()
+    own = segment.narrowed()
+    tallies[segment.index.name].seconds += time.perf_counter() - started
+    more: dict[str, PruningStatistics[Mask]] = {}
+    for index, runs in others:
+        if runs:
+            with guard(index):
+                more[index.name] = _aligned(index, runs, segment)
+    mask, masks = walk(segment.asked.walked, {segment.index.name: own, **more}, tallies, indexes)
+    return _Searched(segment, more, own, mask & segment.live, masks)
+
+
+def _aligned(index: OpenIndex, runs: list[tuple[RunRef, Known]], segment: Segment) -> Gathered:
+    """Another index's answers for the files of a segment: by equal numbering where the digests agree, else by file id."""
+    portions = []
+    everything = np.arange(segment.run.files)
+    for run, known in runs:
+        if run.files_digest == segment.run.files_digest:
+            portions.append(Portion(RunSource(index, run, known), everything, everything))
+            continue
+        at = index.locate(run, *segment.index.identities(segment.run))
+        positions = np.flatnonzero(at >= 0)
+        if len(positions):
+            portions.append(Portion(RunSource(index, run, known), positions, at[positions]))
+    return Gathered(segment.run.files, portions)
+
+
+def _tally(
+    searched: Sequence[_Searched],
+    tallies: dict[str, Tally],
+    primary: OpenIndex,
+    dropped_bytes: int,
+    *,
+    one_source: bool,
+) -> None:
+    """What each source drops alone. Sizes are read only where several do."""
+    for one in searched:
+        for name, single in one.masks.items():
+            out = one.segment.live & ~single
+            tallies[name].files += int(np.count_nonzero(out))
+            if not one_source:
+                with guard(primary):
+                    tallies[name].bytes += one.segment.size_bytes(np.flatnonzero(out))
+    if one_source:
+        tallies[primary.name].bytes = dropped_bytes
+
+
+def _row_groups(searched: Sequence[_Searched], row: int, groups: int) -> PruningStatistics[Mask]:
+    for one in searched:
+        if row < one.count:
+            return one.row_groups(int(one.kept[row]), groups)
+        row -= one.count
+    raise IndexError(row)
+
+
+def _concat(tables: list[pa.Table]) -> pa.Table:
+    return pa.concat_tables(tables) if tables else FileTable.empty().table

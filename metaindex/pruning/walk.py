@@ -1,0 +1,131 @@
+"""One walk over all sources, and over each alone for the report; whatever goes wrong in an index takes it out."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from expressions.errors import MetaIndexError
+from expressions.normalize import gathered_form
+from expressions.records import dataclass
+from expressions.references import signed_leaves
+from expressions.scalar_statistics import CompositeStatistics
+from expressions.skipping import may_fail, may_match
+from expressions.statistics import Mask, PruningStatistics
+from expressions.tree import ColumnRef, IsNull, Not, Opaque, Predicate
+from formats.model import FileTable
+
+from .known import Asked
+from .open_index import OpenIndex
+from .result import LeafReport
+from .sources import by_kind
+
+logger = logging.getLogger("metaindex")
+
+Sources = Mapping[str, PruningStatistics[Mask]]
+"""By the name of the index, or `LOG`."""
+
+LOG = "the table's log"
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one source drops alone, and how long it took to answer."""
+
+    files: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Walked:
+    """The outcome of a walk. `dropped`, `certain` and `leaves` are worked out when asked for; `row_groups` gives what the sources know of the row groups of a kept file, by its
+    row in `files`."""
+
+    files: FileTable
+    total_files: int
+    total_bytes: int
+    predicate: Predicate
+    walked: Predicate
+    alone: dict[str, Tally]
+    used_columns: dict[str, tuple[str, ...]]
+    dropped: Callable[[], FileTable]
+    certain: Callable[[], pa.Array]
+    leaves: Callable[[], list[LeafReport]]
+    row_groups: Callable[[int, int], PruningStatistics[Mask]]
+    knows_row_groups: bool  # may they be told apart
+
+
+def walk(
+    predicate: Predicate, sources: Sources, alone: dict[str, Tally], indexes: Sequence[OpenIndex]
+) -> tuple[Mask, dict[str, Mask]]:
+    """The files that may match; and, for the report, by each source alone (its answers are kept, so that costs no read)."""
+    by_name = {index.name: index for index in indexes}
+    masks = {}
+    for name, source in sources.items():
+        started = time.perf_counter()
+        with guard(by_name.get(name)):
+            masks[name] = may_match(predicate, source)
+        alone[name].seconds += time.perf_counter() - started
+    if len(masks) == 1:
+        (only,) = masks.values()
+        return only.copy(), masks
+    return may_match(predicate, CompositeStatistics(list(sources.values()))), masks
+
+
+class Failed(Exception):
+    """An index failed: it is taken out, and the question asked again."""
+
+    def __init__(self, index: OpenIndex) -> None:
+        super().__init__(index.name)
+        self.index = index
+
+
+class guard:  # noqa: N801 - reads as a statement
+    """Whatever goes wrong inside is the index's fault: any exception takes it out of this query. Without an index, errors pass."""
+
+    def __init__(self, index: OpenIndex | None) -> None:
+        self._index = index
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if self._index is not None and isinstance(error, Exception) and not isinstance(error, Failed):
+            raise Failed(self._index) from error
+
+
+def surely(predicate: Predicate, source: PruningStatistics[Mask], count: int) -> Mask:
+    """Where every row matches; nowhere where an index cannot say."""
+    try:
+        return ~may_fail(predicate, source)
+    except MetaIndexError as error:
+        logger.warning("no file is called certain: %s", error)
+        return np.zeros(count, np.bool_)
+
+
+def leaf_reports(asked: Asked, sources: Sources, live: Mask | None = None) -> list[LeafReport]:
+    """Which source answered which leaf of the predicate, and how many (live) files it proves to hold no row of it."""
+    found = []
+    kinds = [(name, kind, source) for name, one in sources.items() for kind, source in by_kind(one).items()]
+    for part in signed_leaves(gathered_form(asked.walked)):
+        if isinstance(part.child if isinstance(part, Not) else part, Opaque):
+            continue
+        for name, kind, source in kinds:
+            try:
+                out = ~may_match(part, source)
+            except MetaIndexError as error:
+                logger.warning("what index %r answers to a part of a predicate cannot be told: %s", name, error)
+                continue
+            dropped = int(np.count_nonzero(out if live is None else out & live))
+            together = asked.combinations.get(part.column) if isinstance(part, IsNull) else None
+            found.append(LeafReport(part, name, kind, dropped, together))
+    return found
+
+
+def column_names(refs: set[ColumnRef]) -> tuple[str, ...]:
+    return tuple(sorted(ref.name for ref in refs))
