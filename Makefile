@@ -71,8 +71,8 @@ lint: $(PACKAGES) ## ruff (rules and format), mypy strict, hadolint
 bench: install ## the benchmarks, each beside its peers; ARGS goes to benchmarks
 	@$(RUN) -m benchmarks $(ARGS)
 
-soak: install ## the long property runs: many more examples than `make test`
-	@METAINDEX_SOAK=1 $(RUN) -m pytest -ra $(ARGS)
+soak: $(PACKAGES) s3-server ## the reliability figures: lives, crashes, races, hammering processes, for half an hour; ARGS="lives --quick"
+	@$(RUN) -m tests.soak $(ARGS)
 
 clean: ## remove the virtual environment and everything built (not the jar cache)
 	@echo "clean: $(VENV), caches and build output"

@@ -14,6 +14,7 @@ import pytest
 import metaindex as mi
 from expressions.errors import MetaIndexError
 from tests.disks import files_up_to, read_only, small_disk, someone_elses_folder
+from tests.figures import count
 from tests.tables import settle
 
 pytestmark = pytest.mark.slow
@@ -88,6 +89,7 @@ def test_a_limit_met_at_any_write_leaves_what_was_stable(lake: Path, tmp_path: P
                 _do(opened(lake, location), verb)
         except MetaIndexError:
             failures += 1
+            count("failing disks")
             check(lake, location, 4)
             assert not [path for path in objects(tmp_path) if "._put_" in path]
             if any(info.state.endswith("ING") for info in opened(lake, location).indexes()):
@@ -111,6 +113,7 @@ def test_a_disk_that_fills_up_leaves_what_was_stable(lake: Path, verb: str) -> N
         failing = opened(lake, location)
         with pytest.raises(MetaIndexError, match="the disk is full"):
             _do(failing, verb)
+        count("failing disks")
         check(lake, location, 4)
         filler.unlink()
         finish(lake, location, verb)
@@ -126,12 +129,10 @@ def test_a_read_only_place_is_read_and_not_written(lake: Path, verb: str) -> Non
             failing = opened(lake, location)
             with pytest.raises(MetaIndexError, match="mounted read-only"):
                 _do(failing, verb)
+            count("failing disks")
             check(lake, location, 4)
-            assert (
-                len(opened(lake, location).prune("column_7 = 'column_7 000015'").files)
-                == (1 if verb == "refresh" else 4)
-                or True
-            )
+            if verb == "refresh":  # the file that came since is in doubt
+                assert len(opened(lake, location).prune("column_7 = 'column_7 000015'").files) in (1, 2)
         finish(lake, location, verb)
 
 
@@ -164,6 +165,7 @@ def test_permission_that_is_lost_half_way_leaves_what_was_stable(verb: str, take
         _lose_while_building(table, lose)
         with pytest.raises(MetaIndexError, match="permission denied"):
             _do(table, verb)
+        count("failing disks")
         check(lake, location, 4)
         os.chmod(closed[0], 0o700)
         finish(lake, location, verb)

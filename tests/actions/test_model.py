@@ -27,7 +27,7 @@ from .faults import FaultStorage, Killed, MemoryStorage, opened
 from .scenes import OPERATION, VERBS, check_log, latest, rows, runs_on
 
 REFUSED = (IndexStateError, IndexExistsError, IndexNotFoundError, ConcurrentWriteError)
-FACTOR = 50 if os.environ.get("METAINDEX_SOAK") else 1
+PARTS, LIVES = (20, 100) if os.environ.get("METAINDEX_SOAK") else (1, 40)
 
 
 class Life(RuleBasedStateMachine):
@@ -229,14 +229,15 @@ class Life(RuleBasedStateMachine):
 
 
 @pytest.mark.slow
-def test_random_lives(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_random_lives(monkeypatch: pytest.MonkeyPatch, part: int) -> None:
     monkeypatch.setattr("time.sleep", lambda _: None)
     from hypothesis.stateful import run_state_machine_as_test
 
     run_state_machine_as_test(
         Life,
         settings=settings(
-            max_examples=40 * FACTOR, stateful_step_count=25, suppress_health_check=list(HealthCheck), deadline=None
+            max_examples=LIVES, stateful_step_count=25, suppress_health_check=list(HealthCheck), deadline=None
         ),
     )
 

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.figures import count
+
 
 @dataclass(frozen=True)
 class Request:
@@ -150,6 +152,7 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
             if fault is None:
                 self._relay(*self._ask(body), None)
                 return
+            count("faults of a store")
             time.sleep(fault.wait_seconds)
             answer = self._ask(body) if fault.acts else None
             if answer is not None and (fault.cut is not None or (fault.status == 0 and fault.wait_seconds)):

@@ -1,0 +1,97 @@
+"""What happens to an index besides death, on a real disk or store: clocks that are wrong by hours, and readers that hold on to what is cleaned away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import metaindex as mi
+from metaindex.actions.clean import clean
+from metaindex.actions.removal import objects_by_run
+from tests.figures import count
+
+from .hammer import append, opened
+from .wrong_clock import says, start
+
+WRONG_HOURS = ((5.0, -5.0), (-30.0, 30.0))
+
+
+def a_life_under_wrong_clocks(folder: Path, location: str, ahead: float, behind: float) -> None:
+    """Two writers whose clocks are apart by hours, and this process, whose clock is right."""
+    count("lives under wrong clocks")
+    root = folder / "lake"
+    root.mkdir()
+    for number in (1, 2):
+        append(root, number)
+    says(ahead, root, location, "create")
+    append(root, 3)
+    says(behind, root, location, "refresh", "optimize full")
+    log = opened(str(root), location)._log("stats")
+
+    append(root, 4)
+    append(root, 5)
+    # To a clock that is behind, all files are from the future, and not to be indexed yet.
+    with start(max(ahead, behind), root, location, "stall") as dead:
+        assert dead.stdout is not None
+        assert dead.stdout.readline() == "stalled\n"
+        dead.kill()
+
+    # Who looks with another clock suspects wrongly, or trusts wrongly, and nothing follows from that.
+    seen = {says(hours, root, location, "look").split()[0] for hours in (ahead, 0.0, behind)}
+    assert seen == {"REFRESHING"}
+    says(behind, root, location, "refresh")
+    for hours in (ahead, 0.0, behind):
+        assert says(hours, root, location, "find 45") == "[45]\n"
+    held = set(objects_by_run(log.storage))
+    for hours in (ahead, behind):
+        says(hours, root, location, "clean within the retention")
+    assert set(objects_by_run(log.storage)) == held
+
+    says(behind, root, location, "cancel")
+    says(ahead, root, location, "refresh full", "delete", "restore", "clean within the retention")
+    for hours in (ahead, 0.0, behind):
+        assert says(hours, root, location, "find 15", "find 55") == "[15]\n[55]\n"
+
+    table = opened(str(root), location)
+    entries = [log.entry(number) for number in log.numbers()]
+    assert [e.id for e in entries] == list(range(1, len(entries) + 1))
+    assert [e.timestamp_ms for e in entries] == sorted(e.timestamp_ms for e in entries)
+    told = table.history("stats")
+    assert all(one.lag_ms is None or one.lag_ms >= 0 for one in told.entries)
+    assert all(one.duration_ms is None or one.duration_ms >= 0 for one in told.entries)
+    table.refresh_index("stats", mode="full", builder="local")
+    table.clean_index("stats", retention=0)
+    table = table.reopened()
+    assert table.verify_index("stats", files=None).sound
+    assert table.prune("id = 45").kept_files == 1
+
+
+def a_reader_holds_what_is_cleaned_away(folder: Path, location: str) -> None:
+    """Files of the entry that it took are gone: it reads what it must, and says so where it is asked for nothing else."""
+    root = folder / "lake"
+    root.mkdir()
+    for number in range(1, 6):
+        append(root, number)
+        table = opened(str(root), location)
+        if number == 1:
+            table.create_index("stats", mi.ColumnStats(), builder="local")
+        else:
+            table.refresh_index("stats", builder="local")
+    version = table.indexes()[0].versions[1]
+    reader = opened(str(root), location)
+    scan, result = reader.scan("id >= 25 AND id < 45"), reader.prune("id = 25")
+    held = reader._open_index("stats")
+
+    other = opened(str(root), location)
+    other.refresh_index("stats", mode="full", builder="local")
+    other.optimize_index("stats", mode="full")
+    clean(other._log("stats"), "stats", -3600, 1)  # an hour into the future, for stores that count in seconds
+    count("readers that held a cleaned entry")
+
+    assert sorted(scan.to_arrow().column("id").to_pylist()) == list(range(25, 45))
+    assert reader.scan("id = 15", version=version).to_arrow().column("id").to_pylist() == [15]
+    assert {path.rpartition("/")[2] for path in result.paths} == {"f000002.parquet"}
+    assert reader.prune("id = 25").kept_files == 1
+    with pytest.raises(mi.DamagedIndexError):  # what is gone is said, and never guessed
+        _ = [len(held.identities(run)[0]) for run in held.entry.content.runs]
