@@ -94,7 +94,7 @@ class KeySource(Asking):
         alone = (keys for keys in self._keys.values() if len(keys[0].columns) == 1)
         return frozenset(key.columns[0] for keys in alone for key in keys if key.exact)
 
-    def of_kinds(self) -> dict[str, KeySource]:
+    def by_kind(self) -> dict[str, KeySource]:
         """A source for each kind of its keys, with the answers that were given already."""
         return {
             kind: KeySource(self.count, [k for k in self._all if k.kind == kind], self._combinations, self._answers)
@@ -117,6 +117,13 @@ class KeySource(Asking):
         out = self.constant(True)
         for answer in self.answers(question):
             out &= answer.files
+        return out
+
+    def in_file(self, question: Question, position: int, groups: int) -> Mask:
+        """A truth for every row group of a file."""
+        out = np.ones(groups, np.bool_)
+        for answer in self.answers(question):
+            out &= answer.in_file(position, groups)
         return out
 
     def _answer(self, one: AskedKey, question: Question, combination: Combination | None) -> Answer | None:

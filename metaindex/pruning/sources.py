@@ -52,15 +52,13 @@ class RunSource(Asking):
         return out
 
     def in_file(self, question: Question, position: int, groups: int) -> Mask:
-        answers = self._keys.answers(question)
-        exact = any(answer.asked.exact for answer in answers)
-        out = np.full(groups, exact or question.ask(self._statistics)[position], np.bool_)
-        for answer in answers:
-            out &= answer.in_file(position, groups)
+        out = self._keys.in_file(question, position, groups)
+        if not any(answer.asked.exact for answer in self._keys.answers(question)):
+            out &= question.ask(self._statistics)[position]
         return out
 
     def by_kind(self) -> Mapping[str, PruningStatistics[Mask]]:
-        return {"column_stats": self._statistics, **self._keys.of_kinds()}
+        return {"column_stats": self._statistics, **self._keys.by_kind()}
 
 
 class _StatisticsOfRun(Asking):
