@@ -19,6 +19,10 @@ import xxhash
 
 from formats.model import FileTable
 
+_AT_ONCE = (
+    1 << 17
+)  # files whose ids are made together: ten million as Python's own bytes would take more memory than all else
+
 
 def column_id(stable: str) -> int:
     """The id of a column, by its stable name."""
@@ -37,13 +41,9 @@ def partition_id(text: str) -> int:
 
 def file_ids(files: FileTable, table_format: str) -> pa.FixedSizeBinaryArray:
     """The ids of all files, 16 bytes each, in their order. One C call a file over joined columns; no Python object outlives it."""
-    import pyarrow.compute as pc
-
-    parts = [pc.cast(files.paths, pa.binary()), _text(files.table.column("size_bytes"))]
-    if table_format == "files":
-        parts.append(_text(files.table.column("modified_ms")))
-    joined = pc.binary_join_element_wise(*parts, b"\0")
-    digests = b"".join(map(xxhash.xxh3_128_digest, joined.to_pylist()))
+    names = ["path", "size_bytes", "modified_ms"] if table_format == "files" else ["path", "size_bytes"]
+    table = files.table.select(names)
+    digests = b"".join(_digests(table.slice(start, _AT_ONCE)) for start in range(0, table.num_rows, _AT_ONCE))
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(files), [None, pa.py_buffer(digests)])
 
 
@@ -55,6 +55,14 @@ def key_prefix(column: int, partition: int | None = None) -> bytes:
 def key(column: int, partition: int, file: bytes) -> bytes:
     """The full key of one statistic."""
     return key_prefix(column, partition) + file
+
+
+def _digests(files: pa.Table) -> bytes:
+    import pyarrow.compute as pc
+
+    path, *rest = files.columns
+    joined = pc.binary_join_element_wise(pc.cast(path, pa.binary()), *(_text(column) for column in rest), b"\0")
+    return b"".join(map(xxhash.xxh3_128_digest, joined.to_pylist()))
 
 
 def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:

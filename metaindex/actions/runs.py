@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from formats.model import FileTable, Snapshot
+from formats.model import FILE_SCHEMA, FileTable, Snapshot
 from formats.protocol import TableRef
 from metaindex.build.protocol import Builder, BuildReport, BuildRequest, Progress
 from metaindex.keys import column_id, file_ids, partition_id
@@ -22,6 +22,9 @@ from metaindex.log.entry import CoveredColumn, RunRef
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import manifest_path
 from metaindex.store.writer import RunSink, manifest_bytes, write_sorted
+
+MOST_TEXT = (1 << 31) - (1 << 20)
+"""Bytes of texts that Arrow takes from at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +46,7 @@ def build_run(
     progress: Progress | None = None,
 ) -> BuiltRun:
     """Writes everything of a run for the given rows of the snapshot's files. Without a builder the run only names them (a quick refresh)."""
-    chosen = snapshot.files.table.take(pa.array(rows)).combine_chunks()
-    order = pc.sort_indices(chosen, sort_keys=[("partition", "ascending"), ("path", "ascending")])
-    files = FileTable(chosen.take(order))
-    rows = rows[order.to_numpy()]
+    files, rows = in_order(snapshot.files.table.select(FILE_SCHEMA.names), rows)
     partition_ord, partitions = number_partitions(files)
     ids = file_ids(files, snapshot.format)
     parts = _write_files(sink, files, partition_ord, partitions, ids)
@@ -85,6 +85,33 @@ def build_run(
         uncovered_files=report.uncovered_files,
     )
     return BuiltRun(run, report, rows)
+
+
+def in_order(
+    table: pa.Table, rows: npt.NDArray[np.int64], most_bytes: int = MOST_TEXT
+) -> tuple[FileTable, npt.NDArray[np.int64]]:
+    """The given rows of a table of files, by partition and path, and which rows those are. `most_bytes`: of a column of texts that are gathered at once."""
+    keys = table.select(["partition", "path"])
+    if len(rows) < table.num_rows:
+        keys = gathered(keys, rows, most_bytes)
+    order = pc.sort_indices(keys, sort_keys=[("partition", "ascending"), ("path", "ascending")])
+    rows = rows[order.to_numpy()]
+    return FileTable(gathered(table, rows, most_bytes)), rows
+
+
+def gathered(table: pa.Table, rows: npt.NDArray[np.int64], most_bytes: int = MOST_TEXT) -> pa.Table:
+    """Rows of a table, in the order asked. Arrow takes from a column of texts only as long as all of it is below 2 GiB: a larger one is taken by wide offsets and handed on in chunks."""
+    at = pa.array(rows)
+    columns = []
+    for column, field in zip(table.columns, table.schema, strict=True):
+        if not pa.types.is_string(field.type) or column.nbytes <= most_bytes:
+            columns.append(column.take(at).combine_chunks())
+            continue
+        wide = column.cast(pa.large_string()).combine_chunks()
+        chunk_rows = max(1, len(rows) * most_bytes // (2 * column.nbytes))
+        pieces = [wide.take(at.slice(start, chunk_rows)) for start in range(0, len(rows), chunk_rows)]
+        columns.append(pa.chunked_array([piece.cast(field.type) for piece in pieces], field.type))
+    return pa.Table.from_arrays(columns, schema=table.schema)
 
 
 def number_partitions(files: FileTable) -> tuple[npt.NDArray[np.int32], pa.Table]:

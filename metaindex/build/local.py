@@ -1,6 +1,6 @@
 """The builder without a JVM: footers where they are to be trusted, a scan of the data where not, in one process.
 
-Memory: the compact facts of all columns (about 60 bytes a file and column), and one column's stored rows at a time.
+Memory: the facts of all columns (about 60 bytes a file and column; compressed where they are many and come from the log), and a part's stored rows at a time.
 """
 
 from __future__ import annotations
@@ -13,22 +13,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from formats.model import Leaf
-from metaindex.kinds.rows import COLUMN_STATS, PARTITION_STATS
+from metaindex.kinds.rows import COLUMN_STATS, PART_ROWS, PARTITION_STATS
 from metaindex.store.writer import RunSink
 
 from .collect import Collected, Source, collect
+from .column_writer import ColumnWriter, aggregated, unpacked
 from .parts import PartStream
 from .prepared import completed, prepared
 from .protocol import BuildReport, BuildRequest, Progress
-from .statistics import (
-    column_rows,
-    domain_of,
-    in_column_order,
-    partition_column_rows,
-    partition_rows,
-    sorted_rows,
-    take_bounds,
-)
+from .statistics import in_column_order, partition_column_rows, take_bounds
 from .together import MOST_ROWS, rows_together
 
 
@@ -47,25 +40,20 @@ class LocalBuilder:
         source = Source.of(request)
         threads = self.threads or (16 if "://" in request.ref.storage.root else 1)
         collected = _collected(request, source, threads, progress)
-        ordinals = pa.array(np.arange(len(request.files), dtype=np.int32))
-        partition_ord = pa.array(request.partition_ord)
-        by_ord = request.partitions.sort_by("partition_ord").column("partition_id").combine_chunks()
-        partition_ids = by_ord.take(partition_ord)
-
+        partition_ids = request.partitions.sort_by("partition_ord").column("partition_id").combine_chunks()
         columns = PartStream(sink, "column_stats", COLUMN_STATS)
         partitions = PartStream(sink, "partition_stats", PARTITION_STATS)
+        writer = ColumnWriter(columns, partitions, request.partition_ord, partition_ids)
         leaves = (*request.leaves, *request.partition_leaves)
-        few = len(files) * len(request.leaves) <= MOST_ROWS
-        together = rows_together(request.leaves, collected.facts, ordinals, partition_ord, partition_ids) if few else []
+        together = _together(request, collected, partition_ids)
         for done, (place, leaf) in enumerate(in_column_order(leaves)):
             if place < len(together):
                 columns.add(together[place][0])
                 partitions.add(together[place][1])
             elif place < len(request.leaves):
-                rows = column_rows(leaf, collected.facts[place], ordinals, partition_ord, partition_ids)
-                collected.facts[place] = rows.schema.empty_table()  # its memory is the next column's
-                partitions.add(partition_rows(rows, domain_of(leaf.type)))
-                columns.add(sorted_rows(rows, domain_of(leaf.type)))
+                facts = unpacked(collected.facts[place])
+                collected.facts[place] = facts.schema.empty_table()  # its memory is the next column's
+                writer.write(leaf, facts)
             else:
                 partitions.add(partition_values(request, place - len(request.leaves)))
             if progress is not None:
@@ -77,6 +65,16 @@ class LocalBuilder:
             uncovered_files=len(problems),
             files_scanned=int(collected.scanned.sum()),
         )
+
+
+def _together(request: BuildRequest, collected: Collected, partition_ids: pa.Array) -> list[tuple[pa.Table, pa.Table]]:
+    """The rows of all columns at once, where they are few."""
+    count = len(request.files)
+    if count * len(request.leaves) > MOST_ROWS:
+        return []
+    ordinals, partition_ord = pa.array(np.arange(count, dtype=np.int32)), pa.array(request.partition_ord)
+    facts = [unpacked(one) for one in collected.facts]
+    return rows_together(request.leaves, facts, ordinals, partition_ord, partition_ids.take(partition_ord))
 
 
 def _collected(request: BuildRequest, source: Source, threads: int, progress: Progress | None) -> Collected:
@@ -96,16 +94,23 @@ def partition_values(request: BuildRequest, place: int) -> pa.Table:
     """Rows of `partition_stats` of one partition column."""
     leaf = request.partition_leaves[place]
     bounds = request.snapshot.details.partition_bounds(leaf)
-    if bounds is not None:
-        bounds = take_bounds(bounds, request.snapshot_rows)
-    return partition_column_rows(
-        leaf,
-        bounds,
-        _without_value(request, leaf),
-        request.partition_ord,
-        request.files.table.column("record_count"),
-        request.partitions,
-    )
+    no_value = _without_value(request, leaf)
+    counts = request.files.table.column("record_count")
+    found = []
+    for start in range(0, max(len(no_value), 1), PART_ROWS):
+        some = slice(start, start + PART_ROWS)
+        rows = request.snapshot_rows[some]
+        found.append(
+            partition_column_rows(
+                leaf,
+                bounds if bounds is None else take_bounds(bounds, rows),
+                no_value[some],
+                request.partition_ord[some],
+                counts.slice(start, PART_ROWS),
+                request.partitions,
+            )
+        )
+    return aggregated(found, leaf, request.partition_ord, request.partitions.num_rows)
 
 
 def _without_value(request: BuildRequest, leaf: Leaf) -> npt.NDArray[np.bool_]:

@@ -16,28 +16,31 @@ from expressions.statistics import ColumnBounds, Mask
 from formats.model import Leaf, Trust
 
 from .collect import Collected
+from .column_writer import Facts, packed, unpacked
 from .protocol import BuildRequest
 from .statistics import facts_of, replace_rows, take_bounds, unknown_facts
 
 
-def prepared(request: BuildRequest) -> tuple[list[pa.Table], Mask]:
+def prepared(request: BuildRequest) -> tuple[list[Facts], Mask]:
     """The facts of every leaf over the request's files, and the files for which they are enough."""
     count = len(request.files)
     enough = np.ones(count, np.bool_)
-    facts = []
+    facts: list[Facts] = []
     for leaf in request.leaves:
         stated = _stated(request, leaf)
         enough &= _says_enough(stated, leaf, request.scan_floats)
-        facts.append(stated)
+        facts.append(packed(stated))
     return facts, enough
 
 
-def completed(facts: list[pa.Table], enough: Mask, read: Collected) -> Collected:
+def completed(facts: list[Facts], enough: Mask, read: Collected) -> Collected:
     """Prepared facts with those of the files that were read after all."""
     rows = np.flatnonzero(~enough)
     scanned = np.zeros(len(enough), np.bool_)
     scanned[rows] = read.scanned
-    whole = [replace_rows(one, rows, better) for one, better in zip(facts, read.facts, strict=True)]
+    whole: list[Facts] = []
+    for at, better in enumerate(read.facts):
+        whole.append(packed(replace_rows(unpacked(facts[at]), rows, unpacked(better))))
     return Collected(whole, {int(rows[row]): why for row, why in read.problems.items()}, scanned)
 
 
