@@ -73,7 +73,7 @@ class _FileReader:
                 f"data files are read as Parquet, CSV or JSON; those of {snapshot.format} table {snapshot.table} are {self._format}; read with .to_spark(spark)"
             )
         self._names = FileNames.of(snapshot)
-        self._row_groups = RowGroups(scan.predicate, snapshot.schema)
+        self._row_groups = RowGroups(scan.predicate, snapshot.schema, scan.result)
         self._lock = threading.Lock()  # what several files share is loaded once
         self._value_deletes: dict[int, tuple[EqualityDelete, ValueDeletes]] = {}
 
@@ -128,7 +128,9 @@ class _FileReader:
             if self._text is not None:
                 parts = self._text.read(source, path, in_file, where)
             else:
-                parts = read_parquet(source, in_file, names=self._names, where=where, row_groups=self._row_groups)
+                parts = read_parquet(
+                    source, in_file, names=self._names, where=where, row_groups=self._row_groups, path=path
+                )
             for first, count, arrays in parts:
                 given = iter(arrays)
                 columns = [constant(shared[f.name], f.type, count) if f.name in shared else next(given) for f in wanted]

@@ -29,11 +29,17 @@ _COMMON_MICROS = -2_208_988_800_000_000  # 1900-01-01: from here on zones agree 
 
 
 def read_parquet(
-    source: pa.NativeFile, fields: tuple[Field, ...], *, names: FileNames, where: str, row_groups: RowGroups
+    source: pa.NativeFile,
+    fields: tuple[Field, ...],
+    *,
+    names: FileNames,
+    where: str,
+    row_groups: RowGroups,
+    path: str = "",
 ) -> Iterator[tuple[int, int, list[pa.Array]]]:
-    """(first row, rows, one array per field) of each batch; only rows of row groups that cannot match are left out."""
+    """(first row, rows, one array per field) of each batch; only rows of row groups that cannot match are left out. `path`: of the file, as `row_groups` knows it."""
     try:
-        file, runs = row_groups.open(source)
+        file, runs = row_groups.open(source, path)
         schema = file.schema_arrow
         reader = _Reader(file, schema, fields, Projection(where, names, carries_ids(schema)))
         for run in runs:

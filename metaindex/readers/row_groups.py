@@ -1,4 +1,4 @@
-"""Which row groups of a Parquet file can hold rows that match: asked of the footer, which the reader needs anyway.
+"""Which row groups of a Parquet file can hold rows that match: asked of the keys of indexes, and of the footer, which the reader needs anyway.
 
 Any doubt keeps the row group. Row positions count from the file's first row, so that deletes by position find their rows behind row groups left out.
 """
@@ -6,6 +6,8 @@ Any doubt keeps the row group. Row positions count from the file's first row, so
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,49 +16,71 @@ import pyarrow.parquet as pq
 from expressions.arrow_statistics import ArrowStatistics
 from expressions.errors import MetaIndexError
 from expressions.references import columns
+from expressions.scalar_statistics import CompositeStatistics
 from expressions.skipping import may_match
+from expressions.statistics import Mask, PruningStatistics
 from expressions.tree import ColumnRef, Predicate
 from formats.footer_file import Layouts, open_footer
 from formats.footers import row_group_columns
 from formats.model import Schema
 
-SMALL_BYTES = 1 << 20  # a file that is read sooner than its statistics are judged
+if TYPE_CHECKING:
+    from metaindex.pruning.result import PruneResult
+
+SMALL_BYTES = 1 << 20  # of a file, or of row groups that are left: read sooner than statistics are judged
 # Whatever a footer can make of its reader: no reason to lose a query.
 _DOUBTS = (MetaIndexError, pa.ArrowException, OSError, ValueError, TypeError, ArithmeticError, LookupError)
 
 
 class RowGroups:
-    """The choice for the files of one scan. Columns that the partition gives are no columns of the file."""
+    """The choice for the files of one scan. `result`: the answer that chose them, whose keys may tell row groups apart. Columns that the partition gives are no columns of the file."""
 
-    def __init__(self, predicate: Predicate | None, schema: Schema) -> None:
+    def __init__(self, predicate: Predicate | None, schema: Schema, result: PruneResult | None = None) -> None:
         self._predicate = predicate
+        # What another predicate was answered by says nothing of this one.
+        known = result is not None and result.knows_row_groups and result.predicate == predicate
+        self._result = result if known else None
         asked = set() if predicate is None else {column.parts for column in columns(predicate)}
         leaves = [leaf for leaf in schema.leaves() if leaf.parts in asked and not any(f.partition for f in leaf.path)]
         self._layouts = Layouts(tuple(leaves))
 
-    def open(self, source: pa.NativeFile) -> tuple[pq.ParquetFile, list[range]]:
-        """The file, and the runs of neighbouring row groups to read."""
-        metadata, kept = None, None
+    def open(self, source: pa.NativeFile, path: str = "") -> tuple[pq.ParquetFile, list[range]]:
+        """The file, and the runs of neighbouring row groups to read. `path`: as the answer names the file."""
+        footer, metadata, kept = b"", None, None
         if self._predicate is not None and self._layouts.leaves and source.size() > SMALL_BYTES:
-            try:
+            with suppress(*_DOUBTS):  # the reader below finds out what is wrong with the file, if anything
                 footer, metadata = open_footer(lambda start, length: source.read_at(length, start), source.size())
-                kept = self._kept(footer, metadata)
-            except _DOUBTS:
-                pass  # the reader below finds out what is wrong with the file, if anything
         file = pq.ParquetFile(source, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=True)
+        if self._predicate is not None and (footer or self._result is not None):
+            with suppress(*_DOUBTS):
+                kept = self._kept(footer, file.metadata, path)
         every = np.ones(file.num_row_groups, np.bool_) if kept is None else kept
         return file, list(_runs(every))
 
-    def _kept(self, footer: bytes, metadata: pq.FileMetaData) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:
-        if not metadata.num_row_groups:
+    def _kept(self, footer: bytes, metadata: pq.FileMetaData, path: str) -> Mask | None:
+        """By the keys first: what they leave is mostly so little that no statistics are looked at."""
+        count = metadata.num_row_groups
+        if not count:
             return None
-        assert self._predicate is not None
-        bounds = {
-            ColumnRef(found.leaf.parts): found.bounds for found in row_group_columns(footer, metadata, self._layouts)
-        }
-        return np.asarray(may_match(self._predicate, ArrowStatistics(metadata.num_row_groups, bounds)), np.bool_)
+        predicate, kept = self._predicate, np.ones(count, np.bool_)
+        assert predicate is not None
+        sources: list[PruningStatistics[Mask]] = []
+        if self._result is not None and (known := self._result.in_file(path, count)) is not None:
+            predicate, sources = self._result.walked, [known]
+            kept = may_match(predicate, known)
+        if footer and (not sources or _bytes(metadata, kept) > SMALL_BYTES):
+            bounds = {
+                ColumnRef(found.leaf.parts): found.bounds
+                for found in row_group_columns(footer, metadata, self._layouts)
+            }
+            kept = may_match(predicate, CompositeStatistics([ArrowStatistics(count, bounds), *sources]))
+        return np.asarray(kept, np.bool_)
 
 
-def _runs(kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Iterator[range]:
+def _bytes(metadata: pq.FileMetaData, kept: Mask) -> int:
+    return sum(metadata.row_group(int(group)).total_byte_size for group in np.flatnonzero(kept))
+
+
+def _runs(kept: Mask) -> Iterator[range]:
     edges = np.flatnonzero(np.diff(np.concatenate([[False], kept, [False]]).astype(np.int8))).tolist()
     return (range(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True))

@@ -78,7 +78,7 @@ class Reference:
         """As a run's key over the columns; of the files `unkeyed` it knows nothing."""
         gone = np.zeros(len(self.files), np.bool_)
         gone[list(unkeyed)] = True
-        known = Reference([[] if gone[i] else f for i, f in enumerate(self.files)], self.group_bits, self.able)
+        known = type(self)([[] if gone[i] else f for i, f in enumerate(self.files)], self.group_bits, self.able)
         number = hash((kind, columns)) & ((1 << 62) - 1)
         key = CoveredKey(kind, number, (), {}, len(unkeyed))
         return AskedKey(key, columns, lambda: known, lambda: gone)
