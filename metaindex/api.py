@@ -43,6 +43,7 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's s
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+    from .actions.written import Written
     from .explain import Explanation
     from .readers.scan import Scan
 
@@ -97,6 +98,7 @@ class Table(IndexUpkeep):
     _snapshots: dict[Version, Snapshot] = field(default_factory=dict, repr=False)
     _cache: StoreCache = field(default_factory=StoreCache, repr=False)
     _folder: IndexFolder | None = field(default=None, repr=False)
+    written: Written | None = field(default=None, repr=False)  # what is known of a commit by whoever made it: for the refresh behind it
 
     def __repr__(self) -> str:
         return f"<{self.format} table at {self.path}>"
@@ -153,6 +155,10 @@ class Table(IndexUpkeep):
         """The same table as a handle of its own: for another thread, or with another configuration."""
         config = config or self.config
         return Table(self._format, self._ref, config, self._spark, self._storage_options, self._trust_index)
+
+    def forget(self) -> None:
+        """Keeps only what can never change: the next verb looks at every log anew."""
+        self._folder, self.written = None, None
 
     def namespaces(self) -> list[str]:
         """Names of the namespaces (`Config.namespace`) that have indexes of this table, beside the common one."""

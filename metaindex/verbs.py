@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from .actions.action import Outcome
     from .actions.target import Target
+    from .actions.written import Written
     from .build.protocol import Builder, Progress
 
 
@@ -37,6 +38,7 @@ class IndexVerbs(ABC):
     config: Config
     _spark: SparkSession | None
     _cache: StoreCache
+    written: Written | None
 
     @abstractmethod
     def _indexes(self) -> IndexFolder: ...
@@ -134,6 +136,7 @@ class IndexVerbs(ABC):
             mode=mode,
             limit=limit,
             cache=self._cache,
+            written=self.written,
         )
         self._remember(target)
         outcome = execute(log, action)

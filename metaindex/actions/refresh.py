@@ -34,6 +34,7 @@ from .create import Create, index_all, notes_of
 from .follow import Followed, Seen, Unproved, follow
 from .runs import build_run
 from .target import Target, racy
+from .written import Written
 
 logger = logging.getLogger("metaindex")
 
@@ -49,6 +50,7 @@ class Refresh(Create):
     mode: Mode = "incremental"
     limit: Limit | None = None
     cache: StoreCache = field(default_factory=StoreCache)
+    written: Written | None = None
     operation: Operation = Operation.REFRESH
     rebases: bool = True
 
@@ -80,7 +82,8 @@ class Refresh(Create):
         notes: tuple[str, ...] = ()
         if len(fresh):
             builder = None if quick else self.builder
-            built = build_run(self.ref, seen.snapshot, fresh, self.kinds, builder, self.sink, self.progress)
+            told = self.written.told(seen) if self.written is not None else frozenset()
+            built = build_run(self.ref, seen.snapshot, fresh, self.kinds, builder, self.sink, self.progress, told)
             added, order = built.ref, built.order
             notes = _named(len(fresh)) if quick else notes_of(built, self.target.settled)
         runs = () if added is None else (added,)

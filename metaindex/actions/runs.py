@@ -14,8 +14,9 @@ import xxhash
 
 from formats.model import FILE_SCHEMA, FileTable, Snapshot
 from formats.protocol import TableRef
-from metaindex.build.protocol import Builder, BuildReport, BuildRequest, Progress
+from metaindex.build.protocol import Builder, BuildReport, BuildRequest, KeyBuild, Progress
 from metaindex.keys import column_id, file_ids, partition_id
+from metaindex.kinds.keyed import key_plans
 from metaindex.kinds.rows import FILE_IDS, FILES, PARTITIONS
 from metaindex.kinds.specs import ColumnStats, Kind, leaves_of
 from metaindex.log.entry import CoveredColumn, RunRef
@@ -44,8 +45,9 @@ def build_run(
     builder: Builder | None,
     sink: RunSink,
     progress: Progress | None = None,
+    without_nan: frozenset[str] = frozenset(),
 ) -> BuiltRun:
-    """Writes everything of a run for the given rows of the snapshot's files. Without a builder the run only names them (a quick refresh)."""
+    """Writes everything of a run for the given rows of the snapshot's files. Without a builder the run only names them (a quick refresh). `without_nan`: see `BuildRequest`."""
     files, rows = in_order(snapshot.files.table.select(FILE_SCHEMA.names), rows)
     partition_ord, partitions = number_partitions(files)
     ids = file_ids(files, snapshot.format)
@@ -62,8 +64,15 @@ def build_run(
         partition_leaves=tuple(leaf for leaf in leaves if leaf.field.partition),
         trust_log=all(kind.trust_log for kind in kinds if isinstance(kind, ColumnStats)),
         scan_floats=any(kind.scan_floats for kind in kinds if isinstance(kind, ColumnStats)),
+        without_nan=without_nan,
     )
-    report = builder.column_stats(request, sink, progress) if builder is not None else BuildReport(())
+    report, keyed = BuildReport(()), KeyBuild((), ())
+    if builder is not None:
+        if leaves or any(isinstance(kind, ColumnStats) for kind in kinds):
+            report = builder.column_stats(request, sink, progress)
+        if plans := key_plans(kinds, snapshot.schema):
+            keyed = builder.keys(request, plans, sink, progress)
+            report = _with_keys(report, keyed)
     parts = [*parts, *report.parts]
     manifest = manifest_bytes(parts)
     sink.storage.put(manifest_path(sink.run), manifest)
@@ -83,8 +92,21 @@ def build_run(
         created_ms=int(time.time() * 1000),
         builder=builder.name if builder is not None else "",
         uncovered_files=report.uncovered_files,
+        keys=keyed.keys,
     )
     return BuiltRun(run, report, rows)
+
+
+def _with_keys(report: BuildReport, keyed: KeyBuild) -> BuildReport:
+    """What was built of statistics and of keys together. A file that neither could read is told once."""
+    told = dict(report.uncovered)
+    both = sum(path in told for path, _ in keyed.uncovered)
+    return BuildReport(
+        parts=(*report.parts, *keyed.parts),
+        uncovered=tuple((dict(keyed.uncovered) | told).items())[:100],
+        uncovered_files=report.uncovered_files + keyed.uncovered_files - both,
+        files_scanned=max(report.files_scanned, keyed.files_scanned),
+    )
 
 
 def in_order(

@@ -26,7 +26,7 @@ from formats.storage import Storage
 from .extremes import ColumnScan, bounds_of
 from .parquet_scan import scan_parquet
 from .protocol import BuildRequest, Progress
-from .statistics import facts_of, facts_schema, replace_rows, unknown_facts
+from .statistics import constant, facts_of, facts_schema, replace_rows, told, unknown_facts
 
 CHUNK_FILES = 10_000
 UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, MetaIndexError)
@@ -45,13 +45,16 @@ class Source:
     options: tuple[tuple[str, object], ...]
     fields: tuple[Field, ...]  # the table's columns that stand in the files, in order
     scan_floats: bool
+    without_nan: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, request: BuildRequest) -> Source:
         options = dict(request.snapshot.details.read_options())
         file_format = str(options.pop("file_format", "parquet"))
         in_files = tuple(one for one in request.snapshot.schema if not one.partition)
-        return cls(request.leaves, file_format, tuple(options.items()), in_files, request.scan_floats)
+        return cls(
+            request.leaves, file_format, tuple(options.items()), in_files, request.scan_floats, request.without_nan
+        )
 
 
 @dataclass(slots=True)
@@ -115,7 +118,7 @@ def _collect_parquet(storage: Storage, source: Source, paths: list[str], sizes: 
     footers = read_footers(storage, paths, source.leaves, sizes=sizes, threads=threads)
     readable = np.array([why is None for why in footers.failures.to_pylist()], np.bool_)
     facts, wanted = [], []
-    for column in footers.columns:
+    for column in (_told(column, source.without_nan) for column in footers.columns):
         facts.append(_footer_facts(column, len(paths)))
         wanted.append(_to_scan(column, source.scan_floats) & readable)
     problems = {row: footers.failures[row].as_py() for row in np.flatnonzero(~readable).tolist()}
@@ -184,6 +187,13 @@ def _scan_into(
             where = np.array(places, np.int64)
             better = _scanned_facts(scans_, source.leaves[place], found.facts[place].take(pa.array(where)))
             found.facts[place] = replace_rows(found.facts[place], where, better)
+
+
+def _told(column: FooterColumn, without_nan: frozenset[str]) -> FooterColumn:
+    """The column with the count of NaN that its writer tells."""
+    if not told(column.leaf, without_nan):
+        return column
+    return replace(column, bounds=replace(column.bounds, nan_count=constant(0, len(column.present), pa.int64())))
 
 
 def _footer_facts(column: FooterColumn, count: int) -> pa.Table:

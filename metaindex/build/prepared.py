@@ -6,6 +6,7 @@ its rows; so it is for float columns where NaN are to be counted, which no log d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,19 +19,33 @@ from formats.model import Leaf, Trust
 from .collect import Collected
 from .column_writer import Facts, packed, unpacked
 from .protocol import BuildRequest
-from .statistics import facts_of, replace_rows, take_bounds, unknown_facts
+from .statistics import constant, replace_rows, take_bounds, told, unknown_facts
+from .together import MOST_ROWS, facts_together
+
+_ASKED = ["state", "null_count", "nan_count", "value_count"]
 
 
 def prepared(request: BuildRequest) -> tuple[list[Facts], Mask]:
     """The facts of every leaf over the request's files, and the files for which they are enough."""
-    count = len(request.files)
-    enough = np.ones(count, np.bool_)
+    if len(request.files) * len(request.leaves) <= MOST_ROWS:
+        return _few(request)
+    enough = np.ones(len(request.files), np.bool_)
     facts: list[Facts] = []
     for leaf in request.leaves:
-        stated = _stated(request, leaf)
-        enough &= _says_enough(stated, leaf, request.scan_floats)
+        stated = _stated(request, [leaf])[0]
+        enough &= _says_enough(stated, _nan_wanted(request, leaf))
         facts.append(packed(stated))
     return facts, enough
+
+
+def _few(request: BuildRequest) -> tuple[list[Facts], Mask]:
+    """As `prepared`, all leaves at once."""
+    count = len(request.files)
+    facts = _stated(request, request.leaves)
+    whole = pa.concat_tables([one.select(_ASKED) for one in facts]) if facts else None
+    wanted = pa.array(np.repeat(np.array([_nan_wanted(request, leaf) for leaf in request.leaves], np.bool_), count))
+    said = np.ones(0, np.bool_) if whole is None else _says_enough(whole, wanted)
+    return list(facts), np.asarray(said.reshape(len(facts), count).all(axis=0), np.bool_)
 
 
 def completed(facts: list[Facts], enough: Mask, read: Collected) -> Collected:
@@ -44,17 +59,28 @@ def completed(facts: list[Facts], enough: Mask, read: Collected) -> Collected:
     return Collected(whole, {int(rows[row]): why for row, why in read.problems.items()}, scanned)
 
 
-def _stated(request: BuildRequest, leaf: Leaf) -> pa.Table:
-    bounds: ColumnBounds | None = request.snapshot.details.log_bounds(leaf)
-    if bounds is None:
-        return unknown_facts(leaf.type, len(request.files))
-    bounds = take_bounds(bounds, request.snapshot_rows)
-    return facts_of(replace(bounds, type=leaf.type), len(request.files), Trust.LOG)
+def _stated(request: BuildRequest, leaves: Sequence[Leaf]) -> list[pa.Table]:
+    count = len(request.files)
+    found: list[ColumnBounds | None] = [request.snapshot.details.log_bounds(leaf) for leaf in leaves]
+    none = constant(0, count, pa.int64())
+    said = []
+    for bounds, leaf in zip(found, leaves, strict=True):
+        if bounds is not None:
+            taken = replace(take_bounds(bounds, request.snapshot_rows), type=leaf.type)
+            said.append(replace(taken, nan_count=none) if told(leaf, request.without_nan) else taken)
+    facts = iter(facts_together(said, count, [Trust.LOG] * len(said)))
+    return [
+        unknown_facts(leaf.type, count) if bounds is None else next(facts)
+        for bounds, leaf in zip(found, leaves, strict=True)
+    ]
 
 
-def _says_enough(facts: pa.Table, leaf: Leaf, scan_floats: bool) -> Mask:
+def _nan_wanted(request: BuildRequest, leaf: Leaf) -> bool:
+    return request.scan_floats and pa.types.is_floating(leaf.type)
+
+
+def _says_enough(facts: pa.Table, nan_wanted: bool | pa.Array) -> Mask:
     said = pc.and_(pc.is_valid(facts.column("null_count")), pc.is_valid(facts.column("value_count")))
     said = pc.and_(said, pc.greater(facts.column("state"), 0))
-    if scan_floats and pa.types.is_floating(leaf.type):
-        said = pc.and_(said, pc.is_valid(facts.column("nan_count")))
+    said = pc.and_(said, pc.or_(pc.is_valid(facts.column("nan_count")), pc.invert(nan_wanted)))
     return np.asarray(said.combine_chunks().to_numpy(zero_copy_only=False), np.bool_)

@@ -6,7 +6,7 @@ or the build fails whole. It never leaves a (file, covered column) without a row
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,6 +16,8 @@ import pyarrow as pa
 
 from formats.model import FileTable, Leaf, Snapshot
 from formats.protocol import TableRef
+from metaindex.kinds.keyed import KeyPlan
+from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
 from metaindex.store.writer import RunSink
 
@@ -37,6 +39,9 @@ class BuildRequest:
     partition_leaves: tuple[Leaf, ...] = ()  # columns whose value is the partition's: rows in partition_stats only
     trust_log: bool = False  # a builder may take what the log states of a file for what its footer says
     scan_floats: bool = True  # count NaN by reading float columns; else footer bounds with NaN unknown
+    without_nan: frozenset[str] = (
+        frozenset()
+    )  # top-level float columns that hold no NaN in any of the files: their writer says so
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +54,24 @@ class BuildReport:
     files_scanned: int = 0  # files whose data pages were read for at least one column
 
 
+@dataclass(frozen=True, slots=True)
+class KeyBuild:
+    """The keys that a builder wrote, with their parts and those of `unkeyed`; and what it could not read, as in BuildReport."""
+
+    keys: tuple[CoveredKey, ...]
+    parts: tuple[PartInfo, ...]
+    uncovered: tuple[tuple[str, str], ...] = ()
+    uncovered_files: int = 0
+    files_scanned: int = 0
+
+
 class Builder(Protocol):
     name: str
 
     def column_stats(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
         """Writes the parts of `column_stats` and `partition_stats` for the request's files into the sink."""
+
+    def keys(
+        self, request: BuildRequest, plans: Sequence[KeyPlan], sink: RunSink, progress: Progress | None = None
+    ) -> KeyBuild:
+        """Writes the rows of every key (at least one) for the request's files into the sink, and the ordinals of the files of which a key knows nothing."""

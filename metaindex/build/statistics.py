@@ -223,6 +223,11 @@ def successors(prefixes: npt.NDArray[np.uint8]) -> pa.Array:
     return pc.if_else(pa.array(lengths > 0), values, None)
 
 
+def told(leaf: Leaf, without_nan: frozenset[str]) -> bool:
+    """Is it a float column of which the writer says that no value is NaN?"""
+    return len(leaf.parts) == 1 and leaf.parts[0] in without_nan and pa.types.is_floating(leaf.type)
+
+
 def constant(value: object, count: int, type_: pa.DataType) -> pa.Array:
     """`count` times the same value."""
     return pa.repeat(pa.scalar(value, type_), count)

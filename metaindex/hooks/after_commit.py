@@ -19,11 +19,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import worker
+from .handles import use
 from .keep import Kept, keep
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from metaindex.actions.written import Written
     from metaindex.api import Table
     from metaindex.build.protocol import Builder
     from metaindex.config import BuilderName
@@ -39,20 +41,28 @@ def after_commit(
     mode: Mode = "background",
     indexes: Collection[str] | None = None,
     builder: BuilderName | Builder = "local",
+    written: Written | None = None,
     **options: Any,
 ) -> list[Kept]:
     """Tells that a table was written to: its indexes are refreshed, in the background or before this returns. Never raises but for a wrong call (TypeError, ValueError).
 
     `table`: a path or URI, a `metaindex.Table`, a `deltalake.DeltaTable`, or a pyiceberg table. `indexes`: only these; default: all of the table. `builder` reads what came; "local"
-    (this process) suits commits, see `Config.builder`. Other options are those of `open_table`. What the log of the table says is refreshed, so a call that comes late, twice,
+    (this process) suits commits, see `Config.builder`. `written`: what the writer knows of the one commit that it made. Other options are those of `open_table`. What the log of the table says is refreshed, so a call that comes late, twice,
     or for several commits at once is as good. Synchronous calls return what became of each index.
     """
     if mode not in ("background", "synchronous"):
         raise ValueError(f"a hook runs 'background' or 'synchronous', not {mode!r}")
     key, opened = _opener(table, options)
+    named = (key, type(table), *sorted(dict(options.get("storage_options") or {}).items()))
+
+    def refreshed(found: Table) -> list[Kept]:
+        found.written = written
+        return keep(found, indexes, builder)[1]
 
     def job() -> list[Kept]:
-        return keep(opened(), indexes, builder)[1]
+        # What other options mean, and a pyiceberg table's newest metadata file, is asked every time.
+        kept = isinstance(table, str | os.PathLike) and not options.keys() - {"storage_options"}
+        return use(named, opened, refreshed) if kept else refreshed(opened())
 
     if mode == "synchronous":
         return worker.WORKER.run(job)

@@ -9,16 +9,63 @@ For everything else that a `DeltaTable` does (merge, delete, update, restore, op
 
 from __future__ import annotations
 
-from typing import Any
+import math
+import os
+from typing import TYPE_CHECKING, Any
 
 from .after_commit import Mode, after_commit
+
+if TYPE_CHECKING:
+    from metaindex.actions.written import Written
 
 
 def write_deltalake(table_or_uri: Any, data: Any, *args: Any, hook: Mode = "background", **options: Any) -> None:
     """`deltalake.write_deltalake` with the same arguments; then the table's indexes are refreshed, in the background or (`hook="synchronous"`) before this returns.
-    Raises what the writer raises, and then tells nobody."""
+    Raises what the writer raises, and then tells nobody. In which float columns of an Arrow table there is no NaN is seen in memory: a refresh need not read them for that."""
     import deltalake
 
-    deltalake.write_deltalake(table_or_uri, data, *args, **options)
+    own = None if args or not _tells(table_or_uri, data, options) else _opened(table_or_uri, options)
+    before = None if own is None else own.version()
+    deltalake.write_deltalake(table_or_uri if own is None else own, data, *args, **options)
     storage = {"storage_options": options["storage_options"]} if options.get("storage_options") else {}
-    after_commit(table_or_uri, mode=hook, **storage)
+    written = None if own is None or own.version() == before else _written(own, data)
+    after_commit(table_or_uri, mode=hook, written=written, **storage)
+
+
+def _tells(table_or_uri: Any, data: Any, options: dict[str, Any]) -> bool:
+    """Are all rows of the commit in memory, and none but them in it?"""
+    import pyarrow as pa
+
+    alone = options.get("mode") in ("append", "overwrite") and options.get("predicate") is None
+    return alone and isinstance(data, pa.Table | pa.RecordBatch) and isinstance(table_or_uri, str | os.PathLike)
+
+
+def _opened(uri: Any, options: dict[str, Any]) -> Any:
+    """The table as the writer would open it; None where it is to be made. It is nobody else's, so that its version is that of its own commit afterwards."""
+    import deltalake
+    from deltalake.exceptions import TableNotFoundError
+
+    try:
+        return deltalake.DeltaTable(uri, storage_options=options.get("storage_options"))
+    except TableNotFoundError:
+        return None
+
+
+def _written(own: Any, data: Any) -> Written:
+    from metaindex.actions.written import Written
+
+    version = own.version()
+    names = [name for name in data.column_names if data.column_names.count(name) == 1]
+    clean = frozenset(name for name in names if _without_nan(data.column(name)))
+    return Written(str(version - 1), str(version), data.num_rows, clean)
+
+
+def _without_nan(values: Any) -> bool:
+    """A sum is NaN where a value is; where it is NaN for another reason (two infinities), nothing is said."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not (pa.types.is_float32(values.type) or pa.types.is_float64(values.type)):
+        return False
+    total = pc.sum(values).as_py()
+    return total is None or not math.isnan(total)
