@@ -5,6 +5,7 @@ Memory: the facts of all columns (about 60 bytes a file and column; compressed w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -13,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from formats.model import Leaf
+from metaindex.kinds.keyed import KeyPlan
 from metaindex.kinds.rows import COLUMN_STATS, PART_ROWS, PARTITION_STATS
 from metaindex.store.writer import RunSink
 
@@ -20,7 +22,7 @@ from .collect import Collected, Source, collect
 from .column_writer import ColumnWriter, aggregated, unpacked
 from .parts import PartStream
 from .prepared import completed, prepared
-from .protocol import BuildReport, BuildRequest, Progress
+from .protocol import BuildReport, BuildRequest, KeyBuild, Progress
 from .statistics import in_column_order, partition_column_rows, take_bounds
 from .together import MOST_ROWS, rows_together
 
@@ -38,7 +40,7 @@ class LocalBuilder:
         """See `protocol.Builder`."""
         files = request.files.table
         source = Source.of(request)
-        threads = self.threads or (16 if "://" in request.ref.storage.root else 1)
+        threads = self._threads(request)
         collected = _collected(request, source, threads, progress)
         partition_ids = request.partitions.sort_by("partition_ord").column("partition_id").combine_chunks()
         columns = PartStream(sink, "column_stats", COLUMN_STATS)
@@ -65,6 +67,17 @@ class LocalBuilder:
             uncovered_files=len(problems),
             files_scanned=int(collected.scanned.sum()),
         )
+
+    def keys(
+        self, request: BuildRequest, plans: Sequence[KeyPlan], sink: RunSink, progress: Progress | None = None
+    ) -> KeyBuild:
+        """See `protocol.Builder`."""
+        from .key_build import build_keys
+
+        return build_keys(request, plans, sink, self._threads(request), progress)
+
+    def _threads(self, request: BuildRequest) -> int:
+        return self.threads or (16 if "://" in request.ref.storage.root else 1)
 
 
 def _together(request: BuildRequest, collected: Collected, partition_ids: pa.Array) -> list[tuple[pa.Table, pa.Table]]:
@@ -94,7 +107,7 @@ def partition_values(request: BuildRequest, place: int) -> pa.Table:
     """Rows of `partition_stats` of one partition column."""
     leaf = request.partition_leaves[place]
     bounds = request.snapshot.details.partition_bounds(leaf)
-    no_value = _without_value(request, leaf)
+    no_value = without_value(request, leaf)
     counts = request.files.table.column("record_count")
     found = []
     for start in range(0, max(len(no_value), 1), PART_ROWS):
@@ -113,7 +126,7 @@ def partition_values(request: BuildRequest, place: int) -> pa.Table:
     return aggregated(found, leaf, request.partition_ord, request.partitions.num_rows)
 
 
-def _without_value(request: BuildRequest, leaf: Leaf) -> npt.NDArray[np.bool_]:
+def without_value(request: BuildRequest, leaf: Leaf) -> npt.NDArray[np.bool_]:
     """For each file: does its partition's text say that the column is NULL?"""
     names = {quote(name, safe="") for name in (leaf.field.name, leaf.field.source) if name}
     said = {f"{name}=__HIVE_DEFAULT_PARTITION__" for name in names}

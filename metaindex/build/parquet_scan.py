@@ -57,7 +57,7 @@ def scan_parquet(storage: Storage, path: str, size: int, leaves: Sequence[Leaf])
             one.scan.close()
             least = one.scan.least
             int96 = file.schema.column(one.index).physical_type == "INT96"
-            if least and _in_older_calendar(file.metadata, least[0].type, int96, least[0]):
+            if least and in_older_calendar(file.metadata, least[0].type, int96, least[0]):
                 one.scan.unfit = "dates or timestamps were written in an older calendar"
             if one.scan.unread is None and one.scan.rows != file.metadata.num_rows:
                 raise pa.ArrowInvalid(f"the footer says {file.metadata.num_rows} rows, its pages hold {one.scan.rows}")
@@ -97,7 +97,7 @@ _GREGORIAN_SECONDS = -2208988800
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
-def _in_older_calendar(metadata: pq.FileMetaData, type_: pa.DataType, int96: bool, least: pa.Array) -> bool:
+def in_older_calendar(metadata: pq.FileMetaData, type_: pa.DataType, int96: bool, least: pa.Array) -> bool:
     """Did Spark write these values in the calendar that was used before 1582 (for instants: with the zone offsets used
     before 1900)? Spark's reader moves them, others do not: no bound holds for both."""
     if pa.types.is_date32(type_):

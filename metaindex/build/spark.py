@@ -11,7 +11,7 @@ project as an archive where it is not installed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,13 +20,14 @@ import pyarrow as pa
 
 from expressions.errors import MetaIndexError
 from metaindex.errors import BuildError
+from metaindex.kinds.keyed import KeyPlan
 from metaindex.kinds.rows import COLUMN_STATS, PART_ROWS, PARTITION_STATS, StatState
 from metaindex.store.layout import PartInfo
 from metaindex.store.writer import RunSink
 
 from .collect import Source
-from .local import partition_values
-from .protocol import BuildReport, BuildRequest, Progress
+from .local import LocalBuilder, partition_values
+from .protocol import BuildReport, BuildRequest, KeyBuild, Progress
 from .spark_schemas import FILE, FILE_ROWS, WRITTEN, sql_schema
 from .spark_tasks import ReadTask, WriteTask
 from .spark_text import text_rows
@@ -110,6 +111,12 @@ class SparkBuilder:
             return task.run(batches)
 
         return files.mapInArrow(read, sql_schema(FILE_ROWS))
+
+    def keys(
+        self, request: BuildRequest, plans: Sequence[KeyPlan], sink: RunSink, progress: Progress | None = None
+    ) -> KeyBuild:
+        """See `protocol.Builder`. Built in this process."""
+        return LocalBuilder().keys(request, plans, sink, progress)
 
     def _write(
         self, sink: RunSink, kind: str, rows: DataFrame, order: tuple[str, ...], count: int

@@ -39,6 +39,8 @@ WRITTEN = pa.schema(
         pa.field("footer_digest", pa.string()),
         pa.field("first_key", pa.int64()),
         pa.field("last_key", pa.int64()),
+        pa.field("least", pa.string()),
+        pa.field("greatest", pa.string()),
     ]
 )
 """A PartInfo as a row."""

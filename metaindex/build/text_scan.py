@@ -58,13 +58,13 @@ class TextScanner:
 
     def _scan(self, storage: Storage, path: str, leaves: Sequence[Leaf]) -> list[ColumnScan]:
         scans = [ColumnScan() for _ in leaves]
-        for values in _columns(self.values, storage, path, leaves):
+        for values in columns_of(self.values, storage, path, leaves):
             for scan, one in zip(scans, values, strict=True):
                 scan.add(one)
         doubtful = [i for i, scan in enumerate(scans) if scan.nulls and not _is_text(leaves[i].type)]
         if doubtful:
             present = [0] * len(doubtful)
-            for texts in _columns(self.texts, storage, path, [_leaf_as_text(leaves[i]) for i in doubtful]):
+            for texts in columns_of(self.texts, storage, path, [leaf_as_text(leaves[i]) for i in doubtful]):
                 present = [count + len(one) - one.null_count for count, one in zip(present, texts, strict=True)]
             for i, count in zip(doubtful, present, strict=True):
                 if count != scans[i].rows - scans[i].nulls:
@@ -76,7 +76,8 @@ class TextScanner:
         return scans
 
 
-def _columns(reader: TextReader, storage: Storage, path: str, leaves: Sequence[Leaf]) -> Iterator[list[pa.Array]]:
+def columns_of(reader: TextReader, storage: Storage, path: str, leaves: Sequence[Leaf]) -> Iterator[list[pa.Array]]:
+    """The values of the leaves, block by block."""
     tops = tuple(dict.fromkeys(leaf.path[0] for leaf in leaves))
     with storage.open_input(path) as source:
         for _, _, arrays in reader.read(source, path, tops, path):
@@ -102,7 +103,8 @@ def as_text(field: Field) -> Field:
     return field if pa.types.is_nested(field.type) else replace(field, type=pa.string())
 
 
-def _leaf_as_text(leaf: Leaf) -> Leaf:
+def leaf_as_text(leaf: Leaf) -> Leaf:
+    """The leaf of `as_text` of its column."""
     return Leaf(tuple(as_text(field) for field in leaf.path))
 
 

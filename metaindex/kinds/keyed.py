@@ -50,7 +50,7 @@ class KeyPlan:
 
     def number(self, part: int) -> int:
         """The number of a part of this key, for `RunSink.write`."""
-        return self.place * 100_000 + part
+        return self.place * 10_000_000 + part
 
     def covered(self, layout: Mapping[str, int | str], unkeyed_files: int) -> CoveredKey:
         """The key as the log entry names it."""
@@ -102,16 +102,16 @@ class Gathered:
 
 
 class KeyCollector(Protocol):
-    """Builds one key of one run. For each file, in any order: `begin`, `add` for its rows in any pieces, then `end` or `fail`. Then `close`, once."""
+    """Builds one key of one run. For each file, in any order: `begin`, `add` for its rows in any pieces, row group by row group, then `end` or `fail`. Then `close`, once."""
 
-    def begin(self, ordinal: int) -> None:
-        """The file that the next rows are of."""
+    def begin(self, ordinal: int, groups: int) -> None:
+        """The file that the next rows are of, and how many row groups it has (1 where its format has none)."""
 
     def add(self, group: int, values: Sequence[pa.Array]) -> None:
         """Rows of a row group: one array a column of the key, of the types of the table's columns or of types whose values they take over unchanged (`kinds.canonical`)."""
 
-    def end(self, groups: int) -> None:
-        """The file is whole: it has that many row groups (1 where its format has none)."""
+    def end(self) -> None:
+        """The file is whole."""
 
     def fail(self) -> None:
         """Forget what was added of this file: it is unkeyed."""

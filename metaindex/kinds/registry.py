@@ -54,11 +54,17 @@ _Read = Callable[["RunReader", CoveredKey, "Sequence[pa.DataType]"], "KeyReader"
 
 def _writing(plan: KeyPlan) -> tuple[_Collect, _Finish]:
     match plan.kind:
+        case Values(by="hash"):
+            from .values.by_hash import HashCollector, HashFinisher
+
+            return HashCollector, HashFinisher
         case Values() | ValueList():
-            raise NotImplementedError("values are on their way")
+            raise NotImplementedError("values by value are on their way")
         case Bloom():
             raise NotImplementedError("bloom filters are on their way")
 
 
 def _reading() -> Mapping[str, _Read]:
-    return {}
+    from .values.hash_reader import HashReader
+
+    return {"values": HashReader}

@@ -53,7 +53,7 @@ def hash_slices(data: _Bytes, starts: _Ints, lengths: _Ints) -> Hashes:
     long = lengths >= _LONG
     if long.any():
         short = np.flatnonzero(~long)
-        view = memoryview(np.ascontiguousarray(data))
+        view = np.ascontiguousarray(data).data
         rows = np.flatnonzero(long)
         spans = zip(starts[rows].tolist(), (starts[rows] + lengths[rows]).tolist(), strict=True)
         out[rows] = np.fromiter((xxhash.xxh64_intdigest(view[low:high]) for low, high in spans), np.uint64, len(rows))

@@ -22,11 +22,23 @@ from .layout import PartInfo
 SUFFIX = ".mix"
 """Parts are plain Parquet under another suffix, so that a glob for `*.parquet` over the lake never takes index rows for table data."""
 
-PLAIN_SORTED = ("ordinal", "partition_ord", "lower_int", "upper_int", "null_count", "value_count", "first_ordinal")
+PLAIN_SORTED = (
+    "ordinal",
+    "partition_ord",
+    "lower_int",
+    "upper_int",
+    "null_count",
+    "value_count",
+    "first_ordinal",
+    "entry",
+    "unit",
+)
 """Integer columns that are sorted or nearly so: delta encoding is smaller than a dictionary."""
 
 WITHOUT_DICTIONARY = ("lower_double", "upper_double", "lower_bytes", "upper_bytes", "file_id", "path")
 
+FRONT_CODED = ("key",)
+"""Sorted byte strings: each is its common prefix with the one before, and the rest."""
 
 RANGED = (
     "column_id",
@@ -43,11 +55,15 @@ RANGED = (
     "upper_double",
     "lower_bytes",
     "upper_bytes",
+    "key_id",
+    "entry",
+    "key",
 )
 """Columns by which row groups are passed over. The others get no ranges: a footer is read whole before anything else."""
 
-SMALL_GROUPS = {"files": 4096, "file_ids": 4096}
-"""`files` and `file_ids` are read a few rows here and there, `column_stats` in long stretches."""
+SMALL_GROUPS = {"files": 1024, "file_ids": 4096}
+"""`files` and `file_ids` are read a few rows here and there, `column_stats` in long stretches. The files that a predicate keeps are scattered over all row groups, and what is decoded
+in vain is paths: hence the smallest. Still smaller ones make a footer that takes longer than they save."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +88,7 @@ def write_part(storage: Storage, path: str, kind: str, table: pa.Table) -> PartI
     names = table.schema.names
     delta = {n: "DELTA_BINARY_PACKED" for n in names if n in PLAIN_SORTED}
     plain = {n: "PLAIN" for n in names if n in WITHOUT_DICTIONARY}
+    plain |= {n: "DELTA_BYTE_ARRAY" for n in names if n in FRONT_CODED}
     out = pa.BufferOutputStream()
     pq.write_table(
         table,
@@ -100,7 +117,23 @@ def write_part(storage: Storage, path: str, kind: str, table: pa.Table) -> PartI
         digest,
         leading[0].as_py() if keyed else None,
         leading[-1].as_py() if keyed else None,
+        *_second_range(table),
     )
+
+
+def _second_range(table: pa.Table) -> tuple[str | None, str | None]:
+    """The least and greatest value of the column by which the parts of a key are found, as text; NULL, which comes first, is the empty text."""
+    name = next((n for n in table.schema.names if n in ("entry", "key")), None)
+    if name is None or not table.num_rows:
+        return None, None
+    first, last = (table.column(name)[at].as_py() for at in (0, -1))
+    return _text(first), _text(last)
+
+
+def _text(value: int | bytes | None) -> str:
+    if value is None:
+        return ""
+    return str(value) if isinstance(value, int) else value.hex()
 
 
 def cut(table: pa.Table) -> Iterator[pa.Table]:

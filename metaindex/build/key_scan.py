@@ -1,0 +1,224 @@
+"""Reads data files for their keys: every file once for all keys, row group by row group, and into each key's collector what is certain of it.
+
+    of a file                                                        its keys
+    a column is there, of a type whose values the table shows        its values
+    it is not there, and what readers show instead is known          NULL, or the default, in every row group
+    a partition column                                               the partition's value, in every row group
+    none of these, or a value has no canonical form                  unkeyed, those that have the column
+    the file cannot be read whole, or is not the one listed          unkeyed, all; and told
+
+A store that does not answer says nothing of a file: the build fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from expressions.errors import StorageUnavailableError
+from formats.model import Field, Leaf
+from formats.storage import Storage
+from metaindex.kinds.canonical import UnkeyedValuesError
+from metaindex.kinds.keyed import KeyCollector, KeyPlan
+
+from .ahead import in_turn
+from .collect import UNREADABLE
+from .key_file import KeyFile, Opener
+from .key_parquet import ParquetOpener
+from .protocol import BuildRequest, Progress
+
+_FOREIGN = {".orc": "ORC", ".avro": "Avro"}
+_TOLD_EVERY = 256
+
+
+@dataclass(frozen=True, slots=True)
+class KeySource:
+    """How the data files are read for their keys: plain data, so that it travels to a Spark task. `partitions`: of each partition column (by stable name) its value in each
+    partition of the run, and for which partitions that is known."""
+
+    plans: tuple[KeyPlan, ...]
+    file_format: str
+    options: tuple[tuple[str, object], ...]
+    fields: tuple[Field, ...]  # the table's columns that stand in the files, in order
+    partitions: Mapping[str, tuple[pa.Array, pa.Array]]
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """The columns of all keys that are read from the files, each once."""
+        found = {leaf.stable: leaf for plan in self.plans for leaf in plan.leaves if not leaf.field.partition}
+        return tuple(found.values())
+
+    @classmethod
+    def of(cls, request: BuildRequest, plans: Sequence[KeyPlan]) -> KeySource:
+        from .key_partitions import partition_constants
+
+        options = dict(request.snapshot.details.read_options())
+        file_format = str(options.pop("file_format", "parquet"))
+        in_files = tuple(one for one in request.snapshot.schema if not one.partition)
+        columns = {leaf.stable: leaf for plan in plans for leaf in plan.leaves if leaf.field.partition}
+        constants = {stable: partition_constants(request, leaf) for stable, leaf in columns.items()}
+        return cls(tuple(plans), file_format, tuple(options.items()), in_files, constants)
+
+
+@dataclass(slots=True)
+class KeyReport:
+    """What could not be read: by ordinal, why; and how many files were opened."""
+
+    problems: dict[int, str] = field(default_factory=dict)
+    files_scanned: int = 0
+
+
+def scan_keys(
+    storage: Storage,
+    source: KeySource,
+    files: pa.Table,
+    collectors: Sequence[KeyCollector],
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> KeyReport:
+    """Reads the files (`path`, `size_bytes`, `ordinal`, `partition_ord`) into the collectors, one a plan. `threads`: files that are fetched at a time."""
+    report, opener = KeyReport(), _opener(source)
+    rows = zip(
+        *(files.column(name).to_pylist() for name in ("path", "size_bytes", "ordinal", "partition_ord")), strict=True
+    )
+
+    def load(row: tuple[str, int, int, int]) -> KeyFile | str:
+        try:
+            if isinstance(opener, str):
+                return opener
+            return opener.open(storage, row[0], row[1], ahead=threads > 1)
+        except StorageUnavailableError:
+            raise
+        except UNREADABLE as error:
+            return f"cannot read {row[0]!r}: {_line(error)}"
+
+    for done, ((path, _, ordinal, partition), found) in enumerate(in_turn(load, rows, threads)):
+        if isinstance(found, str):
+            problem: str | None = found
+            _leave_out(collectors, ordinal)
+        else:
+            with found:
+                problem = _file(source, collectors, found, path, ordinal, _constants(source, partition))
+            report.files_scanned += 1
+        if problem is not None:
+            foreign = next((name for ending, name in _FOREIGN.items() if path.lower().endswith(ending)), None)
+            report.problems[ordinal] = problem if foreign is None else f"{foreign} data files are not read for keys"
+        if progress is not None and done % _TOLD_EVERY == _TOLD_EVERY - 1:
+            progress("files read for keys", done + 1, files.num_rows)
+    return report
+
+
+def _opener(source: KeySource) -> Opener | str:
+    """What opens the data files; or why none can be read."""
+    match source.file_format:
+        case "parquet":
+            return ParquetOpener(source.leaves)
+        case "csv" | "json":
+            # Only tables of texts load the text reader.
+            from metaindex.errors import ScanError
+
+            from .key_text import TextOpener
+
+            try:
+                return TextOpener.of(source.file_format, dict(source.options), source.fields, source.leaves)
+            except ScanError as error:
+                return str(error)
+        case other:
+            return f"data files of format {other!r} are not read for keys"
+
+
+def _constants(source: KeySource, partition: int) -> dict[str, pa.Array | None]:
+    """Of each partition column one value, which every row of the file shows; None where it is not known."""
+    return {
+        stable: values.slice(partition, 1) if known[partition].as_py() else None
+        for stable, (values, known) in source.partitions.items()
+    }
+
+
+def _leave_out(collectors: Sequence[KeyCollector], ordinal: int) -> None:
+    for one in collectors:
+        one.begin(ordinal, 1)
+        one.fail()
+
+
+def _file(
+    source: KeySource,
+    collectors: Sequence[KeyCollector],
+    file: KeyFile,
+    path: str,
+    ordinal: int,
+    constants: Mapping[str, pa.Array | None],
+) -> str | None:
+    """Reads one file into the collectors that can be sure of it. What there is to tell of it, if anything."""
+    told: list[str] = []
+    live: dict[int, KeyCollector] = {}
+    for place, (plan, one) in enumerate(zip(source.plans, collectors, strict=True)):
+        one.begin(ordinal, max(1, file.groups))
+        why = _why_not(plan, file, constants)
+        if why is None:
+            live[place] = one
+        else:
+            one.fail()
+            told.append(why)
+    try:
+        wanted = {leaf.stable for place in live for leaf in source.plans[place].leaves} & file.present
+        for group, columns in file.batches(wanted):
+            for place, one in list(live.items()):
+                try:
+                    if rows := _rows(source.plans[place], columns, file, constants):
+                        one.add(group, rows)
+                except (UnkeyedValuesError, TypeError, pa.ArrowException) as error:
+                    live.pop(place).fail()
+                    told.append(f"{_name(source.plans[place])}: {_line(error)}")
+        for place in list(live):
+            why = next(
+                (file.unfit[leaf.stable] for leaf in source.plans[place].leaves if leaf.stable in file.unfit), None
+            )
+            if why is not None:
+                live.pop(place).fail()
+                told.append(f"{_name(source.plans[place])}: {why}")
+    except StorageUnavailableError:
+        raise
+    except UNREADABLE as error:
+        for one in live.values():
+            one.fail()
+        return f"cannot read {path!r}: {_line(error)}"
+    for one in live.values():
+        one.end()
+    return "; ".join(dict.fromkeys(told)) or None
+
+
+def _why_not(plan: KeyPlan, file: KeyFile, constants: Mapping[str, pa.Array | None]) -> str | None:
+    for leaf in plan.leaves:
+        if leaf.stable in file.unknown:
+            return f"{'.'.join(leaf.parts)}: {file.unknown[leaf.stable]}"
+        if leaf.field.partition and constants.get(leaf.stable) is None:
+            return f"{'.'.join(leaf.parts)}: the value of the partition is not known"
+    return None
+
+
+def _rows(
+    plan: KeyPlan, columns: Mapping[str, pa.Array], file: KeyFile, constants: Mapping[str, pa.Array | None]
+) -> list[pa.Array]:
+    """The arrays of a key, as long as each other: what is the same in every row is there as often as the others, or once."""
+    found: list[pa.Array | None] = [columns.get(leaf.stable) for leaf in plan.leaves]
+    rows = next((len(one) for one in found if one is not None), 1)
+    out = []
+    for leaf, values in zip(plan.leaves, found, strict=True):
+        if values is None:
+            one = constants.get(leaf.stable) if leaf.field.partition else file.constants[leaf.stable]
+            assert one is not None
+            values = one if rows == 1 else pa.repeat(one[0], rows)
+        out.append(values)
+    return out
+
+
+def _name(plan: KeyPlan) -> str:
+    return ", ".join(".".join(leaf.parts) for leaf in plan.leaves)
+
+
+def _line(error: BaseException) -> str:
+    text = str(error).splitlines()
+    return text[0] if text else repr(error)

@@ -1,0 +1,140 @@
+"""Looks up values in `values`: the top bits of a value's hash are a range of entries, found by the ranges of parts (manifest) and of row groups (footer).
+
+One value reads one row group, or two where it lies across their border. Many values are looked up together: their row groups are read once each, and searched as vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from expressions.literals import Literal
+from expressions.records import dataclass
+from expressions.statistics import Interval
+from expressions.vectors import numbers
+from metaindex.kinds.canonical import hash_all_literals
+from metaindex.kinds.keyed import Hits, Units
+from metaindex.kinds.xxhash64 import Hashes
+from metaindex.log.entry import CoveredKey
+from metaindex.store.layout import PartInfo
+from metaindex.store.reader import RunReader
+
+from .rows import Layout
+
+_FEW_GROUPS = 16
+"""Row groups of a look-up up to which they are kept in the cache: it is for look-ups of few values, and not for one of all."""
+_NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The parts of a key, with the least and greatest entry of each."""
+
+    parts: tuple[PartInfo, ...]
+    least: Units
+    greatest: Units
+
+
+class HashReader:
+    """See `keyed.KeyReader`."""
+
+    def __init__(self, run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> None:
+        self._run, self._key, self._types = run, key, types
+        self._layout = Layout.of(key.layout)
+
+    def among(self, values: Sequence[Sequence[Literal]]) -> Hits | None:
+        hashes = hash_all_literals(values, self._types)
+        return None if hashes is None else self.holding(hashes)
+
+    def between(self, interval: Interval) -> Hits | None:
+        return None
+
+    def other(self, values: Sequence[Literal]) -> Hits | None:
+        return None
+
+    def null(self) -> Hits | None:
+        return None
+
+    def value(self) -> Hits | None:
+        return None
+
+    def nan(self) -> Hits | None:
+        if not pa.types.is_floating(self._types[0]):
+            return Hits(units=_NONE, group_bits=self._layout.group_bits)
+        return self.among([(Literal(float("nan")),)])
+
+    def holding(self, hashes: Hashes) -> Hits:
+        """The units of any of the hashes."""
+        layout = self._layout
+        shift = np.uint64(64 - layout.hash_bits)
+        tops = np.unique(hashes >> shift) if len(hashes) > 1 else hashes >> shift
+        lows = (tops << np.uint64(layout.unit_bits)).view(np.int64)
+        highs = lows + ((1 << layout.unit_bits) - 1)
+        parts = self._parts()
+        found: list[Units] = []
+        first = np.searchsorted(parts.greatest, lows, side="left")
+        last = np.searchsorted(parts.least, highs, side="right")
+        for at in _covered(first, last, len(parts.parts)).tolist():
+            mine = (first <= at) & (at < last)
+            if mine.any():
+                self._in_part(parts.parts[at], lows[mine], highs[mine], found)
+        if not found:
+            return Hits(units=_NONE, group_bits=layout.group_bits)
+        entries = found[0] if len(found) == 1 else np.concatenate(found)
+        units = entries & ((1 << layout.unit_bits) - 1)
+        return Hits(units=units if len(tops) == 1 else np.unique(units), group_bits=layout.group_bits)
+
+    def _in_part(self, part: PartInfo, lows: Units, highs: Units, found: list[Units]) -> None:
+        """The entries of a part within any of the ranges, which are sorted and apart."""
+        footer = self._run.footer(part)
+        bounds = footer.derived.get("entry")
+        if bounds is None:
+            said = footer.range("entry")
+            bounds = footer.derived["entry"] = (np.array(said.least, np.int64), np.array(said.greatest, np.int64))
+        least, greatest = bounds
+        first = np.searchsorted(greatest, lows, side="left")
+        last = np.searchsorted(least, highs, side="right")
+        wanted = _covered(first, last, len(least))
+        if not len(wanted):
+            return
+        keep = len(wanted) <= _FEW_GROUPS
+        entries = numbers(self._run.read(part, wanted.tolist(), ["entry"], keep=keep).column("entry"))
+        start, end = np.searchsorted(entries, lows, side="left"), np.searchsorted(entries, highs, side="right")
+        if len(lows) == 1:
+            found.append(entries[int(start[0]) : int(end[0])])
+            return
+        found.append(entries[_spans(start, end)])
+
+    def _parts(self) -> _Parts:
+        def load() -> _Parts:
+            parts = tuple(
+                part for part in self._run.parts(self._key.kind) if part.first_key == self._key.key_id and part.rows
+            )
+            bounds = [
+                np.array([int(str(text)) for text in texts], np.int64)
+                for texts in ([p.least for p in parts], [p.greatest for p in parts])
+            ]
+            return _Parts(parts, *bounds)
+
+        found: _Parts = self._run.derived(f"{self._key.kind} {self._key.key_id}", load)
+        return found
+
+
+def _covered(first: npt.NDArray[np.intp], last: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.intp]:
+    """Every number that lies in one of the ranges [first, last)."""
+    steps = np.zeros(count + 1, np.int64)
+    some = first < last
+    np.add.at(steps, first[some], 1)
+    np.add.at(steps, last[some], -1)
+    return np.flatnonzero(np.cumsum(steps[:-1]))
+
+
+def _spans(start: npt.NDArray[np.intp], end: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
+    """Every position of the ranges [start, end), one range behind the other."""
+    lengths = end - start
+    total = int(lengths.sum())
+    offsets = np.repeat(start - (np.cumsum(lengths) - lengths), lengths)
+    return offsets + np.arange(total, dtype=np.int64)
