@@ -26,11 +26,12 @@ from formats.protocol import At, ListsOnce, Resolved, TableFormat, TableRef
 from formats.registry import catalog_options, open_ref
 from formats.storage import parent_of, storage_for
 
-from .asked import TimestampLike, VersionLike, at_version
+from .asked import OfSchema, TimestampLike, VersionLike, at_version
 from .config import Config
 from .errors import IndexNotFoundError
 from .folder import IndexFolder
 from .log.operation_log import OperationLog
+from .lookups import LookUps
 from .pruning.open_index import OpenIndex
 from .pruning.pruner import Pruner
 from .pruning.question import Question, SnapshotHelps, SnapshotNeeded, bound
@@ -40,7 +41,6 @@ from .store.reader import StoreCache
 from .upkeep import IndexUpkeep
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from .actions.written import Written
@@ -86,7 +86,7 @@ def open_table(
 
 
 @dataclass(repr=False)
-class Table(IndexUpkeep):
+class Table(LookUps, IndexUpkeep):
     """A table of the lake and its indexes. Opened by `open_table`; holds no state of the table but caches of immutable things."""
 
     _format: TableFormat
@@ -270,26 +270,6 @@ class Table(IndexUpkeep):
         told = tuple(coverage(index, result, lambda: self._snapshot(at)) for index in self._open_indexes(only)[0])
         return Explanation(result, told)
 
-    # -- look-ups by key -------------------------------------------------------------------------------------------
-
-    def files_by_id(self, index: str, ids: Sequence[bytes]) -> pa.Table:
-        """The index's rows of the given file ids (`metaindex.keys.file_ids`): ordinal, partition, path, size, times, run. Unknown ids have no row."""
-        from .pruning.lookup import files_by_id
-
-        return files_by_id(self._open_index(index), ids)
-
-    def partitions_by_id(self, index: str, ids: Sequence[int]) -> pa.Table:
-        """The index's rows of the given partition ids (`metaindex.keys.partition_id`): number, text, files, bytes, run."""
-        from .pruning.lookup import partitions_by_id
-
-        return partitions_by_id(self._open_index(index), ids)
-
-    def statistics(self, index: str, column: str, partition: str | None = None) -> pa.Table:
-        """The statistics that an index holds of a column, file by file: path, state, bounds, counts of values, NULLs and NaNs, sizes, trust."""
-        from .pruning.lookup import statistics_of
-
-        return statistics_of(self._open_index(index), column, partition)
-
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _snapshot(self, at: At) -> Snapshot:
@@ -341,6 +321,8 @@ class Table(IndexUpkeep):
                 schema = recorded.schema
         assert schema is not None  # the version is recorded, or its snapshot was loaded
         zone = self.config.time_zone
+        if isinstance(condition, OfSchema):
+            condition = condition.make(schema)
         if isinstance(condition, Predicate):
             return bound(condition, schema, zone)
         if isinstance(condition, str):

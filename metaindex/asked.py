@@ -1,14 +1,25 @@
-"""Which version of a table is asked: by its own id, by a time, or now."""
+"""What is asked of a table: which version, by its own id, by a time, or now; and a predicate that is made of its columns then."""
 
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 
 from expressions.errors import ExpressionError, VersionNotFoundError
+from expressions.records import dataclass
+from expressions.tree import Predicate
+from formats.model import Schema
 from formats.protocol import At
 
 VersionLike = str | int | None
 TimestampLike = str | int | dt.datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class OfSchema:
+    """A predicate that depends on the columns which the table has at the version asked."""
+
+    make: Callable[[Schema], Predicate]
 
 
 def at_version(version: VersionLike, timestamp: TimestampLike) -> At:

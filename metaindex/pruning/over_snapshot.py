@@ -39,6 +39,7 @@ def over_snapshot(question: Question, indexes: Sequence[OpenIndex], snapshot: Sn
         files=snapshot.files.filter(from_truths(mask)),
         total_files=count,
         total_bytes=snapshot.files.size_bytes,
+        schema=asked.schema,
         predicate=asked.predicate,
         walked=asked.walked,
         alone=tallies,

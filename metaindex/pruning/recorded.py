@@ -61,6 +61,7 @@ def over_recorded(question: Question, indexes: Sequence[OpenIndex], *, alone: bo
         files=files,
         total_files=record.files,
         total_bytes=record.size_bytes,
+        schema=asked.schema,
         predicate=asked.predicate,
         walked=asked.walked,
         alone=tallies,

@@ -12,7 +12,7 @@ from expressions.records import dataclass
 from expressions.skipping import may_match
 from expressions.statistics import Mask, PruningStatistics
 from expressions.tree import Predicate
-from formats.model import FileTable, Version
+from formats.model import FileTable, Schema, Version
 
 from .combined import Combination
 
@@ -93,6 +93,11 @@ class PruneResult:
     def walked(self) -> Predicate:
         """The predicate with the parts that keys of several columns answer."""
         return self._walked.walked
+
+    @property
+    def schema(self) -> Schema:
+        """The table's columns at the version."""
+        return self._walked.schema
 
     @property
     def knows_row_groups(self) -> bool:

@@ -17,7 +17,7 @@ from expressions.scalar_statistics import CompositeStatistics
 from expressions.skipping import may_fail, may_match
 from expressions.statistics import Mask, PruningStatistics
 from expressions.tree import ColumnRef, IsNull, Not, Opaque, Predicate
-from formats.model import FileTable
+from formats.model import FileTable, Schema
 
 from .known import Asked
 from .open_index import OpenIndex
@@ -49,6 +49,7 @@ class Walked:
     files: FileTable
     total_files: int
     total_bytes: int
+    schema: Schema
     predicate: Predicate
     walked: Predicate
     alone: dict[str, Tally]

@@ -37,6 +37,14 @@ def read_batches(scan: Scan) -> Iterator[pa.RecordBatch]:
     return _FileReader(scan).read(scan.file_rows)
 
 
+def matching_rows(scan: Scan) -> Iterator[tuple[int, int, int]]:
+    """Of each batch: the file's row in the snapshot, the place of its first row in the file, how many of its rows are live and match. A batch is of one row group."""
+    reader = _FileReader(scan, apart=True)
+    for row in scan.file_rows.tolist():
+        for first, batch in reader.matching(row):
+            yield row, first, batch.num_rows
+
+
 def refuse_opaque(predicate: Predicate, engine: str) -> None:
     """A part that could not be read cannot be applied, and leaving it out would return rows that do not match."""
     found = [leaf for leaf in leaves(predicate) if isinstance(leaf, Opaque)]
@@ -47,7 +55,7 @@ def refuse_opaque(predicate: Predicate, engine: str) -> None:
 
 
 class _FileReader:
-    def __init__(self, scan: Scan) -> None:
+    def __init__(self, scan: Scan, *, apart: bool = False) -> None:
         snapshot = scan.snapshot
         self._storage = scan.storage
         self._snapshot = snapshot
@@ -73,7 +81,7 @@ class _FileReader:
                 f"data files are read as Parquet, CSV or JSON; those of {snapshot.format} table {snapshot.table} are {self._format}; read with .to_spark(spark)"
             )
         self._names = FileNames.of(snapshot)
-        self._row_groups = RowGroups(scan.predicate, snapshot.schema, scan.result)
+        self._row_groups = RowGroups(scan.predicate, snapshot.schema, scan.result, apart=apart)
         self._lock = threading.Lock()  # what several files share is loaded once
         self._value_deletes: dict[int, tuple[EqualityDelete, ValueDeletes]] = {}
 
@@ -86,6 +94,13 @@ class _FileReader:
         yield from in_order(rows.tolist(), sizes.to_pylist(), self._file)
 
     def _file(self, row: int) -> Iterator[pa.RecordBatch]:
+        for _, batch in self.matching(row):
+            if batch.num_rows:
+                shown = [batch.column(i) for i in range(len(self._shown))]
+                yield pa.RecordBatch.from_arrays(shown, schema=self._schema)
+
+    def matching(self, row: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Of each batch of a file: the place of its first row, and its live rows that match."""
         files = self._snapshot.files.table
         path = files.column("path")[row].as_py()
         where = describe(self._snapshot, path)
@@ -105,9 +120,7 @@ class _FileReader:
                 batch = batch.filter(from_truths(live))
             if self._predicate is not None:
                 batch = batch.filter(self._predicate)
-            if batch.num_rows:
-                shown = [batch.column(i) for i in range(len(self._shown))]
-                yield pa.RecordBatch.from_arrays(shown, schema=self._schema)
+            yield first, batch
 
     def _parts(self, row: int, path: str, where: str, extra: tuple[Leaf, ...]) -> Iterator[_Part]:
         """Batches of the file's physical rows: the scan's fields, then the columns that equality deletes compare."""

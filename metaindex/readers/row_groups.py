@@ -33,10 +33,14 @@ _DOUBTS = (MetaIndexError, pa.ArrowException, OSError, ValueError, TypeError, Ar
 
 
 class RowGroups:
-    """The choice for the files of one scan. `result`: the answer that chose them, whose keys may tell row groups apart. Columns that the partition gives are no columns of the file."""
+    """The choice for the files of one scan. `result`: the answer that chose them, whose keys may tell row groups apart. Columns that the partition gives are no columns of the file.
+    `apart`: row groups are not read together, so that a batch is of one."""
 
-    def __init__(self, predicate: Predicate | None, schema: Schema, result: PruneResult | None = None) -> None:
+    def __init__(
+        self, predicate: Predicate | None, schema: Schema, result: PruneResult | None = None, *, apart: bool = False
+    ) -> None:
         self._predicate = predicate
+        self._apart = apart
         # What another predicate was answered by says nothing of this one.
         known = result is not None and result.knows_row_groups and result.predicate == predicate
         self._result = result if known else None
@@ -55,7 +59,7 @@ class RowGroups:
             with suppress(*_DOUBTS):
                 kept = self._kept(footer, file.metadata, path)
         every = np.ones(file.num_row_groups, np.bool_) if kept is None else kept
-        return file, list(_runs(every))
+        return file, [range(at, at + 1) for at in np.flatnonzero(every).tolist()] if self._apart else list(_runs(every))
 
     def _kept(self, footer: bytes, metadata: pq.FileMetaData, path: str) -> Mask | None:
         """By the keys first: what they leave is mostly so little that no statistics are looked at."""
@@ -69,12 +73,15 @@ class RowGroups:
             predicate, sources = self._result.walked, [known]
             kept = may_match(predicate, known)
         if footer and (not sources or _bytes(metadata, kept) > SMALL_BYTES):
-            bounds = {
-                ColumnRef(found.leaf.parts): found.bounds
-                for found in row_group_columns(footer, metadata, self._layouts)
-            }
-            kept = may_match(predicate, CompositeStatistics([ArrowStatistics(count, bounds), *sources]))
+            stated = footer_statistics(footer, metadata, self._layouts)
+            kept = may_match(predicate, CompositeStatistics([stated, *sources]))
         return np.asarray(kept, np.bool_)
+
+
+def footer_statistics(footer: bytes, metadata: pq.FileMetaData, layouts: Layouts) -> ArrowStatistics:
+    """What a file's footer says of its row groups."""
+    found = row_group_columns(footer, metadata, layouts)
+    return ArrowStatistics(metadata.num_row_groups, {ColumnRef(one.leaf.parts): one.bounds for one in found})
 
 
 def _bytes(metadata: pq.FileMetaData, kept: Mask) -> int:

@@ -38,7 +38,8 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("planning",),
     ("explain", "readers", "spark", "staleness", "info", "history", "views", "verify"),
     ("verbs",),
-    ("upkeep", "api"),
+    ("locate", "search"),
+    ("lookups", "upkeep", "api"),
     ("hooks",),
     ("cli", "demo"),
 )

@@ -1,0 +1,234 @@
+"""Where is it? The live files, row groups and rows that hold what a predicate asks for: at a version of a table, or at every version that is kept.
+
+A candidate is what the indexes, the table's log and the footers of the kept files cannot prove out; with `exact` the candidates are read and their rows counted. No other file is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from expressions.errors import MetaIndexError, VersionNotFoundError
+from expressions.references import columns
+from expressions.tree import Predicate
+from formats.model import Version
+from formats.protocol import TableRef
+
+from .asked import TimestampLike, VersionLike
+from .explain import describe
+from .readers.arrow import matching_rows
+from .readers.footer_groups import FooterGroups, Groups
+
+if TYPE_CHECKING:
+    from .pruning.result import PruneResult
+    from .readers.scan import Scan
+
+
+class Asks(Protocol):
+    """What is needed of a table."""
+
+    _ref: TableRef
+
+    def versions(self) -> Sequence[Version]: ...
+
+    def prune(
+        self,
+        predicate: object,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        *,
+        indexes: Iterable[str] | None = None,
+    ) -> PruneResult: ...
+
+    def scan(
+        self,
+        predicate: object = None,
+        columns: Sequence[str] | None = None,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        *,
+        indexes: Iterable[str] | None = None,
+    ) -> Scan: ...
+
+
+LOCATED = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("row_group", pa.int32()),
+        pa.field("row_count", pa.int64()),
+        pa.field("matches", pa.int64()),
+        pa.field("versions", pa.list_(pa.string()), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """`table` has one row for each row group that holds, or may hold, matching rows (for each file whose format has none: `row_group` is null then): the path as an engine opens it, the
+    physical rows of the row group where known, the live rows of it that match (null of a candidate), and the versions of the table of which this is true. `notes`: what could not be asked."""
+
+    predicate: str
+    exact: bool
+    versions: tuple[str, ...]  # that were asked, oldest first
+    table: pa.Table
+    notes: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> list[str]:
+        """The paths, each once."""
+        return list(dict.fromkeys(self.table.column("path").to_pylist()))
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return {
+            "predicate": self.predicate,
+            "exact": self.exact,
+            "versions": list(self.versions),
+            "files": len(self.files),
+            "found": self.table.to_pylist(),
+            "notes": list(self.notes),
+        }
+
+
+def locate(
+    table: Asks,
+    predicate: object,
+    version: VersionLike,
+    timestamp: TimestampLike,
+    *,
+    all_versions: bool,
+    exact: bool,
+    indexes: Iterable[str] | None,
+) -> Located:
+    """See `Table.locate`."""
+    only = None if indexes is None else list(indexes)
+    places = Places(FooterGroups(table._ref.storage))
+    if not all_versions:
+        result = places.add(table, predicate, version, timestamp, only, exact)
+        return Located(describe(result.predicate), exact, (result.version.id,), places.table())
+    if version is not None or timestamp is not None:
+        raise VersionNotFoundError("all versions are asked, or one; leave out all_versions, or the version")
+    asked: list[PruneResult] = []
+    notes = []
+    for one in table.versions():
+        try:
+            asked.append(places.add(table, predicate, one.id, None, only, exact))
+        except MetaIndexError as error:
+            notes.append(f"version {one.id} cannot be asked: {error}")
+            failure = error
+    if not asked:
+        raise failure
+    return Located(
+        describe(asked[-1].predicate), exact, tuple(r.version.id for r in asked), places.table(), tuple(notes)
+    )
+
+
+_Place = tuple[str, int | None, int | None, int | None]
+"""Path, row group, rows, matches."""
+
+
+@dataclass(slots=True)
+class Places:
+    """What was found so far: each place with the versions at which it is there. Files that stay from version to version are read once."""
+
+    footers: FooterGroups
+    _found: dict[_Place, list[str]] = field(default_factory=dict)
+    _counted: dict[object, list[_Place]] = field(default_factory=dict)
+
+    def table(self) -> pa.Table:
+        rows = [(*place, versions) for place, versions in self._found.items()]
+        arrays = [
+            pa.array([row[at] for row in rows], field_.type)  # typed, as there may be no rows
+            for at, field_ in enumerate(LOCATED)
+        ]
+        return pa.Table.from_arrays(arrays, schema=LOCATED)
+
+    def add(
+        self,
+        table: Asks,
+        predicate: object,
+        version: VersionLike,
+        timestamp: TimestampLike,
+        indexes: Sequence[str] | None,
+        exact: bool,
+    ) -> PruneResult:
+        """Asks a version."""
+        if not exact:
+            result = table.prune(predicate, version, timestamp, indexes=indexes)
+            self.candidates(result, result.walked)
+            return result
+        scan = table.scan(predicate, None, version, timestamp, indexes=indexes)
+        assert scan.result is not None
+        assert scan.predicate is not None
+        self.exact(scan, scan.predicate)
+        return scan.result
+
+    def candidates(self, result: PruneResult, part: Predicate) -> None:
+        """The row groups of kept files that may match a part of the predicate that was answered."""
+        for row, shown in enumerate(result.paths):
+            path = result.files.paths[row].as_py()
+            for number, rows in self._groups(result, row, path, part):
+                self._add((shown, number, rows, None), result.version.id)
+
+    def exact(self, scan: Scan, part: Predicate) -> None:
+        """The row groups in which live rows match a part of the predicate that was answered, counted. `scan` is of the files that were kept for all of it, and its predicate is the part."""
+        files, result = scan.snapshot.files, scan.result
+        assert result is not None
+        scan = replace(scan, columns=_few_columns(scan))
+        asked = _meaning(scan)
+        unread = []
+        for row in scan.file_rows.tolist():
+            entry = files.entry(row)
+            counted = self._counted.get((entry.path, entry.size_bytes, entry.modified_ms, entry.deletes, asked))
+            if counted is None:
+                unread.append(row)
+            for place in counted or ():
+                self._add(place, result.version.id)
+        counts: dict[int, dict[int | None, int]] = {row: {} for row in unread}
+        known: dict[int, Groups] = {}
+        for row, first, count in matching_rows(replace(scan, rows=np.array(unread, np.int64))):
+            if row not in known:
+                (known[row],) = self.footers.of(result, files.paths[row].as_py(), [part])
+            if count:
+                number = known[row].holding(first)
+                counts[row][number] = counts[row].get(number, 0) + count
+        for row, found in counts.items():
+            entry = files.entry(row)
+            places: list[_Place] = [
+                (scan.snapshot.uri(entry.path), n, known[row].rows[n] if n is not None else entry.record_count, count)
+                for n, count in found.items()
+            ]
+            self._counted[(entry.path, entry.size_bytes, entry.modified_ms, entry.deletes, asked)] = places
+            for place in places:
+                self._add(place, result.version.id)
+
+    def _groups(
+        self, result: PruneResult, row: int, path: str, part: Predicate
+    ) -> Iterable[tuple[int | None, int | None]]:
+        (groups,) = self.footers.of(result, path, [part])
+        if groups.numbered:
+            return groups
+        return [(None, result.files.table.column("record_count")[row].as_py()) for _ in groups]
+
+    def _add(self, place: _Place, version: str) -> None:
+        self._found.setdefault(place, []).append(version)
+
+
+def _few_columns(scan: Scan) -> tuple[str, ...]:
+    """Those of the predicate, or any one: rows are counted and not shown."""
+    assert scan.predicate is not None
+    named = dict.fromkeys(column.parts[0] for column in columns(scan.predicate))
+    return tuple(named) or (scan.snapshot.schema.fields[0].name,)
+
+
+def _meaning(scan: Scan) -> object:
+    """What the scan's predicate asks of a file: in another version the same name may be another column."""
+    assert scan.predicate is not None
+    named = {column.parts[0] for column in columns(scan.predicate)}
+    return scan.predicate, tuple(
+        (f.name, f.stable, f.source, str(f.type)) for f in scan.snapshot.schema if f.name in named
+    )

@@ -1,0 +1,92 @@
+"""The row groups of kept files that may match parts of a predicate, told without reading data: by what the indexes know of them, and by the files' footers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from expressions.errors import MetaIndexError, ObjectNotFoundError, StorageError
+from expressions.references import columns
+from expressions.scalar_statistics import CompositeStatistics
+from expressions.skipping import may_match
+from expressions.statistics import Mask, PruningStatistics
+from expressions.tree import Predicate
+from formats.footer_file import Layouts, open_footer
+from formats.model import Leaf, Schema
+from formats.storage import Storage
+from metaindex.pruning.result import PruneResult
+
+from .row_groups import footer_statistics
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The row groups of a file: rows of each, and which are kept. A file without row groups, or whose footer cannot be read, is one of no number."""
+
+    rows: tuple[int | None, ...]
+    kept: Mask
+    numbered: bool = True
+
+    def __iter__(self) -> Iterator[tuple[int | None, int | None]]:
+        """Number and rows of each that is kept."""
+        return ((at if self.numbered else None, self.rows[at]) for at in np.flatnonzero(self.kept).tolist())
+
+    def holding(self, first: int) -> int | None:
+        """The number of the row group in which the row at a place of the file lies."""
+        if not self.numbered:
+            return None
+        ends = np.cumsum([rows or 0 for rows in self.rows])
+        return int(np.searchsorted(ends, first, side="right"))
+
+
+_Footer = tuple[bytes, pq.FileMetaData]
+
+
+@dataclass(slots=True)
+class FooterGroups:
+    """Reads each footer once, whatever version of the table it is asked for."""
+
+    storage: Storage
+    _read: dict[str, _Footer | None] = field(default_factory=dict)
+
+    def of(self, result: PruneResult, path: str, parts: Sequence[Predicate]) -> list[Groups]:
+        """Of a kept file, for each of the parts of the predicate that was answered. ObjectNotFoundError where the file is gone, StorageError where the store does not answer."""
+        footer = self._footer(path)
+        if footer is None:
+            return [Groups((None,), self._judged(part, result, path, 1, []), False) for part in parts]
+        data, metadata = footer
+        rows = tuple(metadata.row_group(at).num_rows for at in range(metadata.num_row_groups))
+        try:
+            stated = [footer_statistics(data, metadata, Layouts(_leaves(result.schema, parts)))] if rows else []
+        except (MetaIndexError, pa.ArrowException, ValueError, TypeError, ArithmeticError, LookupError):
+            stated = []  # whatever a footer says that cannot be understood proves nothing
+        return [Groups(rows, self._judged(part, result, path, len(rows), stated)) for part in parts]
+
+    def _judged(
+        self, part: Predicate, result: PruneResult, path: str, count: int, stated: Sequence[PruningStatistics[Mask]]
+    ) -> Mask:
+        known = result.in_file(path, count)
+        sources = [*stated, *([] if known is None else [known])]
+        return may_match(part, CompositeStatistics(sources)) if sources else np.ones(count, np.bool_)
+
+    def _footer(self, path: str) -> _Footer | None:
+        if path not in self._read:
+            try:
+                with self.storage.open_input(path) as source:
+                    self._read[path] = open_footer(lambda start, length: source.read_at(length, start), source.size())
+            except (ObjectNotFoundError, StorageError):
+                raise
+            except (MetaIndexError, pa.ArrowException, OSError):
+                self._read[path] = None  # no Parquet, or damaged
+        return self._read[path]
+
+
+def _leaves(schema: Schema, parts: Sequence[Predicate]) -> tuple[Leaf, ...]:
+    asked = {ref.parts for part in parts for ref in columns(part)}
+    return tuple(
+        leaf for leaf in schema.leaves() if leaf.parts in asked and not any(one.partition for one in leaf.path)
+    )

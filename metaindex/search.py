@@ -1,0 +1,112 @@
+"""A text looked for in every column that an index keys: which columns, files and row groups hold it?
+
+The text is read as each column's type reads it ('42' is a number where the column has numbers); a column of whose type it is no value is not asked. All columns are asked at once, by one walk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from expressions.errors import LiteralTypeError
+from expressions.literals import Literal
+from expressions.tree import ColumnRef, Comparison, Op, Opaque, Or, Predicate
+from formats.model import Schema
+
+from .asked import OfSchema, TimestampLike, VersionLike
+from .errors import IndexNotFoundError
+from .locate import LOCATED, Asks, Places
+from .pruning.open_index import OpenIndex
+from .pruning.question import bound
+from .readers.footer_groups import FooterGroups
+
+SEARCHED = pa.schema([pa.field("column", pa.string(), nullable=False), *list(LOCATED)[:-1]])
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """`table` has one row for each column and row group that holds the text, or may hold it: the column, then what `Located.table` has. `asked`: columns that were asked; `not_asked`: those that
+    an index keys and that cannot hold the text, with the reason."""
+
+    text: str
+    exact: bool
+    version: str
+    asked: tuple[str, ...]
+    not_asked: Mapping[str, str]
+    table: pa.Table
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return {
+            "text": self.text,
+            "exact": self.exact,
+            "version": self.version,
+            "asked": list(self.asked),
+            "not_asked": dict(self.not_asked),
+            "found": self.table.to_pylist(),
+        }
+
+
+def search(
+    table: Asks,
+    open_indexes: Sequence[OpenIndex],
+    text: str,
+    version: VersionLike,
+    timestamp: TimestampLike,
+    *,
+    exact: bool,
+    indexes: Iterable[str] | None,
+    time_zone: str,
+) -> Searched:
+    """See `Table.search`."""
+    stable = {key.columns[0].stable for i in open_indexes for run in i.entry.content.runs for key in run.keys if len(key.columns) == 1}  # fmt: skip
+    if not stable:
+        raise IndexNotFoundError(
+            "a search asks the columns that an index keys; no index of this table keys one; create one, for example with mi.Values('user_id')"
+        )
+    parts: dict[str, Predicate] = {}
+    not_asked: dict[str, str] = {}
+
+    def everywhere(schema: Schema) -> Predicate:
+        parts.clear()
+        not_asked.clear()
+        for leaf in schema.leaves():
+            if leaf.stable in stable:
+                found = _equal(ColumnRef(leaf.parts), text, schema, time_zone)
+                if isinstance(found, str):
+                    not_asked[".".join(leaf.parts)] = found
+                else:
+                    parts[".".join(leaf.parts)] = found
+        return Or(tuple(parts.values()))
+
+    only = None if indexes is None else list(indexes)
+    footers = FooterGroups(table._ref.storage)
+    tables = []
+    if exact:
+        scan = table.scan(OfSchema(everywhere), None, version, timestamp, indexes=only)
+        assert scan.result is not None
+        result = scan.result
+    else:
+        result = table.prune(OfSchema(everywhere), version, timestamp, indexes=only)
+    for name, part in parts.items():
+        places = Places(footers)
+        if exact:
+            places.exact(replace(scan, predicate=part, predicate_text=None), part)
+        else:
+            places.candidates(result, part)
+        found = places.table().drop_columns(["versions"])
+        named = pa.array([name] * found.num_rows, pa.string())
+        tables.append(pa.Table.from_arrays([named, *found.columns], schema=SEARCHED))
+    whole = pa.concat_tables(tables) if tables else SEARCHED.empty_table()
+    return Searched(text, exact, result.version.id, tuple(parts), not_asked, whole)
+
+
+def _equal(column: ColumnRef, text: str, schema: Schema, time_zone: str) -> Predicate | str:
+    """The column equals the text as its type reads it; or why it cannot."""
+    try:
+        found = bound(Comparison(column, Op.EQ, Literal(text)), schema, time_zone)
+    except LiteralTypeError as error:
+        return str(error)
+    return f"{text!r} cannot be compared with it" if isinstance(found, Opaque) else found
