@@ -5,8 +5,8 @@
       -> aggregate by (column, partition) -> sort -> tasks write the parts of `partition_stats`
 
 Files of texts (CSV, JSON) are read and aggregated by Spark's own readers in the JVM (`spark_text`), whose parse rules are
-the truth. Works on `local[*]` and on a cluster that shares the table's and the index's storage; the workers get this
-project as an archive where it is not installed.
+the truth. Keys are built by the local builder's own code in tasks (`spark_keys`). Works on `local[*]` and on a cluster
+that shares the table's and the index's storage; the workers get this project as an archive where it is not installed.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from metaindex.store.layout import PartInfo
 from metaindex.store.writer import RunSink
 
 from .collect import Source
-from .local import LocalBuilder, partition_values
+from .local import partition_values
 from .protocol import BuildReport, BuildRequest, KeyBuild, Progress
 from .spark_schemas import FILE, FILE_ROWS, WRITTEN, sql_schema
-from .spark_tasks import ReadTask, WriteTask
+from .spark_tasks import ReadTask, WriteTask, part_of
 from .spark_text import text_rows
 from .statistics import COUNTS
 
@@ -81,7 +81,19 @@ class SparkBuilder:
                 rows.unpersist()
         return BuildReport((*columns, *partitions), *report)
 
-    def _files(self, request: BuildRequest) -> DataFrame:
+    def keys(
+        self, request: BuildRequest, plans: Sequence[KeyPlan], sink: RunSink, progress: Progress | None = None
+    ) -> KeyBuild:
+        """See `protocol.Builder`."""
+        from .spark_keys import KeyJob, tasks_for
+        from .spark_workers import ship
+
+        with _spark_errors():
+            ship(self.spark)
+            files = self._files(request, tasks_for(request, self.files_per_task))
+            return KeyJob(self.spark, request, tuple(plans), sink).run(files, progress or _silent)
+
+    def _files(self, request: BuildRequest, tasks: int | None = None) -> DataFrame:
         """The files (FILE), spread over as many tasks as they need."""
         ord_of = pa.array(request.partition_ord)
         by_ord = request.partitions.sort_by("partition_ord").column("partition_id").combine_chunks()
@@ -96,7 +108,8 @@ class SparkBuilder:
             schema=FILE,
         )
         frame = self._frame(table)
-        tasks = max(1, -(-len(request.files) // self.files_per_task))
+        if tasks is None:
+            tasks = max(1, -(-len(request.files) // self.files_per_task))
         # Files of one partition lie side by side and often in size too: dealing them out evens the tasks.
         return frame.coalesce(1) if tasks == 1 else frame.repartition(tasks)
 
@@ -111,12 +124,6 @@ class SparkBuilder:
             return task.run(batches)
 
         return files.mapInArrow(read, sql_schema(FILE_ROWS))
-
-    def keys(
-        self, request: BuildRequest, plans: Sequence[KeyPlan], sink: RunSink, progress: Progress | None = None
-    ) -> KeyBuild:
-        """See `protocol.Builder`. Built in this process."""
-        return LocalBuilder().keys(request, plans, sink, progress)
 
     def _write(
         self, sink: RunSink, kind: str, rows: DataFrame, order: tuple[str, ...], count: int
@@ -135,8 +142,7 @@ class SparkBuilder:
         rows = rows.select(*schema.names)
         rows = rows.repartitionByRange(ranges, *order) if ranges > 1 else rows.coalesce(1)
         written = rows.sortWithinPartitions(*order).mapInArrow(write, sql_schema(WRITTEN))
-        parts = sorted(written.collect(), key=lambda row: int(row["number"]))
-        found = tuple(PartInfo(**{name: row[name] for name in PartInfo.__dataclass_fields__}) for row in parts)
+        found = tuple(part_of(row) for row in sorted(written.collect(), key=lambda row: int(row["number"])))
         return found or (sink.write(kind, schema.empty_table(), 0),)
 
     def _partitions(self, request: BuildRequest, rows: DataFrame) -> DataFrame:

@@ -45,6 +45,9 @@ WRITTEN = pa.schema(
 )
 """A PartInfo as a row."""
 
+GATHERED = pa.schema([pa.field("place", pa.int32()), pa.field("data", pa.binary())])
+"""What a task found of a key, by the key's place: a pickled value of ours."""
+
 _SQL = {
     pa.int8(): "tinyint",
     pa.int32(): "int",

@@ -6,18 +6,23 @@ local builder's own code over a share of the files, so the two builders agree.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from formats.storage import Storage
+from metaindex.store.layout import PartInfo
 from metaindex.store.writer import RunSink
 
 from .collect import Collected, Source, collect
 from .parts import PartStream
 from .spark_schemas import FILE_ROWS, WRITTEN
 from .statistics import column_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row
 
 PIECES = 100
 """Parts that one task may write: its part numbers begin at PIECES times the number of its partition."""
@@ -75,7 +80,16 @@ class WriteTask:
         for batch in batches:
             table = pa.Table.from_batches([batch])
             stream.add(table.select(self.schema.names).cast(self.schema))
-        parts = stream.close(needed=False)
-        if parts:
-            rows = [asdict(part) | {"number": partition * PIECES + i} for i, part in enumerate(parts)]
-            yield from pa.Table.from_pylist(rows, schema=WRITTEN).to_batches()
+        yield from written(stream.close(needed=False), partition * PIECES)
+
+
+def written(parts: Sequence[PartInfo], first: int) -> Iterator[pa.RecordBatch]:
+    """Parts as rows (WRITTEN), numbered from `first` on."""
+    rows = [asdict(part) | {"number": first + i} for i, part in enumerate(parts)]
+    if rows:
+        yield from pa.Table.from_pylist(rows, schema=WRITTEN).to_batches()
+
+
+def part_of(row: Row) -> PartInfo:
+    """A row of WRITTEN as what it says."""
+    return PartInfo(**{name: row[name] for name in PartInfo.__dataclass_fields__})

@@ -1,0 +1,186 @@
+"""Keys on Spark: tasks run the local builder's own collectors over shares of the files, and its finishers over ranges of the keys. No row passes through the JVM or the driver.
+
+    files -> tasks of some files each (`CollectTask`): every file is read once for all keys; what a key has found goes, sorted, into objects in `spills/<run>/` of the index
+          -> to the driver one line a task and key: where its objects are, and how many entries
+          -> tasks of one range of one key each (`FinishTask`): its stretch of all tasks' objects, merged into the final parts
+          -> the objects in `spills/<run>/` are removed
+
+A task that is run again writes objects of other names, and parts of the same names and the same bytes. What a build that was killed leaves belongs to no entry: `clean` removes it.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from formats.storage import Storage
+from metaindex.kinds import registry
+from metaindex.kinds.keyed import Gathered, KeyFinisher, KeyPlan, Spill
+from metaindex.store.layout import PartInfo
+from metaindex.store.writer import RunSink
+
+from .key_build import BuiltKey, key_build
+from .key_scan import KeySource, scan_keys
+from .protocol import BuildRequest, KeyBuild, Progress
+from .spark_schemas import GATHERED, WRITTEN, sql_schema
+from .spark_tasks import PIECES, part_of, written
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SPILLS = "spills"
+"""Where tasks leave what they found for the tasks that merge it: a folder beside those of the metadata partitions, empty but while keys are built."""
+
+_TASK_BYTES = 128 << 20
+"""Of data files, that a task reads where there are more."""
+_MOST_TASKS = 10_000
+_WORKER_BYTES = 128 << 20
+"""What the collectors of a task hold together, and what a range takes that is merged: workers often have no more than 384 MB beside the JVM."""
+_TOLD = 100
+"""Files with problems that a task names; it counts the others."""
+_STEPS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Scanned:
+    """What a task tells of its files."""
+
+    problems: dict[int, str]
+    uncovered: int
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeyJob:
+    """All keys of a run."""
+
+    spark: SparkSession
+    request: BuildRequest
+    plans: tuple[KeyPlan, ...]
+    sink: RunSink
+
+    def run(self, files: DataFrame, progress: Progress) -> KeyBuild:
+        """Builds them from the files (FILE), a task a partition of them."""
+        count = len(self.request.files)
+        progress("keys built", 0, _STEPS)
+        try:
+            gathered, scanned = self._collect(files, count)
+            progress("keys built", 1, _STEPS)
+            spill = spill_of(self.sink, _WORKER_BYTES)
+            finishers = [
+                registry.finisher(plan, self.sink, spill, count, some)
+                for plan, some in zip(self.plans, gathered, strict=True)
+            ]
+            parts = self._finish(finishers)
+            progress("keys built", 2, _STEPS)
+        finally:
+            _remove_spills(self.sink)
+        covered = [one.covered() for one in finishers]
+        built = [BuiltKey(key, some, unkeyed) for (key, unkeyed), some in zip(covered, parts, strict=True)]
+        problems = {ordinal: why for one in scanned for ordinal, why in one.problems.items()}
+        found = key_build(built, self.sink, self.request, problems, sum(one.files for one in scanned))
+        return replace(found, uncovered_files=sum(one.uncovered for one in scanned))
+
+    def _collect(self, files: DataFrame, count: int) -> tuple[list[list[Gathered]], list[_Scanned]]:
+        """What the tasks gathered of each key, and what they tell."""
+        source = KeySource.of(self.request, self.plans)
+        task = CollectTask(self.request.ref.storage, source, self.sink, count, _WORKER_BYTES // len(self.plans))
+
+        def collect(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return task.run(batches)
+
+        gathered: list[list[Gathered]] = [[] for _ in self.plans]
+        scanned: list[_Scanned] = []
+        for row in files.mapInArrow(collect, sql_schema(GATHERED)).collect():
+            value = pickle.loads(bytes(row["data"]))  # noqa: S301 - our own tasks wrote it
+            if isinstance(value, _Scanned):
+                scanned.append(value)
+            else:
+                gathered[row["place"]].append(value)
+        return gathered, scanned
+
+    def _finish(self, finishers: Sequence[KeyFinisher]) -> list[list[PartInfo]]:
+        """The parts of each key, in order."""
+        ranges = [(place, number) for place, one in enumerate(finishers) for number in range(one.ranges)]
+        out: list[list[PartInfo]] = [[] for _ in finishers]
+        if not ranges:
+            return out
+        task = FinishTask(tuple(finishers), tuple(ranges))
+
+        def finish(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return task.run(batches)
+
+        numbers = self.spark.range(0, len(ranges), 1, min(len(ranges), _MOST_TASKS))
+        rows = numbers.mapInArrow(finish, sql_schema(WRITTEN)).collect()
+        for row in sorted(rows, key=lambda row: int(row["number"])):
+            out[ranges[row["number"] // PIECES][0]].append(part_of(row))
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class CollectTask:
+    """A share of the files, to be read for all keys. `files`: of the whole run. `limit_bytes`: what a key may hold in memory."""
+
+    storage: Storage
+    source: KeySource
+    sink: RunSink
+    files: int
+    limit_bytes: int
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Reads the files described by the batches (FILE); what each key has (GATHERED), and the report, at place -1."""
+        some = [batch for batch in batches if batch.num_rows]
+        if not some:
+            return
+        files = pa.Table.from_batches(some).sort_by("ordinal")
+        spill = spill_of(self.sink, self.limit_bytes)
+        collectors = [registry.collector(plan, self.sink, spill, self.files) for plan in self.source.plans]
+        threads = 4 if "://" in self.storage.root else 1
+        report = scan_keys(self.storage, self.source, files, collectors, threads)
+        found: list[object] = [one.hand_over() for one in collectors]
+        told = dict(sorted(report.problems.items())[:_TOLD])
+        found.append(_Scanned(told, len(report.problems), report.files_scanned))
+        columns = [
+            pa.array([*range(len(collectors)), -1], pa.int32()),
+            pa.array([pickle.dumps(one) for one in found], pa.binary()),
+        ]
+        yield pa.RecordBatch.from_arrays(columns, schema=GATHERED)
+
+
+@dataclass(frozen=True, slots=True)
+class FinishTask:
+    """Ranges of keys, to be written. `ranges`: of all keys, by (place of the key, number of the range)."""
+
+    finishers: tuple[KeyFinisher, ...]
+    ranges: tuple[tuple[int, int], ...]
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Writes the ranges whose numbers are the batches' only column, and says which parts they are (WRITTEN)."""
+        for batch in batches:
+            for at in batch.column(0).to_pylist():
+                place, number = self.ranges[at]
+                yield from written(self.finishers[place].write(number), at * PIECES)
+
+
+def tasks_for(request: BuildRequest, files_per_task: int) -> int:
+    """How many tasks read the files: by their number and by their size."""
+    count = len(request.files)
+    size = int(pc.sum(request.files.table.column("size_bytes")).as_py() or 0)
+    return max(1, -(-count // files_per_task), min(count, _MOST_TASKS, -(-size // _TASK_BYTES)))
+
+
+def spill_of(sink: RunSink, limit_bytes: int) -> Spill:
+    """Where the tasks of a run put what they found, each under names of its own."""
+    return Spill(sink.storage, f"{SPILLS}/{sink.run}", limit_bytes)
+
+
+def _remove_spills(sink: RunSink) -> None:
+    paths = [info.path for info in sink.storage.list(f"{SPILLS}/{sink.run}")]
+    with ThreadPoolExecutor(16 if "://" in sink.storage.root else 1) as pool:
+        list(pool.map(sink.storage.delete, paths))
