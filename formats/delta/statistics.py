@@ -82,6 +82,8 @@ class LogStatistics:
             order[files] = np.arange(start, start + len(files))
             start += len(files)
             pieces.append(piece)
+        if len(pieces) == 1:  # in the files' order, as they were asked
+            return pieces[0]
         return LeafStatistics.joined(pieces).take(order) if pieces else LeafStatistics.unknown(0, type_)
 
     def _of_loose(self, rows: npt.NDArray[np.int64], source: tuple[str, ...], type_: pa.DataType) -> LeafStatistics:

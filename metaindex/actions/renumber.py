@@ -40,7 +40,10 @@ class Renumbering:
         }
         out = {name: {run: text for run, text in bits[name].items() if run not in self.ordinals} for name in BITS}
         live, dead, marked, unmarked = BitMap(), BitMap(), BitMap(), BitMap()
+        said = {*added, *(run for found in old.values() for run in found)}
         for run, ordinals in self.ordinals.items():
+            if run not in said:
+                continue
             removed, restored = (old[name].get(run, BitMap()) for name in ("removed", "restored"))
             came = BitMap(range(len(ordinals))) - removed if run in added else BitMap()
             live |= self._moved(ordinals, came | restored)

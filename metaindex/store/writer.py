@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -149,5 +149,6 @@ def write_sorted(sink: RunSink, kind: str, table: pa.Table) -> list[PartInfo]:
 
 def manifest_bytes(parts: Iterable[PartInfo]) -> bytes:
     """The manifest as JSON, one part a line."""
-    lines = ",\n".join(json.dumps(asdict(part), sort_keys=True) for part in parts)
+    names = sorted(field.name for field in fields(PartInfo))
+    lines = ",\n".join(json.dumps({name: getattr(part, name) for name in names}) for part in parts)
     return f'{{"format_version": 1, "parts": [\n{lines}\n]}}\n'.encode()

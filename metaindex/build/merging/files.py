@@ -18,8 +18,11 @@ from metaindex.store.layout import PartInfo
 from metaindex.store.reader import RunReader
 from metaindex.store.writer import RunSink, write_sorted
 
-from .kway import merged
+from .kway import in_order, merged
 from .stream import Mask, Ordinals, stream
+
+_AT_ONCE = 1 << 16
+_KEYS = ("partition", "path", "file_id")
 
 
 @dataclass(slots=True)
@@ -47,7 +50,7 @@ def merge_files(sources: Sequence[RunReader], sink: RunSink, keep: Mapping[str, 
     names: list[str] = []
     sizes: list[int] = []
     count = 0
-    for window in merged(streams, ("partition", "path", "file_id")):
+    for window in _windows(streams, sum(source.run.files for source in sources)):
         first = _first_of_its_kind(window)
         at = (np.cumsum(first) - 1 + count).astype(np.int32)
         sources_, olds = (np.asarray(window.column(n).to_numpy()) for n in ("source", "ordinal"))
@@ -84,6 +87,14 @@ def merge_files(sources: Sequence[RunReader], sink: RunSink, keep: Mapping[str, 
         digest.hexdigest(),
         parts,
     )
+
+
+def _windows(streams: Sequence[Iterator[pa.Table]], files: int) -> Iterator[pa.Table]:
+    """All files in order: a few at once, many window by window. Files with the same id are neighbours, in one window."""
+    if files > _AT_ONCE:
+        yield from merged(streams, _KEYS)
+    elif tables := [table for stream_ in streams for table in stream_]:
+        yield in_order(tables, _KEYS)
 
 
 def _files_of(source: RunReader, number: int, among: int, keep: Mask | None) -> Iterator[pa.Table]:

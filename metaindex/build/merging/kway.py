@@ -22,14 +22,14 @@ def merged(streams: Sequence[Iterator[pa.Table]], keys: Sequence[str]) -> Iterat
             return
         open_ = [stream for stream in waiting if not stream.ended]
         if not open_:
-            yield _sorted([stream.take(stream.rows) for stream in waiting], keys)
+            yield in_order([stream.take(stream.rows) for stream in waiting], keys)
             return
         bound = min(stream.key(stream.rows - 1) for stream in open_)
         counts = [stream.below(bound) for stream in waiting]
         if not any(counts):  # nothing but rows of this key: the stream has more of them, or goes on behind it
             next(stream for stream in open_ if stream.key(stream.rows - 1) == bound).load()
             continue
-        yield _sorted([stream.take(count) for stream, count in zip(waiting, counts, strict=True) if count], keys)
+        yield in_order([stream.take(count) for stream, count in zip(waiting, counts, strict=True) if count], keys)
 
 
 class _Stream:
@@ -69,7 +69,8 @@ class _Stream:
         self._columns = [table.column(key) for key in self._keys]
 
 
-def _sorted(pieces: list[pa.Table], keys: Sequence[str]) -> pa.Table:
+def in_order(pieces: list[pa.Table], keys: Sequence[str]) -> pa.Table:
+    """The rows of all pieces in order of the keys, NULL first; equal rows stay in order of their pieces."""
     table = pa.concat_tables(pieces)
     if len(pieces) == 1:
         return table
