@@ -23,7 +23,7 @@ PARTITIONS_OF: Mapping[str, tuple[str, ...]] = {
     "values": ("values",),
     "value_keys": ("value_keys",),
     "value_lists": ("value_lists",),
-    "bloom_filters": ("bloom_filters", "bloom_classes"),
+    "bloom_filters": ("bloom_filters",),
 }
 """The metadata partitions in which the rows of a key lie, by `CoveredKey.kind`. The ordinals that are unkeyed are in `unkeyed`, for all."""
 
@@ -61,10 +61,13 @@ def _writing(plan: KeyPlan) -> tuple[_Collect, _Finish]:
         case Values() | ValueList():
             raise NotImplementedError("values by value are on their way")
         case Bloom():
-            raise NotImplementedError("bloom filters are on their way")
+            from .bloom.collector import BloomCollector, BloomFinisher
+
+            return BloomCollector, BloomFinisher.of
 
 
 def _reading() -> Mapping[str, _Read]:
+    from .bloom.reader import BloomReader
     from .values.hash_reader import HashReader
 
-    return {"values": HashReader}
+    return {"bloom_filters": BloomReader, "values": HashReader}

@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import json
 import threading
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import field
+from mmap import mmap
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -23,12 +26,11 @@ import pyarrow as pa
 import xxhash
 
 # What pq.ParquetFile is made of; that module loads every file system of Arrow, which a look-up does not need.
-from pyarrow._parquet import FileMetaData, ParquetReader
+from pyarrow._parquet import ColumnChunkMetaData, FileMetaData, ParquetReader
 
 from expressions.errors import MetaIndexError
 from expressions.records import dataclass
 from formats.storage import Storage
-from formats.storage_ranges import range_file
 from metaindex.errors import DamagedIndexError
 from metaindex.kinds.rows import FORMAT_VERSION
 from metaindex.log.entry import RunRef
@@ -36,6 +38,7 @@ from metaindex.log.entry import RunRef
 from .layout import PartInfo
 
 _GAP_BYTES = 1 << 18  # unread bytes between two ranges that cost less than another read
+_READS_AT_ONCE = 16
 _Ints = npt.NDArray[np.int64]
 
 
@@ -71,7 +74,7 @@ class StoreCache:
             return found
 
     def put(self, path: str, group: int, column: str, data: pa.ChunkedArray) -> None:
-        size = data.nbytes
+        size = data.get_total_buffer_size()
         if size > self.limit_bytes // 4:
             return
         with self._lock:
@@ -81,7 +84,7 @@ class StoreCache:
             self._bytes += size
             while self._bytes > self.limit_bytes:
                 _, old = self._columns.popitem(last=False)
-                self._bytes -= old.nbytes
+                self._bytes -= old.get_total_buffer_size()
 
 
 @dataclass(slots=True)
@@ -183,7 +186,7 @@ class RunReader:
             except (pa.ArrowException, OSError, KeyError) as error:
                 if isinstance(error, MetaIndexError):
                     raise
-                raise self._damaged(part.path, f"row groups cannot be decoded ({_line(error)})") from error
+                raise self.damaged(part.path, f"row groups cannot be decoded ({_line(error)})") from error
         arrays = []
         for column in columns:
             chunks = []
@@ -197,13 +200,43 @@ class RunReader:
             arrays.append(pa.chunked_array(chunks) if chunks else _empty(footer, column))
         return pa.table(arrays, names=list(columns))
 
+    def stretches(self, wanted: Sequence[tuple[PartInfo, int, int]]) -> list[memoryview]:
+        """Bytes of parts: `length` from `start` on, of each that is wanted, in their order. One storage read for neighbours; on an object store all reads at once.
+        Nothing vouches for the bytes: who asks has a way to check them."""
+        spans: dict[str, list[tuple[int, int]]] = {}
+        for part, start, length in wanted:
+            spans.setdefault(part.path, []).append((start, start + length))
+        reads = [(path, start, end) for path, some in spans.items() for start, end in _merged(some)]
+        held: dict[str, list[tuple[int, bytes]]] = {path: [] for path in spans}
+        for (path, start, end), data in zip(reads, self._read_all(reads), strict=True):
+            self._counted(path, start, end - start, data)
+            held[path].append((start, data))
+        found = []
+        for part, start, length in wanted:
+            here = held[part.path]
+            first, data = here[bisect_right(here, start, key=itemgetter(0)) - 1]
+            found.append(memoryview(data)[start - first : start - first + length])
+        return found
+
+    def _read_all(self, reads: Sequence[tuple[str, int, int]]) -> list[bytes]:
+        def read(one: tuple[str, int, int]) -> bytes:
+            path, start, end = one
+            return self._uncounted(path, start, end - start)
+
+        if len(reads) < 2 or "://" not in self._storage.root:
+            return [read(one) for one in reads]
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(min(len(reads), _READS_AT_ONCE)) as pool:
+            return list(pool.map(read, reads))
+
     def _manifest(self) -> tuple[PartInfo, ...]:
         path = manifest_path(self.run.run)
         found = self._cache.manifests.get(path)
         if found is None:
             data = self._read(path, 0, self.run.manifest_bytes)
             if xxhash.xxh3_128_hexdigest(data) != self.run.manifest_digest:
-                raise self._damaged(path, "the manifest does not match its digest")
+                raise self.damaged(path, "the manifest does not match its digest")
             value = json.loads(data)
             if value["format_version"] > FORMAT_VERSION:
                 raise DamagedIndexError(
@@ -215,56 +248,51 @@ class RunReader:
     def _read_footer(self, part: PartInfo) -> Footer:
         data = self._read(part.path, part.size_bytes - part.footer_bytes, part.footer_bytes)
         if xxhash.xxh3_128_hexdigest(data) != part.footer_digest:
-            raise self._damaged(part.path, "the footer does not match its digest")
+            raise self.damaged(part.path, "the footer does not match its digest")
         try:
             metadata = _opened(pa.BufferReader(data), None).metadata
         except (pa.ArrowException, OSError) as error:
-            raise self._damaged(part.path, f"the footer cannot be parsed ({_line(error)})") from error
+            raise self.damaged(part.path, f"the footer cannot be parsed ({_line(error)})") from error
         names = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
         rows = np.fromiter((metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)), np.int64)
         if metadata.num_rows != part.rows:
-            raise self._damaged(part.path, f"the footer counts {metadata.num_rows} rows, the manifest {part.rows}")
+            raise self.damaged(part.path, f"the footer counts {metadata.num_rows} rows, the manifest {part.rows}")
         return Footer(metadata, names, rows)
 
     def _fetch(self, part: PartInfo, footer: Footer, groups: Sequence[int], columns: Sequence[str]) -> pa.NativeFile:
-        """The bytes of the column chunks, fetched by few range reads, as a file that has nothing else."""
+        """The bytes of the column chunks, fetched by few range reads, as a file that has nothing else: what was not fetched is zeros, which no page is."""
+        at = sorted(footer.columns[column] for column in columns)
         spans: list[tuple[int, int]] = []
         for group in groups:
-            chunks = [footer.metadata.row_group(group).column(footer.columns[c]) for c in columns]
-            for chunk in chunks:
-                start = chunk.data_page_offset
-                if chunk.has_dictionary_page and chunk.dictionary_page_offset:
-                    start = min(start, chunk.dictionary_page_offset)
-                spans.append((start, start + chunk.total_compressed_size))
-        spans.sort()
-        merged = [spans[0]]
-        for start, end in spans[1:]:
-            last = merged[-1]
-            if start - last[1] <= _GAP_BYTES:
-                merged[-1] = (last[0], max(last[1], end))
+            metadata = footer.metadata.row_group(group)
+            first, last = _span_of(metadata.column(at[0])), _span_of(metadata.column(at[-1]))
+            if last[1] - first[0] <= _GAP_BYTES:  # what lies between them is read anyway
+                spans.append((first[0], last[1]))
             else:
-                merged.append((start, end))
-        held = [(start, self._read(part.path, start, end - start)) for start, end in merged]
-
-        def fetch(start: int, length: int) -> bytes:
-            for first, data in held:
-                if first <= start < first + len(data):
-                    return data[start - first : start - first + length]
-            raise OSError(f"bytes at {start} were not fetched")  # so that no read escapes the count
-
-        return range_file(fetch, part.size_bytes)
+                spans += [_span_of(metadata.column(column)) for column in at]
+        held = mmap(-1, part.size_bytes)  # memory that is taken where it is written
+        for start, end in _merged(spans):
+            held[start:end] = self._read(part.path, start, end - start)
+        return pa.BufferReader(pa.py_buffer(held))
 
     def _read(self, path: str, start: int, length: int) -> bytes:
-        try:
-            data = self._storage.read(path, start, length)
-        except MetaIndexError as error:
-            raise self._damaged(path, f"it cannot be read ({_line(error)})") from error
-        self._count.add(len(data))
-        if len(data) != length:
-            raise self._damaged(path, f"{length} bytes are expected at {start}, {len(data)} are there")
+        data = self._uncounted(path, start, length)
+        self._counted(path, start, length, data)
         return data
 
-    def _damaged(self, path: str, what: str) -> DamagedIndexError:
+    def _uncounted(self, path: str, start: int, length: int) -> bytes:
+        try:
+            return self._storage.read(path, start, length)
+        except MetaIndexError as error:
+            raise self.damaged(path, f"it cannot be read ({_line(error)})") from error
+
+    def _counted(self, path: str, start: int, length: int, data: bytes) -> None:
+        self._count.add(len(data))
+        if len(data) != length:
+            raise self.damaged(path, f"{length} bytes are expected at {start}, {len(data)} are there")
+
+    def damaged(self, path: str, what: str) -> DamagedIndexError:
+        """The error of a part that is not what it should be."""
         return DamagedIndexError(
             f"a part of an index is as its manifest says; {self._storage.uri(path)}: {what}; refresh the index with mode='full'"
         )
@@ -274,6 +302,26 @@ def _opened(source: pa.NativeFile, metadata: FileMetaData | None) -> ParquetRead
     reader = ParquetReader()
     reader.open(source, metadata=metadata, page_checksum_verification=True)
     return reader
+
+
+def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Stretches (start, end) in order, neighbours as one."""
+    spans = sorted(spans)
+    merged = [spans[0]]
+    for start, end in spans[1:]:
+        last = merged[-1]
+        if start - last[1] <= _GAP_BYTES:
+            merged[-1] = (last[0], max(last[1], end))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _span_of(chunk: ColumnChunkMetaData) -> tuple[int, int]:
+    start = chunk.data_page_offset
+    if chunk.has_dictionary_page and chunk.dictionary_page_offset:
+        start = min(start, chunk.dictionary_page_offset)
+    return start, start + chunk.total_compressed_size
 
 
 def manifest_path(run: str) -> str:

@@ -1,0 +1,154 @@
+"""Writes the filters of a key: which classes and parts there will be follows from the number of files in each class, so that parts can be written apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import xxhash
+
+from expressions.records import dataclass
+from metaindex.store.layout import PartInfo
+from metaindex.store.writer import SUFFIX, RunSink
+
+from .blocks import BLOCK_BITS, Bytes, sliced
+from .layout import DIRECTORY, PARTITION, ROWS, Directory, SizeClass, framed, seed, size_class
+from .pieces import Assembled, Piece
+
+PART_BYTES = 64 << 20
+GROUP_BYTES = 8 << 20
+"""Of a part and of a row group, about: a row is not cut, and of a million files it has 32 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Neighbouring rows of one class."""
+
+    number: int  # of the class
+    first: int
+    rows: int
+
+
+class FilterWriter:
+    """The parts of one key, each of which can be written by itself. `pieces`: all filters of the key."""
+
+    def __init__(self, key_id: int, pieces: Sequence[Piece]) -> None:
+        self._key_id = key_id
+        by_class: dict[int, list[Piece]] = {}
+        for piece in pieces:
+            if len(piece.ordinals):
+                by_class.setdefault(piece.blocks, []).append(piece)
+        self._filters = [Assembled(by_class[blocks]) for blocks in sorted(by_class)]
+        self._classes = tuple(
+            size_class(blocks, len(filters.ordinals))
+            for blocks, filters in zip(sorted(by_class), self._filters, strict=True)
+        )
+        self._parts = _cut(self._classes)
+
+    @property
+    def parts(self) -> int:
+        """How many there are: at least one, which says what there is."""
+        return len(self._parts)
+
+    @property
+    def layout(self) -> dict[str, int | str]:
+        """What the log entry says of the key."""
+        return {"classes": len(self._classes)}
+
+    def write(self, number: int, sink: RunSink, part_number: int) -> PartInfo:
+        """Writes one of them, durably."""
+        out = pa.BufferOutputStream()
+        rows = 0
+        with pq.ParquetWriter(
+            out,
+            ROWS,
+            compression={"key_id": "zstd", "blocks": "zstd", "block": "zstd", "bits": "none"},
+            use_dictionary=False,
+            write_statistics=["key_id", "blocks", "block"],
+            data_page_size=1 << 30,  # a page a row group
+            write_page_checksum=True,
+            store_schema=False,
+        ) as writer:
+            if number == 0:
+                writer.add_key_value_metadata({DIRECTORY.decode(): self._directory().encoded().decode()})
+            for stretch in self._parts[number]:
+                one = self._classes[stretch.number]
+                at_once = max(1, GROUP_BYTES // one.length(stretch.first))
+                for first in range(stretch.first, stretch.first + stretch.rows, at_once):
+                    count = min(at_once, stretch.first + stretch.rows - first)
+                    writer.write_table(self._rows(stretch.number, first, count), row_group_size=count)
+                    rows += count
+        path = f"{PARTITION}/{sink.run}/part-{part_number:05d}{SUFFIX}"
+        return _stored(sink, path, out.getvalue(), rows, self._key_id)
+
+    def _rows(self, number: int, first: int, count: int) -> pa.Table:
+        one = self._classes[number]
+        blocks = [(first + row) * one.span for row in range(count)]
+        total = sum(one.spanned(first + row) for row in range(count))
+        bits = sliced(self._filters[number].read(blocks[0], total))
+        values = [self._value(one, block, bits[block - blocks[0] : block - blocks[0] + one.span]) for block in blocks]
+        numbers = np.array(blocks, np.int32)
+        return pa.table(
+            [
+                pa.array(np.full(count, self._key_id, np.int64)),
+                pa.array(np.full(count, one.blocks, np.int32)),
+                pa.array(numbers),
+                pa.array(values, pa.large_binary()),
+            ],
+            schema=ROWS,
+        )
+
+    def _value(self, one: SizeClass, block: int, bits: Bytes) -> bytes:
+        if not one.by_vector:
+            return framed(bits.tobytes(), seed(self._key_id, one, block))
+        frames = bits.reshape(BLOCK_BITS, -1)
+        return b"".join(
+            framed(vector.data, seed(self._key_id, one, block, number)) for number, vector in enumerate(frames)
+        )
+
+    def _directory(self) -> Directory:
+        starts = [
+            (self._classes[p[0].number].blocks, p[0].first * self._classes[p[0].number].span) for p in self._parts if p
+        ]
+        return Directory(self._classes, tuple(starts), _members([one.ordinals for one in self._filters]))
+
+
+def _cut(classes: Sequence[SizeClass]) -> list[list[_Stretch]]:
+    """All rows, in order, as parts."""
+    parts: list[list[_Stretch]] = [[]]
+    room = PART_BYTES
+    for number, one in enumerate(classes):
+        row = 0
+        while row < one.rows:
+            fit = room // one.length(0)
+            if not fit and parts[-1]:
+                parts.append([])
+                room = PART_BYTES
+                continue
+            rows = min(max(fit, 1), one.rows - row)
+            parts[-1].append(_Stretch(number, row, rows))
+            room -= rows * one.length(0)
+            row += rows
+    return parts
+
+
+def _members(
+    ordinals: Sequence[np.ndarray[tuple[int], np.dtype[np.int64]]],
+) -> np.ndarray[tuple[int], np.dtype[np.uint16]]:
+    """See `Directory.member`."""
+    if not ordinals or (len(ordinals) == 1 and ordinals[0][-1] == len(ordinals[0]) - 1):
+        return np.zeros(0, np.uint16)
+    member = np.zeros(max(int(one[-1]) for one in ordinals) + 1, np.uint16)
+    for number, one in enumerate(ordinals):
+        member[one] = number + 1
+    return member
+
+
+def _stored(sink: RunSink, path: str, buffer: pa.Buffer, rows: int, key_id: int) -> PartInfo:
+    size = buffer.size
+    footer_bytes = int.from_bytes(buffer.slice(size - 8, 4).to_pybytes(), "little") + 8
+    digest = xxhash.xxh3_128_hexdigest(buffer.slice(size - footer_bytes, footer_bytes))
+    sink.storage.put(path, buffer.to_pybytes())
+    return PartInfo(PARTITION, path, rows, size, footer_bytes, digest, key_id, key_id)
