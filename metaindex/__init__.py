@@ -37,7 +37,7 @@ from .errors import (  # noqa: E402
     IndexStateError,
 )
 from .info import IndexInfo  # noqa: E402
-from .kinds.specs import ColumnStats  # noqa: E402
+from .kinds.specs import Bloom, ColumnStats, ValueList, Values  # noqa: E402
 from .pruning.result import IndexReport, PruneResult  # noqa: E402
 
 __version__ = "0.1.0"
@@ -53,6 +53,7 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
+    "Bloom",
     "BuildError",
     "ColumnBuilder",
     "ColumnStats",
@@ -67,6 +68,8 @@ __all__ = [
     "MetaIndexError",
     "PruneResult",
     "Table",
+    "ValueList",
+    "Values",
     "col",
     "open_table",
 ]

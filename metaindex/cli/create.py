@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from . import arguments
+from . import arguments, kinds
 from .command import Command
 from .opening import open_to_build
 from .outcomes import report
@@ -17,35 +17,18 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "name", metavar="NAME", help="the new index's name: letters, digits, _ . - (it becomes a folder)"
     )
-    parser.add_argument(
-        "--column",
-        action="append",
-        default=[],
-        metavar="C",
-        help="index only this column; can be repeated; a field of a struct is payload.user; default: all columns",
-    )
-    parser.add_argument(
-        "--no-float-scan",
-        action="store_true",
-        help="do not read float columns to count NaN: quicker to build, but >, >= and != on them then keep every file",
-    )
-    parser.add_argument(
-        "--trust-log",
-        action="store_true",
-        help="take the statistics that writers put into the table's log where they say enough, and open only the other files",
-    )
+    kinds.arguments(parser)
     arguments.builder(parser)
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    from metaindex import ColumnStats
     from metaindex.store.layout import check_name
 
     check_name(args.name)
+    asked = kinds.kinds_of(args)
     table, builder = open_to_build(args, out)
-    kind = ColumnStats(*args.column, scan_floats=not args.no_float_scan, trust_log=args.trust_log)
     with Progress() as progress:
-        outcome = table.create_index(args.name, kind, builder=builder, progress=progress)  # type: ignore[arg-type]
+        outcome = table.create_index(args.name, *asked, builder=builder, progress=progress)  # type: ignore[arg-type]
     return report(outcome, out)
 
 
@@ -54,11 +37,18 @@ COMMAND = Command(
     "build an index on a table",
     """Builds an index: reads every file of the table once and writes, beside the table, what is known of each.
 
-The index holds column statistics: the least and greatest value and the counts of values, NULLs and NaNs of every
-column in every file and every partition. They come from Parquet footers where those can be trusted, else from a scan.
+Without further options the index holds column statistics: the least and greatest value and the counts of values, NULLs
+and NaNs of every column in every file and every partition. They come from Parquet footers where those can be trusted,
+else from a scan. They drop files for ranges, and for values that lie together; a value that may be anywhere (an id, a
+name) is found by --values, exactly and down to the row group, or by --bloom, smaller. Kinds can be combined: all are
+built from one reading of the files and answer together. Two columns as one key (--values a,b) find rows that have both.
 The table itself is not changed. When the build fails, nothing of it is visible.""",
     (
         "metaindex create lake/flights stats",
+        "metaindex create lake/flights find --values tailnum                    which files hold a tail number?",
+        "metaindex create lake/flights main --stats --values tailnum --value-list carrier",
+        "metaindex create lake/flights pair --values carrier,flight             rows that have both",
+        "metaindex create lake/events find --values user_id --bloom url --fpp 0.001 --builder local",
         "metaindex create lake/flights stats --column dep_delay --column tailnum",
         "metaindex create lake/flights_csv stats --format csv --option header=true --builder local",
         "metaindex create s3://lake/flights stats --storage-option region=eu-west-1",

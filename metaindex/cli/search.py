@@ -1,0 +1,66 @@
+"""`metaindex search TABLE TEXT`: in which indexed columns, files and row groups does a text stand?"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from . import arguments
+from .arguments import DONE
+from .command import Command
+from .locate import PLACE, exact, more, place
+from .opening import open_from
+from .output import Column, Output
+from .progress import Progress
+
+if TYPE_CHECKING:
+    from metaindex.search import Searched
+
+_SHOWN = 50
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    arguments.table(parser)
+    parser.add_argument("text", metavar="TEXT", help="the whole value, as one would write it: 42, N14228, 2026-01-31")
+    exact(parser)
+    arguments.version(parser)
+    arguments.only_indexes(parser)
+
+
+def _run(args: argparse.Namespace, out: Output) -> int:
+    with Progress() as progress, progress.during("searching"):
+        found = open_from(args).search(args.text, args.version, args.timestamp, exact=args.exact, indexes=args.index)
+    out.data(found.to_json())
+    if not out.json:
+        _write(found, out)
+    return DONE
+
+
+def _write(found: Searched, out: Output) -> None:
+    out.write(f"asked at version {found.version}: {', '.join(found.asked) or 'no column'}")
+    for column, reason in found.not_asked.items():
+        out.write(f"not asked: {column}: {reason}")
+    rows = found.table.slice(0, _SHOWN).to_pylist()
+    if not rows:
+        out.write("in no file")
+        return
+    out.write()
+    out.table([Column("column"), Column("file"), *PLACE], [[row["column"], row["path"], *place(row)] for row in rows])
+    more(found.table.num_rows, len(rows), out)
+
+
+COMMAND = Command(
+    "search",
+    "in which indexed columns does a value stand?",
+    """Asks every column that an index keys (--values, --bloom, --value-list of create) for one value at once, and lists the
+columns, files and row groups that hold it, or may hold it; --exact reads those and counts the live rows. The text is
+read as each column's type reads it: 42 is a number where the column has numbers. Columns of whose type it is no value
+cannot hold it and are not asked.""",
+    (
+        "metaindex search lake/events 42",
+        "metaindex search lake/flights N14228 --exact",
+        "metaindex search lake/events someone@example.org --version 12 --json",
+    ),
+    _arguments,
+    _run,
+)
