@@ -49,10 +49,12 @@ class IndexVerbs(ABC):
         *kinds: Kind,
         builder: BuilderName | Builder | None = None,
         progress: Progress | None = None,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
     ) -> Outcome:
-        """Indexes every file of the table as it is now, each file read once for all kinds.
+        """Indexes every file of the table at a version (default: now), each file read once for all kinds. Columns are those of that version, and it is the one that is recorded.
 
-        Raises ValueError for a name no folder may have, UnknownColumnError, IndexExistsError, IndexStateError, BuildError; then nothing is visible.
+        Raises ValueError for a name no folder may have, UnknownColumnError, VersionNotFoundError, IndexExistsError, IndexStateError, BuildError; then nothing is visible.
         """
         from .actions.action import execute
         from .actions.create import Create
@@ -61,7 +63,7 @@ class IndexVerbs(ABC):
         check_name(name)
         if not kinds:
             raise ValueError("an index has at least one kind; none was given; for example mi.ColumnStats()")
-        target = self._target(At())
+        target = self._target(at_version(version, timestamp))
         snapshot = target.snapshot()
         leaves_of(kinds, snapshot.schema)
         log = self._log(name)
