@@ -1,4 +1,4 @@
-"""`metaindex create TABLE NAME`: index every file of the table as it is now."""
+"""`metaindex create TABLE NAME`: index every file of the table as it is now, or was."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
     kinds.arguments(parser)
     arguments.builder(parser)
+    arguments.version(parser)
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
@@ -28,7 +29,14 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     asked = kinds.kinds_of(args)
     table, builder = open_to_build(args, out)
     with Progress() as progress:
-        outcome = table.create_index(args.name, *asked, builder=builder, progress=progress)  # type: ignore[arg-type]
+        outcome = table.create_index(
+            args.name,
+            *asked,
+            builder=builder,  # type: ignore[arg-type]
+            progress=progress,
+            version=args.version,
+            timestamp=args.timestamp,
+        )
     return report(outcome, out)
 
 

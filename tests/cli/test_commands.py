@@ -232,3 +232,16 @@ def test_a_refresh_of_some_files_and_a_quick_one(call: Call, tmp_path: Path) -> 
     assert call("prune", table, "id = 5", "--json").json["kept_files"] == 1
     assert call("refresh", table, "stats", "--under", "month=2", *local).json["changed"]
     assert "partition columns: month" in call("refresh", table, "stats", "--where", "id = 1", *local).err
+
+
+def test_create_indexes_an_older_version(call: Call, tmp_path: Path) -> None:
+    import deltalake
+
+    root = tmp_path / "events"
+    for first in (0, 10):
+        deltalake.write_deltalake(str(root), pa.table({"id": [first, first + 1]}), mode="append")
+    assert call("create", root, "old", "--version", "0", "--builder", "local").code == 0
+    assert call("prune", root, "id = 5", "--version", "0", "--json").json["kept_files"] == 0
+    (found,) = call("indexes", root, "--json").json
+    assert not found["fresh"]
+    assert call("create", root, "none", "--version", "9", "--builder", "local").code != 0
