@@ -15,7 +15,7 @@ from formats.model import Schema, Snapshot
 from metaindex.keys import file_ids
 
 from .pruning.open_index import OpenIndex
-from .pruning.result import PruneResult
+from .pruning.result import LeafReport, PruneResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +60,31 @@ class Explanation:
         for part in conjuncts(self.result.predicate):
             opaque = any(isinstance(leaf, Opaque) for leaf in leaves(part))
             lines.append(f"  {describe(part)}" + ("   (keeps every file: not understood)" if opaque else ""))
+        answers = self._answers()
+        if answers:
+            lines += ["", "Answered, part by part (files proved to hold no such row, by each kind alone):", *answers]
         if self.coverage:
             lines += ["", f"Covered at version {self.result.version}:", *(f"  {one}" for one in self.coverage)]
         return "\n".join([*lines, "", str(self.result)])
+
+    def _answers(self) -> list[str]:
+        """A line for each part of the predicate that somebody knows of."""
+        lines: dict[str, list[str]] = {}
+        for one in self.result.leaves:
+            told = lines.setdefault(describe_leaf(one), [])
+            if one.dropped_files:
+                told.append(f"{one.kind} of {one.index} {one.dropped_files:,}")
+        return [f"  {part}: {', '.join(told) or 'nobody can prove any out'}" for part, told in lines.items()]
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
         return {
             "predicate": describe(self.result.predicate),
             **self.result.to_json(),
+            "answered": [
+                {"part": describe_leaf(r), "index": r.index, "kind": r.kind, "dropped_files": r.dropped_files}
+                for r in self.result.leaves
+            ],
             "coverage": [one.to_json() for one in self.coverage],
         }
 
@@ -110,11 +126,18 @@ def _by_column(index: OpenIndex, counts: dict[str, int], predicate: Predicate, s
     stable = {leaf.parts: leaf.stable for leaf in schema.leaves()}
     out = {}
     for ref in columns(predicate):
-        known = [
-            run.run for run in index.entry.content.runs if stable.get(ref.parts) in {c.stable for c in run.columns}
-        ]
+        known = [run.run for run in index.entry.content.runs if stable.get(ref.parts) in run.covered_columns]
         out[".".join(ref.parts)] = sum(counts.get(run, 0) for run in known)
     return out
+
+
+def describe_leaf(one: LeafReport) -> str:
+    """The part of a predicate that was answered, for people."""
+    if one.together is None:
+        return describe(one.leaf)
+    names = ", ".join(column.name for column in one.together.columns)
+    count = len(one.together.values)
+    return f"({names}) together, {count:,} combination{'' if count == 1 else 's'}"
 
 
 def describe(part: object) -> str:

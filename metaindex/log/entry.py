@@ -73,6 +73,11 @@ class RunRef:
     keys: tuple[CoveredKey, ...] = ()
 
     @property
+    def covered_columns(self) -> set[str]:
+        """Stable names of the columns of which statistics or a key know."""
+        return {c.stable for c in (*self.columns, *(c for key in self.keys for c in key.columns))}
+
+    @property
     def listed_only(self) -> bool:
         """A run of a quick refresh: it names its files, and no kind covers them."""
         return not self.builder

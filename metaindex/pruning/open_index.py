@@ -118,7 +118,7 @@ class OpenIndex:
             starts = np.flatnonzero(np.diff(group_of, prepend=-1))
             groups = group_of[starts]
             read = [*names, "ordinal"] if "ordinal" not in names else names
-            at = np.split(inside - (ends[group_of] - footer.rows[group_of]), starts[1:])  # inside their row groups
+            inside_group = inside - (ends[group_of] - footer.rows[group_of])
             keep = (
                 len(inside) * 8 <= part.rows
             )  # who takes most of the rows would push everything else out of the cache
@@ -126,11 +126,12 @@ class OpenIndex:
             for first in range(0, len(groups), _GROUPS_AT_ONCE):
                 some = groups[first : first + _GROUPS_AT_ONCE]
                 table = reader.read(part, some.tolist(), read, keep=keep)
-                offset = 0
-                for group, rows in zip(some, at[first : first + _GROUPS_AT_ONCE], strict=True):
-                    wanted = from_vector(rows.astype(np.int64), None, pa.int64())
-                    taken.append(compute("take", table.slice(offset, footer.rows[group]), wanted))
-                    offset += footer.rows[group]
+                low = starts[first]
+                high = starts[first + len(some)] if first + len(some) < len(starts) else len(inside)
+                counts = footer.rows[some]
+                offsets = np.cumsum(counts) - counts
+                wanted = inside_group[low:high] + offsets[np.searchsorted(some, group_of[low:high])]
+                taken.append(compute("take", table, from_vector(wanted.astype(np.int64), None, pa.int64())))
             picked = pa.concat_tables(taken)
             found = numbers(picked.column("ordinal"))
             if not np.array_equal(found, inside + start - part.rows):

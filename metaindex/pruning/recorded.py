@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +13,7 @@ from expressions.records import dataclass
 from expressions.references import equality_leaves
 from expressions.skipping import may_match
 from expressions.statistics import Mask, PruningStatistics
+from expressions.tree import ColumnRef
 from expressions.vectors import numbers
 from formats.model import FileTable, Version
 from metaindex.log.entry import RunRef
@@ -93,20 +94,31 @@ def recorded_at(index: OpenIndex, version: Version) -> Recorded | None:
 
 def _covered(index: OpenIndex) -> set[str]:
     """Stable names of the columns that some run covers."""
-    runs = index.entry.content.runs
-    return {c.stable for run in runs for c in (*run.columns, *(c for key in run.keys for c in key.columns))}
+    return {stable for run in index.entry.content.runs for stable in run.covered_columns}
 
 
 def _table_knows_more(asked: Asked, indexes: Sequence[OpenIndex]) -> bool:
     """Is something asked that no index can answer as well as the table itself: of a column that none covers, or equality of a column whose hashes the files are
     partitioned by? Then the table's own partitions and log are asked, too: an index never makes an answer much wider."""
-    covered = set().union(*map(_covered, indexes))
+    runs = [run for index in indexes for run in index.entry.content.runs]
+    covered = {c.stable for run in runs for c in run.columns} | {s for run in runs for s in _looked_up(run, asked)}
     named = {ref.parts for ref in asked.columns}
     compared = {ref.parts for ref in equality_leaves(asked.predicate)}
     return any(
         (leaf.parts in named and leaf.stable not in covered) or (leaf.field.bucketed and leaf.parts in compared)
         for leaf in asked.schema.leaves()
     )
+
+
+def _looked_up(run: RunRef, asked: Asked) -> Iterator[str]:
+    """Columns about which a key of the run answers what is asked: one of hashes answers only whether a column equals a value, one of several columns only where all are fixed."""
+    equal = {leaf.stable for leaf in asked.schema.leaves() if ColumnRef(leaf.parts) in asked.only_equal}
+    together = {columns for one in asked.combinations.values() for columns in one.columns}
+    fixed = {leaf.stable for leaf in asked.schema.leaves() if ColumnRef(leaf.parts) in together}
+    for key in run.keys:
+        names = {column.stable for column in key.columns}
+        if names <= fixed if len(names) > 1 else key.kind not in ("values", "bloom_filters") or names <= equal:
+            yield from names
 
 
 class Segment:
