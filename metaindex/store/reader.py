@@ -11,9 +11,7 @@ they are immutable, so a cache can never be stale.
 from __future__ import annotations
 
 import json
-import threading
 from bisect import bisect_right
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from mmap import mmap
@@ -35,8 +33,11 @@ from metaindex.errors import DamagedIndexError
 from metaindex.kinds.rows import FORMAT_VERSION
 from metaindex.log.entry import RunRef
 
+from .cache import Decoded
+from .cache import StoreCache as StoreCache
 from .layout import PartInfo
 
+_GROUPS_AT_ONCE = 32  # decoded together
 _GAP_BYTES = 1 << 18  # unread bytes between two ranges that cost less than another read
 _READS_AT_ONCE = 16
 _Ints = npt.NDArray[np.int64]
@@ -52,39 +53,6 @@ class ReadCount:
     def add(self, size: int) -> None:
         self.reads += 1
         self.bytes += size
-
-
-@dataclass(slots=True)
-class StoreCache:
-    """Immutable things read before, by path; decoded columns up to `limit_bytes`, the least recently used go first."""
-
-    limit_bytes: int = 128 << 20
-    manifests: dict[str, tuple[PartInfo, ...]] = field(default_factory=dict)
-    footers: dict[str, Footer] = field(default_factory=dict)
-    derived: dict[tuple[str, str], Any] = field(default_factory=dict)  # small things computed from immutable parts
-    _columns: OrderedDict[tuple[str, int, str], pa.ChunkedArray] = field(default_factory=OrderedDict)
-    _bytes: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def get(self, path: str, group: int, column: str) -> pa.ChunkedArray | None:
-        with self._lock:
-            found = self._columns.get((path, group, column))
-            if found is not None:
-                self._columns.move_to_end((path, group, column))
-            return found
-
-    def put(self, path: str, group: int, column: str, data: pa.ChunkedArray) -> None:
-        size = data.get_total_buffer_size()
-        if size > self.limit_bytes // 4:
-            return
-        with self._lock:
-            if (path, group, column) in self._columns:
-                return
-            self._columns[(path, group, column)] = data
-            self._bytes += size
-            while self._bytes > self.limit_bytes:
-                _, old = self._columns.popitem(last=False)
-                self._bytes -= old.get_total_buffer_size()
 
 
 @dataclass(slots=True)
@@ -169,36 +137,42 @@ class RunReader:
 
     def read(self, part: PartInfo, groups: Sequence[int], columns: Sequence[str], *, keep: bool = True) -> pa.Table:
         """The asked columns of the asked row groups, in order. One storage read for neighbours; what is cached is not read again. `keep=False` leaves the cache to others."""
+        held = self._cache.find(part.path, groups, columns)
+        missing = [g for g in groups if any((c, g) not in held for c in columns)] if held else list(groups)
+        fresh = self._decoded(part, missing, columns) if missing else []
+        for one in fresh if keep else ():
+            self._cache.keep(one)
+        if len(missing) == len(groups):  # as they were decoded
+            chunks = {column: [c for one in fresh for c in one.columns[column].chunks] for column in columns}
+        else:
+            held |= {(column, group): one for one in fresh for group in one.places for column in columns}
+            chunks = {c: [chunk for g in groups for chunk in held[(c, g)].rows(g, c).chunks] for c in columns}
         footer = self.footer(part)
-        missing = [g for g in groups if any(self._cache.get(part.path, g, c) is None for c in columns)]
-        fresh: dict[tuple[int, str], pa.ChunkedArray] = {}
-        if missing:
-            file = self._fetch(part, footer, missing, columns)
-            try:
-                opened = _opened(file, footer.metadata)
-                at = [footer.columns[column] for column in columns]
-                for group in missing:
-                    table = opened.read_row_group(group, column_indices=at, use_threads=False)
-                    for column in columns:
-                        data = fresh[(group, column)] = table.column(column)
-                        if keep:
-                            self._cache.put(part.path, group, column, data)
-            except (pa.ArrowException, OSError, KeyError) as error:
-                if isinstance(error, MetaIndexError):
-                    raise
-                raise self.damaged(part.path, f"row groups cannot be decoded ({_line(error)})") from error
-        arrays = []
-        for column in columns:
-            chunks = []
-            for group in groups:
-                data = fresh.get((group, column))
-                if data is None:
-                    data = self._cache.get(part.path, group, column)
-                if data is None:  # pushed out of the cache meanwhile
-                    return self.read(part, groups, columns, keep=keep)
-                chunks.extend(data.chunks)
-            arrays.append(pa.chunked_array(chunks) if chunks else _empty(footer, column))
+        arrays = [pa.chunked_array(chunks[c]) if chunks[c] else _empty(footer, c) for c in columns]
         return pa.table(arrays, names=list(columns))
+
+    def _decoded(self, part: PartInfo, groups: Sequence[int], columns: Sequence[str]) -> list[Decoded]:
+        """Fetched together, decoded some at a time."""
+        footer = self.footer(part)
+        file = self._fetch(part, footer, groups, columns)
+        try:
+            opened = _opened(file, footer.metadata)
+            at = [footer.columns[column] for column in columns]
+            out = []
+            for start in range(0, len(groups), _GROUPS_AT_ONCE):
+                some = groups[start : start + _GROUPS_AT_ONCE]
+                table = opened.read_row_groups(some, column_indices=at, use_threads=False)
+                counts = footer.rows[some]
+                if table.num_rows != counts.sum():
+                    raise OSError(f"{table.num_rows} rows are there, {counts.sum()} are expected")
+                places = zip((np.cumsum(counts) - counts).tolist(), counts.tolist(), strict=True)
+                decoded = {column: table.column(column) for column in columns}
+                out.append(Decoded(part.path, decoded, dict(zip(some, places, strict=True))))
+            return out
+        except (pa.ArrowException, OSError, KeyError) as error:
+            if isinstance(error, MetaIndexError):
+                raise
+            raise self.damaged(part.path, f"row groups cannot be decoded ({_line(error)})") from error
 
     def stretches(self, wanted: Sequence[tuple[PartInfo, int, int]]) -> list[memoryview]:
         """Bytes of parts: `length` from `start` on, of each that is wanted, in their order. One storage read for neighbours; on an object store all reads at once.

@@ -1,0 +1,89 @@
+"""What was read of runs before. Everything is immutable, so a cache can never be stale.
+
+Row groups that are decoded together stay together: they share their memory, so they are kept, counted and let go as one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from expressions.records import dataclass
+
+from .layout import PartInfo
+
+if TYPE_CHECKING:
+    from .reader import Footer
+
+
+@dataclass(slots=True)
+class Decoded:
+    """Columns of some row groups of a part, one group's rows behind the other's. `places`: of each group, its first row and how many."""
+
+    path: str
+    columns: dict[str, pa.ChunkedArray]
+    places: dict[int, tuple[int, int]]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(column.get_total_buffer_size() for column in self.columns.values())
+
+    def rows(self, group: int, column: str) -> pa.ChunkedArray:
+        first, count = self.places[group]
+        return self.columns[column].slice(first, count)
+
+
+@dataclass(slots=True)
+class StoreCache:
+    """Immutable things read before, by path; decoded columns up to `limit_bytes`, the least recently used go first."""
+
+    limit_bytes: int = 128 << 20
+    manifests: dict[str, tuple[PartInfo, ...]] = field(default_factory=dict)
+    footers: dict[str, Footer] = field(default_factory=dict)
+    derived: dict[tuple[str, str], Any] = field(default_factory=dict)  # small things computed from immutable parts
+    _decoded: OrderedDict[int, tuple[Decoded, int]] = field(default_factory=OrderedDict)  # with its size, by its number
+    _holders: dict[tuple[str, str, int], int] = field(default_factory=dict)  # (path, column, group) -> number
+    _bytes: int = 0
+    _number: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def find(self, path: str, groups: Sequence[int], columns: Sequence[str]) -> dict[tuple[str, int], Decoded]:
+        """Who holds which (column, group): those of the asked that are there."""
+        out: dict[tuple[str, int], Decoded] = {}
+        with self._lock:
+            if not self._holders:
+                return out
+            for column in columns:
+                for group in groups:
+                    number = self._holders.get((path, column, group))
+                    if number is not None:
+                        out[(column, group)] = self._decoded[number][0]
+                        self._decoded.move_to_end(number)
+        return out
+
+    def keep(self, decoded: Decoded) -> None:
+        size = decoded.size_bytes
+        if size > self.limit_bytes // 4:
+            return
+        with self._lock:
+            self._number += 1
+            self._decoded[self._number] = decoded, size
+            self._bytes += size
+            for column in decoded.columns:
+                for group in decoded.places:
+                    self._holders[(decoded.path, column, group)] = self._number
+            while self._bytes > self.limit_bytes:
+                self._forget(*self._decoded.popitem(last=False))
+
+    def _forget(self, number: int, held: tuple[Decoded, int]) -> None:
+        decoded, size = held
+        self._bytes -= size
+        for column in decoded.columns:
+            for group in decoded.places:
+                if self._holders.get((decoded.path, column, group)) == number:
+                    del self._holders[(decoded.path, column, group)]
