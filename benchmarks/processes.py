@@ -8,7 +8,12 @@ from pathlib import Path
 
 
 def cpu_seconds() -> float:
-    """Of this process, to the microsecond, and of all that descend from it and live, to a tick (10 ms); children that have ended count for their parents."""
+    """Of this process, to the microsecond, and of all that descend from it."""
+    return time.process_time() + children_cpu_seconds()
+
+
+def children_cpu_seconds() -> float:
+    """Of all that descend from this process and live, to a tick (10 ms); children that have ended count for their parents."""
     parents: dict[int, list[int]] = {}
     ticks: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
@@ -24,4 +29,4 @@ def cpu_seconds() -> float:
         process = todo.pop()
         total += ticks.get(process, 0)
         todo += parents.get(process, [])
-    return time.process_time() + total / os.sysconf("SC_CLK_TCK")
+    return total / os.sysconf("SC_CLK_TCK")

@@ -16,6 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import metaindex as mi
+from metaindex.kinds.specs import Values
+
 from .lake import Lake
 from .timing import Peer, figures, in_turns
 
@@ -58,6 +61,15 @@ def _look_ups(lake: Lake, peers: Sequence[Peer], turns: int) -> Iterator[dict[st
     in_turns(peers, needles["string in 1 to 5 files"], 3)  # what is loaded and compiled once
     for sort, some in needles.items():
         yield from figures(sort, peers, in_turns(peers, some, turns))
+    yield from _absent(lake)
+
+
+def _absent(lake: Lake) -> Iterator[dict[str, object]]:
+    """Files that values which no row has leave to be read: those whose hashes collide."""
+    table = mi.open_table(str(lake.delta))
+    for sort, column, values in lake.absent(1000):
+        kept = [len(table.prune(f"{column} = {value!r}").files) for value in values]
+        yield {"absent": sort, "look-ups": len(kept), "files": lake.files, "files kept in all": sum(kept)}
 
 
 def _peers(lake: Lake, spark: SparkSession | None, parts: Sequence[str]) -> list[Peer]:
@@ -75,13 +87,11 @@ def _peers(lake: Lake, spark: SparkSession | None, parts: Sequence[str]) -> list
 
 def _index(lake: Lake) -> None:
     """The inverted index by hash of the three keys, on each form that metaindex reads; kept for the next run."""
-    import metaindex as mi
-
     for root in (lake.parquet, lake.delta, lake.iceberg):
         table = mi.open_table(str(root))
         if INDEX not in [one.name for one in table.indexes()]:
             print(f"indexing {root.name}", file=sys.stderr)
-            table.create_index(INDEX, mi.Values("record_id", "event_id", "account_id"), builder="local")
+            table.create_index(INDEX, Values("record_id", "event_id", "account_id"), builder="local")
 
 
 @contextmanager

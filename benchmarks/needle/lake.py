@@ -134,6 +134,14 @@ class Lake:
             "absent string": [Needle("event_id", value, 0, ()) for value in absent],
         }
 
+    def absent(self, count: int) -> list[tuple[str, str, list[object]]]:
+        """Values that no row has: strings, longs, accounts."""
+        return [
+            ("strings", "event_id", texts(np.arange(count), 2).to_pylist()),
+            ("longs", "record_id", _records(np.arange(self.rows, self.rows + count)).tolist()),
+            ("accounts", "account_id", list(range(ACCOUNTS, ACCOUNTS + count))),
+        ]
+
     def _found(self, column: str, of: Numbers, asked: Numbers, values: Sequence[str | int]) -> list[Needle]:
         rows = np.flatnonzero(np.isin(of, asked))
         return [self._needle(column, v, rows[of[rows] == one].tolist()) for one, v in zip(asked, values, strict=True)]
@@ -157,8 +165,7 @@ class Lake:
 
             deltalake.convert_to_deltalake(str(self.delta))
         if not (self.iceberg / "metadata").exists():
-            self._link(self.iceberg / "data")
-            self._register()
+            self._write_iceberg()
 
     def _write(self, root: Path, bloom: bool) -> None:
         print(f"writing {self.rows:,} rows in {self.files:,} files: {root.name}", file=sys.stderr)
@@ -204,15 +211,24 @@ class Lake:
         for file in range(self.files):
             os.link(self.parquet / self.name(file), root / self.name(file))
 
-    def _register(self) -> None:
+    def _write_iceberg(self) -> None:
+        """The same rows in the same order in as many files, with field ids: files that are merely added to a table have none."""
         from pyiceberg.catalog.sql import SqlCatalog
 
+        print("writing Iceberg", file=sys.stderr)
         warehouse = self.iceberg.parent.parent
-        (warehouse / "catalog.db").unlink(missing_ok=True)
+        shutil.rmtree(warehouse, ignore_errors=True)
+        warehouse.mkdir(parents=True)
         catalog = SqlCatalog("needle", uri=f"sqlite:///{warehouse}/catalog.db", warehouse=f"file://{warehouse}")
         catalog.create_namespace("needle")
-        table = catalog.create_table("needle.lake", SCHEMA, location=f"file://{self.iceberg}")
-        table.add_files([f"file://{path}" for path in self.paths(self.iceberg / "data")])
+        rows = pa.concat_tables([self.table(file) for file in range(self.files)])
+        properties = {
+            "write.target-file-size-bytes": str(-(-rows.nbytes // self.files)),
+            "write.parquet.row-group-limit": str(self.group_rows),
+            "write.parquet.compression-codec": "snappy",
+        }
+        table = catalog.create_table("needle.lake", SCHEMA, location=f"file://{self.iceberg}", properties=properties)
+        table.append(rows)
 
     def iceberg_metadata(self) -> str:
         """The newest metadata file."""

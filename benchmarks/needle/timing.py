@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from benchmarks.processes import cpu_seconds
+from benchmarks.processes import children_cpu_seconds
 
 from .lake import Needle
 
@@ -37,6 +37,10 @@ class Times:
     def median(self) -> float:
         return statistics.median(self.wall)
 
+    @property
+    def mean_cpu(self) -> float:
+        return self.cpu / len(self.wall)
+
 
 def in_turns(peers: Sequence[Peer], needles: Sequence[Needle], turns: int) -> dict[str, Times]:
     """Each peer's times. A peer that does not find exactly the rows that are there fails the benchmark."""
@@ -46,26 +50,27 @@ def in_turns(peers: Sequence[Peer], needles: Sequence[Needle], turns: int) -> di
         first = turn % len(peers)
         for peer in (*peers[first:], *peers[:first]):
             times = found[peer.name]
-            before = cpu_seconds()
+            before = children_cpu_seconds()
             for _ in range(peer.a_turn):
                 needle = needles[asked[peer.name] % len(needles)]
                 asked[peer.name] += 1
-                started = time.perf_counter()
+                started, own = time.perf_counter(), time.process_time()
                 rows = peer.find(needle)
                 times.wall.append(time.perf_counter() - started)
+                times.cpu += time.process_time() - own
                 assert rows == needle.rows, f"{peer.name} finds {rows} rows of {needle.sql}, not {needle.rows}"
-            times.cpu += cpu_seconds() - before
+            times.cpu += children_cpu_seconds() - before
     return found
 
 
 def figures(sort: str, peers: Sequence[Peer], found: dict[str, Times]) -> list[dict[str, object]]:
-    """Rows of the report. `x oracle`: the median over that of the engine's oracle, where that has anything to read."""
-    medians = {peer.engine: found[peer.name].median for peer in peers if peer.oracle}
-    oracles = {engine: median for engine, median in medians.items() if median > 1e-4}
+    """Rows of the report. `x oracle`: the median over that of the engine's oracle, where that has anything to read; `CPU x` likewise."""
+    oracles = {peer.engine: found[peer.name] for peer in peers if peer.oracle and found[peer.name].median > 1e-4}
     out: list[dict[str, object]] = []
     for peer in peers:
         times = found[peer.name]
         wall = sorted(times.wall)
+        oracle = oracles.get(peer.engine)
         out.append(
             {
                 "needle": sort,
@@ -75,8 +80,9 @@ def figures(sort: str, peers: Sequence[Peer], found: dict[str, Times]) -> list[d
                 "wall ms": times.median * 1000,
                 "10th": wall[len(wall) // 10] * 1000,
                 "90th": wall[-1 - len(wall) // 10] * 1000,
-                "CPU ms": times.cpu / len(wall) * 1000,
-                "x oracle": times.median / oracles[peer.engine] if peer.engine in oracles else "",
+                "CPU ms": times.mean_cpu * 1000,
+                "x oracle": times.median / oracle.median if oracle is not None else "",
+                "CPU x": times.mean_cpu / oracle.mean_cpu if oracle is not None else "",
             }
         )
     return out
