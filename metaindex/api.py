@@ -41,6 +41,7 @@ from .store.reader import StoreCache
 from .upkeep import IndexUpkeep
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
+    import numpy.typing as npt
     from pyspark.sql import SparkSession
 
     from .actions.written import Written
@@ -217,16 +218,32 @@ class Table(LookUps, IndexUpkeep):
     ) -> Scan:
         """The rows that match, read from the kept files only, with deletes applied and the predicate applied again.
 
-        Gives `.to_arrow()`, `.to_batches()`, `.to_duckdb(con)`, `.to_polars()`, `.to_spark(spark)`.
+        Gives `.to_arrow()`, `.to_batches()`, `.to_dataset()`, `.to_duckdb(con)`, `.to_polars()`, `.to_spark(spark)`.
         """
         from .readers.scan import Scan
 
         snapshot = self._snapshot(at_version(version, timestamp))
-        names = tuple(columns) if columns is not None else None
+        only = None if indexes is None else list(indexes)
+        scan = Scan(
+            snapshot,
+            self._ref.storage,
+            self._ref,
+            columns=None if columns is None else tuple(columns),
+            time_zone=self.config.time_zone,
+            choose=lambda tree: self._choose(snapshot, tree, only),
+        )
         if predicate is None:
-            return Scan(snapshot, self._ref.storage, self._ref, columns=names, time_zone=self.config.time_zone)
+            return scan
+        tree = self._predicate(predicate, snapshot, (), snapshot.version)
+        rows, result = self._choose(snapshot, tree, only)
+        text = predicate if isinstance(predicate, str) else None
+        return replace(scan, rows=rows, predicate=tree, predicate_text=text, result=result)
+
+    def _choose(
+        self, snapshot: Snapshot, tree: Predicate, indexes: Iterable[str] | None
+    ) -> tuple[npt.NDArray[np.int64], PruneResult]:
+        """The rows of the snapshot's files that can hold rows of the table that match."""
         found, refused = self._open_indexes(indexes)
-        tree = self._predicate(predicate, snapshot, found, snapshot.version)
         question = Question(self._root(snapshot), self.format, snapshot.version, tree)
         pruner = Pruner(found, refused)
         try:
@@ -236,18 +253,7 @@ class Table(LookUps, IndexUpkeep):
         import pyarrow.compute as pc  # a scan loads engines anyway
 
         kept = pc.is_in(snapshot.files.paths, value_set=result.files.paths.combine_chunks())
-        rows = np.flatnonzero(truths(one_array(kept), null=False))
-        return Scan(
-            snapshot,
-            self._ref.storage,
-            self._ref,
-            rows,
-            tree,
-            predicate if isinstance(predicate, str) else None,
-            names,
-            result,
-            self.config.time_zone,
-        )
+        return np.flatnonzero(truths(one_array(kept), null=False)), result
 
     def explain(
         self,

@@ -40,7 +40,7 @@ def _of_engine(condition: Any, schema: pa.Schema | None) -> Predicate | None:
     for kind in type(condition).__mro__:
         match (kind.__module__.split(".")[0], kind.__name__):
             case ("pyarrow", "Expression"):
-                from .arrow import from_arrow
+                from .arrow_reading import from_arrow
 
                 return from_arrow(condition, schema)
             case ("pyspark", "Column"):
@@ -52,7 +52,7 @@ def _of_engine(condition: Any, schema: pa.Schema | None) -> Predicate | None:
 
                 return from_iceberg(condition, schema)
             case ("polars", "Expr"):
-                from .polars import from_polars
+                from .polars_reading import from_polars
 
                 return from_polars(condition, schema)
             case ("duckdb" | "_duckdb", "Expression"):

@@ -1,4 +1,4 @@
-"""pyarrow expressions, in and out, with each side's own meaning kept.
+"""Predicates as pyarrow expressions, with each side's own meaning kept; `arrow_reading` is the way back.
 
 pyarrow calls every comparison with NaN false, `is_in` never NULL; the tree orders NaN above all numbers and equal to
 itself, as Spark does. Both directions spell the difference out, so a row passes on one side exactly where it passes
@@ -11,7 +11,6 @@ scan filter over float columns.
 
 from __future__ import annotations
 
-import datetime as dt
 import functools
 import math
 import operator
@@ -23,10 +22,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from expressions.errors import ExpressionError
-from expressions.literals import Literal, LiteralValue
+from expressions.literals import LiteralValue
 from expressions.normalize import fold_signed
 from expressions.tree import (
-    And,
     ColumnRef,
     Comparison,
     Constant,
@@ -34,21 +32,16 @@ from expressions.tree import (
     IsNan,
     IsNull,
     Leaf,
-    Not,
     Op,
     Opaque,
-    Or,
     Predicate,
     StartsWith,
 )
 
-from .arrow_calls import Call, Field, Node, NotSerializable, Value, calls
-from .casts import field_type, keeps_values
+from .casts import field_type
 from .grid import Place, on_grid
-from .sql_values import NotReadable, like_pattern
 
 OPPOSITE: Final = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.GE: Op.LT, Op.GT: Op.LE, Op.LE: Op.GT}
-_MIRRORED: Final = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 
 
 def to_arrow(predicate: Predicate, schema: pa.Schema | None = None) -> pc.Expression:
@@ -233,179 +226,3 @@ def _joined(every: bool, parts: list[pc.Expression] | None) -> pc.Expression:
         joined = [functools.reduce(combine, chain) for chain in chains]
         parts = joined if len(joined) == 1 else [pc.coalesce(part, pc.scalar(False)) for part in joined]
     return parts[0]
-
-
-def from_arrow(expression: pc.Expression, schema: pa.Schema | None = None) -> Predicate:
-    """The predicate that passes the rows that pyarrow's filter passes; what cannot be read is Opaque, never an error.
-
-    Without a `schema` every numeric column may be a float, and a cast of a column is Opaque.
-    """
-    try:
-        tree = calls(expression)
-    except NotSerializable:
-        return Opaque(_shown(expression))
-    return _Reader(schema, _shown(expression)).predicate(tree)
-
-
-def _shown(expression: pc.Expression) -> str:
-    return " ".join(str(expression).split())
-
-
-class _Reader:
-    def __init__(self, schema: pa.Schema | None, text: str) -> None:
-        self.schema, self.text = schema, text
-
-    def predicate(self, node: Node) -> Predicate:
-        try:
-            return self._read(node)
-        except (NotReadable, RecursionError):
-            return Opaque(_node_text(node), tuple(dict.fromkeys(_fields(node))))
-
-    def _read(self, node: Node) -> Predicate:
-        match node:
-            case Field():
-                return Comparison(self._column(node), Op.EQ, Literal(True))
-            case Value(scalar):
-                value = scalar.as_py()
-                if value is None or isinstance(value, bool):
-                    return Constant(value)
-                raise NotReadable
-            case Call("and_kleene", (left, right)):
-                return And((*_parts(And, self.predicate(left)), *_parts(And, self.predicate(right))))
-            case Call("or_kleene", (left, right)):
-                return Or((*_parts(Or, self.predicate(left)), *_parts(Or, self.predicate(right))))
-            case Call("invert", (child,)):
-                return Not(self.predicate(child))
-            case Call(function, (Value(scalar), right)) if function in _OPS:
-                op = _OPS[function]
-                return self._comparison(self._column(right), _MIRRORED.get(op, op), _literal(scalar))
-            case Call(function, (left, Value(scalar))) if function in _OPS:
-                return self._comparison(self._column(left), _OPS[function], _literal(scalar))
-            case Call("is_valid", (child,)):
-                return Not(IsNull(self._column(child)))
-            case Call("is_null", (child,), options):
-                column = self._column(child)
-                nan_too = _option(options, "nan_is_null") is True and self._may_be_float(column)
-                return Or((IsNull(column), IsNan(column))) if nan_too else IsNull(column)
-            case Call("is_nan", (child,)):
-                # pyarrow says NULL for NULL where the tree's IsNan says false: `= NaN` says NULL.
-                return Comparison(self._column(child), Op.EQ, Literal(math.nan))
-            case Call("starts_with", (child,), options):
-                return StartsWith(self._column(child), _pattern(options))
-            case Call("match_like", (child,), options):
-                pattern = _pattern(options)
-                if "\\" in pattern:
-                    raise NotReadable
-                text, is_prefix = like_pattern(pattern, "")
-                column = self._column(child)
-                return StartsWith(column, text) if is_prefix else Comparison(column, Op.EQ, Literal(text))
-            case Call("is_in", (child,), options):
-                return self._is_in(self._column(child), options)
-            case _:
-                raise NotReadable
-
-    def _comparison(self, column: ColumnRef, op: Op, value: Literal) -> Predicate:
-        if isinstance(value.value, float) and math.isnan(value.value):
-            # Never true against NaN, save for !=, which is always: <= NaN is true for every value, > NaN for none.
-            return Comparison(column, Op.LE if op is Op.NE else Op.GT, value)
-        found = Comparison(column, op, value)
-        number = isinstance(value.value, (int, float, Decimal)) and not isinstance(value.value, bool)
-        if op in {Op.GT, Op.GE} and number and self._may_be_float(column):
-            return And((found, Not(IsNan(column))))
-        return found
-
-    def _is_in(self, column: ColumnRef, options: pa.Scalar | None) -> Predicate:
-        given = options["value_set"] if options is not None else None
-        nulls = _option(options, "null_matching_behavior")
-        if given is None or not given.is_valid or nulls not in {0, 1}:
-            raise NotReadable
-        values = [_literal(scalar) for scalar in given.values]
-        found = tuple(value for value in values if value.value is not None)
-        if any(isinstance(value.value, float) and value.value == 0.0 for value in found):
-            raise NotReadable  # is_in tells -0.0 from 0.0, the tree does not
-        if len(found) < len(values) and nulls == 0:
-            return Or((In(column, found), IsNull(column))) if found else IsNull(column)
-        return And((In(column, found), Not(IsNull(column)))) if found else Constant(False)
-
-    def _may_be_float(self, column: ColumnRef) -> bool:
-        found = None if self.schema is None else field_type(self.schema, column)
-        return found is None or bool(pa.types.is_floating(found))
-
-    def _column(self, node: Node) -> ColumnRef:
-        match node:
-            case Field(path):
-                return ColumnRef(path)
-            case Call("struct_field", (child,), options):
-                steps = str(_option(options, "field_ref") or "").split(".")
-                if steps[0] or len(steps) < 2 or not all(step.isidentifier() for step in steps[1:]):
-                    raise NotReadable
-                return ColumnRef((*self._column(child).parts, *steps[1:]))
-            case Call("cast", (child,), options) if options is not None:
-                column = self._column(child)
-                if self.schema is None or not keeps_values(self.schema, column, options.type.field("to_type").type):
-                    raise NotReadable
-                return column
-            case _:
-                raise NotReadable
-
-
-_OPS: Final = {
-    "equal": Op.EQ,
-    "not_equal": Op.NE,
-    "less": Op.LT,
-    "less_equal": Op.LE,
-    "greater": Op.GT,
-    "greater_equal": Op.GE,
-}
-
-
-def _parts(kind: type[And] | type[Or], p: Predicate) -> tuple[Predicate, ...]:
-    return p.parts if isinstance(p, kind) else (p,)
-
-
-def _literal(scalar: pa.Scalar) -> Literal:
-    value = scalar.as_py()
-    if isinstance(value, dt.datetime):
-        if type(value) is not dt.datetime:
-            raise NotReadable  # nanoseconds
-        return Literal(value if value.tzinfo is None else value.astimezone(dt.UTC))
-    if value is None or isinstance(value, (bool, int, float, Decimal, str, bytes, dt.date)):
-        return Literal(value)
-    raise NotReadable
-
-
-def _option(options: pa.Scalar | None, name: str) -> object:
-    if options is None or not pa.types.is_struct(options.type) or options.type.get_field_index(name) < 0:
-        raise NotReadable
-    return options[name].as_py()
-
-
-def _pattern(options: pa.Scalar | None) -> str:
-    pattern = _option(options, "pattern")
-    if not isinstance(pattern, str) or _option(options, "ignore_case") is not False:
-        raise NotReadable
-    return pattern
-
-
-def _fields(node: Node) -> list[ColumnRef]:
-    match node:
-        case Field(path):
-            return [ColumnRef(path)]
-        case Call(_, arguments):
-            return [field for argument in arguments for field in _fields(argument)]
-        case Value():
-            return []
-        case _:
-            assert_never(node)
-
-
-def _node_text(node: Node) -> str:
-    match node:
-        case Field(path):
-            return ColumnRef(path).name
-        case Call(function, arguments):
-            return f"{function}({', '.join(_node_text(argument) for argument in arguments)})"
-        case Value(scalar):
-            return str(scalar)
-        case _:
-            assert_never(node)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from expressions.engines.polars_reading import from_polars
 from expressions.errors import MissingDependencyError
 
 if TYPE_CHECKING:
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def lazy_frame(scan: Scan) -> pl.LazyFrame:
-    """The rows as a LazyFrame: files are read when it is collected, as far as it is collected, and only the columns that the query needs."""
+    """The rows as a LazyFrame: files are read when it is collected, as far as it is collected, only the columns that the query needs, and
+    only what may hold rows for the filters that Polars pushes down: the indexes are asked about them, too."""
     try:
         import polars as pl
         from polars.io.plugins import register_io_source
@@ -24,20 +26,24 @@ def lazy_frame(scan: Scan) -> pl.LazyFrame:
             "a Polars LazyFrame needs polars; it is not installed; install metaindex with the extra: metaindex[polars]"
         ) from error
 
+    schema = scan.schema
+
     def read(
         columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, batch_rows: int | None
     ) -> Iterator[pl.DataFrame]:
+        # The first rows of a scan are not the first of a narrower one.
+        found = scan if predicate is None or rows is not None else scan.narrowed(from_polars(predicate, schema))
         left = rows
-        for batch in (scan if columns is None else replace(scan, columns=tuple(columns))).to_batches():
+        for batch in (found if columns is None else replace(found, columns=tuple(columns))).to_batches():
             frame = pl.from_arrow(batch)
             assert isinstance(frame, pl.DataFrame), "a batch is a frame"
-            found = frame.head(left) if left is not None else frame
-            left = None if left is None else left - found.height
-            yield found if predicate is None else found.filter(predicate)
+            frame = frame.head(left) if left is not None else frame
+            left = None if left is None else left - frame.height
+            yield frame if predicate is None else frame.filter(predicate)
             if left == 0:
                 return
 
     scan.to_batches()  # what cannot be answered is refused here and not within Polars
-    empty = pl.from_arrow(scan.schema.empty_table())
+    empty = pl.from_arrow(schema.empty_table())
     assert isinstance(empty, pl.DataFrame), "a table is a frame"
     return register_io_source(read, schema=empty.schema)

@@ -7,16 +7,18 @@ which it is NULL are left out, as in SQL). No order is promised across files. A 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.errors import UnknownColumnError
-from expressions.tree import Predicate
+from expressions.bind import bind
+from expressions.errors import MetaIndexError, UnknownColumnError
+from expressions.references import leaves
+from expressions.tree import And, Constant, Opaque, Predicate
 from formats.model import Field, Snapshot
 from formats.protocol import TableRef
 from formats.storage import Storage
@@ -30,7 +32,11 @@ if TYPE_CHECKING:
 
     from metaindex.pruning.result import PruneResult
 
-__all__ = ["Scan", "ScanError"]
+    from .dataset import ScanDataset
+
+__all__ = ["Choose", "Scan", "ScanError"]
+
+Choose: TypeAlias = "Callable[[Predicate], tuple[npt.NDArray[np.int64], PruneResult]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,10 @@ class Scan:
     columns: tuple[str, ...] | None = None
     result: PruneResult | None = None  # what was kept and dropped, and why; None without a predicate
     time_zone: str = "UTC"  # of times without a zone in `predicate_text`, when files were chosen
+    hint: Predicate | None = (
+        None  # what the caller applies to the rows itself: files and row groups without a row for it may be left out
+    )
+    choose: Choose | None = field(default=None, repr=False)  # which files the indexes keep for another predicate
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -74,6 +84,29 @@ class Scan:
             return np.arange(len(self.snapshot.files), dtype=np.int64)
         return np.asarray(self.rows, dtype=np.int64)
 
+    @property
+    def asked(self) -> Predicate | None:
+        """What rows must match to be of use: the predicate and the caller's hint."""
+        known = tuple(p for p in (self.predicate, self.hint) if p is not None)
+        return And(known) if len(known) > 1 else known[0] if known else None
+
+    def narrowed(self, hint: Predicate) -> Scan:
+        """The same scan for a caller that applies `hint` to the rows itself: the indexes are asked again, and what holds no row for it is
+        not read. Parts of the hint that cannot be judged keep everything; no hint is an error."""
+        try:
+            known = bind(hint, self.snapshot.schema.arrow(), time_zone=self.time_zone)
+            if all(isinstance(leaf, Opaque | Constant) for leaf in leaves(known)):
+                return self
+            narrower = replace(self, hint=known if self.hint is None else And((self.hint, known)))
+            if self.choose is None or narrower.asked is None:
+                return narrower
+            rows, result = self.choose(narrower.asked)
+        except MetaIndexError:
+            return self
+        if self.rows is not None:
+            rows = np.intersect1d(rows, self.rows, assume_unique=True)
+        return replace(narrower, rows=rows, result=result)
+
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows as they are read: one file at a time, never a whole large file in memory."""
         from .arrow import read_batches
@@ -90,6 +123,12 @@ class Scan:
 
     def to_arrow(self) -> pa.Table:
         return pa.Table.from_batches(self.to_batches(), schema=self.schema)
+
+    def to_dataset(self) -> ScanDataset:
+        """As a pyarrow Dataset, whose scans ask the indexes about their own filters, too."""
+        from .dataset import ScanDataset
+
+        return ScanDataset(self)
 
     def to_duckdb(self, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
         from .duckdb import relation

@@ -29,7 +29,8 @@ from expressions import (
     bind,
     leaves,
 )
-from expressions.engines.arrow import from_arrow, to_arrow
+from expressions.engines.arrow import to_arrow
+from expressions.engines.arrow_reading import from_arrow
 from tests.expressions.engines.tables import arrow_schema, bound, expected, table_of
 from tests.strategies import predicates, rows, schemas
 

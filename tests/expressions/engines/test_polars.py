@@ -24,7 +24,8 @@ from expressions import (
     leaves,
     matches,
 )
-from expressions.engines.polars import from_polars, to_polars
+from expressions.engines.polars import to_polars
+from expressions.engines.polars_reading import from_polars
 from tests.expressions.engines.tables import arrow_schema, bound, expected, table_of
 from tests.strategies import TYPES, predicates, rows, schemas
 

@@ -1,0 +1,209 @@
+"""A scan as a pyarrow Dataset: what DuckDB, Polars, pandas and others query, with columns and filters pushed down.
+
+Each scan of the dataset asks the indexes about its filter, too, and reads only what may match both. Rows are read by this project's readers
+(deletes applied, columns as the table's version has them), and the filter is applied to rows in hand, by pyarrow's own meaning: a dataset of
+pyarrow's own drops row groups by footers that know nothing of NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.fs as fs
+
+from expressions.engines.arrow_reading import from_arrow, names_read
+from expressions.errors import UnknownColumnError
+
+from .errors import ScanError
+
+if TYPE_CHECKING:
+    from .scan import Scan
+
+Columns: TypeAlias = Sequence[str] | Mapping[str, pc.Expression] | None
+
+
+class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no types
+    """`to_table`, `to_batches`, `scanner`, `head`, `take`, `count_rows` and `filter` are those of any dataset. What pyarrow does with a dataset's files without
+    asking `scanner` (joins, sorting, unions of datasets) is refused: it would know nothing of deletes."""
+
+    def __init__(self, scan: Scan, condition: pc.Expression | None = None) -> None:
+        scan.to_batches()  # what cannot be answered is refused here and not within an engine
+        parquet, refusing = ds.ParquetFileFormat(), fs.PyFileSystem(_Refusing())
+        super().__init__([parquet.make_fragment("no-file", filesystem=refusing)], scan.schema, parquet, refusing)
+        self._scan = scan
+        self._condition = condition
+
+    def scanner(
+        self,
+        columns: Columns = None,
+        filter: pc.Expression | None = None,  # noqa: A002 - pyarrow's word
+        batch_size: int | None = None,
+        **_hints: object,
+    ) -> Rows:
+        """The rows that pass the filter, as `columns`: names, or expressions by name. Hints about threads and reading ahead change no rows and are not taken."""
+        condition = self._and(filter)
+        scan = self._scan if condition is None else self._scan.narrowed(from_arrow(condition, self.schema))
+        return Rows(scan, self.schema, columns, condition, batch_size)
+
+    def to_table(self, columns: Columns = None, filter: pc.Expression | None = None, **hints: Any) -> pa.Table:  # noqa: A002
+        return self.scanner(columns, filter, **hints).to_table()
+
+    def to_batches(
+        self,
+        columns: Columns = None,
+        filter: pc.Expression | None = None,  # noqa: A002
+        **hints: Any,
+    ) -> Iterator[pa.RecordBatch]:
+        return self.scanner(columns, filter, **hints).to_batches()
+
+    def head(self, num_rows: int, columns: Columns = None, **how: Any) -> pa.Table:
+        return self.scanner(columns, **how).head(num_rows)
+
+    def take(self, indices: pa.Array | Any, columns: Columns = None, **how: Any) -> pa.Table:
+        return self.scanner(columns, **how).take(indices)
+
+    def count_rows(self, filter: pc.Expression | None = None, **hints: Any) -> int:  # noqa: A002
+        return self.scanner([], filter, **hints).count_rows()
+
+    def filter(self, expression: pc.Expression) -> ScanDataset:
+        return ScanDataset(self._scan, self._and(expression))
+
+    @property
+    def files(self) -> NoReturn:
+        raise ScanError(_FILES)
+
+    def get_fragments(self, filter: pc.Expression | None = None) -> NoReturn:  # noqa: A002
+        raise ScanError(_FILES)
+
+    def replace_schema(self, schema: pa.Schema) -> NoReturn:
+        raise ScanError(
+            "a scan's dataset has the schema of the table's version; a new one was given; cast the columns in the query"
+        )
+
+    def __reduce__(self) -> NoReturn:
+        raise ScanError(
+            "a scan's dataset belongs to the process that opened the table; it was to be pickled; open the table in the other process"
+        )
+
+    def _and(self, condition: pc.Expression | None) -> pc.Expression | None:
+        if condition is None or self._condition is None:
+            return self._condition if condition is None else condition
+        return self._condition & condition
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What `ScanDataset.scanner` gives: the calls of pyarrow's Scanner. Each of them reads anew."""
+
+    scan: Scan
+    dataset_schema: pa.Schema
+    columns: Columns
+    condition: pc.Expression | None
+    batch_size: int | None
+
+    @property
+    def projected_schema(self) -> pa.Schema:
+        if isinstance(self.columns, Mapping):
+            return ds.Scanner.from_batches([], schema=self.dataset_schema, columns=self.columns).projected_schema
+        names = self.dataset_schema.names if self.columns is None else self.columns
+        return pa.schema([self.dataset_schema.field(_known(name, self.dataset_schema)) for name in names])
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        schema = self.projected_schema
+        for batch in self._wide().to_batches():
+            passed = batch if self.condition is None else batch.filter(self.condition)
+            if not passed.num_rows:
+                continue
+            if isinstance(self.columns, Mapping):
+                shown = (
+                    ds.Scanner.from_batches([passed], schema=passed.schema, columns=self.columns)
+                    .to_table()
+                    .to_batches()
+                )
+            else:
+                shown = [passed.select(schema.names)]
+            for one in shown:
+                size = self.batch_size or one.num_rows
+                yield from (one.slice(at, size) for at in range(0, one.num_rows, size))
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(self.projected_schema, self.to_batches())
+
+    def to_table(self) -> pa.Table:
+        return pa.Table.from_batches(self.to_batches(), schema=self.projected_schema)
+
+    def head(self, num_rows: int) -> pa.Table:
+        found, left = [], num_rows
+        for batch in self.to_batches() if left > 0 else ():
+            found.append(batch.slice(0, left))
+            left -= found[-1].num_rows
+            if not left:
+                break
+        return pa.Table.from_batches(found, schema=self.projected_schema)
+
+    def take(self, indices: pa.Array | Any) -> pa.Table:
+        return self.to_table().take(indices)
+
+    def count_rows(self) -> int:
+        return sum(batch.num_rows for batch in self.to_batches())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def _wide(self) -> Scan:
+        """The scan of the columns that the result and the filter need; at least one, or rows could not be counted."""
+        names = self.dataset_schema.names
+        expressions = [] if self.condition is None else [self.condition]
+        if isinstance(self.columns, Mapping):
+            expressions += self.columns.values()
+        asked = [set(names if self.columns is None else self.columns), *map(names_read, expressions)]
+        needed = [name for name in names if any(some is None or name in some for some in asked)]
+        return replace(self.scan, columns=tuple(needed or [_narrowest(self.dataset_schema)]))
+
+
+class _Refusing(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow has no types
+    """The file system of the one file that pyarrow believes a scan's dataset to have: whoever opens it went past `scanner`."""
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise ScanError(_FILES)
+
+    copy_file = create_dir = delete_dir = delete_dir_contents = delete_file = delete_root_dir_contents = _refuse
+    get_file_info = get_file_info_selector = move = _refuse
+    open_append_stream = open_input_file = open_input_stream = open_output_stream = _refuse
+
+    def get_type_name(self) -> str:
+        return "metaindex"
+
+    def normalize_path(self, path: str) -> str:
+        return path
+
+
+_FILES = (
+    "a scan's dataset gives rows by scanner, to_table and to_batches, with deletes applied; its files were to be read without them; "
+    "join, sort and write what .to_reader() or .to_table() gives, or take the files themselves from table.prune(...).paths"
+)
+
+
+def _known(name: str, schema: pa.Schema) -> str:
+    if name not in schema.names:
+        raise UnknownColumnError(
+            f"a dataset's columns are named as they stand; there is no {name!r}; it has {', '.join(schema.names[:20])}"
+        )
+    return name
+
+
+def _narrowest(schema: pa.Schema) -> str:
+    """A column that is cheap to read where only the number of rows is asked."""
+
+    def width(field: pa.Field) -> int:
+        try:
+            return int(field.type.bit_width)
+        except ValueError:  # a text, a list ...
+            return 1 << 20
+
+    return str(min(schema, key=width).name)
