@@ -159,10 +159,10 @@ class Hits:
         if self.units is None or not self.group_bits:
             return None
         low, high = np.searchsorted(self.units, [ordinal << self.group_bits, (ordinal + 1) << self.group_bits])
-        found = self.units[low:high] & ((1 << self.group_bits) - 1)
         most = 1 << self.group_bits
-        here = np.arange(groups, dtype=np.int64)
-        return np.isin(here if groups <= most else here * most // groups, found)
+        out = np.zeros(max(groups, most), np.bool_)
+        out[self.units[low:high] & (most - 1)] = True
+        return out[:groups] if groups <= most else out[np.arange(groups) * most // groups]
 
 
 class KeyReader(Protocol):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from formats.model import PartitionHashes, Snapshot
 from metaindex.log.entry import RunRef
 
 from .asking import Asking, Question
+from .key_source import KeySource
 from .known import Known
 from .open_index import OpenIndex, Ordinals
 from .run_statistics import RunStatistics, StoredColumn
@@ -24,18 +25,19 @@ from .run_statistics import RunStatistics, StoredColumn
 logger = logging.getLogger("metaindex")
 
 
-@runtime_checkable
-class KnowsRowGroups(Protocol):
-    """A source that can say more of a file than one truth."""
+class KnowsRowGroups(Asking):
+    """A source that can say more of a file than one truth, and whose answers are of several kinds."""
 
+    @abstractmethod
     def in_file(self, question: Question, position: int, groups: int) -> Mask:
         """A truth for every row group of the file at a position of the source."""
 
+    @abstractmethod
     def by_kind(self) -> Mapping[str, PruningStatistics[Mask]]:
         """A source for each kind of answers that are put together here."""
 
 
-class RunSource(Asking):
+class RunSource(KnowsRowGroups):
     """The files of one run: a partition column is answered by partition, any other column by its keys, and by the file's statistics where no exact key has answered."""
 
     def __init__(self, index: OpenIndex, run: RunRef, known: Known, scope: Mask | None = None) -> None:
@@ -52,8 +54,11 @@ class RunSource(Asking):
         return out
 
     def in_file(self, question: Question, position: int, groups: int) -> Mask:
-        out = self._keys.in_file(question, position, groups)
-        if not any(answer.asked.exact for answer in self._keys.answers(question)):
+        answers = self._keys.answers(question)
+        out = np.ones(groups, np.bool_)
+        for answer in answers:
+            out &= answer.in_file(position, groups)
+        if not any(answer.asked.exact for answer in answers):
             out &= question.ask(self._statistics)[position]
         return out
 
@@ -92,7 +97,7 @@ class Portion:
         return int(self.ordinals[at]) if at < len(self.positions) and self.positions[at] == position else None
 
 
-class Gathered(Asking):
+class Gathered(KnowsRowGroups):
     """A set of files, portions of which other sources know under their own numbers. What no source knows is True."""
 
     def __init__(self, count: int, portions: Sequence[Portion]) -> None:
@@ -123,7 +128,7 @@ class Gathered(Asking):
 
 def in_file(source: PruningStatistics[Mask], question: Question, position: int, groups: int) -> Mask:
     """What a source knows of the row groups of a file: where it does not tell them apart, what it knows of the file."""
-    if isinstance(source, KnowsRowGroups):
+    if isinstance(source, KnowsRowGroups | KeySource):
         return source.in_file(question, position, groups)
     return np.full(groups, question.ask(source)[position], np.bool_)
 

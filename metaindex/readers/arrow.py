@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.engines.arrow import to_arrow
 from expressions.errors import ObjectNotFoundError
 from expressions.references import columns, leaves
 from expressions.tree import Opaque, Predicate
@@ -25,6 +24,7 @@ from .parquet import read_parquet
 from .partitions import PartitionValues
 from .projection import FileNames, constant
 from .replaced import refuse_replaced
+from .row_filter import RowFilter
 from .row_groups import RowGroups
 from .scan import Scan, describe
 
@@ -65,7 +65,7 @@ class _FileReader:
         wanted = list(self._shown)
         if scan.predicate is not None:
             refuse_opaque(scan.predicate, "the Arrow reader")
-            self._predicate = to_arrow(scan.predicate, snapshot.schema.arrow())
+            self._predicate = RowFilter(scan.predicate, snapshot.schema.arrow())
             asked = {column.parts[0] for column in columns(scan.predicate)}
             wanted += [f for f in snapshot.schema if f.name in asked and f not in wanted]
         self._fields = tuple(wanted)
@@ -119,7 +119,7 @@ class _FileReader:
             if live is not None and not live.all():
                 batch = batch.filter(from_truths(live))
             if self._predicate is not None:
-                batch = batch.filter(self._predicate)
+                batch = self._predicate.matching(batch)
             yield first, batch
 
     def _parts(self, row: int, path: str, where: str, extra: tuple[Leaf, ...]) -> Iterator[_Part]:

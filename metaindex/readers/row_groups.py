@@ -18,7 +18,7 @@ from expressions.errors import MetaIndexError
 from expressions.references import columns
 from expressions.scalar_statistics import CompositeStatistics
 from expressions.skipping import may_match
-from expressions.statistics import Mask, PruningStatistics
+from expressions.statistics import Mask
 from expressions.tree import ColumnRef, Predicate
 from formats.footer_file import Layouts, open_footer
 from formats.footers import row_group_columns
@@ -50,32 +50,36 @@ class RowGroups:
 
     def open(self, source: pa.NativeFile, path: str = "") -> tuple[pq.ParquetFile, list[range]]:
         """The file, and the runs of neighbouring row groups to read. `path`: as the answer names the file."""
-        footer, metadata, kept = b"", None, None
-        if self._predicate is not None and self._layouts.leaves and source.size() > SMALL_BYTES:
-            with suppress(*_DOUBTS):  # the reader below finds out what is wrong with the file, if anything
-                footer, metadata = open_footer(lambda start, length: source.read_at(length, start), source.size())
+        footer, metadata = (b"", None) if self._result is not None else self._footer(source)
         file = pq.ParquetFile(source, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=True)
-        if self._predicate is not None and (footer or self._result is not None):
+        kept = np.ones(file.num_row_groups, np.bool_)
+        if self._predicate is not None and file.num_row_groups:
             with suppress(*_DOUBTS):
-                kept = self._kept(footer, file.metadata, path)
-        every = np.ones(file.num_row_groups, np.bool_) if kept is None else kept
-        return file, [range(at, at + 1) for at in np.flatnonzero(every).tolist()] if self._apart else list(_runs(every))
+                if self._result is not None:
+                    kept = self._by_keys(self._result, source, file.metadata, path)
+                elif footer:
+                    kept = may_match(self._predicate, footer_statistics(footer, file.metadata, self._layouts))
+        return file, [range(at, at + 1) for at in np.flatnonzero(kept).tolist()] if self._apart else list(_runs(kept))
 
-    def _kept(self, footer: bytes, metadata: pq.FileMetaData, path: str) -> Mask | None:
+    def _footer(self, source: pa.NativeFile) -> tuple[bytes, pq.FileMetaData | None]:
+        """The bytes of a footer whose statistics are worth a look, and what Arrow makes of them."""
+        if self._predicate is not None and self._layouts.leaves and source.size() > SMALL_BYTES:
+            with suppress(*_DOUBTS):  # the reader finds out what is wrong with the file, if anything
+                return open_footer(lambda start, length: source.read_at(length, start), source.size())
+        return b"", None
+
+    def _by_keys(self, result: PruneResult, source: pa.NativeFile, metadata: pq.FileMetaData, path: str) -> Mask:
         """By the keys first: what they leave is mostly so little that no statistics are looked at."""
         count = metadata.num_row_groups
-        if not count:
-            return None
-        predicate, kept = self._predicate, np.ones(count, np.bool_)
-        assert predicate is not None
-        sources: list[PruningStatistics[Mask]] = []
-        if self._result is not None and (known := self._result.in_file(path, count)) is not None:
-            predicate, sources = self._result.walked, [known]
-            kept = may_match(predicate, known)
-        if footer and (not sources or _bytes(metadata, kept) > SMALL_BYTES):
-            stated = footer_statistics(footer, metadata, self._layouts)
-            kept = may_match(predicate, CompositeStatistics([stated, *sources]))
-        return np.asarray(kept, np.bool_)
+        known = result.in_file(path, count)
+        kept = np.ones(count, np.bool_) if known is None else may_match(result.walked, known)
+        if source.size() > SMALL_BYTES and _bytes(metadata, kept) > SMALL_BYTES:
+            footer, _ = self._footer(source)
+            if footer:
+                stated = footer_statistics(footer, metadata, self._layouts)
+                sources = [stated] if known is None else [stated, known]
+                kept = may_match(result.walked, CompositeStatistics(sources))
+        return kept
 
 
 def footer_statistics(footer: bytes, metadata: pq.FileMetaData, layouts: Layouts) -> ArrowStatistics:
