@@ -21,7 +21,7 @@ from expressions.errors import MetaIndexError, UnsupportedFeatureError, VersionN
 from expressions.records import dataclass
 from expressions.tree import Predicate
 from expressions.vectors import one_array, truths
-from formats.model import Diff, Snapshot, Version
+from formats.model import Diff, Schema, Snapshot, Version
 from formats.protocol import At, ListsOnce, Resolved, TableFormat, TableRef
 from formats.registry import catalog_options, open_ref
 from formats.storage import parent_of, storage_for
@@ -156,6 +156,12 @@ class Table(LookUps, IndexUpkeep):
         """The same table as a handle of its own: for another thread, or with another configuration."""
         config = config or self.config
         return Table(self._format, self._ref, config, self._spark, self._storage_options, self._trust_index)
+
+    def recorded(self) -> list[tuple[Version, Schema]]:
+        """The newest version that each usable index has recorded, and the schema that the table had."""
+        found = [(index, index.versions.newest()) for index in self._open_indexes(None)[0]]
+        seen = [(one, index.versions.find(one.version)) for index, one in found if one is not None]
+        return [(record.version, version.schema) for record, version in seen if version is not None]
 
     def forget(self) -> None:
         """Keeps only what can never change: the next verb looks at every log anew."""

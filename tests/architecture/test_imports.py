@@ -18,7 +18,13 @@ ENGINES = frozenset(
 NAMED_PLACES: dict[str, tuple[str, ...]] = {
     # Modules that only the path of their engine loads may import it at their top.
     "sqlglot": ("expressions/engines/", "metaindex/cli/"),
-    "pyspark": ("expressions/engines/", "metaindex/spark/", "metaindex/build/", "metaindex/readers/"),
+    "pyspark": (
+        "expressions/engines/",
+        "metaindex/spark/",
+        "metaindex/build/",
+        "metaindex/readers/",
+        "metaindex/rule/",
+    ),
     "py4j": ("metaindex/spark/",),
     "delta": ("metaindex/spark/",),
     "pyiceberg": ("expressions/engines/", "formats/iceberg/"),
@@ -40,7 +46,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("verbs",),
     ("locate", "search"),
     ("lookups", "upkeep", "api"),
-    ("hooks",),
+    ("hooks", "rule"),
     ("cli", "demo"),
 )
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names}

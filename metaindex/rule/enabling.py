@@ -1,0 +1,171 @@
+"""Spark uses the indexes by itself: `enable(spark)`, and existing SQL and DataFrame code reads fewer files.
+
+A rule of Spark's optimizer, in Java source that the Janino inside Spark compiles (no jar, no build step, executors never see it), asks this process once a plan: these scans, with these filters,
+at these versions of their tables; which files hold no matching row? All logic of indexes stays in Python (`skipping`). A query never fails or changes its answer because of the rule: what goes
+wrong, takes too long or is in doubt leaves the plan as it was, is counted and logged.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+from expressions.errors import UnsupportedFeatureError
+from expressions.records import dataclass
+from metaindex.config import Config
+from metaindex.readers.jvm import gateway_of, jvm_of
+
+from .skipping import Skipping
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SOURCES: Final = ("IndexedRelation", "Json", "KeptFiles", "MetaIndexRule", "Reply", "Scans")
+_LOCK = threading.Lock()
+_LOADERS: dict[
+    int, Any
+] = {}  # by gateway: py4j remembers methods by the name of their class, so a class is compiled once a JVM
+_ENABLED: dict[tuple[int, int], _Enabled] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCounts:
+    """What the rule of one session did since it was enabled."""
+
+    plans: int  # seen
+    asked: int  # plans of which metaindex was asked
+    rewritten: int  # scans that leave files out
+    failed: int  # in Spark or in metaindex; the plan was left as it was
+    timed_out: int
+    seconds: float  # in the optimizer, metaindex's answers included
+    last_error: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Enabled:
+    rule: Any
+    skipping: Skipping
+    callback: _Callback
+
+
+def enable(
+    spark: SparkSession,
+    *,
+    config: Config | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    timeout_seconds: float = 10.0,
+) -> None:
+    """Has this session's queries leave out the files that an index proves to hold no matching row: Delta, Iceberg, and folders of Parquet, CSV and JSON files that have indexes.
+
+    Sessions made by `spark.newSession()` and a restarted session are enabled on their own. `config` and `storage_options` are those of `open_table`, for all tables. An answer that takes
+    longer than `timeout_seconds` is not waited for. Enabling twice takes the newer settings. UnsupportedFeatureError for Spark Connect.
+    """
+    if "pyspark.sql.connect" in type(spark).__module__:
+        raise UnsupportedFeatureError(
+            "a rule of the optimizer needs the session's JVM; a Spark Connect session has none on this side; prune with table.scan(predicate).to_spark(spark)"
+        )
+    from pyspark.java_gateway import ensure_callback_server_started
+
+    disable(spark)
+    ensure_callback_server_started(gateway_of(spark))
+    skipping = Skipping(config or Config(), dict(storage_options or {}), timeout_seconds)
+    callback = _Callback(skipping)
+    with _LOCK:
+        loader = _loader(spark)
+        scans = _new(spark, loader, "metaindex.Scans")
+        rule = _new(spark, loader, "metaindex.MetaIndexRule", callback, scans)
+        _set_rules(spark, [*_rules(spark), rule])
+        _ENABLED[_key(spark)] = _Enabled(rule, skipping, callback)
+
+
+def disable(spark: SparkSession) -> None:
+    """Queries of the session are planned as without metaindex. Nothing happens where it is not enabled."""
+    with _LOCK:
+        found = _ENABLED.pop(_key(spark), None)
+        if found is not None:
+            _set_rules(spark, [one for one in _rules(spark) if not one.equals(found.rule)])
+            found.skipping.close()
+
+
+def is_enabled(spark: SparkSession) -> bool:
+    """Do the session's queries use indexes by themselves?"""
+    return "pyspark.sql.connect" not in type(spark).__module__ and _key(spark) in _ENABLED
+
+
+def counts(spark: SparkSession) -> RuleCounts:
+    """What the rule did in this session. ValueError where it is not enabled."""
+    found = _ENABLED.get(_key(spark))
+    if found is None:
+        raise ValueError(
+            "counts are of a session that metaindex is enabled for; this one is not; call metaindex.enable(spark)"
+        )
+    java = {name: _get(found.rule, name) for name in ("plans", "asked", "rewritten", "failed", "nanos", "lastError")}
+    ours = found.skipping.counts
+    return RuleCounts(
+        int(java["plans"]),
+        int(java["asked"]),
+        int(java["rewritten"]),
+        int(java["failed"]) + ours.failed,
+        ours.timed_out,
+        int(java["nanos"]) / 1e9,
+        ours.last_error or str(java["lastError"]),
+    )
+
+
+class _Callback:
+    """`java.util.function.Function`: an interface of the JDK, so that any class loader knows it."""
+
+    def __init__(self, skipping: Skipping) -> None:
+        self._skipping = skipping
+
+    def apply(self, request: str) -> str:
+        return self._skipping(request)
+
+    class Java:
+        implements = ("java.util.function.Function",)
+
+
+def _key(spark: SparkSession) -> tuple[int, int]:
+    return id(gateway_of(spark)), int(jvm_of(spark).java.lang.System.identityHashCode(spark._jsparkSession))
+
+
+def _loader(spark: SparkSession) -> Any:
+    gateway = gateway_of(spark)
+    if id(gateway) not in _LOADERS:
+        jvm = jvm_of(spark)
+        sources = jvm.java.util.HashMap()
+        for name in _SOURCES:
+            sources.put(
+                f"metaindex/{name}.java", bytearray((files(__package__) / "java" / f"{name}.java").read_bytes())
+            )
+        finder = jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder(sources)
+        parent = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        _LOADERS[id(gateway)] = jvm.org.codehaus.janino.JavaSourceClassLoader(parent, finder, "UTF-8")
+    return _LOADERS[id(gateway)]
+
+
+def _new(spark: SparkSession, loader: Any, name: str, *arguments: Any) -> Any:
+    """By reflection: py4j's own look-up of classes does not see the loader. A list takes Python's objects, an array does not."""
+    values = jvm_of(spark).java.util.ArrayList()
+    for one in arguments:
+        values.add(one)
+    return loader.loadClass(name).getConstructors()[0].newInstance(values.toArray())
+
+
+def _rules(spark: SparkSession) -> list[Any]:
+    found = spark._jsparkSession.experimental().extraOptimizations()
+    return [found.apply(i) for i in range(found.size())]
+
+
+def _set_rules(spark: SparkSession, rules: list[Any]) -> None:
+    listed = jvm_of(spark).java.util.ArrayList()
+    for one in rules:
+        listed.add(one)
+    experimental = spark._jsparkSession.experimental()
+    getattr(experimental, "extraOptimizations_$eq")(jvm_of(spark).PythonUtils.toSeq(listed))
+
+
+def _get(rule: Any, name: str) -> Any:
+    return rule.getClass().getField(name).get(rule)

@@ -1,0 +1,267 @@
+package metaindex;
+
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.net.URI;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.WeakHashMap;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+
+/**
+ * All that is known of Spark's scans: which are of tables that metaindex can index, how they are named in a request, and how files are left out of them.
+ *
+ * Classes of Delta and Iceberg are met by name, as they are not always there.
+ */
+public class Scans {
+  private static final String DELTA = "org.apache.spark.sql.delta.stats.PreparedDeltaFileIndex";
+  private static final String ICEBERG = "org.apache.iceberg.spark.source.SparkBatchQueryScan";
+  private static final String V2 = "org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation";
+  private final Map done = Collections.synchronizedMap(new WeakHashMap()); // Iceberg's scans are changed in place, once
+
+  /** No node that writes, or that belongs to a row-level command. */
+  static boolean harmless(LogicalPlan plan) {
+    String name = plan.getClass().getSimpleName();
+    return !name.startsWith("RowLevel") && !name.startsWith("Write") && !name.startsWith("Replace") && !name.startsWith("Merge") && !name.startsWith("Insert");
+  }
+
+  public boolean understood(LogicalPlan leaf) {
+    return kind(leaf) != null && !asksForFiles(leaf);
+  }
+
+  private String kind(LogicalPlan leaf) {
+    if (leaf instanceof LogicalRelation && ((LogicalRelation) leaf).relation() instanceof HadoopFsRelation) {
+      HadoopFsRelation relation = (HadoopFsRelation) ((LogicalRelation) leaf).relation();
+      if (relation instanceof IndexedRelation) {
+        return null;
+      }
+      FileIndex files = relation.location();
+      if (files.getClass().getName().equals(DELTA)) {
+        return "delta";
+      }
+      return files instanceof InMemoryFileIndex && files.rootPaths().size() == 1 ? "files" : null;
+    }
+    if (leaf.getClass().getName().equals(V2)) {
+      Object scan = call(leaf, "scan");
+      if (scan.getClass().getName().equals(ICEBERG) && !done.containsKey(scan)) {
+        return "iceberg";
+      }
+    }
+    return null;
+  }
+
+  /** Does the query ask from which file, or from which row of it, a row comes? */
+  private static boolean asksForFiles(LogicalPlan leaf) {
+    scala.collection.Iterator attributes = leaf.output().iterator();
+    while (attributes.hasNext()) {
+      Attribute one = (Attribute) attributes.next();
+      String marks = one.metadata().json();
+      if (one.name().equals("_metadata") || one.name().equals("_file") || one.name().equals("_pos") || one.name().equals("_deleted") || marks.contains("__metadata_col") || marks.contains("__file_source_metadata_col")) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** The beginning of a JSON object; the caller adds what is asked and ends it. */
+  public String request(LogicalPlan leaf) {
+    String kind = kind(leaf);
+    StringBuilder out = new StringBuilder("{\"kind\":").append(Json.quoted(kind));
+    if (kind.equals("iceberg")) {
+      Object scan = call(leaf, "scan");
+      Object table = call(scan, "table");
+      Object pinned = call(scan, "snapshotId"); // null: no rows
+      return out.append(",\"root\":").append(Json.quoted(String.valueOf(call(table, "location")))).append(",\"version\":\"").append(pinned).append('"').toString();
+    }
+    HadoopFsRelation relation = (HadoopFsRelation) ((LogicalRelation) leaf).relation();
+    FileIndex files = relation.location();
+    out.append(",\"root\":").append(Json.quoted(((Path) files.rootPaths().head()).toString()));
+    if (kind.equals("delta")) {
+      Object snapshot = call(call(files, "preparedScan"), "scannedSnapshot");
+      return out.append(",\"version\":\"").append(call(snapshot, "version")).append('"').toString();
+    }
+    out.append(",\"format\":").append(Json.quoted(relation.fileFormat().getClass().getSimpleName()));
+    out.append(",\"schema\":").append(relation.dataSchema().json());
+    out.append(",\"partitions\":").append(relation.partitionSchema().json());
+    out.append(",\"options\":{");
+    scala.collection.Iterator options = relation.options().iterator();
+    for (boolean first = true; options.hasNext(); first = false) {
+      scala.Tuple2 one = (scala.Tuple2) options.next();
+      out.append(first ? "" : ",").append(Json.quoted(String.valueOf(one._1()))).append(':').append(Json.quoted(String.valueOf(one._2())));
+    }
+    return out.append('}').toString();
+  }
+
+  /** The scan without the files; null where it was changed in place. */
+  public LogicalPlan without(LogicalPlan leaf, Map dropped, String label) {
+    String kind = kind(leaf);
+    if (kind.equals("iceberg")) {
+      iceberg(call(leaf, "scan"), dropped, label);
+      return null;
+    }
+    LogicalRelation relation = (LogicalRelation) leaf;
+    HadoopFsRelation before = (HadoopFsRelation) relation.relation();
+    if (kind.equals("delta")) {
+      return delta(relation, before, dropped, label);
+    }
+    KeptFiles files = new KeptFiles(before.location(), dropped);
+    return over(relation, before, files, label + ": " + files.kept + "/" + files.total + " files");
+  }
+
+  private static LogicalPlan over(LogicalRelation relation, HadoopFsRelation before, FileIndex files, String label) {
+    Object[] parts = new Object[relation.productArity()];
+    for (int i = 0; i < parts.length; i++) {
+      parts[i] = i == 0 ? new IndexedRelation(before, files, label) : relation.productElement(i);
+    }
+    return (LogicalPlan) ((TreeNode) relation).makeCopy(parts);
+  }
+
+  /**
+   * A list of the kept `add` actions of the pinned snapshot. Not a copy of the prepared list: where deletion vectors are about, Delta adds a filter afterwards and then takes all files again.
+   */
+  private LogicalPlan delta(LogicalRelation relation, HadoopFsRelation before, Map dropped, String label) {
+    Object prepared = before.location();
+    Object scan = call(prepared, "preparedScan");
+    URI root = ((Path) call(prepared, "path")).toUri();
+    List kept = new ArrayList();
+    int total = 0;
+    scala.collection.Iterator adds = ((scala.collection.Seq) call(scan, "files")).iterator();
+    while (adds.hasNext()) {
+      Object add = adds.next();
+      total++;
+      Object proof = dropped.get(normal(resolved(root, (String) call(add, "path"))));
+      if (proof == null || !proof.equals(String.valueOf(call(add, "size")))) {
+        kept.add(add);
+      }
+    }
+    if (kept.size() == total) {
+      return null;
+    }
+    Object files = batch(prepared, scan, sequence(kept));
+    return over(relation, before, (FileIndex) files, label + ": " + kept.size() + "/" + total + " files");
+  }
+
+  private static URI resolved(URI root, String path) {
+    URI found = URI.create(path);
+    if (found.isAbsolute() || path.startsWith("/")) {
+      return found;
+    }
+    return URI.create(root.toString() + "/").resolve("./" + path);
+  }
+
+  private static Object batch(Object prepared, Object scan, Object files) {
+    try {
+      Class type = Class.forName("org.apache.spark.sql.delta.files.TahoeBatchFileIndex", true, prepared.getClass().getClassLoader());
+      Constructor[] all = type.getConstructors();
+      for (int i = 0; i < all.length; i++) {
+        Class[] types = all[i].getParameterTypes();
+        if (types.length < 6) {
+          continue;
+        }
+        Object[] values = new Object[types.length];
+        values[0] = call(prepared, "spark");
+        values[1] = "batch";
+        values[2] = files;
+        values[3] = call(prepared, "deltaLog");
+        values[4] = call(prepared, "path");
+        values[5] = call(scan, "scannedSnapshot");
+        for (int j = 6; j < values.length; j++) {
+          values[j] = types[j] == boolean.class ? (Object) Boolean.FALSE : (Object) scala.None$.MODULE$;
+        }
+        return all[i].newInstance(values);
+      }
+      throw new IllegalStateException("Delta's list of files has another shape than this version of metaindex knows");
+    } catch (RuntimeException error) {
+      throw error;
+    } catch (Exception error) {
+      throw new IllegalStateException(error);
+    }
+  }
+
+  private void iceberg(Object scan, Map dropped, String label) {
+    List tasks = (List) call(scan, "tasks");
+    List kept = new ArrayList();
+    for (int i = 0; i < tasks.size(); i++) {
+      Object file = call(tasks.get(i), "file");
+      Object proof = dropped.get(normal(new Path(String.valueOf(call(file, "location"))).toUri()));
+      if (proof == null || !proof.equals(String.valueOf(call(file, "fileSizeInBytes")))) {
+        kept.add(tasks.get(i));
+      }
+    }
+    String note = label + ": " + kept.size() + "/" + tasks.size() + " tasks";
+    if (kept.size() < tasks.size()) {
+      mark(scan, note + " #" + Integer.toHexString(dropped.hashCode()));
+      invoke(scan, "resetTasks", new Object[] {kept});
+    }
+    done.put(scan, note);
+  }
+
+  /** A filter that says what was left out, among those that Iceberg adds at run time: seen in plans, and two scans that read other files are not equal. */
+  private static void mark(Object scan, String note) {
+    try {
+      Class all = Class.forName("org.apache.iceberg.expressions.Expressions", true, scan.getClass().getClassLoader());
+      Object marker = all.getMethod("equal", new Class[] {String.class, Object.class}).invoke(null, new Object[] {"metaindex", note});
+      ((List) field(scan, "runtimeFilters")).add(marker);
+    } catch (Exception error) {
+      throw new IllegalStateException("an Iceberg scan cannot be marked: " + error, error);
+    }
+  }
+
+  /** One spelling for a file, whatever engine names it: an absolute local path, or //bucket/key. */
+  static String normal(URI uri) {
+    String scheme = uri.getScheme();
+    return scheme == null || scheme.equals("file") ? uri.getPath() : "//" + uri.getAuthority() + uri.getPath();
+  }
+
+  static scala.collection.immutable.Seq sequence(List list) {
+    return scala.jdk.javaapi.CollectionConverters.asScala(list).toSeq();
+  }
+
+  static Object call(Object object, String name) {
+    return invoke(object, name, new Object[0]);
+  }
+
+  private static Object invoke(Object object, String name, Object[] arguments) {
+    try {
+      for (Class type = object.getClass(); type != null; type = type.getSuperclass()) {
+        Method[] methods = type.getDeclaredMethods();
+        for (int i = 0; i < methods.length; i++) {
+          if (methods[i].getName().equals(name) && methods[i].getParameterTypes().length == arguments.length && !methods[i].isBridge()) {
+            methods[i].setAccessible(true);
+            return methods[i].invoke(object, arguments);
+          }
+        }
+      }
+      return object.getClass().getMethod(name, new Class[0]).invoke(object, arguments); // of an interface
+    } catch (Exception error) {
+      throw new IllegalStateException(object.getClass().getName() + "." + name + ": " + error, error);
+    }
+  }
+
+  private static Object field(Object object, String name) {
+    for (Class type = object.getClass(); type != null; type = type.getSuperclass()) {
+      Field[] fields = type.getDeclaredFields();
+      for (int i = 0; i < fields.length; i++) {
+        if (fields[i].getName().equals(name)) {
+          try {
+            fields[i].setAccessible(true);
+            return fields[i].get(object);
+          } catch (Exception error) {
+            throw new IllegalStateException(object.getClass().getName() + "." + name + ": " + error, error);
+          }
+        }
+      }
+    }
+    throw new IllegalStateException(object.getClass().getName() + " has no " + name);
+  }
+}

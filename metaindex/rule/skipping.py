@@ -1,0 +1,225 @@
+"""Answers the optimizer's rule: which files of these scans hold no row that their filters let pass?
+
+A request is a list of scans, each with the table's place, the version that Spark has pinned and the filters above it; a reply names, for some of them, files by full identity (path and size; for
+plain files modification time too) that an index proves out. Spark's own list decides what is read: a file that is not in the reply stays. For plain files the newest version that an index recorded
+answers, without a listing: a file that was written since is not in the proof, one that was replaced has another identity.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import logging
+import re
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as LateError
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from expressions.engines.spark_json import from_spark_json
+from expressions.errors import UnknownColumnError
+from expressions.references import columns, conjuncts
+from expressions.tree import And, Opaque, Predicate
+from formats.model import FileTable, Schema
+from metaindex.config import Config
+from metaindex.pruning.result import PruneResult
+
+if TYPE_CHECKING:
+    from metaindex.api import Table
+
+logger = logging.getLogger("metaindex")
+
+_LOOK_AGAIN_SECONDS: Final = 10.0  # after which a table without indexes is looked at again
+_NO_MEANING: Final = frozenset(
+    {"path", "basepath", "serialization.format", "mergeschema", "datetimerebasemode", "int96rebasemode"}
+)
+"""Options of a Parquet relation that do not change what its columns mean."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """Of the answers of one session."""
+
+    failed: int = 0
+    timed_out: int = 0
+    last_error: str = ""
+
+
+@dataclass(slots=True)
+class Skipping:
+    """Called with a request, gives a reply; an empty one where nothing is known. Never raises. Several threads of Spark may ask at once."""
+
+    config: Config
+    storage_options: Mapping[str, str]
+    timeout_seconds: float
+    counts: Counts = field(default_factory=Counts)
+    _pool: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(4, thread_name_prefix="metaindex-rule")
+    )
+    _local: threading.local = field(default_factory=threading.local)
+
+    def __call__(self, request: str) -> str:
+        try:
+            return self._pool.submit(self._answer, request).result(self.timeout_seconds)
+        except LateError:
+            self.counts.timed_out += 1
+            self.counts.last_error = f"no answer within {self.timeout_seconds} s"
+            logger.warning("a Spark query is planned without indexes: %s", self.counts.last_error)
+        except Exception as error:  # noqa: BLE001 - a query never fails because of an index
+            self._failed(error)
+        return ""
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _answer(self, request: str) -> str:
+        replies = {}
+        for number, scan in enumerate(json.loads(request)):
+            try:
+                reply = self._scan(scan)
+            except Exception as error:  # noqa: BLE001 - the other scans are still answered
+                self._failed(error)
+                continue
+            if reply is not None:
+                replies[str(number)] = reply
+        return json.dumps(replies) if replies else ""
+
+    def _failed(self, error: Exception) -> None:
+        self.counts.failed += 1
+        self.counts.last_error = (str(error).splitlines() or [type(error).__name__])[0]
+        logger.warning("a Spark query is planned without indexes, which reads more: %s", self.counts.last_error)
+
+    def _scan(self, scan: dict[str, Any]) -> dict[str, str] | None:
+        filters = [part for one in scan["filters"] for part in conjuncts(from_spark_json(one))]
+        filters = [one for one in filters if not isinstance(one, Opaque) and columns(one)]
+        plain = scan["kind"] == "files"
+        if not filters or scan.get("version") == "null" or (plain and not _is_plain_parquet(scan)):
+            return None
+        table = self._table(scan["root"], scan["kind"])
+        if table is None:
+            return None
+        if plain:
+            types = _types_of(scan)
+            schemas = [schema for _, schema in table.recorded()]
+            filters = [one for one in filters if all(_as_spark_reads(one, schema, types) for schema in schemas)]
+        result = _pruned(table, filters, None if plain else scan["version"])
+        if result is None or not result.dropped_files:
+            return None
+        names = ", ".join(one.name for one in result.indexes if one.used and one.dropped_files)
+        return {"label": names, "dropped": _packed(result, by_time=plain)}
+
+    def _table(self, root: str, kind: str) -> Table | None:
+        """A handle of this thread's own; None, for some seconds, where no index can be used."""
+        from metaindex.api import open_table
+
+        held: dict[str, tuple[Table, float]] = self._local.__dict__.setdefault("tables", {})
+        place = _place(root)
+        if place not in held:
+            options: dict[str, Any] = {"trust_index": True} if kind == "files" else {}
+            table = open_table(
+                place,
+                format=kind if kind != "files" else "parquet",
+                storage_options=self.storage_options,
+                config=self.config,
+                **options,
+            )
+            held[place] = table, 0.0
+        table, empty_until = held[place]
+        if time.monotonic() < empty_until:
+            return None
+        if not table.recorded():
+            held[place] = table, time.monotonic() + _LOOK_AGAIN_SECONDS
+            return None
+        return table
+
+
+def _place(root: str) -> str:
+    """Where Spark says that a table is, as `open_table` takes it."""
+    return re.sub(r"^s3[an]://", "s3://", re.sub(r"^file:/*(?=/)", "", root))
+
+
+def _pruned(table: Table, filters: Sequence[Predicate], version: str | None) -> PruneResult | None:
+    """By all filters whose columns are the table's: Spark adds some of its own."""
+    if not filters:
+        return None
+    try:
+        return table.prune(And(tuple(filters)), version=version)
+    except UnknownColumnError:
+        if len(filters) == 1:
+            return None
+    return _pruned(table, [one for one in filters if _pruned(table, [one], version) is not None], version)
+
+
+def _is_plain_parquet(scan: Mapping[str, Any]) -> bool:
+    return scan["format"] == "ParquetFileFormat" and {name.lower() for name in scan["options"]} <= _NO_MEANING
+
+
+def _types_of(scan: Mapping[str, Any]) -> dict[tuple[str, ...], pa.DataType]:
+    """The type of every column as Spark reads it: a session may be told another schema than the files have."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
+
+    found: dict[tuple[str, ...], pa.DataType] = {}
+    for part in ("schema", "partitions"):
+        for one in to_arrow_schema(StructType.fromJson(scan[part])):
+            _leaves((one.name,), one.type, found)
+    return found
+
+
+def _leaves(parts: tuple[str, ...], type_: pa.DataType, found: dict[tuple[str, ...], pa.DataType]) -> None:
+    found[parts] = type_
+    if pa.types.is_struct(type_):
+        for one in type_:
+            _leaves((*parts, one.name), one.type, found)
+
+
+def _as_spark_reads(condition: Predicate, schema: Schema, types: Mapping[tuple[str, ...], pa.DataType]) -> bool:
+    ours = {leaf.parts: leaf.type for leaf in schema.leaves()}
+    return all(
+        one.parts in ours and one.parts in types and _alike(ours[one.parts], types[one.parts])
+        for one in columns(condition)
+    )
+
+
+def _alike(ours: pa.DataType, theirs: pa.DataType) -> bool:
+    """One type to a predicate: timestamps of any unit with a zone (or without), texts and bytes of any width."""
+    is_ = pa.types
+    if is_.is_timestamp(ours) and is_.is_timestamp(theirs):
+        return (ours.tz is None) == (theirs.tz is None)
+    for family in (
+        (is_.is_string, is_.is_large_string, is_.is_string_view),
+        (is_.is_binary, is_.is_large_binary, is_.is_fixed_size_binary),
+    ):
+        if any(check(ours) for check in family):
+            return any(check(theirs) for check in family)
+    return bool(ours == theirs)
+
+
+def _packed(result: PruneResult, *, by_time: bool) -> str:
+    """The dropped files, path and identity by turns, separated by NUL: gzip in base64, as a list of a million names has to cross to the JVM."""
+    dropped = result.dropped
+    paths = _normal(dropped, result.table)
+    identity = dropped.table.column("size_bytes").cast(pa.string())
+    if by_time:
+        identity = pc.binary_join_element_wise(identity, dropped.table.column("modified_ms").cast(pa.string()), ":")
+    lines = pc.binary_join_element_wise(paths, identity, "\0").drop_null()
+    text = pc.binary_join(pa.array([lines.to_pylist()], pa.list_(pa.string())), "\0")[0].as_py() if len(lines) else ""
+    return base64.b64encode(gzip.compress(text.encode("utf-8", "surrogatepass"), 1)).decode()
+
+
+def _normal(files: FileTable, root: str) -> pa.ChunkedArray:
+    """One spelling of a file for every engine: an absolute local path, or //bucket/key (`Scans.normal`)."""
+    paths = files.paths
+    inside = pc.invert(
+        pc.or_(pc.starts_with(paths, "/"), pc.match_substring_regex(paths, "^[A-Za-z][A-Za-z0-9+.-]*:/"))
+    )
+    whole = pc.if_else(inside, pc.binary_join_element_wise(root.rstrip("/"), paths, "/"), paths)
+    whole = pc.replace_substring_regex(whole, "^file:/*", "/")
+    return pc.replace_substring_regex(whole, "^[A-Za-z][A-Za-z0-9+.-]*://", "//")
