@@ -44,10 +44,12 @@ _ROWS_PER_RANGE = PART_ROWS * 6 // 10  # ranges are estimated from a sample: som
 
 @dataclass(frozen=True, slots=True)
 class SparkBuilder:
-    """Builds on a Spark session. `files_per_task`: how many files one task reads."""
+    """Builds on a Spark session. `files_per_task`: how many files one task reads. `task_bytes`: what a task that builds keys
+    may hold in its Python worker (None: 128 MB; of tables beyond 500 GB a 4,000th of their size, up to 1 GB)."""
 
     spark: SparkSession
     files_per_task: int = 500
+    task_bytes: int | None = None
 
     name = "spark"
 
@@ -85,13 +87,14 @@ class SparkBuilder:
         self, request: BuildRequest, plans: Sequence[KeyPlan], sink: RunSink, progress: Progress | None = None
     ) -> KeyBuild:
         """See `protocol.Builder`."""
-        from .spark_keys import KeyJob, tasks_for
+        from .spark_keys import KeyJob, held_bytes_for, tasks_for
         from .spark_workers import ship
 
         with _spark_errors():
             ship(self.spark)
             files = self._files(request, tasks_for(request, self.files_per_task))
-            return KeyJob(self.spark, request, tuple(plans), sink).run(files, progress or _silent)
+            held = self.task_bytes or held_bytes_for(request)
+            return KeyJob(self.spark, request, tuple(plans), sink, held).run(files, progress or _silent)
 
     def _files(self, request: BuildRequest, tasks: int | None = None) -> DataFrame:
         """The files (FILE), spread over as many tasks as they need."""

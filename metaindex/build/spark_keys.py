@@ -39,9 +39,12 @@ SPILLS = "spills"
 
 _TASK_BYTES = 128 << 20
 """Of data files, that a task reads where there are more."""
-_MOST_TASKS = 10_000
-_WORKER_BYTES = 128 << 20
-"""What the collectors of a task hold together, and what a range takes that is merged: workers often have no more than 384 MB beside the JVM."""
+_MOST_TASKS = 2_000
+"""That read files: each range asks the objects of every one of them."""
+_MOST_FINISHING = 10_000
+LEAST_HELD, _MOST_HELD, _HELD_SHARE = 128 << 20, 1 << 30, 4_000
+"""What the collectors of a task hold together, and what a range takes that is merged: 128 MB, as workers often have no more than 384 MB beside the JVM; of tables beyond 500 GB a 4,000th of their bytes,
+up to 1 GB, as the objects times the ranges are what merging costs."""
 _TOLD = 100
 """Files with problems that a task names; it counts the others."""
 _STEPS = 2
@@ -64,6 +67,7 @@ class KeyJob:
     request: BuildRequest
     plans: tuple[KeyPlan, ...]
     sink: RunSink
+    held_bytes: int  # by a task
 
     def run(self, files: DataFrame, progress: Progress) -> KeyBuild:
         """Builds them from the files (FILE), a task a partition of them."""
@@ -72,7 +76,7 @@ class KeyJob:
         try:
             gathered, scanned = self._collect(files, count)
             progress("keys built", 1, _STEPS)
-            spill = spill_of(self.sink, _WORKER_BYTES)
+            spill = spill_of(self.sink, self.held_bytes)
             finishers = [
                 registry.finisher(plan, self.sink, spill, count, some)
                 for plan, some in zip(self.plans, gathered, strict=True)
@@ -90,7 +94,7 @@ class KeyJob:
     def _collect(self, files: DataFrame, count: int) -> tuple[list[list[Gathered]], list[_Scanned]]:
         """What the tasks gathered of each key, and what they tell."""
         source = KeySource.of(self.request, self.plans)
-        task = CollectTask(self.request.ref.storage, source, self.sink, count, _WORKER_BYTES // len(self.plans))
+        task = CollectTask(self.request.ref.storage, source, self.sink, count, self.held_bytes // len(self.plans))
 
         def collect(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             return task.run(batches)
@@ -116,7 +120,7 @@ class KeyJob:
         def finish(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             return task.run(batches)
 
-        numbers = self.spark.range(0, len(ranges), 1, min(len(ranges), _MOST_TASKS))
+        numbers = self.spark.range(0, len(ranges), 1, min(len(ranges), _MOST_FINISHING))
         rows = numbers.mapInArrow(finish, sql_schema(WRITTEN)).collect()
         for row in sorted(rows, key=lambda row: int(row["number"])):
             out[ranges[row["number"] // PIECES][0]].append(part_of(row))
@@ -171,8 +175,17 @@ class FinishTask:
 def tasks_for(request: BuildRequest, files_per_task: int) -> int:
     """How many tasks read the files: by their number and by their size."""
     count = len(request.files)
-    size = int(pc.sum(request.files.table.column("size_bytes")).as_py() or 0)
-    return max(1, -(-count // files_per_task), min(count, _MOST_TASKS, -(-size // _TASK_BYTES)))
+    by_size = min(count, -(-_data_bytes(request) // _TASK_BYTES))
+    return max(1, min(_MOST_TASKS, max(-(-count // files_per_task), by_size)))
+
+
+def held_bytes_for(request: BuildRequest) -> int:
+    """What a task may hold, where nobody says."""
+    return max(LEAST_HELD, min(_MOST_HELD, _data_bytes(request) // _HELD_SHARE))
+
+
+def _data_bytes(request: BuildRequest) -> int:
+    return int(pc.sum(request.files.table.column("size_bytes")).as_py() or 0)
 
 
 def spill_of(sink: RunSink, limit_bytes: int) -> Spill:

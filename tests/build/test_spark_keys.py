@@ -24,7 +24,7 @@ from metaindex.build.key_scan import KeySource
 from metaindex.build.local import LocalBuilder
 from metaindex.build.protocol import BuildRequest, KeyBuild
 from metaindex.build.spark import SparkBuilder
-from metaindex.build.spark_keys import CollectTask, FinishTask, spill_of, tasks_for
+from metaindex.build.spark_keys import CollectTask, FinishTask, held_bytes_for, spill_of, tasks_for
 from metaindex.build.spark_schemas import FILE
 from metaindex.build.spark_tasks import PIECES, part_of
 from metaindex.errors import BuildError
@@ -172,8 +172,10 @@ def test_tasks_are_as_many_as_the_files_and_their_bytes_ask_for(tmp_path: Path) 
     assert tasks_for(request_for(tmp_path, fields, paths), 3) == 3
     large = dict.fromkeys(paths[:2], 1 << 28)
     assert tasks_for(request_for(tmp_path, fields, paths, sizes=large), 500) == 5
-    huge = dict.fromkeys(paths, 1 << 40)
-    assert tasks_for(request_for(tmp_path, fields, paths, sizes=huge), 500) == 7
+    huge = request_for(tmp_path, fields, paths, sizes=dict.fromkeys(paths, 1 << 38))
+    assert tasks_for(huge, 500) == 7
+    assert held_bytes_for(request_for(tmp_path, fields, paths, sizes=large)) == 128 << 20
+    assert held_bytes_for(huge) == 7 * (1 << 38) // 4000
 
 
 def test_what_a_killed_build_left_is_removed_by_clean(tmp_path: Path) -> None:
@@ -224,17 +226,14 @@ def test_spark_writes_the_rows_of_the_local_builder(name: str, tmp_path: Path, s
 
 
 @pytest.mark.spark
-def test_many_ranges_of_more_values_than_a_task_may_hold(
-    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("metaindex.build.spark_keys._WORKER_BYTES", 1 << 16)
+def test_many_ranges_of_more_values_than_a_task_may_hold(tmp_path: Path, spark: SparkSession) -> None:
     values = np.random.default_rng(1).integers(0, 5000, 20_000)
     paths = [
         write(tmp_path / "t", f"{i}.parquet", pa.table({"i": values[i::4]}), row_group_size=1000) for i in range(4)
     ]
     request = request_for(tmp_path / "t", fields_of(pa.schema([("i", pa.int64())])), paths)
     plans = plans_of(request)
-    found = SparkBuilder(spark, files_per_task=1).keys(
+    found = SparkBuilder(spark, files_per_task=1, task_bytes=1 << 16).keys(
         request, plans, RunSink(LocalStorage(str(tmp_path / "spark")), "run")
     )
     assert len([part for part in found.parts if part.kind == "values"]) > 4
