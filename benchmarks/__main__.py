@@ -9,6 +9,7 @@ formats_iceberg  a snapshot of 100,000 files from Iceberg manifests, beside pyic
 formats_delta  snapshots and diffs of Delta logs of 100,000 and 1,000,000 files, beside deltalake
 hooks    what a hook adds to a commit: time that the writer waits, and CPU
 import   what `import metaindex` costs over `import pyarrow`
+bloom    bloom filters across 1,000,000 files (made-up) beside the same unsliced, and those of 500 files x 10,000 values: size, rate, building, look-ups
 needle   exact look-ups among 5,000,000 rows in 500 files, beside Spark, DuckDB, Polars, native bloom filters and oracles; what building each kind costs
 """
 
@@ -31,6 +32,7 @@ NAMES = (
     "formats_iceberg",
     "formats_delta",
     "hooks",
+    "bloom",
     "needle",
 )
 
