@@ -48,7 +48,7 @@ def _of_engine(condition: Any, schema: pa.Schema | None) -> Predicate | None:
 
                 return from_spark(condition)
             case ("pyiceberg", "BooleanExpression"):
-                from .iceberg import from_iceberg
+                from .iceberg_reading import from_iceberg
 
                 return from_iceberg(condition, schema)
             case ("polars", "Expr"):

@@ -1,7 +1,7 @@
-"""pyiceberg's boolean expressions, in and out.
+"""Predicates as pyiceberg's boolean expressions; `iceberg_reading` is the way back.
 
-Iceberg's readers differ on what `!=`, NOT IN and NOT STARTS WITH say of NULL. In: such rows pass (a wider predicate, so a file is dropped only where no
-reader finds a row). Out: each is joined with IS NOT NULL, which all agree on; what still cannot be said exactly is handed back as a residual.
+Iceberg's readers differ on what `!=`, NOT IN and NOT STARTS WITH say of NULL: each is joined with IS NOT NULL, which all agree on. What still cannot be
+said exactly is handed back as a residual.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import pyarrow as pa
 
-from expressions.literals import Literal, LiteralValue
+from expressions.literals import LiteralValue
 from expressions.normalize import normalize
 from expressions.tree import (
     And,
@@ -163,116 +163,3 @@ def _other_kind_of_time(known: pa.DataType, value: LiteralValue) -> bool:
     if pa.types.is_timestamp(known):
         return not isinstance(value, dt.datetime) or (value.tzinfo is None) != (known.tz is None)
     return False
-
-
-def from_iceberg(expression: BooleanExpression, schema: pa.Schema | None = None) -> Predicate:
-    """A predicate that passes every row that any of Iceberg's readers passes; what cannot be read is Opaque."""
-    from pyiceberg.expressions.visitors import rewrite_not
-
-    try:
-        positive = rewrite_not(expression)
-        return _Reader(schema, had_not=positive != expression).read(positive)
-    except (NotReadable, RecursionError, NotImplementedError, TypeError, ValueError):
-        return Opaque(str(expression))
-
-
-class _Reader:
-    """Without NOT, so that a wider leaf is a wider whole."""
-
-    def __init__(self, schema: pa.Schema | None, *, had_not: bool) -> None:
-        self.schema, self.had_not = schema, had_not
-
-    def read(self, expression: Any) -> Predicate:
-        from pyiceberg import expressions as ice
-
-        match expression:
-            case ice.AlwaysTrue():
-                return Constant(True)
-            case ice.AlwaysFalse():
-                return Constant(False)
-            case ice.And():
-                return And((self.read(expression.left), self.read(expression.right)))
-            case ice.Or():
-                return Or((self.read(expression.left), self.read(expression.right)))
-            case _:
-                try:
-                    return self._leaf(expression)
-                except (NotReadable, AttributeError):
-                    return Opaque(str(expression))
-
-    def _leaf(self, expression: Any) -> Predicate:
-        column = self._column(expression)
-        match type(expression).__name__:
-            case "IsNull":
-                return IsNull(column)
-            case "NotNull":
-                return Not(IsNull(column))
-            case "IsNaN":
-                return IsNan(column)
-            case "NotNaN":
-                return Not(IsNan(column))
-            case "In" | "NotIn" as kind:
-                among = In(column, tuple(self._literal(literal, column) for literal in expression.literals))
-                return among if kind == "In" else Or((Not(among), IsNull(column)))
-            case "StartsWith" | "NotStartsWith" as kind:
-                prefix = self._literal(expression.literal, column).value
-                if not isinstance(prefix, str):
-                    raise NotReadable
-                starts = StartsWith(column, prefix)
-                return starts if kind == "StartsWith" else Or((Not(starts), IsNull(column)))
-            case "NotEqualTo":
-                return Or((Comparison(column, Op.NE, self._literal(expression.literal, column)), IsNull(column)))
-            case kind if kind in _OPS:
-                found = Comparison(column, _OPS[kind], self._literal(expression.literal, column))
-                # Some readers take NOT (a > 5) as it stands, and NaN is not greater to them.
-                nan_too = self.had_not and found.op in {Op.LT, Op.LE} and self._may_be_float(column, found.value.value)
-                return Or((found, IsNan(column))) if nan_too else found
-            case _:
-                raise NotReadable
-
-    def _column(self, expression: Any) -> ColumnRef:
-        term = expression.term
-        if type(term).__name__ != "Reference":
-            raise NotReadable
-        name = str(term.name)
-        if self.schema is not None and name in self.schema.names:
-            return ColumnRef((name,))
-        return ColumnRef(tuple(name.split(".")))
-
-    def _may_be_float(self, column: ColumnRef, value: LiteralValue) -> bool:
-        known = None if self.schema is None else field_type(self.schema, column)
-        if known is not None:
-            return bool(pa.types.is_floating(known))
-        return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-
-    def _literal(self, literal: Any, column: ColumnRef) -> Literal:
-        value = literal.value
-        match type(literal).__name__:
-            case (
-                "BooleanLiteral" | "LongLiteral" | "DoubleLiteral" | "FloatLiteral" | "StringLiteral" | "BinaryLiteral"
-            ):
-                return Literal(value)
-            case "DecimalLiteral":
-                return Literal(value)
-            case "DateLiteral":
-                return Literal(dt.date(1970, 1, 1) + dt.timedelta(days=value))
-            case "TimestampLiteral":
-                return Literal(self._moment(value, column))
-            case _:
-                raise NotReadable
-
-    def _moment(self, micros: int, column: ColumnRef) -> dt.datetime:
-        """pyiceberg's timestamp literal forgets whether it had a zone: the column says."""
-        known = None if self.schema is None else field_type(self.schema, column)
-        if known is None or not pa.types.is_timestamp(known):
-            raise NotReadable
-        return dt.datetime(1970, 1, 1, tzinfo=None if known.tz is None else dt.UTC) + dt.timedelta(microseconds=micros)
-
-
-_OPS = {
-    "EqualTo": Op.EQ,
-    "LessThan": Op.LT,
-    "LessThanOrEqual": Op.LE,
-    "GreaterThan": Op.GT,
-    "GreaterThanOrEqual": Op.GE,
-}

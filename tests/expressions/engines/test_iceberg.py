@@ -2,7 +2,10 @@
 
 import datetime as dt
 import math
+from decimal import Decimal
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -11,7 +14,20 @@ from pyiceberg import expressions as ice
 from pyiceberg.expressions.visitors import bind as bind_iceberg
 from pyiceberg.io.pyarrow import expression_to_pyarrow
 from pyiceberg.schema import Schema as IcebergSchema
-from pyiceberg.types import BooleanType, DateType, DoubleType, LongType, NestedField, StringType, TimestampType
+from pyiceberg.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    NestedField,
+    StringType,
+    TimestampType,
+    TimestamptzType,
+)
 
 from expressions import (
     And,
@@ -30,7 +46,8 @@ from expressions import (
     leaves,
     matches,
 )
-from expressions.engines.iceberg import from_iceberg, to_iceberg
+from expressions.engines.iceberg import to_iceberg
+from expressions.engines.iceberg_reading import from_iceberg
 from tests.expressions.engines.tables import bound, table_of
 from tests.strategies import predicates
 
@@ -42,6 +59,11 @@ TABLE = IcebergSchema(
     NestedField(4, "t", TimestampType()),
     NestedField(5, "day", DateType()),
     NestedField(6, "yes", BooleanType()),
+    NestedField(7, "n", IntegerType()),
+    NestedField(8, "g", FloatType()),
+    NestedField(9, "d", DecimalType(9, 2)),
+    NestedField(10, "z", TimestamptzType()),
+    NestedField(11, "x", BinaryType()),
 )
 SCHEMA = pa.schema(
     {
@@ -51,6 +73,11 @@ SCHEMA = pa.schema(
         "t": pa.timestamp("us"),
         "day": pa.date32(),
         "yes": pa.bool_(),
+        "n": pa.int32(),
+        "g": pa.float32(),
+        "d": pa.decimal128(9, 2),
+        "z": pa.timestamp("us", "UTC"),
+        "x": pa.binary(),
     }
 )
 ROW = st.fixed_dictionaries(
@@ -61,6 +88,12 @@ ROW = st.fixed_dictionaries(
         "t": st.none() | st.sampled_from([dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1, 0, 0, 5)]),
         "day": st.none() | st.dates(dt.date(2020, 1, 1), dt.date(2020, 1, 9)),
         "yes": st.none() | st.booleans(),
+        "n": st.none() | st.sampled_from([-(2**31), 0, 1, 3, 2**31 - 1]),
+        "g": st.none() | st.sampled_from([math.nan, 0.0, -0.0, 1.0, float(np.float32(0.1)), math.inf]),
+        "d": st.none() | st.sampled_from([Decimal("3.25"), Decimal("3.24"), Decimal("0.00"), Decimal("-1.10")]),
+        "z": st.none()
+        | st.sampled_from([dt.datetime(2020, 1, 1, tzinfo=dt.UTC), dt.datetime(2020, 1, 2, tzinfo=dt.UTC)]),
+        "x": st.none() | st.sampled_from([b"", b"a", b"\x00\xff"]),
     }
 )
 
@@ -83,7 +116,14 @@ def test_expression_and_residual_together_keep_the_rows_that_match(p: Predicate,
 
 
 def leaf(name: str, value: object) -> st.SearchStrategy[ice.BooleanExpression]:
-    plain = [ice.EqualTo, ice.NotEqualTo, ice.LessThan, ice.LessThanOrEqual, ice.GreaterThan, ice.GreaterThanOrEqual]
+    plain: list[Any] = [
+        ice.EqualTo,
+        ice.NotEqualTo,
+        ice.LessThan,
+        ice.LessThanOrEqual,
+        ice.GreaterThan,
+        ice.GreaterThanOrEqual,
+    ]
     found: list[ice.BooleanExpression] = [
         ice.EqualTo(name, value),
         ice.NotEqualTo(name, value),
@@ -92,19 +132,29 @@ def leaf(name: str, value: object) -> st.SearchStrategy[ice.BooleanExpression]:
     ]
     if name != "yes":
         found += [kind(name, value) for kind in plain]
-    if name in {"i", "s"}:
-        other = "z" if name == "s" else 99
+    if name in {"i", "s", "n", "g"}:
+        other = {"s": "z", "g": 1.0}.get(name, 2**40)
         found += [ice.In(name, {value, other}), ice.NotIn(name, {value, other})]
     if name == "s":
         found += [ice.StartsWith(name, "a"), ice.NotStartsWith(name, "a")]
-    if name == "f":
+    if name in {"f", "g"}:
         found += [ice.IsNaN(name), ice.NotNaN(name)]
     return st.sampled_from(found)
 
 
 trees = st.recursive(
     st.sampled_from(
-        [("i", 1), ("f", 1.0), ("s", "a"), ("t", dt.datetime(2020, 1, 1)), ("day", dt.date(2020, 1, 2)), ("yes", True)]
+        [
+            *[("i", v) for v in (1, 2**70)],
+            *[("n", v) for v in (1, 2**31, -(2**40), "3")],
+            *[("f", v) for v in (1.0, 1, -0.0)],
+            *[("g", v) for v in (0.1, 1, -0.0, 1e300)],
+            *[("d", v) for v in (Decimal("3.25"), 3.249, 0)],
+            *[("s", "a"), ("x", b"a"), ("yes", True)],
+            *[("t", v) for v in (dt.datetime(2020, 1, 1), "2020-01-01T00:00:05")],
+            *[("z", v) for v in (dt.datetime(2020, 1, 1, tzinfo=dt.UTC), "2020-01-02T02:00:00+02:00")],
+            *[("day", v) for v in (dt.date(2020, 1, 2), "2020-01-03")],
+        ]
     ).flatmap(lambda pair: leaf(*pair)),
     lambda inner: st.one_of(
         inner.map(ice.Not),
