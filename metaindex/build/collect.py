@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from expressions.errors import MetaIndexError, StorageUnavailableError
+from expressions.statistics import ColumnBounds
 from formats.footer_trust import Doubt
 from formats.footers import FooterColumn, read_footers
 from formats.model import Field, Leaf, Trust
@@ -27,6 +28,7 @@ from .extremes import ColumnScan, bounds_of
 from .parquet_scan import scan_parquet
 from .protocol import BuildRequest, Progress
 from .statistics import constant, facts_of, facts_schema, replace_rows, told, unknown_facts
+from .together import MOST_ROWS, facts_together
 
 CHUNK_FILES = 10_000
 UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, MetaIndexError)
@@ -78,8 +80,8 @@ def collect(
     progress: Progress | None = None,
 ) -> Collected:
     """Everything about the files, in their order, a bounded number of them at a time."""
-    whole = Collected([facts_schema(leaf.type).empty_table() for leaf in source.leaves])
-    pieces: list[list[pa.Table]] = [[one] for one in whole.facts]
+    whole = Collected([])
+    pieces: list[list[pa.Table]] = [[] for _ in source.leaves]
     for start in range(0, len(paths), CHUNK_FILES):
         some_paths = paths.slice(start, CHUNK_FILES).to_pylist()
         some_sizes = sizes.slice(start, CHUNK_FILES).to_pylist()
@@ -90,7 +92,10 @@ def collect(
         whole.scanned = np.concatenate([whole.scanned, part.scanned])
         if progress is not None:
             progress("files read", start + len(some_paths), len(paths))
-    whole.facts = [pa.concat_tables(piece) for piece in pieces]
+    whole.facts = [
+        pa.concat_tables(piece) if piece else facts_schema(leaf.type).empty_table()
+        for piece, leaf in zip(pieces, source.leaves, strict=True)
+    ]
     return whole
 
 
@@ -117,10 +122,9 @@ def _collect_some(storage: Storage, source: Source, paths: list[str], sizes: lis
 def _collect_parquet(storage: Storage, source: Source, paths: list[str], sizes: list[int], threads: int) -> Collected:
     footers = read_footers(storage, paths, source.leaves, sizes=sizes, threads=threads)
     readable = np.array([why is None for why in footers.failures.to_pylist()], np.bool_)
-    facts, wanted = [], []
-    for column in (_told(column, source.without_nan) for column in footers.columns):
-        facts.append(_footer_facts(column, len(paths)))
-        wanted.append(_to_scan(column, source.scan_floats) & readable)
+    columns = [_told(column, source.without_nan) for column in footers.columns]
+    facts = _footer_facts(columns, len(paths))
+    wanted = [_to_scan(column, source.scan_floats) & readable for column in columns]
     problems = {row: footers.failures[row].as_py() for row in np.flatnonzero(~readable).tolist()}
     found = Collected(facts, problems, np.zeros(len(paths), np.bool_))
     if wanted:
@@ -196,7 +200,19 @@ def _told(column: FooterColumn, without_nan: frozenset[str]) -> FooterColumn:
     return replace(column, bounds=replace(column.bounds, nan_count=constant(0, len(column.present), pa.int64())))
 
 
-def _footer_facts(column: FooterColumn, count: int) -> pa.Table:
+def _footer_facts(columns: Sequence[FooterColumn], count: int) -> list[pa.Table]:
+    at_once = len(columns) if count * len(columns) <= MOST_ROWS else 1
+    facts = []
+    for start in range(0, len(columns), max(at_once, 1)):
+        some = columns[start : start + at_once]
+        said = [_footer_bounds(column) for column in some]
+        sizes = ([column.compressed_bytes for column in some], [column.uncompressed_bytes for column in some])
+        facts += facts_together([one for one, _ in said], count, [trust for _, trust in said], *sizes)
+    return facts
+
+
+def _footer_bounds(column: FooterColumn) -> tuple[ColumnBounds, pa.Array]:
+    """What a footer says of a column, and how far it is trusted."""
     bounds = column.bounds
     absent = pc.fill_null(pc.invert(column.present), False)
     nan_count, exact = bounds.nan_count, bounds.lower_exact
@@ -207,15 +223,16 @@ def _footer_facts(column: FooterColumn, count: int) -> pa.Table:
             nan_count = pc.if_else(absent, 0, nan_count)
     bounds = replace(bounds, nan_count=nan_count, lower_exact=exact, upper_exact=exact)
     known = pc.or_(pc.is_valid(bounds.null_count), pc.invert(pc.is_valid(column.doubt)))
-    trust = pc.if_else(known, int(Trust.FOOTER), int(Trust.NONE))
-    return facts_of(bounds, count, trust, column.compressed_bytes, column.uncompressed_bytes)
+    return bounds, pc.if_else(known, int(Trust.FOOTER), int(Trust.NONE))
 
 
 def _to_scan(column: FooterColumn, scan_floats: bool) -> npt.NDArray[np.bool_]:
     """Would the data say more than the footer did? Not where the file lacks the column, nor where a doubt is about what
     the values mean and not about what they are."""
-    hopeless = pc.is_in(column.doubt.cast(pa.string()), pa.array([doubt.value for doubt in _NEVER_SCANNED]))
     wanted = column.needs_scan() if scan_floats else pc.is_valid(column.doubt)
+    if not pc.any(wanted).as_py():
+        return np.zeros(len(wanted), np.bool_)
+    hopeless = pc.is_in(column.doubt.cast(pa.string()), pa.array([doubt.value for doubt in _NEVER_SCANNED]))
     wanted = pc.and_not(pc.and_(wanted, pc.fill_null(column.present, False)), hopeless)
     return np.asarray(wanted.to_numpy(zero_copy_only=False), np.bool_)
 

@@ -41,6 +41,8 @@ class PartStream:
         return self.parts
 
     def _write(self) -> None:
-        table = pa.concat_tables([self.schema.empty_table(), *self.waiting]).combine_chunks()
+        table = pa.concat_tables(self.waiting).combine_chunks() if self.waiting else self.schema.empty_table()
+        if table.schema != self.schema:
+            table = table.cast(self.schema)
         self.waiting, self.waiting_rows = [], 0
         self.parts.append(self.sink.write(self.kind, table, self.first_number + len(self.parts)))
