@@ -86,8 +86,14 @@ class _Reader:
                 return Not(IsNan(column))
             case "In" | "NotIn" as kind:
                 typed = [self._typed(literal, column) for literal in expression.literals]
+                if kind == "In":
+                    # pyiceberg takes one beyond all values for the nearest of them; others for none.
+                    return In(
+                        column,
+                        tuple(Literal(one.value) if _beyond(one) else self._literal(one, column) for one in typed),
+                    )
                 among = In(column, tuple(self._literal(one, column) for one in typed if not _beyond(one)))
-                return among if kind == "In" else Or((Not(among), IsNull(column)))
+                return Or((Not(among), IsNull(column)))
             case "StartsWith" | "NotStartsWith" as kind:
                 prefix = self._literal(expression.literal, column).value
                 if not isinstance(prefix, str):
