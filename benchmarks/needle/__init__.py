@@ -3,7 +3,7 @@
 Look-ups: each is `SELECT * WHERE column = value`, all rows of all columns, and finds exactly the rows that are there or the benchmark fails. All are asked in turns, in one process; wall times as median with
 the 10th and 90th percentile, CPU of all processes that work for it. Without a JVM two threads each; through Spark two cores, in a warm session.
 
-Builds: CPU and sizes of each kind over the same table, beside scans of the column that is keyed.
+Builds: CPU and sizes of each kind over the same table, beside scans of the column that is keyed. Scale: the model of docs/scale.md beside measurements at three sizes. Targets: what was to be reached.
 
 `python -m benchmarks needle`, or `python -m benchmarks.needle --rows 20000000` for other sizes and parts.
 """
@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import metaindex as mi
-from metaindex.kinds.specs import Values
 
 from .lake import Lake
 from .timing import Peer, figures, in_turns
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 FILES, ROWS = 500, 5_000_000
 QUICK_FILES, QUICK_ROWS = 20, 40_000
 INDEX = "needle"
-PARTS = ("local", "spark", "builds", "targets")
+PARTS = ("local", "spark", "builds", "scale", "targets")
 
 
 def run(folder: Path, quick: bool) -> list[dict[str, object]]:
@@ -49,6 +48,10 @@ def measure(folder: Path, files: int, rows: int, turns: int, parts: Sequence[str
             from .builds import builds
 
             found += builds(lake, spark, max(1, turns // 2))
+    if "scale" in parts:
+        from .scale import scale
+
+        found += scale(folder, files < FILES)
     if "targets" in parts:
         from .targets import targets
 
@@ -91,7 +94,7 @@ def _index(lake: Lake) -> None:
         table = mi.open_table(str(root))
         if INDEX not in [one.name for one in table.indexes()]:
             print(f"indexing {root.name}", file=sys.stderr)
-            table.create_index(INDEX, Values("record_id", "event_id", "account_id"), builder="local")
+            table.create_index(INDEX, mi.Values("record_id", "event_id", "account_id"), builder="local")
 
 
 @contextmanager

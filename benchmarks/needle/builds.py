@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 
 import metaindex as mi
 from benchmarks.processes import cpu_seconds
-from metaindex.kinds.specs import Bloom, ValueList, Values
 
 from .lake import ACCOUNTS, Lake, texts
 
@@ -23,13 +22,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 KINDS: dict[str, tuple[str, Any]] = {
-    "values of strings, by hash": ("event_id", Values("event_id")),
-    "values of unique longs, by hash": ("record_id", Values("record_id")),
-    "values of accounts, by hash": ("account_id", Values("account_id")),
-    "values of strings, by value": ("event_id", Values("event_id", by="value")),
-    "bloom filters of strings, 1%": ("event_id", Bloom("event_id", fpp=0.01)),
-    "bloom filters of strings, 0.1%": ("event_id", Bloom("event_id", fpp=0.001)),
-    "value lists of countries": ("country", ValueList("country")),
+    "values of strings, by hash": ("event_id", mi.Values("event_id")),
+    "values of unique longs, by hash": ("record_id", mi.Values("record_id")),
+    "values of accounts, by hash": ("account_id", mi.Values("account_id")),
+    "values of strings, by value": ("event_id", mi.Values("event_id", by="value")),
+    "bloom filters of strings, 1%": ("event_id", mi.Bloom("event_id", fpp=0.01)),
+    "bloom filters of strings, 0.1%": ("event_id", mi.Bloom("event_id", fpp=0.001)),
+    "value lists of countries": ("country", mi.ValueList("country")),
 }
 _OF_EVERY_INDEX = ("files", "file_ids", "partitions")
 _AT_ONCE = 100_000
@@ -162,7 +161,7 @@ def _refresh(lake: Lake, times: int) -> list[dict[str, object]]:
             cpu, wall = cpu_seconds(), time.perf_counter()
             table = mi.open_table(str(root))
             if step is whole:
-                table.create_index("keys", Values("record_id", "event_id", "account_id"), builder="local")
+                table.create_index("keys", mi.Values("record_id", "event_id", "account_id"), builder="local")
             else:
                 table.refresh_index("keys", builder="local")
             wall = time.perf_counter() - wall

@@ -154,11 +154,16 @@ class Lake:
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
+    def prepare_parquet(self) -> None:
+        """Writes the plain form, where it is not there yet."""
+        if not self.parquet.exists():
+            self._write(self.parquet, bloom=False)
+
     def prepare(self) -> None:
         """Writes the forms that are not there yet."""
-        for root, bloom in ((self.parquet, False), (self.with_bloom, True)):
-            if not root.exists():
-                self._write(root, bloom)
+        self.prepare_parquet()
+        if not self.with_bloom.exists():
+            self._write(self.with_bloom, bloom=True)
         if not (self.delta / "_delta_log").exists():
             self._link(self.delta)
             import deltalake

@@ -31,7 +31,7 @@ from metaindex.errors import BuildError
 from metaindex.keys import key_id
 from metaindex.kinds import registry
 from metaindex.kinds.keyed import Gathered, KeyPlan, partition_of
-from metaindex.kinds.specs import Bloom, Keyed, Values
+from metaindex.kinds.specs import Bloom, Keyed, ValueList, Values
 from metaindex.store.writer import RunSink
 from tests.build.lake import fields_of, request_for, request_of_table, write
 from tests.build.scenarios import SCENARIOS
@@ -40,7 +40,7 @@ from tests.tables import settle
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-KINDS: list[Keyed] = [Values("x"), Bloom("x", fpp=0.01)]
+KINDS: list[Keyed] = [Values("x"), Values("x", by="value"), ValueList("x", limit=3), Bloom("x", fpp=0.01)]
 
 
 def plans_of(request: BuildRequest, kinds: Sequence[Keyed] = KINDS) -> list[KeyPlan]:
