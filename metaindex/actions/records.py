@@ -26,11 +26,7 @@ class RecordWriter:
 
     def fitting(self, record: VersionRecord) -> VersionRecord:
         """The record as an entry can hold it."""
-        size = sum(len(text) for name in BITS for text in getattr(record, name).values())
-        if size <= MAX_BITS:
-            return record
-        empty: dict[str, dict[str, str]] = {name: {} for name in BITS}
-        return replace(record, bits=self._put("bits", encode_bits(record)), **empty)  # type: ignore[arg-type]
+        return outside(record, self._put("bits", encode_bits(record))) if is_large(record) else record
 
     def rolled_over(self, content: Content, versions: Versions) -> RollOver | None:
         """The roll-over that the content is due for, its objects written; or None."""
@@ -53,3 +49,14 @@ class RecordWriter:
         path = f"{FOLDER}/{self.run}/{what}-{next(self._numbers):05d}.json"
         self.storage.put(path, data)
         return object_ref(path, data)
+
+
+def is_large(record: VersionRecord) -> bool:
+    """Are its bitmaps more than an entry is to hold?"""
+    return sum(len(text) for name in BITS for text in getattr(record, name).values()) > MAX_BITS
+
+
+def outside(record: VersionRecord, bits: ObjectRef) -> VersionRecord:
+    """The record, its bitmaps in an object of their own."""
+    empty: dict[str, dict[str, str]] = {name: {} for name in BITS}
+    return replace(record, bits=bits, **empty)  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
+from formats.model import Version
 from metaindex.log.entry import Content, ObjectRef, RunRef, SegmentRef, VersionRecord
 from metaindex.log.record_codec import BITS
 from metaindex.pruning.versions import from_text, to_text
@@ -51,17 +52,19 @@ class Renumbering:
             marked |= self._moved(ordinals, old["with_deletes"].get(run, BitMap()))
             unmarked |= self._moved(ordinals, old["without_deletes"].get(run, BitMap()))
         kept = tuple(run for run in added if run not in self.ordinals)
-        whole = is_root and len(live) == self.run.files
+        # A root may name the run and those of its files that are not live, or those that are: the fewer.
+        by_run = is_root and bool(live) and 2 * len(live) >= self.run.files
+        gone = BitMap(range(self.run.files)) - live if by_run else BitMap() if is_root else dead - live
         new = {
-            "removed": dead - live,
-            "restored": BitMap() if whole else live,
+            "removed": gone,
+            "restored": BitMap() if by_run else live,
             "with_deletes": marked,
             "without_deletes": unmarked - marked,
         }
         for name, moved in new.items():
             if moved:
                 out[name][self.run.run] = to_text(moved)
-        return ((*kept, self.run.run) if whole else kept), out
+        return ((*kept, self.run.run) if by_run else kept), out
 
     def record(self, record: VersionRecord) -> VersionRecord:
         """A record whose bitmaps are inside it."""
@@ -79,11 +82,13 @@ class Renumbering:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Renumberings, and the objects that were written for them: by the path of the segment, of the bitmaps, that they take the place of."""
+    """Renumberings, and the objects that were written for them: by the path of the segment, of the bitmaps, that they take the place of; by the version for a record."""
 
     renumberings: tuple[Renumbering, ...]
     segments: Mapping[str, SegmentRef] = field(default_factory=dict)
     objects: Mapping[str, ObjectRef] = field(default_factory=dict)
+    large: Mapping[Version, tuple[VersionRecord, VersionRecord]] = field(default_factory=dict)
+    """Records whose bitmaps grow too large for an entry, as they were and as they are to be: their bitmaps are in objects by now."""
 
     @property
     def old(self) -> frozenset[str]:
@@ -97,6 +102,9 @@ class Replacement:
             record = replace(record, bits=self.objects[record.bits.path])
             # `added` may name old runs only where the object says the rest: it was written to fit.
             return replace(record, added=tuple(run for run in record.added if run not in self.old))
+        before, after = self.large.get(record.version, (None, record))
+        if before == record:
+            return after
         for one in self.renumberings:
             record = one.record(record)
         return record

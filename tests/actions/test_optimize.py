@@ -6,18 +6,26 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyroaring import BitMap
 
 import metaindex as mi
+from formats.model import Schema, Version
 from metaindex.actions import records, upkeep
 from metaindex.actions.action import Change, Outcome, execute
 from metaindex.actions.clean import clean
 from metaindex.actions.optimize import Optimize
+from metaindex.actions.renumber import Renumbering
 from metaindex.api import Table
 from metaindex.errors import ConcurrentWriteError
 from metaindex.log import history
-from metaindex.log.entry import IndexLogEntry
+from metaindex.log.entry import Content, IndexLogEntry, RunRef, VersionRecord
 from metaindex.log.operation_log import OperationLog
+from metaindex.log.record_codec import BITS
+from metaindex.pruning.versions import from_text, live_files, to_text
 from tests.tables import FORMATS, Lake, parquet_lake
 
 from .faults import MemoryStorage, opened
@@ -73,6 +81,35 @@ def test_every_version_of_every_format_is_answered_as_before(name: str, mode: st
     info = again.indexes()[0]
     assert (info.runs, info.fresh, info.versions) == (1, fresh, versions)
     assert not again.optimize_index("stats", mode="full").changed
+
+
+@pytest.mark.usefixtures("no_upkeep")
+def test_bitmaps_that_grow_too_large_for_the_entry_leave_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run's files are neighbours; in the run that it is merged into they are scattered, and so are the bits that say which were there."""
+    table = refreshed(FORMATS["delta"](tmp_path), 5)
+    versions = table.indexes()[0].versions
+    before = answers(table, versions, 5)
+    monkeypatch.setattr(records, "MAX_BITS", 10)
+
+    entry = table.optimize_index("stats", mode="full").entry
+
+    assert not any(records.is_large(record) for record in entry.content.versions)
+    assert any(record.bits is not None for record in entry.content.versions)
+    assert answers(mi.open_table(table.path), versions, 5) == before
+
+
+@given(st.integers(1, 9), st.sets(st.integers(0, 8)), st.integers(0, 8))
+def test_a_root_names_the_files_that_are_live_or_those_that_are_not(count: int, dead: set[int], others: int) -> None:
+    run = RunRef("new", count + others, 1, 0, 0, "", "", (), 0, "")
+    ordinals = np.arange(count, dtype=np.int32)[::-1] * (2 if others >= count else 1)
+    removed = BitMap(row for row in dead if row < count)
+    bits: dict[str, dict[str, str]] = {name: {} for name in BITS} | {"removed": {"old": to_text(removed)}}
+    added, moved = Renumbering(run, {"old": ordinals}).bits(("old",), bits, is_root=True)
+    record = VersionRecord(Version("", "1", ""), 0, 0, None, added, files=0, size_bytes=0, **moved)
+    content = Content((run,), (record,), (Schema(()),))
+    live = live_files(content, record).mask(run)
+    assert sorted(np.flatnonzero(live)) == sorted(ordinals[row] for row in range(count) if row not in removed)
+    assert sum(len(from_text(text)) for texts in moved.values() for text in texts.values()) <= run.files / 2
 
 
 @pytest.mark.slow
