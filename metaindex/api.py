@@ -7,46 +7,36 @@ result = table.prune("tailnum = 'N14228' AND dep_delay > 60")
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from expressions.errors import MetaIndexError, UnsupportedFeatureError, VersionNotFoundError
+from expressions.errors import UnsupportedFeatureError, VersionNotFoundError
 from expressions.records import dataclass
-from expressions.tree import Predicate
-from expressions.vectors import one_array, truths
 from formats.model import Diff, Schema, Snapshot, Version
 from formats.protocol import At, ListsOnce, Resolved, TableFormat, TableRef
 from formats.registry import catalog_options, open_ref
 from formats.storage import parent_of, storage_for
 
-from .asked import OfSchema, TimestampLike, VersionLike, at_version
+from .asked import TimestampLike, VersionLike, at_version
 from .config import Config
 from .errors import IndexNotFoundError
 from .folder import IndexFolder
 from .log.operation_log import OperationLog
 from .lookups import LookUps
 from .pruning.open_index import OpenIndex
-from .pruning.pruner import Pruner
-from .pruning.question import Question, SnapshotHelps, SnapshotNeeded, bound
-from .pruning.result import IndexReport, PruneResult
+from .pruning.result import IndexReport
+from .queries import Queries
 from .store.layout import indexes_folder, list_namespaces, namespace_folder
 from .store.reader import StoreCache
 from .upkeep import IndexUpkeep
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
-    import numpy.typing as npt
     from pyspark.sql import SparkSession
 
     from .actions.written import Written
-    from .explain import Explanation
-    from .readers.scan import Scan
 
 logger = logging.getLogger("metaindex")
 
@@ -87,7 +77,7 @@ def open_table(
 
 
 @dataclass(repr=False)
-class Table(LookUps, IndexUpkeep):
+class Table(Queries, LookUps, IndexUpkeep):
     """A table of the lake and its indexes. Opened by `open_table`; holds no state of the table but caches of immutable things."""
 
     _format: TableFormat
@@ -99,7 +89,9 @@ class Table(LookUps, IndexUpkeep):
     _snapshots: dict[Version, Snapshot] = field(default_factory=dict, repr=False)
     _cache: StoreCache = field(default_factory=StoreCache, repr=False)
     _folder: IndexFolder | None = field(default=None, repr=False)
-    written: Written | None = field(default=None, repr=False)  # what is known of a commit by whoever made it: for the refresh behind it
+    written: Written | None = field(
+        default=None, repr=False
+    )  # what is known of a commit by whoever made it: for the refresh behind it
 
     def __repr__(self) -> str:
         return f"<{self.format} table at {self.path}>"
@@ -171,117 +163,6 @@ class Table(LookUps, IndexUpkeep):
         """Names of the namespaces (`Config.namespace`) that have indexes of this table, beside the common one."""
         return list_namespaces(self._indexes_folder(), self._storage_options)
 
-    # -- queries ---------------------------------------------------------------------------------------------------
-
-    def prune(
-        self,
-        predicate: object,
-        version: VersionLike = None,
-        timestamp: TimestampLike = None,
-        *,
-        indexes: Iterable[str] | None = None,
-    ) -> PruneResult:
-        """Which files can hold rows that match, at a version of the table (default: now)?
-
-        `predicate`: SQL text (Spark's dialect; a timestamp without a zone is in `Config.time_zone`), a `col()` expression, a Spark Column, a pyarrow, pyiceberg or Polars expression. `indexes` restricts the candidates.
-        What an index cannot prove keeps the file; an index that is stale, damaged or missing makes the answer wider, never wrong.
-        """
-        started = time.perf_counter()
-        found, refused = self._open_indexes(indexes)
-        resolved = self._resolved(self._trusted(at_version(version, timestamp), found), found)
-        pruner = Pruner(found, refused)
-
-        def answer(snapshot: Snapshot | None, *, alone: bool = False) -> PruneResult:
-            # A commit may come between resolving "now" and loading it: what is answered is the version whose files are listed.
-            asked = resolved.version if snapshot is None else snapshot.version
-            tree = self._predicate(predicate, snapshot, found, asked)
-            return pruner.prune(Question(self._root(snapshot), self.format, asked, tree), snapshot, alone=alone)
-
-        try:
-            result = answer(None if pruner.recorded(resolved.version) else self._loaded(resolved))
-        except SnapshotHelps:
-            try:
-                result = answer(self._loaded(resolved))
-            except MetaIndexError as error:
-                logger.warning("the table's own statistics are not used for this query, which reads more: %s", error)
-                with contextlib.suppress(
-                    SnapshotNeeded
-                ):  # then no index can answer either, and the table's error is the one to tell
-                    return answer(None, alone=True).timed(time.perf_counter() - started)
-                raise
-        except SnapshotNeeded:
-            result = answer(self._loaded(resolved))
-        return result.timed(time.perf_counter() - started)
-
-    def scan(
-        self,
-        predicate: object = None,
-        columns: Sequence[str] | None = None,
-        version: VersionLike = None,
-        timestamp: TimestampLike = None,
-        *,
-        indexes: Iterable[str] | None = None,
-    ) -> Scan:
-        """The rows that match, read from the kept files only, with deletes applied and the predicate applied again.
-
-        Gives `.to_arrow()`, `.to_batches()`, `.to_dataset()`, `.to_duckdb(con)`, `.to_polars()`, `.to_spark(spark)`.
-        """
-        from .readers.scan import Scan
-
-        snapshot = self._snapshot(at_version(version, timestamp))
-        only = None if indexes is None else list(indexes)
-        scan = Scan(
-            snapshot,
-            self._ref.storage,
-            self._ref,
-            columns=None if columns is None else tuple(columns),
-            time_zone=self.config.time_zone,
-            choose=lambda tree: self._choose(snapshot, tree, only),
-        )
-        if predicate is None:
-            return scan
-        tree = self._predicate(predicate, snapshot, (), snapshot.version)
-        rows, result = self._choose(snapshot, tree, only)
-        text = predicate if isinstance(predicate, str) else None
-        return replace(scan, rows=rows, predicate=tree, predicate_text=text, result=result)
-
-    def _choose(
-        self, snapshot: Snapshot, tree: Predicate, indexes: Iterable[str] | None
-    ) -> tuple[npt.NDArray[np.int64], PruneResult]:
-        """The rows of the snapshot's files that can hold rows of the table that match."""
-        found, refused = self._open_indexes(indexes)
-        question = Question(self._root(snapshot), self.format, snapshot.version, tree)
-        pruner = Pruner(found, refused)
-        try:
-            result = pruner.prune(question, None if pruner.recorded(snapshot.version) else snapshot)
-        except SnapshotNeeded:
-            result = pruner.prune(question, snapshot)
-        import pyarrow.compute as pc  # a scan loads engines anyway
-
-        kept = pc.is_in(snapshot.files.paths, value_set=result.files.paths.combine_chunks())
-        return np.flatnonzero(truths(one_array(kept), null=False)), result
-
-    def explain(
-        self,
-        predicate: object,
-        version: VersionLike = None,
-        timestamp: TimestampLike = None,
-        *,
-        indexes: Iterable[str] | None = None,
-    ) -> Explanation:
-        """How a query would be planned: the predicate as understood, what each index covers of the version asked, what it answers, what is kept and why. `print` it."""
-        from .explain import Explanation, coverage
-
-        only = list(indexes) if indexes is not None else None
-        result = self.prune(predicate, version, timestamp, indexes=only)
-        at = (
-            at_version(result.version.id, None)
-            if version is None and timestamp is not None
-            else at_version(version, timestamp)
-        )
-        told = tuple(coverage(index, result, lambda: self._snapshot(at)) for index in self._open_indexes(only)[0])
-        return Explanation(result, told)
-
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _snapshot(self, at: At) -> Snapshot:
@@ -322,33 +203,6 @@ class Table(LookUps, IndexUpkeep):
         if isinstance(self._format, ListsOnce):
             return self._format.resolved(self._ref, at)
         return Resolved(self._format.resolve(self._ref, at), lambda: self._format.snapshot(self._ref, at))
-
-    def _predicate(
-        self, condition: object, snapshot: Snapshot | None, found: Sequence[OpenIndex], version: Version
-    ) -> Predicate:
-        """The predicate bound to the schema of the version. What has no zone of its own is read in the table's configured one, a Spark Column in its session's."""
-        schema = snapshot.schema if snapshot is not None else None
-        for index in found:
-            if schema is None and (recorded := index.versions.find(version)) is not None:
-                schema = recorded.schema
-        assert schema is not None  # the version is recorded, or its snapshot was loaded
-        zone = self.config.time_zone
-        if isinstance(condition, OfSchema):
-            condition = condition.make(schema)
-        if isinstance(condition, Predicate):
-            return bound(condition, schema, zone)
-        if isinstance(condition, str):
-            from expressions.engines.sql import parse
-
-            return bound(parse(condition, timezone=zone, schema=schema.arrow()), schema, zone)
-        from expressions.engines import to_predicate
-
-        if type(condition).__module__.startswith("pyspark."):
-            from pyspark.sql import SparkSession
-
-            session = SparkSession.getActiveSession()
-            zone = session.conf.get("spark.sql.session.timeZone") or zone if session is not None else zone
-        return bound(to_predicate(condition, schema.arrow()), schema, zone)
 
     def _open_indexes(self, only: Iterable[str] | None) -> tuple[list[OpenIndex], list[IndexReport]]:
         return self._indexes().readable(self._ref, only) if self.config.use_indexes else ([], [])

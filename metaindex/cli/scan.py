@@ -111,7 +111,8 @@ def _show(found: pa.Table, scan: Scan, limit: int, out: Output) -> None:
 
 
 def _files(scan: Scan) -> dict[str, int]:
-    return {"kept_files": len(scan.file_rows), "total_files": len(scan.snapshot.files)}
+    total = len(scan.snapshot.files) if scan.result is None else scan.result.total_files
+    return {"kept_files": len(scan.file_rows), "total_files": total}
 
 
 def _cell(value: object) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from expressions.bind import bind
 from expressions.errors import MetaIndexError, UnknownColumnError
@@ -58,6 +59,9 @@ class Scan:
         None  # what the caller applies to the rows itself: files and row groups without a row for it may be left out
     )
     choose: Choose | None = field(default=None, repr=False)  # which files the indexes keep for another predicate
+    load: Callable[[], Snapshot] | None = field(
+        default=None, repr=False
+    )  # where `snapshot` has just the files that an index kept: the table's own
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -83,6 +87,15 @@ class Scan:
         if self.rows is None:
             return np.arange(len(self.snapshot.files), dtype=np.int64)
         return np.asarray(self.rows, dtype=np.int64)
+
+    def whole(self) -> Scan:
+        """The same scan with the table's own snapshot: where an index answered without it, `snapshot` is of the kept files, and knows no more of them than it takes to read them."""
+        if self.load is None:
+            return self
+        snapshot = self.load()
+        mine = self.snapshot.files.paths.take(pa.array(self.file_rows))
+        rows = np.flatnonzero(pc.is_in(snapshot.files.paths, value_set=mine.combine_chunks()).to_numpy())
+        return replace(self, snapshot=snapshot, rows=rows, choose=None, load=None)
 
     @property
     def asked(self) -> Predicate | None:
@@ -143,7 +156,7 @@ class Scan:
     def to_spark(self, spark: SparkSession) -> DataFrame:
         from .spark import data_frame
 
-        return data_frame(self, spark)
+        return data_frame(self.whole(), spark)
 
     def _field(self, name: str) -> Field:
         fields = self.snapshot.schema.fields

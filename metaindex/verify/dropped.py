@@ -14,6 +14,7 @@ from .report import Finding, Verification
 
 def check_dropped(scan: Scan, predicate: object, report: Verification) -> Iterator[Finding]:
     """`scan` is of the kept files; the others are read."""
+    scan = scan.whole()
     dropped = np.setdiff1d(np.arange(len(scan.snapshot.files)), scan.file_rows)
     report.files += len(dropped)
     if not _rows(replace(scan, rows=dropped)):

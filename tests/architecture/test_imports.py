@@ -45,7 +45,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("explain", "readers", "spark", "staleness", "info", "history", "views", "verify"),
     ("verbs",),
     ("locate", "search"),
-    ("lookups", "upkeep", "api"),
+    ("queries", "lookups", "upkeep", "api"),
     ("hooks", "rule"),
     ("cli", "demo"),
 )

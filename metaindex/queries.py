@@ -1,0 +1,246 @@
+"""Queries, as methods of a table: which files, which rows, and why."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from expressions.errors import MetaIndexError
+from expressions.records import dataclass
+from expressions.tree import Predicate
+from expressions.vectors import one_array, truths
+from formats.model import Schema, Snapshot, Version
+from formats.protocol import At, Resolved, TableFormat, TableRef
+
+from .asked import OfSchema, TimestampLike, VersionLike, at_version
+from .config import Config
+from .pruning.open_index import OpenIndex
+from .pruning.pruner import Pruner
+from .pruning.question import Question, SnapshotHelps, SnapshotNeeded, bound
+from .pruning.result import IndexReport, PruneResult
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .explain import Explanation
+    from .readers.scan import Choose, Scan
+
+logger = logging.getLogger("metaindex")
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """An answer, the snapshot that it was given with (None: the indexes alone), and the indexes that were asked."""
+
+    result: PruneResult
+    snapshot: Snapshot | None
+    indexes: Sequence[OpenIndex]
+
+
+class Queries(ABC):
+    """The reading half of `Table`."""
+
+    _format: TableFormat
+    _ref: TableRef
+    config: Config
+
+    @property
+    @abstractmethod
+    def format(self) -> str: ...
+
+    @abstractmethod
+    def _open_indexes(self, only: Iterable[str] | None) -> tuple[list[OpenIndex], list[IndexReport]]: ...
+
+    @abstractmethod
+    def _resolved(self, at: At, found: Sequence[OpenIndex] = ()) -> Resolved: ...
+
+    @abstractmethod
+    def _trusted(self, at: At, found: Sequence[OpenIndex]) -> At: ...
+
+    @abstractmethod
+    def _loaded(self, resolved: Resolved) -> Snapshot: ...
+
+    @abstractmethod
+    def _snapshot(self, at: At) -> Snapshot: ...
+
+    @abstractmethod
+    def _root(self, snapshot: Snapshot | None) -> str: ...
+
+    def prune(
+        self,
+        predicate: object,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        *,
+        indexes: Iterable[str] | None = None,
+    ) -> PruneResult:
+        """Which files can hold rows that match, at a version of the table (default: now)?
+
+        `predicate`: SQL text (Spark's dialect; a timestamp without a zone is in `Config.time_zone`), a `col()` expression, a Spark Column, a pyarrow, pyiceberg or Polars expression. `indexes` restricts the candidates.
+        What an index cannot prove keeps the file; an index that is stale, damaged or missing makes the answer wider, never wrong.
+        """
+        return self._planned(predicate, at_version(version, timestamp), indexes).result
+
+    def scan(
+        self,
+        predicate: object = None,
+        columns: Sequence[str] | None = None,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        *,
+        indexes: Iterable[str] | None = None,
+    ) -> Scan:
+        """The rows that match, read from the kept files only, with deletes applied and the predicate applied again.
+
+        Gives `.to_arrow()`, `.to_batches()`, `.to_dataset()`, `.to_duckdb(con)`, `.to_polars()`, `.to_spark(spark)`.
+        """
+        from .readers.named import snapshot_of_kept
+        from .readers.scan import Scan
+
+        at = at_version(version, timestamp)
+        only = None if indexes is None else list(indexes)
+        names = None if columns is None else tuple(columns)
+        storage, ref, zone = self._ref.storage, self._ref, self.config.time_zone
+        if predicate is None:
+            whole = self._snapshot(at)
+            choose = self._chooser(whole, whole, only)
+            return Scan(whole, storage, ref, columns=names, time_zone=zone, choose=choose)
+        planned = self._planned(predicate, at, only)
+        result = planned.result
+        text = predicate if isinstance(predicate, str) else None
+        kept = snapshot_of_kept(result, planned.indexes) if planned.snapshot is None else None
+        if kept is not None:
+            then = At(version=result.version.id)
+            return Scan(
+                kept,
+                storage,
+                ref,
+                None,
+                result.predicate,
+                text,
+                names,
+                result,
+                zone,
+                choose=self._chooser(kept, None, only),
+                load=lambda: self._snapshot(then),
+            )
+        snapshot = planned.snapshot
+        if snapshot is None:
+            snapshot = self._snapshot(at)
+            if snapshot.version != result.version:  # a commit came between
+                result = self._answer(result.predicate, snapshot, only)
+        choose = self._chooser(snapshot, snapshot, only)
+        rows = _places(snapshot, result)
+        return Scan(snapshot, storage, ref, rows, result.predicate, text, names, result, zone, choose=choose)
+
+    def explain(
+        self,
+        predicate: object,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        *,
+        indexes: Iterable[str] | None = None,
+    ) -> Explanation:
+        """How a query would be planned: the predicate as understood, what each index covers of the version asked, what it answers, what is kept and why. `print` it."""
+        from .explain import Explanation, coverage
+
+        only = list(indexes) if indexes is not None else None
+        result = self.prune(predicate, version, timestamp, indexes=only)
+        at = (
+            at_version(result.version.id, None)
+            if version is None and timestamp is not None
+            else at_version(version, timestamp)
+        )
+        told = tuple(coverage(index, result, lambda: self._snapshot(at)) for index in self._open_indexes(only)[0])
+        return Explanation(result, told)
+
+    def _planned(self, predicate: object, at: At, indexes: Iterable[str] | None) -> _Planned:
+        started = time.perf_counter()
+        found, refused = self._open_indexes(indexes)
+        resolved = self._resolved(self._trusted(at, found), found)
+        pruner = Pruner(found, refused)
+
+        def answer(snapshot: Snapshot | None, *, alone: bool = False) -> _Planned:
+            # A commit may come between resolving "now" and loading it: what is answered is the version whose files are listed.
+            asked = resolved.version if snapshot is None else snapshot.version
+            tree = self._predicate(predicate, snapshot, found, asked)
+            question = Question(self._root(snapshot), self.format, asked, tree)
+            result = pruner.prune(question, snapshot, alone=alone)
+            return _Planned(result.timed(time.perf_counter() - started), snapshot, found)
+
+        try:
+            return answer(None if pruner.recorded(resolved.version) else self._loaded(resolved))
+        except SnapshotHelps:
+            try:
+                return answer(self._loaded(resolved))
+            except MetaIndexError as error:
+                logger.warning("the table's own statistics are not used for this query, which reads more: %s", error)
+                # Where no index can answer either, the table's error is the one to tell.
+                with contextlib.suppress(SnapshotNeeded):
+                    return answer(None, alone=True)
+                raise
+        except SnapshotNeeded:
+            return answer(self._loaded(resolved))
+
+    def _answer(self, tree: Predicate, snapshot: Snapshot, indexes: Iterable[str] | None) -> PruneResult:
+        """The same for a snapshot that is loaded."""
+        pruner = Pruner(*self._open_indexes(indexes))
+        question = Question(self._root(snapshot), self.format, snapshot.version, tree)
+        try:
+            return pruner.prune(question, None if pruner.recorded(snapshot.version) else snapshot)
+        except SnapshotNeeded:
+            return pruner.prune(question, snapshot)
+
+    def _chooser(self, files: Snapshot, whole: Snapshot | None, indexes: Iterable[str] | None) -> Choose:
+        """Asks the indexes again, for another predicate: the rows of `files` that it keeps. `whole`: the table's own snapshot, where it is loaded."""
+
+        def choose(tree: Predicate) -> tuple[npt.NDArray[np.int64], PruneResult]:
+            if whole is not None:
+                result = self._answer(tree, whole, indexes)
+            else:
+                result = self._planned(tree, At(version=files.version.id), indexes).result
+            return _places(files, result), result
+
+        return choose
+
+    def _predicate(
+        self, condition: object, snapshot: Snapshot | None, found: Sequence[OpenIndex], version: Version
+    ) -> Predicate:
+        """The predicate bound to the schema of the version. What has no zone of its own is read in the table's configured one, a Spark Column in its session's."""
+        schema = snapshot.schema if snapshot is not None else _recorded_schema(found, version)
+        zone = self.config.time_zone
+        if isinstance(condition, OfSchema):
+            condition = condition.make(schema)
+        if isinstance(condition, Predicate):
+            return bound(condition, schema, zone)
+        if isinstance(condition, str):
+            from expressions.engines.sql import parse
+
+            return bound(parse(condition, timezone=zone, schema=schema.arrow()), schema, zone)
+        from expressions.engines import to_predicate
+
+        if type(condition).__module__.startswith("pyspark."):
+            from pyspark.sql import SparkSession
+
+            session = SparkSession.getActiveSession()
+            zone = session.conf.get("spark.sql.session.timeZone") or zone if session is not None else zone
+        return bound(to_predicate(condition, schema.arrow()), schema, zone)
+
+
+def _recorded_schema(found: Sequence[OpenIndex], version: Version) -> Schema:
+    recorded = (one for index in found if (one := index.versions.find(version)) is not None)
+    return next(recorded).schema  # else its snapshot was loaded
+
+
+def _places(snapshot: Snapshot, result: PruneResult) -> npt.NDArray[np.int64]:
+    """The rows of the snapshot's files that an answer keeps."""
+    import pyarrow.compute as pc  # a scan loads engines anyway
+
+    kept = pc.is_in(snapshot.files.paths, value_set=result.files.paths.combine_chunks())
+    return np.flatnonzero(truths(one_array(kept), null=False))

@@ -1,0 +1,60 @@
+"""Files as an index names them, in place of the table's own snapshot: enough to read them where nothing else is known of them that a reader asks.
+
+The table's log then need not be replayed for the three files that hold a value. Who needs more of the table (Spark, or a file whose rows are deleted in part) loads its snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from expressions.statistics import ColumnBounds
+from formats.model import Deletes, Field, Leaf, Snapshot
+from metaindex.pruning.open_index import OpenIndex
+from metaindex.pruning.result import PruneResult
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDetails:
+    """`SnapshotDetails` of Parquet files without deletes whose columns all stand in the files."""
+
+    def log_bounds(self, leaf: Leaf) -> ColumnBounds | None:
+        return None
+
+    def partition_bounds(self, leaf: Leaf) -> ColumnBounds | None:
+        return None
+
+    def deletes(self, row: int) -> Deletes:
+        raise AssertionError("files with deletes are read by the table's own snapshot")
+
+    def read_options(self) -> Mapping[str, object]:
+        return {"file_format": "parquet"}
+
+
+def snapshot_of_kept(result: PruneResult, indexes: Iterable[OpenIndex]) -> Snapshot | None:
+    """The kept files of an answer that was given without the table's snapshot, as a snapshot of just them; None where more has to be known of them to read them: deletes, values of partitions,
+    defaults that the recorded schema does not tell, how texts are read, how an Iceberg table's names are mapped."""
+    if result.format not in ("delta", "files") or result.files.table.column("deletes").null_count < len(result.files):
+        return None
+    if any(one.partition or not one.default_known for one in _fields(result.schema.fields)):
+        return None
+    recorded = next((i for i in indexes if i.versions.find(result.version) is not None), None)
+    if recorded is None or recorded.entry.table.options.get("file_format") != "parquet":
+        return None
+    found = recorded.versions.find(result.version)
+    assert found is not None
+    return Snapshot(
+        result.table,
+        result.format,
+        result.version,
+        found.record.timestamp_ms,
+        result.schema,
+        result.files,
+        NamedDetails(),
+    )
+
+
+def _fields(fields: Iterable[Field]) -> Iterable[Field]:
+    for one in fields:
+        yield one
+        yield from _fields(one.children)
