@@ -63,7 +63,7 @@ def answers_for(stored: pa.DataType, now: pa.DataType) -> bool:
         return physical_type(now) is not None
     if convert_bounds(ColumnBounds(stored, None, None), now) is None:
         return False
-    is_, old, new = pa.types, _plain(stored), _plain(now)
+    is_, old, new = pa.types, plain_type(stored), plain_type(now)
     if is_.is_integer(old) and is_.is_floating(new):
         return bool(old.bit_width <= 32)  # doubles beyond 2^53 are not those integers
     if (is_.is_timestamp(old) and is_.is_timestamp(new)) or (is_.is_time(old) and is_.is_time(new)):
@@ -108,6 +108,13 @@ def hash_values(values: pa.Array) -> tuple[Hashes, Mask | None]:
     if (integers := _integers(values)) is not None:
         return hash_words(integers.view(np.uint64)), valid_mask(values)
     raise TypeError(f"keys are made of columns whose values compare; got {t}; choose another column")
+
+
+def check_form(values: pa.Array) -> None:
+    """UnkeyedValuesError where a value has no canonical form."""
+    t, is_ = values.type, pa.types
+    if is_.is_date64(t) or is_.is_timestamp(t) or is_.is_time(t):
+        _integers(values)
 
 
 def _integers(values: pa.Array) -> npt.NDArray[np.int64] | None:
@@ -216,7 +223,7 @@ def _hash_dictionary(values: pa.Array) -> tuple[Hashes, Mask | None]:
 
 def hash_literal(literal: Literal, column_type: pa.DataType) -> int | Absent | None:
     """The hash of the values of a column of this type that equal the literal; NO_VALUE where none can; None where that cannot be said, and every file is kept."""
-    if literal.is_nan and pa.types.is_floating(_plain(column_type)):
+    if literal.is_nan and pa.types.is_floating(plain_type(column_type)):
         return _hash_int(_NAN)
     found = physical_interval(Interval(literal, literal), column_type)
     if found is None:
@@ -225,7 +232,7 @@ def hash_literal(literal: Literal, column_type: pa.DataType) -> int | Absent | N
         return NO_VALUE
     if found.low is None or found.low != found.high:
         return None
-    return _hash_physical(found.low, _plain(column_type))
+    return _hash_physical(found.low, plain_type(column_type))
 
 
 def hash_literals(literals: Sequence[Literal], types: Sequence[pa.DataType]) -> int | Absent | None:
@@ -243,7 +250,7 @@ def hash_literals(literals: Sequence[Literal], types: Sequence[pa.DataType]) -> 
 def hash_all_literals(values: Sequence[Sequence[Literal]], types: Sequence[pa.DataType]) -> Hashes | None:
     """The hashes of many keys, those without a value left out; None where one of them cannot be said. Long lists of plain integers or texts are hashed as columns."""
     if len(types) == 1 and len(values) >= 8:
-        fast = _hash_plain([literal.value for (literal,) in values], _plain(types[0]))
+        fast = _hash_plain([literal.value for (literal,) in values], plain_type(types[0]))
         if fast is not None:
             return fast
     out = []
@@ -302,5 +309,6 @@ def _hash_decimal(unscaled: int, scale: int) -> int:
     return xxhash.xxh64_intdigest(unscaled.to_bytes(16, "little", signed=True) + bytes([scale]))
 
 
-def _plain(t: pa.DataType) -> pa.DataType:
-    return _plain(t.value_type) if pa.types.is_dictionary(t) else t
+def plain_type(t: pa.DataType) -> pa.DataType:
+    """The type of the values: of a dictionary, its values'."""
+    return plain_type(t.value_type) if pa.types.is_dictionary(t) else t

@@ -43,7 +43,7 @@ def reader(run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> Key
     stored = [type_from_text(column.type_text) for column in key.columns]
     if any(old is None or not answers_for(old, now) for old, now in zip(stored, types, strict=True)):
         return None
-    make = _reading().get(key.kind)
+    make = _reading(key.kind)
     return None if make is None else make(run, key, types)
 
 
@@ -58,16 +58,33 @@ def _writing(plan: KeyPlan) -> tuple[_Collect, _Finish]:
             from .values.by_hash import HashCollector, HashFinisher
 
             return HashCollector, HashFinisher
-        case Values() | ValueList():
-            raise NotImplementedError("values by value are on their way")
+        case Values():
+            from .values.by_value import ValueCollector, ValueFinisher
+
+            return ValueCollector, ValueFinisher
+        case ValueList():
+            from .values.by_value import ListCollector, ValueFinisher
+
+            return ListCollector, ValueFinisher
         case Bloom():
             from .bloom.collector import BloomCollector, BloomFinisher
 
             return BloomCollector, BloomFinisher.of
 
 
-def _reading() -> Mapping[str, _Read]:
-    from .bloom.reader import BloomReader
-    from .values.hash_reader import HashReader
+def _reading(kind: str) -> _Read | None:
+    match kind:
+        case "values":
+            from .values.hash_reader import HashReader
 
-    return {"bloom_filters": BloomReader, "values": HashReader}
+            return HashReader
+        case "value_keys" | "value_lists":
+            from .values.key_reader import KeyValueReader
+
+            return KeyValueReader
+        case "bloom_filters":
+            from .bloom.reader import BloomReader
+
+            return BloomReader
+        case _:
+            return None

@@ -1,0 +1,242 @@
+"""Builds `value_keys` and `value_lists`: the values themselves, in order, and the units where they stand.
+
+Held in memory: the bytes of the values of each row group (of a value list: the distinct ones of each file). Beyond the spill's limit they are sorted and put aside; at the end
+sampled keys cut their range evenly, and each range is sorted and written by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from expressions.records import dataclass
+from expressions.vectors import from_vector, numbers
+from metaindex.kinds.keyed import Gathered, KeyPlan, Spill, Units
+from metaindex.kinds.specs import ValueList
+from metaindex.log.entry import CoveredKey
+from metaindex.store.layout import PartInfo
+from metaindex.store.writer import RunSink
+
+from .by_hash import part_rows
+from .collecting import GroupCollector, most_groups, torn_of, unkeyed_of
+from .encoding import encode_key
+from .ordering import sort_keys
+from .rows import VALUE_KEYS, Layout, key_layout, units_of
+from .spills import read_spill, remove_spills, write_spill
+
+_RANGE_BYTES = 6
+"""Bytes at the peak for each byte of a range that is read back."""
+_PARTS_A_RANGE = 1000
+_SAMPLES = 256
+"""Keys sampled of each spill."""
+_PROBE = 1024
+"""Rows of a row group that are looked at to tell whether its values repeat."""
+
+
+class ValueCollector(GroupCollector[pa.Array]):
+    """See `keyed.KeyCollector`."""
+
+    held = 5
+
+    def __init__(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> None:
+        super().__init__(plan, sink, spill, files)
+        self._types = [leaf.type for leaf in plan.leaves]
+        self._samples: list[bytes] = []
+        self._total_bytes = 0
+
+    def close(self) -> tuple[CoveredKey, list[PartInfo], Units]:
+        if self._spills:
+            finisher = ValueFinisher(self._plan, self._sink, self._spill, self._files, [self.hand_over()])
+            parts = [part for number in range(finisher.ranges) for part in finisher.write(number)]
+            remove_spills(self._spill, tuple(self._spills))
+            key, unkeyed = finisher.covered()
+            return key, parts, unkeyed
+        layout = key_layout(self._files, self._groups)
+        pieces, raw = self._taken()
+        parts = write_keys(self._plan, self._sink, layout, _joined(pieces), raw, 0, self._entries)
+        return self._plan.covered(layout.as_mapping("value"), len(self._unkeyed)), parts, self._unkeyed_units
+
+    def _made(self, values: Sequence[pa.Array]) -> pa.Array:
+        keys = encode_key(values, self._types)
+        # Of several columns a row with a NULL has no key; of one column NULL is kept, once.
+        return keys if len(values) == 1 else keys.drop_null()
+
+    def _distinct(self, pieces: list[pa.Array]) -> pa.Array:
+        if len(pieces) > 1 or pieces[0].null_count or _repeats(pieces[0]):
+            return pc.unique(pa.chunked_array(pieces))
+        return pieces[0]
+
+    def _details(self) -> Mapping[str, object]:
+        return {**super()._details(), "samples": self._samples, "bytes": self._total_bytes}
+
+    def _put_aside(self) -> None:
+        if not self._done:
+            return
+        pieces, raw = self._taken()
+        keys, raw = _sorted(_joined(pieces), raw)
+        self._total_bytes += int(keys.nbytes) + raw.nbytes
+        step = -(-len(keys) // _SAMPLES)
+        self._samples += [key for key in keys[::step].to_pylist() if key is not None] if step > 1 else []
+        self._spills.append(
+            write_spill(self._spill, pa.table([keys, from_vector(raw, None, pa.int64())], names=["key", "raw"]))
+        )
+
+
+class ListCollector(ValueCollector):
+    """Of `value_lists`: no row groups, and no file of more values than the limit."""
+
+    def __init__(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> None:
+        super().__init__(plan, sink, spill, files)
+        assert isinstance(plan.kind, ValueList)
+        self._limit = plan.kind.limit
+        self._found: pa.Array | None = None
+        self._over = False
+
+    def begin(self, ordinal: int, groups: int) -> None:
+        super().begin(ordinal, 1)
+        self._found, self._over = None, False
+
+    def add(self, group: int, values: Sequence[pa.Array]) -> None:
+        if self._over:
+            return
+        keys = pc.unique(self._made(values))
+        self._found = keys if self._found is None else pc.unique(pa.chunked_array([self._found, keys]))
+        self._over = len(self._found) - self._found.null_count > self._limit
+
+    def end(self) -> None:
+        if self._over:
+            self.fail()
+            return
+        if self._found is not None and len(self._found):
+            self._pending = [self._found]
+        super().end()
+
+    def _distinct(self, pieces: list[pa.Array]) -> pa.Array:
+        return pieces[0]
+
+
+def _repeats(keys: pa.Array) -> bool:
+    """Do values repeat so much that telling them apart pays?"""
+    some = keys.slice(0, _PROBE)
+    return len(keys) > _PROBE and 4 * int(pc.count_distinct(some).as_py()) < 3 * len(some)
+
+
+def _joined(pieces: list[pa.Array]) -> pa.Array:
+    return pa.concat_arrays(pieces) if pieces else pa.nulls(0, pa.binary())
+
+
+def _sorted(keys: pa.Array, raw: Units) -> tuple[pa.Array, Units]:
+    """By key with NULL first, then by unit: as the units ascend already, a stable sort of the keys."""
+    if not keys.null_count:
+        ordered, order = sort_keys(keys)
+        return ordered, raw[order]
+    valid = pc.is_valid(keys).to_numpy(zero_copy_only=False)
+    ordered, order = sort_keys(keys.drop_null())
+    nulls = raw[~valid]
+    return pa.concat_arrays([pa.nulls(len(nulls), pa.binary()), ordered]), np.concatenate([nulls, raw[valid][order]])
+
+
+@dataclass(frozen=True, slots=True)
+class ValueFinisher:
+    """See `keyed.KeyFinisher`."""
+
+    plan: KeyPlan
+    sink: RunSink
+    spill: Spill
+    files: int
+    gathered: Sequence[Gathered]
+
+    @property
+    def layout(self) -> Layout:
+        """The bits of the units."""
+        return key_layout(self.files, most_groups(self.gathered))
+
+    @property
+    def ranges(self) -> int:
+        return len(self._cuts()) + 1 if any(one.spills for one in self.gathered) else 0
+
+    def _cuts(self) -> list[bytes]:
+        """The first key of each range but the first."""
+        size = sum(int(str(one.details["bytes"])) for one in self.gathered)
+        wanted = size * _RANGE_BYTES // self.spill.limit_bytes
+        samples = sorted(key for one in self.gathered for key in _samples(one))
+        picked = [samples[len(samples) * at // (wanted + 1)] for at in range(1, wanted + 1)] if samples else []
+        return sorted(set(picked))
+
+    def write(self, number: int) -> list[PartInfo]:
+        cuts = self._cuts()
+        low, high = (cuts[number - 1] if number else None), (cuts[number] if number < len(cuts) else None)
+        torn = torn_of(self.gathered)
+        keys, raw = [], []
+        for path in (path for one in self.gathered for path in one.spills):
+            for table in read_spill(self.spill, path, low, high):
+                table = table.filter(_inside(table.column("key"), low, high)).combine_chunks()
+                units = numbers(table.column("raw"))
+                if len(torn):
+                    kept = ~np.isin(units >> 32, torn)
+                    table, units = table.filter(pa.array(kept)), units[kept]
+                keys.append(table.column("key").combine_chunks() if table.num_rows else pa.nulls(0, pa.binary()))
+                raw.append(units)
+        joined, units = _joined(keys), np.concatenate([np.empty(0, np.int64), *raw])
+        order = np.argsort(units, kind="stable")
+        joined = joined.take(from_vector(order, None, pa.int64()))
+        total = sum(one.entries for one in self.gathered)
+        return write_keys(self.plan, self.sink, self.layout, joined, units[order], number * _PARTS_A_RANGE, total)
+
+    def covered(self) -> tuple[CoveredKey, Units]:
+        unkeyed = unkeyed_of(self.gathered)
+        return self.plan.covered(self.layout.as_mapping("value"), len(unkeyed)), unkeyed
+
+
+def _samples(one: Gathered) -> list[bytes]:
+    found = one.details["samples"]
+    assert isinstance(found, list)
+    return found
+
+
+def _inside(keys: pa.ChunkedArray, low: bytes | None, high: bytes | None) -> pa.ChunkedArray:
+    """The rows of a range. NULL is in the first."""
+    mask = pc.greater_equal(keys, low) if low is not None else pa.chunked_array([pa.repeat(True, len(keys))])
+    if high is not None:
+        mask = pc.and_kleene(mask, pc.less(keys, high))
+    return pc.fill_null(mask, low is None)
+
+
+def write_keys(
+    plan: KeyPlan, sink: RunSink, layout: Layout, keys: pa.Array, raw: Units, first: int, total: int
+) -> list[PartInfo]:
+    """Keys with raw units, which ascend, as sorted parts. `first`: number of the first of them; `total`: entries of the whole key, by which parts are sized."""
+    keys, raw = _sorted(keys, raw)
+    keys, units = once(keys, units_of(raw, layout.group_bits))
+    return write_sorted_keys(plan, sink, keys, units, first, total)
+
+
+def once(keys: pa.Array, units: Units) -> tuple[pa.Array, Units]:
+    """Sorted rows, each once."""
+    same = units[1:] == units[:-1]
+    if same.any():
+        again = np.flatnonzero(same) + 1
+        one, before = (keys.take(from_vector(rows.astype(np.int64), None, pa.int64())) for rows in (again, again - 1))
+        equal = pc.or_(pc.fill_null(pc.equal(one, before), False), pc.and_(pc.is_null(one), pc.is_null(before)))
+        again = again[equal.to_numpy(zero_copy_only=False)]
+        if len(again):
+            kept = np.ones(len(units), np.bool_)
+            kept[again] = False
+            return keys.filter(pa.array(kept)), units[kept]
+    return keys, units
+
+
+def write_sorted_keys(
+    plan: KeyPlan, sink: RunSink, keys: pa.Array, units: Units, first: int, total: int
+) -> list[PartInfo]:
+    """Sorted rows as parts."""
+    parts, rows = [], part_rows(total)
+    for number, start in enumerate(range(0, len(units), rows)):
+        some = units[start : start + rows]
+        columns = [pa.repeat(plan.key_id, len(some)), keys.slice(start, rows), from_vector(some, None, pa.int64())]
+        table = pa.Table.from_arrays([columns[0].cast(pa.int64()), *columns[1:]], schema=VALUE_KEYS)
+        parts.append(sink.write(plan.partition, table, plan.number(first + number)))
+    return parts

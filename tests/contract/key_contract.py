@@ -1,0 +1,394 @@
+"""What every kind that keys values promises, over random values of every type: a file that has the value is never dropped, and what is built does not depend on how.
+
+A kind inherits `KeyContract` and says which kinds it is about. Keys are built by its collectors from arrays, row group by row group, without any data file; what is true of the
+rows is told by `expressions.evaluate`, value by value.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from expressions import ColumnRef, Comparison, In, IsNull, Literal, Op, Predicate, compare_values
+from expressions.errors import LiteralTypeError
+from expressions.evaluate import matches
+from expressions.statistics import Interval
+from formats.model import Field, Leaf
+from formats.storage_local import LocalStorage
+from metaindex.keys import key_id
+from metaindex.kinds import registry
+from metaindex.kinds.canonical import answers_for
+from metaindex.kinds.keyed import Gathered, Hits, KeyCollector, KeyPlan, KeyReader, Spill, partition_of
+from metaindex.kinds.specs import Keyed
+from metaindex.log.entry import CoveredKey, RunRef
+from metaindex.store.layout import PartInfo
+from metaindex.store.reader import ReadCount, RunReader, StoreCache, manifest_path
+from metaindex.store.writer import RunSink, manifest_bytes
+from tests.strategies import TYPES, literals, values
+
+File = list[list[tuple[object, ...]]]
+"""Row groups of rows; a row has a value for every column."""
+MANY, TINY = 256 << 20, 64
+_PROFILE = settings.default.max_examples if settings.default is not None else 100
+inherited = settings(
+    deadline=None,
+    max_examples=30 if _PROFILE == 100 else _PROFILE,
+    suppress_health_check=[HealthCheck.differing_executors],
+)
+"""Each kind runs the tests as its own."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """A key of a run on disk."""
+
+    storage: LocalStorage
+    run: RunRef
+    key: CoveredKey
+    unkeyed: list[int]
+    parts: list[PartInfo]
+
+    def reader(self, types: Sequence[pa.DataType], count: ReadCount | None = None) -> KeyReader:
+        found = registry.reader(self.run_reader(count), self.key, types)
+        assert found is not None
+        return found
+
+    def run_reader(self, count: ReadCount | None = None) -> RunReader:
+        return RunReader(self.storage, self.run, StoreCache(), count or ReadCount())
+
+    def rows(self) -> list[pa.Table]:
+        """What is stored, partition by partition, without the key's id."""
+        reader = self.run_reader()
+        found = []
+        for name in registry.PARTITIONS_OF[self.key.kind]:
+            parts = sorted(reader.parts(name), key=lambda part: (part.first_key, part.path))
+            tables = []
+            for part in parts:
+                groups = list(range(len(reader.footer(part).rows)))
+                columns = list(reader.footer(part).columns)
+                tables.append(reader.read(part, groups, columns))
+            found.append(pa.concat_tables(tables).combine_chunks() if tables else pa.table({}))
+        return found
+
+
+def plan_of(kind: Keyed, types: Sequence[pa.DataType]) -> KeyPlan:
+    leaves = tuple(Leaf((Field(f"c{i}", t),)) for i, t in enumerate(types))
+    return KeyPlan(kind, key_id(partition_of(kind), [leaf.stable for leaf in leaves]), leaves)
+
+
+def feed(collector: KeyCollector, ordinal: int, file: File, types: Sequence[pa.DataType], pieces: int = 1) -> None:
+    collector.begin(ordinal, max(1, len(file)))
+    for group, rows in enumerate(file):
+        step = -(-len(rows) // pieces) or 1
+        for start in range(0, len(rows), step):
+            some = rows[start : start + step]
+            collector.add(group, [pa.array([row[i] for row in some], t) for i, t in enumerate(types)])
+    collector.end()
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+def written(
+    root: Path,
+    kind: Keyed,
+    files: Sequence[File],
+    types: Sequence[pa.DataType],
+    *,
+    limit: int = MANY,
+    shares: int = 0,
+    pieces: int = 1,
+) -> Built:
+    """Builds a key. `limit`: of the spill. `shares`: of the files, each collected by itself and handed over (0: one collector that closes)."""
+    storage = LocalStorage(str(root))
+    sink, plan = RunSink(storage, "run"), plan_of(kind, types)
+    if not shares:
+        one = registry.collector(plan, sink, Spill(storage, "spill", limit), len(files))
+        for ordinal, file in enumerate(files):
+            feed(one, ordinal, file, types, pieces)
+        key, parts, unkeyed = one.close()
+    else:
+        gathered: list[Gathered] = []
+        for share in range(shares):
+            one = registry.collector(plan, sink, Spill(storage, f"spill/{share}", limit), len(files))
+            for ordinal in range(share, len(files), shares):
+                feed(one, ordinal, files[ordinal], types, pieces)
+            gathered.append(one.hand_over())
+        finisher = registry.finisher(plan, sink, Spill(storage, "spill", limit), len(files), gathered)
+        parts = [part for number in range(finisher.ranges) for part in finisher.write(number)]
+        key, unkeyed = finisher.covered()
+    return on_disk(storage, sink.run, key, parts, unkeyed.tolist(), len(files))
+
+
+def on_disk(
+    storage: LocalStorage, run: str, key: CoveredKey, parts: Sequence[PartInfo], unkeyed: list[int], files: int
+) -> Built:
+    manifest = manifest_bytes(parts)
+    storage.put(manifest_path(run), manifest)
+    ref = RunRef(run, files, 1, 0, len(manifest), xxhash.xxh3_128_hexdigest(manifest), "", (), 0, "local", 0, (key,))
+    return Built(storage, ref, key, unkeyed, list(parts))
+
+
+def shown(value: object, t: pa.DataType) -> object:
+    """A value as the column holds it."""
+    return None if value is None else pa.array([value], t)[0].as_py()
+
+
+def some_row(file: Sequence[Sequence[tuple[object, ...]]], predicate: Predicate) -> bool:
+    """May a row answer TRUE? What cannot be compared is no row."""
+    for group in file:
+        for row in group:
+            try:
+                if matches(predicate, {f"c{i}": value for i, value in enumerate(row)}):
+                    return True
+            except LiteralTypeError:
+                return True  # bound predicates have no such literals; nothing is promised of them
+    return False
+
+
+@st.composite
+def tables(draw: st.DrawFn, types: Sequence[pa.DataType]) -> list[File]:
+    """Files of few rows whose values come from a small pool, so that they meet again in other groups and files."""
+    pools = [draw(st.lists(st.none() | values(t), min_size=1, max_size=5)) for t in types]
+    row = st.tuples(
+        *(st.sampled_from([shown(value, t) for value in pool]) for pool, t in zip(pools, types, strict=True))
+    )
+    group = st.lists(row, max_size=6)
+    return draw(st.lists(st.lists(group, max_size=3), min_size=1, max_size=5))
+
+
+C = ColumnRef(("c0",))
+
+
+class KeyContract:
+    """Promises of a kind. `exact`: an answer holds no file but those with a row."""
+
+    exact = False
+
+    def kind(self, columns: int) -> Keyed:
+        """A key of c0, or of c0, c1 ... together."""
+        raise NotImplementedError
+
+    def kept(self, built: Built, hits: Hits | None, count: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        mask = np.ones(count, np.bool_) if hits is None else hits.mask(count)
+        mask[built.unkeyed] = True
+        return mask
+
+    def check(self, built: Built, hits: Hits | None, files: Sequence[File], predicate: Predicate) -> None:
+        """Every file, and every row group, with such a row is kept; where answers are exact, no other."""
+        kept = self.kept(built, hits, len(files))
+        for ordinal, file in enumerate(files):
+            truth = some_row(file, predicate)
+            assert kept[ordinal] or not truth, (ordinal, predicate)
+            if self.exact and hits is not None and ordinal not in built.unkeyed:
+                assert kept[ordinal] == truth, (ordinal, predicate)
+            if hits is not None and ordinal not in built.unkeyed and file:
+                groups = hits.groups(ordinal, len(file))
+                for number, rows in enumerate(file):
+                    assert groups is None or groups[number] or not some_row([rows], predicate)
+
+    @inherited
+    @given(st.data())
+    def test_no_file_with_the_value_is_dropped(self, data: st.DataObject) -> None:
+        t = data.draw(st.sampled_from(TYPES))
+        files = data.draw(tables([t]))
+        asked = [
+            data.draw(literals(t) | values(t).map(lambda v: Literal(shown(v, t))))
+            for _ in range(data.draw(st.integers(1, 4)))
+        ]  # type: ignore[arg-type]
+        with folder() as root:
+            built = written(root, self.kind(1), files, [t])
+            reader = built.reader([t])
+            for literal in asked:
+                self.check(built, reader.among([(literal,)]), files, Comparison(C, Op.EQ, literal))
+            self.check(built, reader.among([(literal,) for literal in asked]), files, In(C, tuple(asked)))
+
+    @inherited
+    @given(st.data())
+    def test_no_file_is_dropped_by_other_questions(self, data: st.DataObject) -> None:
+        t = data.draw(st.sampled_from(TYPES))
+        files = data.draw(tables([t]))
+        low, high = data.draw(literals(t)), data.draw(literals(t))
+        opens = data.draw(st.tuples(st.booleans(), st.booleans()))
+        with folder() as root:
+            built = written(root, self.kind(1), files, [t])
+            reader = built.reader([t])
+            hits = reader.null()
+            self.check(built, hits, files, IsNull(C))
+            self.check_truth(built, reader.value(), files, lambda v: v is not None)
+            self.check_truth(built, reader.nan(), files, lambda v: isinstance(v, float) and v != v)
+            if low.is_nan or high.is_nan:
+                return
+            try:
+                self.check_truth(
+                    built, reader.between(Interval(low, high, *opens)), files, lambda v: within(v, low, high, opens)
+                )
+                self.check_truth(
+                    built,
+                    reader.between(Interval(None, high, False, opens[1])),
+                    files,
+                    lambda v: within(v, None, high, opens),
+                )
+                self.check_truth(
+                    built, reader.between(Interval(low, None, opens[0])), files, lambda v: within(v, low, None, opens)
+                )
+                self.check_truth(
+                    built,
+                    reader.other([low, high]),
+                    files,
+                    lambda v: v is not None and all(compare_values(v, one.value) for one in (low, high)),
+                )
+            except LiteralTypeError:
+                return  # no order between these
+
+    def check_truth(
+        self, built: Built, hits: Hits | None, files: Sequence[File], truth: Callable[[object], bool]
+    ) -> None:
+        kept = self.kept(built, hits, len(files))
+        for ordinal, file in enumerate(files):
+            there = any(truth(row[0]) for rows in file for row in rows)
+            assert kept[ordinal] or not there, ordinal
+            if self.exact and hits is not None and ordinal not in built.unkeyed:
+                assert kept[ordinal] == there, ordinal
+
+    @inherited
+    @given(st.data())
+    def test_what_is_built_does_not_depend_on_how(self, data: st.DataObject) -> None:
+        types = data.draw(st.lists(st.sampled_from(TYPES), min_size=1, max_size=2))
+        files = data.draw(tables(types))
+        kind = self.kind(len(types))
+        with folder() as a, folder() as b, folder() as c:
+            whole = written(a, kind, files, types)
+            spilled = written(b, kind, files, types, limit=TINY, pieces=data.draw(st.integers(1, 3)))
+            shared = written(
+                c,
+                kind,
+                files,
+                types,
+                limit=data.draw(st.sampled_from([TINY, MANY])),
+                shares=data.draw(st.integers(1, 3)),
+            )
+            assert whole.key == spilled.key == shared.key
+            assert whole.unkeyed == spilled.unkeyed == shared.unkeyed
+            assert whole.rows() == spilled.rows() == shared.rows()
+
+    @inherited
+    @given(st.data())
+    def test_keys_of_several_columns(self, data: st.DataObject) -> None:
+        types = data.draw(st.lists(st.sampled_from(TYPES), min_size=2, max_size=3))
+        files = data.draw(tables(types))
+        asked = [
+            tuple(data.draw(literals(t) | values(t).map(lambda v, t=t: Literal(shown(v, t)))) for t in types)
+            for _ in range(2)
+        ]  # type: ignore[misc]
+        rows = [row for file in files for group in file for row in group if None not in row]
+        if rows:
+            asked.append(tuple(map(Literal, data.draw(st.sampled_from(rows)))))  # type: ignore[arg-type]
+        with folder() as root:
+            built = written(root, self.kind(len(types)), files, types)
+            reader = built.reader(types)
+            for literals_ in asked:
+                hits = reader.among([literals_])
+                kept = self.kept(built, hits, len(files))
+                for ordinal, file in enumerate(files):
+                    there = any(
+                        all(_equal(v, one) for v, one in zip(row, literals_, strict=True))
+                        for group in file
+                        for row in group
+                    )
+                    assert kept[ordinal] or not there
+                    if self.exact and hits is not None and ordinal not in built.unkeyed:
+                        assert kept[ordinal] == there
+
+    @inherited
+    @given(st.data())
+    def test_a_column_that_changed_its_type(self, data: st.DataObject) -> None:
+        changes = [(old, new) for old in TYPES for new in TYPES if old != new and answers_for(old, new)]
+        old, new = data.draw(st.sampled_from(changes))
+        files = data.draw(tables([old]))
+        literal = data.draw(literals(new) | literals(old))
+        try:
+            now = [
+                [[(shown(pa.array([row[0]], old).cast(new)[0].as_py(), new),) for row in group] for group in file]
+                for file in files
+            ]
+        except pa.ArrowInvalid:
+            return
+        with folder() as root:
+            built = written(root, self.kind(1), files, [old])
+            reader = built.reader([new])
+            self.check(built, reader.among([(literal,)]), now, Comparison(C, Op.EQ, literal))
+            try:
+                self.check_truth(
+                    built,
+                    reader.between(Interval(literal, None, True)),
+                    now,
+                    lambda v: within(v, literal, None, (True, False)),
+                )
+            except LiteralTypeError:
+                return
+
+    def test_a_file_that_fails_is_unkeyed_and_forgotten(self, tmp_path: Path) -> None:
+        files: list[File] = [[[(f"{file}-{row}",) for row in range(40)]] for file in range(4)]
+        storage, types = LocalStorage(str(tmp_path)), [pa.string()]
+        for limit in (TINY, MANY):
+            plan = plan_of(self.kind(1), types)
+            one = registry.collector(plan, RunSink(storage, f"run{limit}"), Spill(storage, "spill", limit), len(files))
+            for ordinal, file in enumerate(files):
+                if ordinal != 2:
+                    feed(one, ordinal, file, types)
+                    continue
+                one.begin(ordinal, 3)
+                one.add(0, [pa.array([row[0] for row in file[0]])])
+                one.add(1, [pa.array([row[0] for row in files[0][0]])])
+                one.fail()
+            key, parts, unkeyed = one.close()
+            built = on_disk(storage, f"run{limit}", key, parts, unkeyed.tolist(), len(files))
+            assert 2 in built.unkeyed
+            assert key.unkeyed_files == len(built.unkeyed)
+            hits = built.reader(types).among([(Literal("2-7"),)])
+            assert hits is not None
+            assert not hits.mask(4)[2]
+            assert [p.path for p in storage.list("spill")] == []
+
+    def test_no_files_and_files_without_rows(self, tmp_path: Path) -> None:
+        for name, files in {"none": [], "empty": [[], [[]]], "null": [[[(None,), (None,)]]]}.items():
+            built = written(tmp_path / name, self.kind(1), files, [pa.int64()])
+            hits = built.reader([pa.int64()]).among([(Literal(1),)])
+            assert hits is not None
+            assert not hits.mask(len(files)).any()
+
+    def test_a_look_up_takes_at_most_three_reads(self, tmp_path: Path) -> None:
+        files: list[File] = [[[(f"{file % 7}-{row}",) for row in range(300)] for _ in range(2)] for file in range(20)]
+        built = written(tmp_path, self.kind(1), files, [pa.string()])
+        for value in ("3-100", "6-299", "none"):
+            count = ReadCount()
+            built.reader([pa.string()], count).among([(Literal(value),)])
+            assert 1 <= count.reads <= 3
+
+
+def within(value: object, low: Literal | None, high: Literal | None, opens: tuple[bool, bool]) -> bool:
+    if value is None or (isinstance(value, float) and value != value):
+        return False
+    if low is not None and compare_values(value, low.value) < opens[0]:
+        return False
+    return high is None or -compare_values(value, high.value) >= opens[1]
+
+
+def _equal(value: object, literal: Literal) -> bool:
+    try:
+        return value is not None and compare_values(value, literal.value) == 0
+    except LiteralTypeError:
+        return False
