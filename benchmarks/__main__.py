@@ -4,6 +4,7 @@ prune    planning on made-up metadata: 1,000,000 files x 20 columns, unpartition
 build    statistics of real Parquet files: local builder, Spark builder, and what merely opening the footers costs
 refresh  a refresh after a commit, at 1,000 and at 1,000,000 files
 optimize  16 runs of 1,000,000 files merged into one
+scale    10,000,000 files x 5 columns of a real Delta log, unpartitioned and in 10,000 partitions: created, pruned cold, refreshed, optimized (half an hour, 7 GB of memory)
 formats_files  listing 100,000 plain files, beside os.walk, pyarrow.fs and pyarrow.dataset
 formats_iceberg  a snapshot of 100,000 files from Iceberg manifests, beside pyiceberg
 formats_delta  snapshots and diffs of Delta logs of 100,000 and 1,000,000 files, beside deltalake
@@ -28,6 +29,7 @@ NAMES = (
     "build",
     "refresh",
     "optimize",
+    "scale",
     "formats_files",
     "formats_iceberg",
     "formats_delta",
