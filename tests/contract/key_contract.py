@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,7 @@ from expressions.statistics import Interval
 from formats.model import Field, Leaf
 from formats.storage_local import LocalStorage
 from metaindex.keys import key_id
-from metaindex.kinds import registry
+from metaindex.kinds import merging, registry
 from metaindex.kinds.canonical import answers_for
 from metaindex.kinds.keyed import Gathered, Hits, KeyCollector, KeyPlan, KeyReader, Spill, partition_of
 from metaindex.kinds.specs import Keyed
@@ -176,6 +176,7 @@ class KeyContract:
     """Promises of a kind. `exact`: an answer holds no file but those with a row."""
 
     exact = False
+    canonical_rows = True  # merged rows are those of a run that is built anew, bit by bit
 
     def kind(self, columns: int) -> Keyed:
         """A key of c0, or of c0, c1 ... together."""
@@ -286,6 +287,77 @@ class KeyContract:
 
     @inherited
     @given(st.data())
+    def test_merged_runs_are_the_run_of_all_their_files(self, data: st.DataObject) -> None:
+        types = data.draw(st.lists(st.sampled_from(TYPES), min_size=1, max_size=2))
+        files = data.draw(tables(types))
+        kind = self.kind(len(types))
+        order = data.draw(st.permutations(range(len(files))))
+        cut = data.draw(st.integers(0, len(files)))
+        with folder() as a, folder() as b, folder() as c, folder() as d:
+            whole = written(a, kind, files, types)
+            some = [
+                written(root, kind, [files[i] for i in which], types)
+                for root, which in ((b, order[:cut]), (c, order[cut:]))
+            ]
+            both = self.merged(d, some, [order[:cut], order[cut:]], len(files))
+            assert sorted(both.unkeyed) == whole.unkeyed
+            for literals_ in {row for file in files for group in file for row in group if None not in row}:
+                asked = [tuple(map(Literal, literals_))]  # type: ignore[arg-type]
+                expected = whole.reader(types).among(asked)
+                found = both.reader(types).among(asked)
+                assert expected is not None
+                assert found is not None
+                if self.exact:
+                    assert found.mask(len(files)).tolist() == expected.mask(len(files)).tolist()
+                for ordinal, file in enumerate(files):
+                    there = any(_same(row, literals_) for group in file for row in group)
+                    assert found.mask(len(files))[ordinal] or not there or ordinal in both.unkeyed
+                    groups = found.groups(ordinal, len(file))
+                    for number, rows in enumerate(file):
+                        assert (
+                            groups is None
+                            or groups[number]
+                            or not any(_same(row, literals_) for row in rows)
+                            or ordinal in both.unkeyed
+                        )
+            if self.canonical_rows:
+                assert whole.rows() == both.rows()
+
+    def merged(self, root: Path, some: Sequence[Built], places: Sequence[Sequence[int]], files: int) -> Built:
+        storage = LocalStorage(str(root))
+        rows: list[merging.KeyRows] = []
+        unkeyed = []
+        for one, here in zip(some, places, strict=True):
+            new = np.array(here, np.int64)
+            unkeyed += new[one.unkeyed].tolist() if one.unkeyed else []
+            new[one.unkeyed] = -1
+            rows.append((one.run_reader(), one.key, new))
+        key = some[0].key
+        layout, parts = merging.merge(key, rows, RunSink(storage, "merged"), lambda number: number)
+        return on_disk(
+            storage, "merged", replace(key, layout=layout, unkeyed_files=len(unkeyed)), parts, unkeyed, files
+        )
+
+    def test_nothing_is_left_of_a_file_that_is_left_out_of_a_merge(self, tmp_path: Path) -> None:
+        files: list[File] = [[[(f"secret-{file}-{row}",) for row in range(30)]] for file in range(3)]
+        built = written(tmp_path / "a", self.kind(1), files, [pa.string()])
+        both = self.merged(tmp_path / "b", [built], [[0, -1, 1]], 2)
+        reader = both.reader([pa.string()])
+        for file, expected in ((0, [True, False]), (2, [False, True])):
+            hits = reader.among([(Literal(f"secret-{file}-7"),)])
+            assert hits is not None
+            assert (
+                all(kept or not there for kept, there in zip(hits.mask(2).tolist(), expected, strict=True))
+                or both.unkeyed
+            )
+        if self.exact:
+            gone = reader.among([(Literal("secret-1-7"),)])
+            assert gone is not None
+            assert not gone.mask(2).any()
+            assert not any(b"secret-1" in path.read_bytes() for path in (tmp_path / "b").rglob("*.mix"))
+
+    @inherited
+    @given(st.data())
     def test_keys_of_several_columns(self, data: st.DataObject) -> None:
         types = data.draw(st.lists(st.sampled_from(TYPES), min_size=2, max_size=3))
         files = data.draw(tables(types))
@@ -385,6 +457,10 @@ def within(value: object, low: Literal | None, high: Literal | None, opens: tupl
     if low is not None and compare_values(value, low.value) < opens[0]:
         return False
     return high is None or -compare_values(value, high.value) >= opens[1]
+
+
+def _same(row: tuple[object, ...], other: tuple[object, ...]) -> bool:
+    return None not in row and all(compare_values(a, b) == 0 for a, b in zip(row, other, strict=True))
 
 
 def _equal(value: object, literal: Literal) -> bool:

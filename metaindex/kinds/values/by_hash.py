@@ -50,7 +50,7 @@ class HashCollector(GroupCollector[Hashes]):
         del pieces
         entries = distinct(packed(hashes, units_of(raw, layout.group_bits), layout))
         parts = write_entries(self._plan, self._sink, entries, 0, self._entries)
-        return self._plan.covered(layout.as_mapping("hash"), len(self._unkeyed)), parts, self._unkeyed_units
+        return self._plan.covered(layout.as_mapping(), len(self._unkeyed)), parts, self._unkeyed_units
 
     def _made(self, values: Sequence[pa.Array]) -> Hashes:
         hashes, valid = hash_key(values)
@@ -118,7 +118,7 @@ class HashFinisher:
 
     def covered(self) -> tuple[CoveredKey, Units]:
         unkeyed = unkeyed_of(self.gathered)
-        return self.plan.covered(self.layout.as_mapping("hash"), len(unkeyed)), unkeyed
+        return self.plan.covered(self.layout.as_mapping(), len(unkeyed)), unkeyed
 
 
 def part_rows(entries: int) -> int:
@@ -132,7 +132,11 @@ def write_entries(plan: KeyPlan, sink: RunSink, entries: Units, first: int, tota
     parts, rows = [], part_rows(total)
     for number, start in enumerate(range(0, len(entries), rows)):
         some = entries[start : start + rows]
-        ids = from_vector(np.full(len(some), plan.key_id, np.int64), None, pa.int64())
-        table = pa.Table.from_arrays([ids, from_vector(some, None, pa.int64())], schema=VALUES)
-        parts.append(sink.write(plan.partition, table, plan.number(first + number)))
+        parts.append(sink.write(plan.partition, entry_rows(plan.key_id, some), plan.number(first + number)))
     return parts
+
+
+def entry_rows(key_id: int, entries: Units) -> pa.Table:
+    """Rows of VALUES."""
+    ids = from_vector(np.full(len(entries), key_id, np.int64), None, pa.int64())
+    return pa.Table.from_arrays([ids, from_vector(entries, None, pa.int64())], schema=VALUES)

@@ -57,7 +57,7 @@ class ValueCollector(GroupCollector[pa.Array]):
         layout = key_layout(self._files, self._groups)
         pieces, raw = self._taken()
         parts = write_keys(self._plan, self._sink, layout, _joined(pieces), raw, 0, self._entries)
-        return self._plan.covered(layout.as_mapping("value"), len(self._unkeyed)), parts, self._unkeyed_units
+        return self._plan.covered(layout.as_mapping(), len(self._unkeyed)), parts, self._unkeyed_units
 
     def _made(self, values: Sequence[pa.Array]) -> pa.Array:
         keys = encode_key(values, self._types)
@@ -76,7 +76,7 @@ class ValueCollector(GroupCollector[pa.Array]):
         if not self._done:
             return
         pieces, raw = self._taken()
-        keys, raw = _sorted(_joined(pieces), raw)
+        keys, raw = in_order(_joined(pieces), raw)
         self._total_bytes += int(keys.nbytes) + raw.nbytes
         step = -(-len(keys) // _SAMPLES)
         self._samples += [key for key in keys[::step].to_pylist() if key is not None] if step > 1 else []
@@ -128,7 +128,7 @@ def _joined(pieces: list[pa.Array]) -> pa.Array:
     return pa.concat_arrays(pieces) if pieces else pa.nulls(0, pa.binary())
 
 
-def _sorted(keys: pa.Array, raw: Units) -> tuple[pa.Array, Units]:
+def in_order(keys: pa.Array, raw: Units) -> tuple[pa.Array, Units]:
     """By key with NULL first, then by unit: as the units ascend already, a stable sort of the keys."""
     if not keys.null_count:
         ordered, order = sort_keys(keys)
@@ -180,15 +180,13 @@ class ValueFinisher:
                     table, units = table.filter(pa.array(kept)), units[kept]
                 keys.append(table.column("key").combine_chunks() if table.num_rows else pa.nulls(0, pa.binary()))
                 raw.append(units)
-        joined, units = _joined(keys), np.concatenate([np.empty(0, np.int64), *raw])
-        order = np.argsort(units, kind="stable")
-        joined = joined.take(from_vector(order, None, pa.int64()))
+        joined, units = by_unit(keys, raw)
         total = sum(one.entries for one in self.gathered)
-        return write_keys(self.plan, self.sink, self.layout, joined, units[order], number * _PARTS_A_RANGE, total)
+        return write_keys(self.plan, self.sink, self.layout, joined, units, number * _PARTS_A_RANGE, total)
 
     def covered(self) -> tuple[CoveredKey, Units]:
         unkeyed = unkeyed_of(self.gathered)
-        return self.plan.covered(self.layout.as_mapping("value"), len(unkeyed)), unkeyed
+        return self.plan.covered(self.layout.as_mapping(), len(unkeyed)), unkeyed
 
 
 def _samples(one: Gathered) -> list[bytes]:
@@ -209,9 +207,26 @@ def write_keys(
     plan: KeyPlan, sink: RunSink, layout: Layout, keys: pa.Array, raw: Units, first: int, total: int
 ) -> list[PartInfo]:
     """Keys with raw units, which ascend, as sorted parts. `first`: number of the first of them; `total`: entries of the whole key, by which parts are sized."""
-    keys, raw = _sorted(keys, raw)
+    keys, raw = in_order(keys, raw)
     keys, units = once(keys, units_of(raw, layout.group_bits))
-    return write_sorted_keys(plan, sink, keys, units, first, total)
+    parts, rows = [], part_rows(total)
+    for number, start in enumerate(range(0, len(units), rows)):
+        table = key_rows(plan.key_id, keys.slice(start, rows), units[start : start + rows])
+        parts.append(sink.write(plan.partition, table, plan.number(first + number)))
+    return parts
+
+
+def key_rows(key_id: int, keys: pa.Array, units: Units) -> pa.Table:
+    """Rows of VALUE_KEYS."""
+    ids = from_vector(np.full(len(units), key_id, np.int64), None, pa.int64())
+    return pa.Table.from_arrays([ids, keys, from_vector(units, None, pa.int64())], schema=VALUE_KEYS)
+
+
+def by_unit(keys: list[pa.Array], units: list[Units]) -> tuple[pa.Array, Units]:
+    """Rows of several sources together, in the order of their units."""
+    joined, every = _joined(keys), np.concatenate([np.empty(0, np.int64), *units])
+    order = np.argsort(every, kind="stable")
+    return joined.take(from_vector(order, None, pa.int64())), every[order]
 
 
 def once(keys: pa.Array, units: Units) -> tuple[pa.Array, Units]:
@@ -227,16 +242,3 @@ def once(keys: pa.Array, units: Units) -> tuple[pa.Array, Units]:
             kept[again] = False
             return keys.filter(pa.array(kept)), units[kept]
     return keys, units
-
-
-def write_sorted_keys(
-    plan: KeyPlan, sink: RunSink, keys: pa.Array, units: Units, first: int, total: int
-) -> list[PartInfo]:
-    """Sorted rows as parts."""
-    parts, rows = [], part_rows(total)
-    for number, start in enumerate(range(0, len(units), rows)):
-        some = units[start : start + rows]
-        columns = [pa.repeat(plan.key_id, len(some)), keys.slice(start, rows), from_vector(some, None, pa.int64())]
-        table = pa.Table.from_arrays([columns[0].cast(pa.int64()), *columns[1:]], schema=VALUE_KEYS)
-        parts.append(sink.write(plan.partition, table, plan.number(first + number)))
-    return parts

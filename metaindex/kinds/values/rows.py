@@ -6,7 +6,7 @@ value_keys, value_lists    the value's bytes (`values.encoding`) and the unit; a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -34,37 +34,63 @@ _LEAST_HASH_BITS = 40
 _SPARE_BITS = 14
 """Hash bits beyond the binary logarithm of the entries: an absent value finds something once in 2^14 look-ups."""
 
+_LEAST_SPARE_BITS = 6
+"""The same for a run that is merged of others, before the numbers of row groups are given up for it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The bits of a unit, and of an entry."""
+    """The bits of a unit, and of an entry (0 hash bits: rows by value). `groups`: row groups of the file that has most; where the bits of a group do not hold so many, some files'
+    row groups share numbers, and only whole files can be told apart in a run that is merged of this one."""
 
     hash_bits: int
     unit_bits: int
     group_bits: int
+    groups: int
 
     @classmethod
     def of(cls, layout: Mapping[str, int | str]) -> Layout:
-        return cls(*(int(layout.get(name, 0)) for name in ("hash_bits", "unit_bits", "group_bits")))
+        return cls(*(int(layout.get(name, 0)) for name in ("hash_bits", "unit_bits", "group_bits", "groups")))
 
-    def as_mapping(self, by: str) -> dict[str, int | str]:
-        said: dict[str, int | str] = {"by": by, "unit_bits": self.unit_bits, "group_bits": self.group_bits}
-        return said | ({"hash_bits": self.hash_bits} if self.hash_bits else {})
+    def as_mapping(self) -> dict[str, int | str]:
+        """As it stands in the log entry."""
+        said: dict[str, int | str] = {"by": "hash", "hash_bits": self.hash_bits} if self.hash_bits else {"by": "value"}
+        return said | {"unit_bits": self.unit_bits, "group_bits": self.group_bits, "groups": self.groups}
+
+    @property
+    def shared(self) -> bool:
+        """Do row groups of some file share numbers?"""
+        return self.groups > 1 << self.group_bits
 
 
 def hash_layout(files: int, entries: int, groups: int) -> Layout:
-    """The bits for a run of so many files, the largest of so many row groups. Row groups share bits before the hash becomes so short that values collide."""
-    ordinal_bits = max(1, (files - 1).bit_length())
+    """The bits for a run of so many files, the largest of so many row groups. Row groups share numbers before the hash becomes so short that values collide."""
+    ordinal_bits = bits_of_ordinals(files)
     hash_bits = max(_LEAST_HASH_BITS, entries.bit_length() + _SPARE_BITS)
     group_bits = max(0, min(_bits_of_groups(groups), 63 - ordinal_bits - hash_bits))
-    return Layout(min(hash_bits, 63 - ordinal_bits - group_bits), ordinal_bits + group_bits, group_bits)
+    return Layout(min(hash_bits, 63 - ordinal_bits - group_bits), ordinal_bits + group_bits, group_bits, groups)
 
 
 def key_layout(files: int, groups: int) -> Layout:
     """The bits of units of rows by value."""
-    ordinal_bits = max(1, (files - 1).bit_length())
+    ordinal_bits = bits_of_ordinals(files)
     group_bits = min(_bits_of_groups(groups), 63 - ordinal_bits)
-    return Layout(0, ordinal_bits + group_bits, group_bits)
+    return Layout(0, ordinal_bits + group_bits, group_bits, groups)
+
+
+def merged_layout(sources: Sequence[Layout], files: int, entries: int) -> Layout:
+    """The bits of a run merged of others: hashes as short as the shortest. Row groups keep their numbers where these mean the same in all sources and there is room for them."""
+    ordinal_bits, by_hash = bits_of_ordinals(files), min(one.hash_bits for one in sources)
+    groups, group_bits = max(one.groups for one in sources), max(one.group_bits for one in sources)
+    needed = entries.bit_length() + _LEAST_SPARE_BITS if by_hash else 0
+    room = 63 - ordinal_bits - group_bits >= needed
+    if not room or any(one.shared and one.group_bits != group_bits for one in sources):
+        group_bits = 0
+    return Layout(min(by_hash, 63 - ordinal_bits - group_bits), ordinal_bits + group_bits, group_bits, groups)
+
+
+def bits_of_ordinals(files: int) -> int:
+    return max(1, (files - 1).bit_length())
 
 
 def _bits_of_groups(groups: int) -> int:

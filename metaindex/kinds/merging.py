@@ -1,0 +1,70 @@
+"""How the rows of a key of several runs become those of one, by kind. Each is loaded when it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from expressions.physical import physical_type
+from metaindex.log.entry import CoveredKey
+
+from .canonical import answers_for
+
+if TYPE_CHECKING:  # what writes is loaded by the verbs that write
+    from metaindex.store.layout import PartInfo
+    from metaindex.store.reader import RunReader
+    from metaindex.store.writer import RunSink
+
+KeyRows = tuple["RunReader", CoveredKey, npt.NDArray[np.int64]]
+"""The rows of a key in one run, and the new ordinal of each of its files: -1 where nothing is taken of it. Each new ordinal is taken from one run at most."""
+
+Merge = Callable[
+    [CoveredKey, Sequence[KeyRows], "RunSink", Callable[[int], int]], tuple[dict[str, int | str], "list[PartInfo]"]
+]
+"""Writes the rows of a key; its layout, and its parts. The last argument gives the number of the key's n-th part, for `RunSink.write`."""
+
+MERGED = frozenset({"bloom_filters", "values", "value_keys", "value_lists"})
+"""The metadata partitions whose rows are merged. A run with keys in others stays as it is."""
+
+_HASHED = frozenset({"values", "bloom_filters"})
+
+
+def merge(
+    key: CoveredKey, some: Sequence[KeyRows], sink: RunSink, number: Callable[[int], int]
+) -> tuple[dict[str, int | str], list[PartInfo]]:
+    """Writes the rows of a key as the kind does it."""
+    return _merge(key.kind)(key, some, sink, number)
+
+
+def rows_carry_over(partition: str, old: pa.DataType, new: pa.DataType) -> bool:
+    """Are rows of values that were written under one type those that the same values have under another? Of hashes where the values are the same; of the values themselves, where their
+    bytes are, too."""
+    if not answers_for(old, new):
+        return False
+    if partition in _HASHED:
+        return True
+    decimals = pa.types.is_decimal(old) or pa.types.is_decimal(new)
+    temporal = any(pa.types.is_temporal(one) for one in (old, new))
+    return physical_type(old) == physical_type(new) and not decimals and not temporal
+
+
+def _merge(partition: str) -> Merge:
+    match partition:
+        case "values":
+            from .values.merge import merge_entries
+
+            return merge_entries
+        case "value_keys" | "value_lists":
+            from .values.merge import merge_values
+
+            return merge_values
+        case "bloom_filters":
+            from .bloom.merge import merge_filters
+
+            return merge_filters
+        case _:
+            raise NotImplementedError(f"rows of {partition} are not merged")

@@ -1,0 +1,184 @@
+"""Merges the rows of a key of several runs (algorithm 2 of the EDBT paper): the ranges of their values are gone through window by window, so that no more than a window is in memory.
+
+Units are numbered anew; rows of files that are not taken from a source are left out, so that nothing of their values remains. No data file is read.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from expressions.vectors import numbers, one_array
+from metaindex.kinds.keyed import Units
+from metaindex.kinds.merging import KeyRows
+from metaindex.kinds.rows import ROW_GROUP_ROWS
+from metaindex.log.entry import CoveredKey
+from metaindex.store.layout import PartInfo
+from metaindex.store.reader import RunReader
+from metaindex.store.writer import RunSink
+
+from .by_hash import entry_rows, part_rows
+from .by_value import by_unit, in_order, key_rows, once
+from .rows import Layout, distinct, merged_layout
+
+WINDOW_ROWS = 4 << 20
+"""Rows of all sources that are merged at a time, or a little more."""
+
+
+def merge_entries(
+    key: CoveredKey,
+    some: Sequence[KeyRows],
+    sink: RunSink,
+    number: Callable[[int], int],
+    window_rows: int = WINDOW_ROWS,
+) -> tuple[dict[str, int | str], list[PartInfo]]:
+    """Of `values`. See `kinds.merging.Merge`."""
+    layout, total = _layout(some)
+    out = _Parts(key, sink, number, total)
+    windows = (total // window_rows).bit_length()  # so many halvings of the range of hashes
+    for window in range(1 << windows):
+        found = [np.empty(0, np.int64)]
+        for run, source, places in some:
+            bits = Layout.of(source.layout)
+            low, high = (at << (bits.hash_bits - windows + bits.unit_bits) for at in (window, window + 1))
+            for entries in _entries(run, source, low, high):
+                top = entries >> (bits.unit_bits + bits.hash_bits - layout.hash_bits) << layout.unit_bits
+                units, kept = _renumbered(entries & ((1 << bits.unit_bits) - 1), bits, layout, places)
+                found.append((top | units)[kept])
+        out.add(entry_rows(key.key_id, distinct(np.concatenate(found))))
+    return layout.as_mapping(), out.close()
+
+
+def merge_values(
+    key: CoveredKey,
+    some: Sequence[KeyRows],
+    sink: RunSink,
+    number: Callable[[int], int],
+    window_rows: int = WINDOW_ROWS,
+) -> tuple[dict[str, int | str], list[PartInfo]]:
+    """Of `value_keys` and `value_lists`. See `kinds.merging.Merge`."""
+    layout, total = _layout(some)
+    cuts = _cuts(some, window_rows)
+    out = _Parts(key, sink, number, total)
+    for low, high in zip([None, *cuts], [*cuts, None], strict=True):
+        keys, units = [], []
+        for run, source, places in some:
+            bits = Layout.of(source.layout)
+            for some_keys, old in _keys(run, source, low, high):
+                new, kept = _renumbered(old, bits, layout, places)
+                keys.append(some_keys if kept.all() else some_keys.filter(pa.array(kept)))
+                units.append(new[kept])
+        out.add(key_rows(key.key_id, *once(*in_order(*by_unit(keys, units)))))
+    return layout.as_mapping(), out.close()
+
+
+def _layout(some: Sequence[KeyRows]) -> tuple[Layout, int]:
+    """The bits of the merged key, and the rows of all sources."""
+    total = sum(part.rows for run, source, _ in some for part in _parts(run, source))
+    files = max((int(places.max(initial=-1)) + 1 for _, _, places in some), default=0)
+    return merged_layout([Layout.of(source.layout) for _, source, _ in some], files, total), total
+
+
+def _renumbered(
+    units: Units, old: Layout, new: Layout, places: npt.NDArray[np.int64]
+) -> tuple[Units, npt.NDArray[np.bool_]]:
+    """The units by their new numbers, and which of them are kept; the others' numbers mean nothing."""
+    ordinals = places[units >> old.group_bits]
+    kept = ordinals >= 0
+    groups = units & ((1 << old.group_bits) - 1) if new.group_bits else 0
+    return np.where(kept, ordinals, 0) << new.group_bits | groups, kept
+
+
+def _parts(run: RunReader, key: CoveredKey) -> list[PartInfo]:
+    return [part for part in run.parts(key.kind) if part.first_key == key.key_id and part.rows]
+
+
+# Entries ----------------------------------------------------------------------------------------------------------
+
+
+def _entries(run: RunReader, key: CoveredKey, low: int, high: int) -> Iterator[Units]:
+    """The entries of a source from `low` on and below `high`."""
+    for part in _parts(run, key):
+        if int(str(part.greatest)) < low or int(str(part.least)) >= high:
+            continue
+        said = run.footer(part).range("entry")
+        groups = [g for g, (a, b) in enumerate(zip(said.least, said.greatest, strict=True)) if b >= low and a < high]
+        if groups:
+            entries = numbers(run.read(part, groups, ["entry"], keep=False).column("entry"))
+            yield entries[np.searchsorted(entries, low) : np.searchsorted(entries, high)]
+
+
+# Keys -------------------------------------------------------------------------------------------------------------
+
+
+def _cuts(some: Sequence[KeyRows], window_rows: int) -> list[bytes]:
+    """First keys of windows: the least keys of row groups are evenly spread over the rows."""
+    least = sorted(
+        bytes(one)
+        for run, source, _ in some
+        for part in _parts(run, source)
+        for one in run.footer(part).range("key").least
+        if one is not None
+    )
+    step = max(1, window_rows // ROW_GROUP_ROWS)
+    return sorted(set(least[step::step]))
+
+
+def _keys(run: RunReader, key: CoveredKey, low: bytes | None, high: bytes | None) -> Iterator[tuple[pa.Array, Units]]:
+    """The rows of a source from `low` on and below `high`; NULLs in the first window."""
+    for part in _parts(run, key):
+        least, greatest = bytes.fromhex(str(part.least)), bytes.fromhex(str(part.greatest))
+        if (low is not None and greatest < low) or (high is not None and least >= high and part.least != ""):
+            continue
+        said = run.footer(part).range("key")
+        groups = [
+            g
+            for g, (a, b) in enumerate(zip(said.least, said.greatest, strict=True))
+            if (a is None and low is None)
+            or (
+                a is not None
+                and (low is None or b >= low)
+                and (high is None or a < high or (low is None and said.nulls[g]))
+            )
+        ]
+        if groups:
+            table = run.read(part, groups, ["key", "unit"], keep=False)
+            keys = one_array(table.column("key"))
+            first = 0 if low is None else _position(keys, low)
+            last = len(keys) if high is None else _position(keys, high)
+            yield keys.slice(first, last - first), numbers(table.column("unit"))[first:last]
+
+
+def _position(keys: pa.Array, key: bytes) -> int:
+    """The first row, NULLs aside, that is not less."""
+    return bisect_left(range(len(keys)), True, lo=keys.null_count, key=lambda at: keys[at].as_py() >= key)
+
+
+class _Parts:
+    """Takes rows in order and writes a part whenever enough have come together."""
+
+    def __init__(self, key: CoveredKey, sink: RunSink, number: Callable[[int], int], total: int) -> None:
+        self._kind, self._sink, self._number = key.kind, sink, number
+        self._rows = part_rows(total)
+        self._waiting: list[pa.Table] = []
+        self.written: list[PartInfo] = []
+
+    def add(self, table: pa.Table) -> None:
+        self._waiting.append(table)
+        while sum(one.num_rows for one in self._waiting) >= self._rows:
+            whole = pa.concat_tables(self._waiting)
+            self._write(whole.slice(0, self._rows))
+            self._waiting = [whole.slice(self._rows)]
+
+    def close(self) -> list[PartInfo]:
+        rest = pa.concat_tables(self._waiting)
+        if rest.num_rows:
+            self._write(rest)
+        return self.written
+
+    def _write(self, table: pa.Table) -> None:
+        self.written.append(self._sink.write(self._kind, table.combine_chunks(), self._number(len(self.written))))
