@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from expressions.records import dataclass
-from metaindex.build.merging import together
-from metaindex.log.entry import CoveredColumn, RunRef
+from metaindex.build.merging import keys_together, together
+from metaindex.log.entry import CoveredColumn, CoveredKey, RunRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +49,25 @@ def full_groups(runs: Sequence[RunRef]) -> list[list[RunRef]]:
 
 
 def mergeable(runs: Sequence[RunRef], max_files: int | None = None) -> list[list[RunRef]]:
-    """Runs put together as long as their columns go together and they do not grow too large."""
+    """Runs put together as long as their columns and keys go together and they do not grow too large."""
     groups: list[list[RunRef]] = []
-    columns: list[tuple[CoveredColumn, ...]] = []
+    covered: list[_Covered] = []
     for run in runs:
         for i, group in enumerate(groups):
-            both = together(columns[i], run.columns) if run.listed_only == group[0].listed_only else None
+            both = _both(covered[i], run) if run.listed_only == group[0].listed_only else None
             if both is not None and (max_files is None or sum(r.files for r in group) + run.files <= max_files):
                 group.append(run)
-                columns[i] = both
+                covered[i] = both
                 break
         else:
             groups.append([run])
-            columns.append(tuple(run.columns))
+            covered.append((run.columns, run.keys))
     return groups
+
+
+_Covered = tuple[tuple[CoveredColumn, ...], tuple[CoveredKey, ...]]
+
+
+def _both(covered: _Covered, run: RunRef) -> _Covered | None:
+    columns, keys = together(covered[0], run.columns), keys_together(covered[1], run.keys)
+    return None if columns is None or keys is None else (columns, keys)

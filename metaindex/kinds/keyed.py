@@ -50,7 +50,7 @@ class KeyPlan:
 
     def number(self, part: int) -> int:
         """The number of a part of this key, for `RunSink.write`."""
-        return self.place * 10_000_000 + part
+        return part_number(self.place, part)
 
     def covered(self, layout: Mapping[str, int | str], unkeyed_files: int) -> CoveredKey:
         """The key as the log entry names it."""
@@ -61,6 +61,11 @@ class KeyPlan:
             for leaf in self.leaves
         )
         return CoveredKey(self.partition, self.key_id, tuple(columns), layout, unkeyed_files)
+
+
+def part_number(place: int, part: int) -> int:
+    """The number of the n-th part of a key: those of each key of a run stand apart."""
+    return place * 10_000_000 + part
 
 
 def partition_of(kind: Keyed) -> str:

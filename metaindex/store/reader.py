@@ -39,6 +39,7 @@ from .layout import PartInfo
 
 _GROUPS_AT_ONCE = 32  # decoded together
 _GAP_BYTES = 1 << 18  # unread bytes between two ranges that cost less than another read
+_NEAR_BYTES = 1 << 16  # the same, where all reads are under way at once, or the disk is local
 _READS_AT_ONCE = 16
 _Ints = npt.NDArray[np.int64]
 
@@ -180,7 +181,7 @@ class RunReader:
         spans: dict[str, list[tuple[int, int]]] = {}
         for part, start, length in wanted:
             spans.setdefault(part.path, []).append((start, start + length))
-        reads = [(path, start, end) for path, some in spans.items() for start, end in _merged(some)]
+        reads = [(path, start, end) for path, some in spans.items() for start, end in _merged(some, _NEAR_BYTES)]
         held: dict[str, list[tuple[int, bytes]]] = {path: [] for path in spans}
         for (path, start, end), data in zip(reads, self._read_all(reads), strict=True):
             self._counted(path, start, end - start, data)
@@ -278,13 +279,13 @@ def _opened(source: pa.NativeFile, metadata: FileMetaData | None) -> ParquetRead
     return reader
 
 
-def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merged(spans: list[tuple[int, int]], gap: int = _GAP_BYTES) -> list[tuple[int, int]]:
     """Stretches (start, end) in order, neighbours as one."""
     spans = sorted(spans)
     merged = [spans[0]]
     for start, end in spans[1:]:
         last = merged[-1]
-        if start - last[1] <= _GAP_BYTES:
+        if start - last[1] <= gap:
             merged[-1] = (last[0], max(last[1], end))
         else:
             merged.append((start, end))

@@ -15,19 +15,21 @@ import xxhash
 
 from expressions.physical import physical_type
 from metaindex.build.parts import PartStream
+from metaindex.kinds.merging import MERGED
 from metaindex.kinds.rows import COLUMN_STATS, PARTITION_STATS
-from metaindex.log.entry import CoveredColumn, RunRef
+from metaindex.log.entry import CoveredColumn, CoveredKey, RunRef
 from metaindex.log.types import type_from_text
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import RunReader, manifest_path
 from metaindex.store.writer import RunSink, manifest_bytes
 
 from .files import MergedFiles, merge_files
+from .keys import keys_together, merge_keys
 from .small import MOST_ROWS, merge_columns
 from .stats import merge_column, merge_partition_column
 from .stream import Mask, Ordinals
 
-KINDS = frozenset({"files", "file_ids", "partitions", "column_stats", "partition_stats"})
+KINDS = frozenset({"files", "file_ids", "partitions", "column_stats", "partition_stats", "unkeyed"}) | MERGED
 """Metadata partitions that are merged. A run with others stays as it is."""
 
 
@@ -62,10 +64,14 @@ def merge_runs(
 ) -> Merged:
     """Writes the run of all files of the sources, or of those that `keep` marks in a source; of those that `blank` marks nothing is said but that they are there. DamagedIndexError where a source cannot be read."""
     columns: tuple[CoveredColumn, ...] | None = ()
+    keys: tuple[CoveredKey, ...] | None = sources[0].run.keys if sources else ()
     for source in sources:
         columns = together(columns or (), source.run.columns)
-        if columns is None or source.kinds() - KINDS:
-            raise ValueError("runs that are merged agree on the types of their columns and have mergeable kinds")
+        keys = keys_together(keys or (), source.run.keys)
+        if columns is None or keys is None or source.kinds() - KINDS:
+            raise ValueError(
+                "runs that are merged agree on the types of their columns and on their keys, and have mergeable kinds"
+            )
     files = merge_files(sources, sink, keep or {})
     stats = PartStream(sink, "column_stats", COLUMN_STATS)
     aggregates = PartStream(sink, "partition_stats", PARTITION_STATS)
@@ -82,8 +88,9 @@ def merge_runs(
             aggregates.add(merge_column(sources, files, column, stats, blank or {}))
     covered = bool(columns)
     parts = [*files.parts, *stats.close(needed=covered), *aggregates.close(needed=covered)]
+    merged, rows = merge_keys(keys or (), sources, files.ordinals, len(files.partition_ord), sink, blank or {})
     return Merged(
-        _seal(sources, sink, files, parts, tuple(columns or ())),
+        _seal(sources, sink, files, [*parts, *rows], tuple(columns or ()), merged),
         {source.run.run: files.ordinals[i] for i, source in enumerate(sources)},
     )
 
@@ -94,6 +101,7 @@ def _seal(
     files: MergedFiles,
     parts: list[PartInfo],
     columns: tuple[CoveredColumn, ...],
+    keys: tuple[CoveredKey, ...],
 ) -> RunRef:
     manifest = manifest_bytes(parts)
     sink.storage.put(manifest_path(sink.run), manifest)
@@ -109,6 +117,7 @@ def _seal(
         created_ms=int(time.time() * 1000),
         builder="merge" if not all(source.run.listed_only for source in sources) else "",
         uncovered_files=min(sum(source.run.uncovered_files for source in sources), len(files.partition_ord)),
+        keys=keys,
     )
 
 

@@ -58,13 +58,17 @@ class BloomCollector:
     def close(self) -> tuple[CoveredKey, list[PartInfo], Units]:
         finisher = BloomFinisher(self._plan, self._sink, self._filters.pieces(), self._unkeyed)
         parts = [part for number in range(finisher.ranges) for part in finisher.write(number)]
-        return (finisher.covered()[0], parts, finisher.covered()[1])
+        for path in self._filters.paths:
+            self._spill.storage.delete(path)
+        key, unkeyed = finisher.covered()
+        return key, parts, unkeyed
 
     def hand_over(self) -> Gathered:
         self._filters.put_all_away()
         chunks = self._filters.chunks
-        spills = tuple(dict.fromkeys(path for path, *_ in chunks))
-        return Gathered(spills, sum(len(chunk[3]) // 4 for chunk in chunks), tuple(self._unkeyed), {"chunks": chunks})
+        return Gathered(
+            self._filters.paths, sum(len(chunk[3]) // 4 for chunk in chunks), tuple(self._unkeyed), {"chunks": chunks}
+        )
 
 
 def filter_of(hashes: DistinctHashes, fpp: float) -> Bytes:

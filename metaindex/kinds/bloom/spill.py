@@ -31,6 +31,11 @@ class WaitingFilters:
         if self._bytes > self._limit:
             self._put_away(self._limit // 2)
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The objects that were written."""
+        return tuple(dict.fromkeys(path for path, *_ in self.chunks))
+
     def pieces(self) -> list[Piece]:
         """All of them, those in memory too."""
         held = (_together(blocks, filters) for blocks, filters in sorted(self._held.items()))

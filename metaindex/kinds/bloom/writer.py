@@ -17,7 +17,7 @@ from .blocks import BLOCK_BITS, Bytes, sliced
 from .layout import DIRECTORY, PARTITION, ROWS, Directory, SizeClass, framed, seed, size_class
 from .pieces import Assembled, Piece
 
-PART_BYTES = 64 << 20
+PART_BYTES = 32 << 20
 GROUP_BYTES = 8 << 20
 """Of a part and of a row group, about: a row is not cut, and of a million files it has 32 MB."""
 

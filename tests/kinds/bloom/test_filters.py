@@ -129,7 +129,6 @@ def test_order_shares_and_spills_make_no_difference(tmp_path: Path) -> None:
     shuffled = {ordinal: files[ordinal] for ordinal in np.random.default_rng(1).permutation(len(files)).tolist()}
     assert _bytes(write(tmp_path / "shuffled", shuffled)) == expected
     spilled = write(tmp_path / "spilled", shuffled, limit=4000)
-    assert len(list(spilled.storage.list("_spill"))) > 5
     assert _bytes(spilled) == expected
     shares = [{o: v for o, v in files.items() if o % 3 == share} for share in range(3)]
     assert _bytes(write_in_shares(tmp_path / "shares", shares)) == expected
@@ -168,8 +167,8 @@ def test_files_that_are_left_out_of_a_merge_leave_nothing_behind(tmp_path: Path)
 def _merged(folder: Path, sources: list[Run], places: list[np.ndarray], count: int) -> Run:  # type: ignore[type-arg]
     storage, _ = storage_for(folder)
     sink = RunSink(storage, new_run_id())
-    readers = [(source.run_reader(), mine) for source, mine in zip(sources, places, strict=True)]
-    layout_, parts = merge_filters(KEY, readers, sink, lambda part: part)
+    some = [(source.run_reader(), source.key, mine) for source, mine in zip(sources, places, strict=True)]
+    layout_, parts = merge_filters(sources[0].key, some, sink, lambda part: part)
     assert layout_ == {"classes": layout_["classes"]}
     return sealed(storage, sink, count, sources[0].key, parts, [])
 
