@@ -17,16 +17,10 @@ from formats.model import FILE_SCHEMA, Deletes, Diff, Field, FileTable, Leaf, Sc
 from formats.protocol import At, TableRef
 from formats.storage_local import LocalStorage
 from metaindex.api import Table
+from metaindex.build.column_writer import ColumnWriter
 from metaindex.build.parts import PartStream
 from metaindex.build.protocol import BuildReport, BuildRequest, Progress
-from metaindex.build.statistics import (
-    column_rows,
-    domain_of,
-    facts_of,
-    in_column_order,
-    partition_rows,
-    sorted_rows,
-)
+from metaindex.build.statistics import facts_of, in_column_order
 from metaindex.config import Config
 from metaindex.kinds.rows import COLUMN_STATS, PARTITION_STATS
 from metaindex.store.writer import RunSink
@@ -153,18 +147,15 @@ class SyntheticBuilder:
     written: list[str] = field(default_factory=list)
 
     def column_stats(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
-        ordinals = pa.array(np.arange(len(request.files), dtype=np.int32))
-        partition_ord = pa.array(request.partition_ord)
-        ids = request.partitions.sort_by("partition_ord").column("partition_id").combine_chunks().take(partition_ord)
+        ids = request.partitions.sort_by("partition_ord").column("partition_id").combine_chunks()
         columns = PartStream(sink, "column_stats", COLUMN_STATS)
         partitions = PartStream(sink, "partition_stats", PARTITION_STATS)
+        writer = ColumnWriter(columns, partitions, request.partition_ord, ids)
         rows_of = pa.array(request.snapshot_rows)
         for place, leaf in in_column_order(request.leaves):
             number = int(leaf.parts[0][1:])
             facts = facts_of(self.shape.bounds(number), self.shape.files, Trust.COMPUTED).take(rows_of)
-            rows = column_rows(leaf, facts, ordinals, partition_ord, ids)
-            partitions.add(partition_rows(rows, domain_of(leaf.type)))
-            columns.add(sorted_rows(rows, domain_of(leaf.type)))
+            writer.write(leaf, facts)
             if progress is not None:
                 progress("columns", place, len(request.leaves))
         return BuildReport((*columns.close(), *partitions.close()))
