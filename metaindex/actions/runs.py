@@ -22,6 +22,7 @@ from metaindex.kinds.specs import ColumnStats, Kind, leaves_of
 from metaindex.log.entry import CoveredColumn, RunRef
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import manifest_path
+from metaindex.store.side_by_side import side_by_side
 from metaindex.store.writer import RunSink, manifest_bytes, write_sorted
 
 MOST_TEXT = (1 << 31) - (1 << 20)
@@ -51,7 +52,6 @@ def build_run(
     files, rows = in_order(snapshot.files.table.select(FILE_SCHEMA.names), rows)
     partition_ord, partitions = number_partitions(files)
     ids = file_ids(files, snapshot.format)
-    parts = _write_files(sink, files, partition_ord, partitions, ids)
     leaves = leaves_of(kinds, snapshot.schema) if builder is not None else []
     request = BuildRequest(
         ref=ref,
@@ -67,12 +67,14 @@ def build_run(
         without_nan=without_nan,
     )
     report, keyed = BuildReport(()), KeyBuild((), ())
-    if builder is not None:
-        if leaves or any(isinstance(kind, ColumnStats) for kind in kinds):
-            report = builder.column_stats(request, sink, progress)
-        if plans := key_plans(kinds, snapshot.schema):
-            keyed = builder.keys(request, plans, sink, progress)
-            report = _with_keys(report, keyed)
+    with side_by_side(sink) as many:
+        parts = _write_files(many, files, partition_ord, partitions, ids)
+        if builder is not None:
+            if leaves or any(isinstance(kind, ColumnStats) for kind in kinds):
+                report = builder.column_stats(request, many, progress)
+            if plans := key_plans(kinds, snapshot.schema):
+                keyed = builder.keys(request, plans, many, progress)
+                report = _with_keys(report, keyed)
     parts = [*parts, *report.parts]
     manifest = manifest_bytes(parts)
     sink.storage.put(manifest_path(sink.run), manifest)

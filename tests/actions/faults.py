@@ -113,6 +113,7 @@ class FaultStorage:
     between: Callable[[int], None] | None = None
     calls: builtins.list[tuple[str, str]] = field(default_factory=list)
     dead: bool = False
+    _turn: threading.RLock = field(default_factory=threading.RLock)  # type: ignore[valid-type]
 
     @property
     def root(self) -> str:
@@ -146,6 +147,10 @@ class FaultStorage:
         return self.inner.uri(path)
 
     def _call(self, name: str, path: str, do: Callable[[], T]) -> T:
+        with self._turn:  # parts are put from several threads: one call after another all the same
+            return self._numbered(name, path, do)
+
+    def _numbered(self, name: str, path: str, do: Callable[[], T]) -> T:
         number = len(self.calls)
         self.calls.append((name, path))
         if self.between is not None:

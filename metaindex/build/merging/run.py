@@ -21,6 +21,7 @@ from metaindex.log.entry import CoveredColumn, CoveredKey, RunRef
 from metaindex.log.types import type_from_text
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import RunReader, manifest_path
+from metaindex.store.side_by_side import side_by_side
 from metaindex.store.writer import RunSink, manifest_bytes
 
 from .files import MergedFiles, merge_files
@@ -72,12 +73,28 @@ def merge_runs(
             raise ValueError(
                 "runs that are merged agree on the types of their columns and on their keys, and have mergeable kinds"
             )
-    files = merge_files(sources, sink, keep or {})
+    with side_by_side(sink) as many:
+        files = merge_files(sources, many, keep or {})
+        parts = [*files.parts, *_statistics(sources, many, files, tuple(columns or ()), blank or {})]
+        covered, rows = merge_keys(keys or (), sources, files.ordinals, len(files.partition_ord), many, blank or {})
+    return Merged(
+        _seal(sources, sink, files, [*parts, *rows], tuple(columns or ()), covered),
+        {source.run.run: files.ordinals[i] for i, source in enumerate(sources)},
+    )
+
+
+def _statistics(
+    sources: Sequence[RunReader],
+    sink: RunSink,
+    files: MergedFiles,
+    columns: tuple[CoveredColumn, ...],
+    blank: Mapping[str, Mask],
+) -> list[PartInfo]:
     stats = PartStream(sink, "column_stats", COLUMN_STATS)
     aggregates = PartStream(sink, "partition_stats", PARTITION_STATS)
-    ordered = sorted(columns or (), key=lambda c: c.column_id)
+    ordered = sorted(columns, key=lambda c: c.column_id)
     few = len(files.partition_ord) * len(ordered) <= MOST_ROWS
-    small = merge_columns([c for c in ordered if not c.partition], sources, files, blank or {}) if few else {}
+    small = merge_columns([c for c in ordered if not c.partition], sources, files, blank) if few else {}
     for column in ordered:
         if column.partition:
             aggregates.add(merge_partition_column(sources, files, column))
@@ -85,14 +102,9 @@ def merge_runs(
             stats.add(small[column][0])
             aggregates.add(small[column][1])
         else:
-            aggregates.add(merge_column(sources, files, column, stats, blank or {}))
+            aggregates.add(merge_column(sources, files, column, stats, blank))
     covered = bool(columns)
-    parts = [*files.parts, *stats.close(needed=covered), *aggregates.close(needed=covered)]
-    merged, rows = merge_keys(keys or (), sources, files.ordinals, len(files.partition_ord), sink, blank or {})
-    return Merged(
-        _seal(sources, sink, files, [*parts, *rows], tuple(columns or ()), merged),
-        {source.run.run: files.ordinals[i] for i, source in enumerate(sources)},
-    )
+    return [*stats.close(needed=covered), *aggregates.close(needed=covered)]
 
 
 def _seal(

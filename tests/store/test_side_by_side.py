@@ -1,0 +1,77 @@
+"""Parts of a run are put side by side: all are there before what names them, and an error waits for those under way."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from expressions.errors import StorageError
+from formats.storage import Storage, storage_for
+from metaindex.kinds.rows import FILE_IDS
+from metaindex.store.side_by_side import side_by_side
+from metaindex.store.writer import RunSink
+from tests.actions.faults import MemoryStorage
+
+TABLE = pa.table([pa.array([bytes(16)], pa.binary(16)), pa.array([0], pa.int32())], schema=FILE_IDS)
+
+
+class Slow(MemoryStorage):
+    """Every put takes a while; those of `bad` fail."""
+
+    def __init__(self, bad: str = "nothing") -> None:
+        super().__init__()
+        self.bad, self.at_once, self.most = bad, 0, 0
+        self._count = threading.Lock()
+
+    def put(self, path: str, data: bytes) -> None:
+        with self._count:
+            self.at_once += 1
+            self.most = max(self.most, self.at_once)
+        time.sleep(0.01)
+        with self._count:
+            self.at_once -= 1
+        if self.bad in path:
+            raise StorageError(f"no space left: {path}")
+        super().put(path, data)
+
+
+def test_all_parts_are_there_when_the_block_ends() -> None:
+    storage = Slow()
+    with side_by_side(RunSink(storage, "r")) as many:
+        parts = [many.write("file_ids", TABLE, number) for number in range(12)]
+    assert sorted(storage.objects) == sorted(part.path for part in parts)
+    assert storage.most > 1
+
+
+def write(storage: Storage, error: type[Exception] | None = None) -> None:
+    with side_by_side(RunSink(storage, "r")) as many:
+        for number in range(6):
+            many.write("file_ids", TABLE, number)
+        if error is not None:
+            raise error
+
+
+def test_a_put_that_failed_is_told() -> None:
+    storage = Slow(bad="part-00003")
+    with pytest.raises(StorageError, match="part-00003"):
+        write(storage)
+    assert storage.at_once == 0
+
+
+def test_an_error_waits_for_the_puts_under_way() -> None:
+    storage = Slow()
+    with pytest.raises(ZeroDivisionError):
+        write(storage, ZeroDivisionError)
+    assert storage.at_once == 0
+    assert len(storage.objects) == 6
+
+
+def test_another_process_gets_the_storage_itself(tmp_path: Path) -> None:
+    storage: Storage = storage_for(tmp_path)[0]
+    with side_by_side(RunSink(storage, "r")) as many:
+        assert pickle.loads(pickle.dumps(many)) == RunSink(storage, "r")
