@@ -32,6 +32,7 @@ class IndexFolder:
         self._options = storage_options
         self._cache = cache
         self._logs: dict[str, OperationLog] = {}
+        self._opened: dict[str, OpenIndex] = {}  # by name, as they were opened last
 
     def names(self) -> list[str]:
         """Names that may be indexes, sorted."""
@@ -63,13 +64,20 @@ class IndexFolder:
                     continue
                 reason = self._why_not(entry, ref)
                 if reason is None:
-                    found.append(OpenIndex(name, entry, self.log(name).storage, self._cache))
+                    found.append(self._open(name, entry))
                 else:
                     refused.append(IndexReport(name, False, reason))
             except MetaIndexError as error:
                 logger.warning("index %r is not used: %s", name, error)
                 refused.append(IndexReport(name, False, str(error)))
         return found, refused
+
+    def _open(self, name: str, entry: IndexLogEntry) -> OpenIndex:
+        """An index for one query. What follows from the entry is worked out once, as long as it is the latest."""
+        before = self._opened.get(name)
+        versions = before.versions if before is not None and before.entry is entry else None
+        found = self._opened[name] = OpenIndex(name, entry, self.log(name).storage, self._cache, _versions=versions)
+        return found
 
     def _latest(self, names: Sequence[str]) -> list[tuple[str, IndexLogEntry | MetaIndexError | None]]:
         """The latest entry of each index, or why it cannot be read; from a store side by side."""

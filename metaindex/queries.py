@@ -169,8 +169,9 @@ class Queries(ABC):
         def answer(snapshot: Snapshot | None, *, alone: bool = False) -> _Planned:
             # A commit may come between resolving "now" and loading it: what is answered is the version whose files are listed.
             asked = resolved.version if snapshot is None else snapshot.version
-            tree = self._predicate(predicate, snapshot, found, asked)
-            question = Question(self._root(snapshot), self.format, asked, tree)
+            schema = snapshot.schema if snapshot is not None else _recorded_schema(found, asked)
+            tree = self._predicate(predicate, schema)
+            question = Question(self._root(snapshot), self.format, asked, tree, schema)
             result = pruner.prune(question, snapshot, alone=alone)
             return _Planned(result.timed(time.perf_counter() - started), snapshot, found)
 
@@ -209,11 +210,8 @@ class Queries(ABC):
 
         return choose
 
-    def _predicate(
-        self, condition: object, snapshot: Snapshot | None, found: Sequence[OpenIndex], version: Version
-    ) -> Predicate:
+    def _predicate(self, condition: object, schema: Schema) -> Predicate:
         """The predicate bound to the schema of the version. What has no zone of its own is read in the table's configured one, a Spark Column in its session's."""
-        schema = snapshot.schema if snapshot is not None else _recorded_schema(found, version)
         zone = self.config.time_zone
         if isinstance(condition, OfSchema):
             condition = condition.make(schema)

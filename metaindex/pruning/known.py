@@ -34,12 +34,13 @@ class Asked:
     columns: tuple[ColumnRef, ...]
     walked: Predicate
     combinations: dict[ColumnRef, Combination]
+    leaves: dict[str, Leaf]  # of the schema, by stable name
     only_equal: frozenset[ColumnRef]  # columns that are asked nothing but whether they equal some value
 
     @classmethod
     def of(cls, predicate: Predicate, schema: Schema, indexes: Sequence[OpenIndex]) -> Asked:
         named = columns(predicate)
-        leaves = _by_stable(schema)
+        leaves = {leaf.stable: leaf for leaf in schema.leaves()}
         keys = {
             found
             for index in indexes
@@ -48,7 +49,7 @@ class Asked:
             if len(key.columns) > 1 and (found := _columns(key, leaves)) is not None and set(found) <= set(named)
         }
         walked, combinations = with_combinations(predicate, keys)
-        return cls(predicate, schema, named, walked, dict(combinations), _only_equal(predicate, named))
+        return cls(predicate, schema, named, walked, dict(combinations), leaves, _only_equal(predicate, named))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class Known:
 
     @classmethod
     def of(cls, index: OpenIndex, run: RunRef, asked: Asked) -> Known:
-        stored = index.stored_columns(run, asked.columns, asked.schema)
+        stored = index.stored_columns(run, asked.columns, asked.schema) if run.columns else {}
         keys = _asked_keys(index, run, asked) if run.keys else []
         named = frozenset(column for key in keys for column in key.columns)
         return cls(stored, KeySource(run.files, keys, asked.combinations), named)
@@ -96,7 +97,7 @@ def _only_equal(predicate: Predicate, named: Sequence[ColumnRef]) -> frozenset[C
 
 
 def _asked_keys(index: OpenIndex, run: RunRef, asked: Asked) -> list[AskedKey]:
-    leaves = _by_stable(asked.schema)
+    leaves = asked.leaves
     alone = set(asked.columns)
     together = {one.columns for one in asked.combinations.values()}
     found = []
@@ -153,7 +154,3 @@ def _columns(key: CoveredKey, leaves: dict[str, Leaf]) -> Columns | None:
     if not all(column.stable in leaves for column in key.columns):
         return None
     return tuple(ColumnRef(leaves[column.stable].parts) for column in key.columns)
-
-
-def _by_stable(schema: Schema) -> dict[str, Leaf]:
-    return {leaf.stable: leaf for leaf in schema.leaves()}

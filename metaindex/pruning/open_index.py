@@ -32,6 +32,8 @@ ATTACHED = "attached"
 
 
 _GROUPS_AT_ONCE = 32
+_DELETES = FILE_SCHEMA.names.index("deletes")
+_LISTED = [name for name in FILE_SCHEMA.names if name not in ("deletes", "deleted_count")]
 
 
 @dataclass(slots=True)
@@ -90,17 +92,14 @@ class OpenIndex:
 
     def files_of(self, run: RunRef, ordinals: Ordinals, with_deletes: Mask) -> pa.Table:
         """FILE_SCHEMA rows of the given files (ascending ordinals). Reads the row groups that hold them."""
-        names = [n for n in FILE_SCHEMA.names if n not in ("deletes", "deleted_count")]
-        rows = self.rows(run, "files", ordinals, names)
+        rows = self.rows(run, "files", ordinals, _LISTED)
+        attached: pa.Array = pa.nulls(len(ordinals), pa.string())
         deletes = with_deletes[ordinals]
-        attached = pa.nulls(len(ordinals), pa.string())
         if deletes.any():
             attached = pa.array([ATTACHED if d else None for d in deletes], pa.string())
-        columns = {n: rows.column(n) for n in names} | {
-            "deletes": attached,
-            "deleted_count": pa.nulls(len(ordinals), pa.int64()),
-        }
-        return pa.table([columns[n] for n in FILE_SCHEMA.names], schema=FILE_SCHEMA)
+        columns = rows.columns
+        columns[_DELETES:_DELETES] = [attached, pa.nulls(len(ordinals), pa.int64())]
+        return pa.Table.from_arrays(columns, schema=FILE_SCHEMA)
 
     def rows(self, run: RunRef, kind: str, ordinals: Ordinals, names: list[str]) -> pa.Table:
         """Rows by position: the metadata partition is sorted by ordinal and has one row for each."""

@@ -15,14 +15,14 @@ from metaindex.keys import file_ids
 
 from .known import Asked, known_runs
 from .open_index import OpenIndex
-from .question import Question, bound
+from .question import Question
 from .sources import FileSource, Gathered, Portion, RunSource, log_source
 from .walk import LOG, Tally, Walked, column_names, guard, leaf_reports, surely, walk
 
 
 def over_snapshot(question: Question, indexes: Sequence[OpenIndex], snapshot: Snapshot) -> Walked:
     """Walks over all files of the snapshot."""
-    asked = Asked.of(bound(question.predicate, snapshot.schema), snapshot.schema, indexes)
+    asked = Asked.of(question.bound(snapshot.schema), snapshot.schema, indexes)
     count = len(snapshot.files)
     sources, used, keyed = _sources(asked, indexes, snapshot)
     tallies = {name: Tally() for name in sources}

@@ -21,6 +21,11 @@ class Question:
     format: str
     version: Version
     predicate: Predicate
+    schema: Schema | None = None  # that the predicate is bound to; None: it may be not bound yet
+
+    def bound(self, schema: Schema) -> Predicate:
+        """The predicate with the names and types of a schema."""
+        return self.predicate if schema is self.schema else bound(self.predicate, schema)
 
     @property
     def named(self) -> set[tuple[str, ...]]:

@@ -20,7 +20,7 @@ from metaindex.log.entry import RunRef
 
 from .known import Asked, Known, known_runs
 from .open_index import OpenIndex, Ordinals
-from .question import Question, SnapshotHelps, bound
+from .question import Question, SnapshotHelps
 from .sources import FileSource, Gathered, Portion, RunSource
 from .versions import LiveFiles, Recorded
 from .walk import Sources, Tally, Walked, column_names, guard, leaf_reports, surely, walk
@@ -38,7 +38,7 @@ def over_recorded(question: Question, indexes: Sequence[OpenIndex], *, alone: bo
     """SnapshotHelps where the table itself may prove more and the indexes keep many files, unless they are to answer `alone`. Some index must have recorded the version."""
     primary, found = _primary(question, indexes)
     record = found.record
-    asked = Asked.of(bound(question.predicate, found.schema), found.schema, indexes)
+    asked = Asked.of(question.bound(found.schema), found.schema, indexes)
     with guard(primary):
         runs = [run for run in primary.entry.content.runs if run.run in found.live.dead]
         segments = [Segment(primary, run, found.live, Known.of(primary, run, asked), asked) for run in runs]
@@ -79,6 +79,9 @@ def over_recorded(question: Question, indexes: Sequence[OpenIndex], *, alone: bo
 def _primary(question: Question, indexes: Sequence[OpenIndex]) -> tuple[OpenIndex, Recorded]:
     """The index whose list of files is taken: of those that recorded the version, the one that covers most of the columns asked."""
     candidates = [(index, found) for index in indexes if (found := recorded_at(index, question.version)) is not None]
+
+    if len(candidates) == 1:
+        return candidates[0]
 
     def covered(pair: tuple[OpenIndex, Recorded]) -> int:
         stable = {leaf.stable for leaf in pair[1].schema.leaves() if leaf.parts in question.named}

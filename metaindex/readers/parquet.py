@@ -106,13 +106,12 @@ class _Reader:
     def _raw_batches(self, groups: range) -> Iterator[pa.RecordBatch]:
         """Arrow cannot join the dictionaries of two row groups below a struct, list or map: such files are read row group by row group."""
         one_by_one = any(_dictionary_inside(f.type) for f in self._in_file if f.name in self._names)
+        names = sorted(self._names)
         for some in self._portions(groups, 0 if one_by_one else _AHEAD_BYTES):
-            yield from self._file.iter_batches(
-                batch_size=_BATCH_ROWS,
-                row_groups=some,
-                columns=sorted(self._names),
-                use_threads=sum(self._bytes[i] for i in some) > _THREADS_BYTES,
-            )
+            if sum(self._bytes[i] for i in some) > _THREADS_BYTES:
+                yield from self._file.iter_batches(batch_size=_BATCH_ROWS, row_groups=some, columns=names)
+            else:  # as one, by this thread: a stream of batches is handed over by another
+                yield from self._file.read_row_groups(some, names, use_threads=False).to_batches(_BATCH_ROWS)
 
     def _portions(self, groups: range, most: int) -> Iterator[list[int]]:
         """Neighbouring row groups of `most` bytes together, at least one."""

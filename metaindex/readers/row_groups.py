@@ -51,7 +51,9 @@ class RowGroups:
     def open(self, source: pa.NativeFile, path: str = "") -> tuple[pq.ParquetFile, list[range]]:
         """The file, and the runs of neighbouring row groups to read. `path`: as the answer names the file."""
         footer, metadata = (b"", None) if self._result is not None else self._footer(source)
-        file = pq.ParquetFile(source, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=True)
+        # What keys leave of a local file is little: to gather its reads first costs more than the reads.
+        gather = self._result is None or not isinstance(source, pa.OSFile)
+        file = pq.ParquetFile(source, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=gather)
         kept = np.ones(file.num_row_groups, np.bool_)
         if self._predicate is not None and file.num_row_groups:
             with suppress(*_DOUBTS):
