@@ -4,7 +4,7 @@ Of n entries (distinct values of row groups), K distinct values, in F files:
 
     entry         hash_bits + unit_bits (`kinds.values.rows.hash_layout`), sorted, delta-coded: in every miniblock of 32 the width of its largest gap, for which log2 of the mean gap + 3.1 was measured
     repeats       r = n / K entries of a value stand close together; zstd takes back 65% of what their small gaps leave empty
-    a part        16,384 entries a row group, 2^20 a part; a footer has 218 bytes a row group, a manifest 307 a part
+    a part        16,384 entries a row group, `kinds.values.by_hash.part_rows` a part; a footer has 218 bytes a row group, a manifest 307 a part
     a filter      `kinds.bloom.sizing`
 """
 
@@ -14,7 +14,8 @@ import math
 from dataclasses import dataclass
 
 from metaindex.kinds.bloom.sizing import blocks_for
-from metaindex.kinds.rows import PART_ROWS, ROW_GROUP_ROWS
+from metaindex.kinds.rows import ROW_GROUP_ROWS
+from metaindex.kinds.values.by_hash import part_rows
 from metaindex.kinds.values.rows import Layout, hash_layout
 
 FOOTER_BYTES, MANIFEST_BYTES = 218, 307
@@ -51,7 +52,7 @@ class HashedKey:
 
     @property
     def parts(self) -> int:
-        return -(-self.entries // PART_ROWS)
+        return -(-self.entries // part_rows(self.entries))
 
     @property
     def manifest_bytes(self) -> float:
@@ -59,7 +60,7 @@ class HashedKey:
 
     @property
     def footer_bytes(self) -> float:
-        return min(self.entries, PART_ROWS) / ROW_GROUP_ROWS * FOOTER_BYTES
+        return min(self.entries, part_rows(self.entries)) / ROW_GROUP_ROWS * FOOTER_BYTES
 
     @property
     def group_bytes(self) -> float:
@@ -68,7 +69,7 @@ class HashedKey:
     @property
     def in_vain(self) -> float:
         """Units that a value which is not there finds: its hash meets another's."""
-        return self.values / 2**self.layout.hash_bits * self.entries / self.values
+        return self.entries / 2**self.layout.hash_bits
 
 
 def filter_bits(values: int, fpp: float) -> float:
@@ -79,3 +80,32 @@ def filter_bits(values: int, fpp: float) -> float:
 def filter_read_bytes(files: int) -> float:
     """What a look-up reads of the filters of one size class: eight vectors with their checks."""
     return 8 * (files / 8 + 8)
+
+
+@dataclass(frozen=True, slots=True)
+class SparkBuild:
+    """How Spark's tasks exchange the entries of one key (`build.spark_keys`)."""
+
+    entries: int
+    data_bytes: int
+    files: int
+
+    @property
+    def held_bytes(self) -> int:
+        """What a task may hold."""
+        return max(128 << 20, min(1 << 30, self.data_bytes // 4_000))
+
+    @property
+    def readers(self) -> int:
+        """Tasks that read files."""
+        by_size = min(self.files, -(-self.data_bytes // (128 << 20)))
+        return max(1, min(2_000, max(-(-self.files // 500), by_size)))
+
+    @property
+    def spills(self) -> int:
+        """Sorted objects that they leave: 8 bytes an entry, of which a third of what may be held is held."""
+        return self.readers * max(1, math.ceil(self.entries / self.readers * 24 / self.held_bytes))
+
+    @property
+    def ranges(self) -> int:
+        return 1 << (self.entries * 40 // self.held_bytes).bit_length()
