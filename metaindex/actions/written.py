@@ -5,8 +5,10 @@ A log says least, greatest and NULLs of a column; no log counts NaN, and without
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from .follow import Seen
@@ -22,6 +24,13 @@ class Written:
     rows: int
     without_nan: frozenset[str]
 
+    @classmethod
+    def of(cls, before: str, version: str, data: pa.Table | pa.RecordBatch) -> Written:
+        """Of a commit of exactly these rows."""
+        names = [name for name in data.column_names if data.column_names.count(name) == 1]
+        clean = frozenset(name for name in names if without_nan(data.column(name)))
+        return cls(before, version, data.num_rows, clean)
+
     def told(self, seen: Seen) -> frozenset[str]:
         """Columns without NaN in every file that is new since the base: all of `without_nan` where this commit is the whole way from there, else none."""
         alone = seen.base is not None and seen.base.record.version.id == self.before
@@ -30,3 +39,11 @@ class Written:
         counts = seen.snapshot.files.table.column("record_count")
         whole = counts.null_count == 0 and pc.sum(counts, min_count=0).as_py() == self.rows
         return self.without_nan if whole else frozenset()
+
+
+def without_nan(values: pa.Array | pa.ChunkedArray) -> bool:
+    """Is it a column of floats without NaN? A sum is NaN where a value is; where it is NaN for another reason (two infinities), nothing is said."""
+    if not (pa.types.is_float32(values.type) or pa.types.is_float64(values.type)):
+        return False
+    total = pc.sum(values).as_py()
+    return total is None or not math.isnan(total)

@@ -9,7 +9,6 @@ For everything else that a `DeltaTable` does (merge, delete, update, restore, op
 
 from __future__ import annotations
 
-import math
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -55,17 +54,4 @@ def _written(own: Any, data: Any) -> Written:
     from metaindex.actions.written import Written
 
     version = own.version()
-    names = [name for name in data.column_names if data.column_names.count(name) == 1]
-    clean = frozenset(name for name in names if _without_nan(data.column(name)))
-    return Written(str(version - 1), str(version), data.num_rows, clean)
-
-
-def _without_nan(values: Any) -> bool:
-    """A sum is NaN where a value is; where it is NaN for another reason (two infinities), nothing is said."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not (pa.types.is_float32(values.type) or pa.types.is_float64(values.type)):
-        return False
-    total = pc.sum(values).as_py()
-    return total is None or not math.isnan(total)
+    return Written.of(str(version - 1), str(version), data)

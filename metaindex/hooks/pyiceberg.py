@@ -12,15 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .after_commit import Mode, after_commit
 
+if TYPE_CHECKING:
+    from metaindex.actions.written import Written
+
 
 def append(table: Any, df: Any, *args: Any, hook: Mode = "background", **options: Any) -> None:
-    """`table.append`, and the indexes follow."""
-    table.append(df, *args, **options)
-    after_commit(table, mode=hook)
+    """`table.append`, and the indexes follow. In which float columns of an Arrow table there is no NaN is seen in memory: a refresh need not read them for that."""
+    with table.transaction() as tx:  # as `table.append` does
+        before = tx.table_metadata.current_snapshot_id
+        tx.append(df, *args, **options)
+        made = tx.table_metadata.current_snapshot()
+    after_commit(table, mode=hook, written=_written(before, made, df))
 
 
 def overwrite(table: Any, df: Any, *args: Any, hook: Mode = "background", **options: Any) -> None:
@@ -54,3 +60,14 @@ def transaction(table: Any, *, hook: Mode = "background") -> Iterator[Any]:
     with table.transaction() as tx:
         yield tx
     after_commit(table, mode=hook)
+
+
+def _written(before: int | None, made: Any, df: Any) -> Written | None:
+    """The commit, where all its rows are in memory and it is one snapshot more. `made` was given its id by this writer: nobody else's has it."""
+    import pyarrow as pa
+
+    from metaindex.actions.written import Written
+
+    if not isinstance(df, pa.Table) or before is None or made is None or made.parent_snapshot_id != before:
+        return None
+    return Written.of(str(before), str(made.snapshot_id), df)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex import hooks
+from metaindex.actions.written import without_nan
 from metaindex.build import collect
-from metaindex.hooks.deltalake import _without_nan
 
 NAN, INF = math.nan, math.inf
 NUMBERS = st.one_of(st.none(), st.sampled_from([NAN, INF, -INF, 0.0, -0.0, 1e308, -1e308]), st.floats())
@@ -67,7 +67,7 @@ def test_a_synchronous_hook_reads_no_data(tmp_path: Path, monkeypatch: pytest.Mo
 @given(st.lists(NUMBERS, max_size=6), st.sampled_from([pa.float32(), pa.float64()]))
 def test_whatever_is_said_to_be_without_nan_is(values: list[float | None], type_: pa.DataType) -> None:
     column = rows(*values, type_=type_).column("x")
-    if _without_nan(column):
+    if without_nan(column):
         assert not any(value is not None and math.isnan(value) for value in column.to_pylist())
 
 
@@ -104,6 +104,23 @@ def test_a_table_that_is_made_by_the_write(tmp_path: Path) -> None:
     path = str(tmp_path / "lake")
     hooks.deltalake.write_deltalake(path, rows(1.0), mode="append", hook="synchronous")
     assert mi.open_table(path).snapshot().files.paths.length() == 1
+
+
+def test_pyiceberg_tells_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    catalog = SqlCatalog("local", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/warehouse")
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.lake", rows(1.0).schema)
+    table.append(rows(1.0))
+    path = str(tmp_path / "warehouse" / "db" / "lake")
+    mi.open_table(path).create_index("stats-0", mi.ColumnStats(), builder="local")
+    hooks.pyiceberg.append(table, rows(NAN, 2.0), hook="synchronous")
+    assert sorted(counted(path).values(), key=str) == [0, 1]
+    monkeypatch.setattr(collect, "scan_parquet", no_scan)
+    hooks.pyiceberg.append(table, rows(3.0, None), hook="synchronous")
+    assert sorted(counted(path).values(), key=str) == [0, 0, 1]
+    assert mi.open_table(path).indexes()[0].fresh
 
 
 @pytest.mark.slow
