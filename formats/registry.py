@@ -11,9 +11,10 @@ from typing import Any
 from expressions.errors import NotATableError, UnsupportedFeatureError
 
 from .protocol import TableFormat, TableRef
-from .storage import Storage, storage_for
+from .storage import Storage, parent_of, storage_for
 
 NAMES = ("delta", "iceberg", "files")
+METADATA_ENDS = (".metadata.json", ".metadata.json.gz")  # of Iceberg's metadata files
 _PLAIN = ("parquet", "csv", "json")  # `files` with its format option
 
 
@@ -74,6 +75,11 @@ def open_ref(
         # The path is a name in the catalog, which alone knows where the table is.
         return format_named("iceberg"), TableRef(_storage_of(catalog, path, storage_options), path, dict(options))
     storage, root = storage_for(path, storage_options)
+    if path.endswith(METADATA_ENDS) and (format is None or format.lower() == "iceberg"):
+        # One metadata file names a table, whose files lie below the folder above its own.
+        return format_named("iceberg"), TableRef(
+            storage_for(parent_of(parent_of(root)), storage_options)[0], root, dict(options)
+        )
     if format is None:
         ref = TableRef(storage, root, dict(options))
         return detect(ref), ref

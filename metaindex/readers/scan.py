@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from expressions.bind import bind
-from expressions.errors import MetaIndexError, UnknownColumnError
+from expressions.errors import MetaIndexError, MissingDependencyError, UnknownColumnError
 from expressions.references import leaves
 from expressions.tree import And, Constant, Opaque, Predicate
 from formats.model import Field, Snapshot
@@ -29,11 +29,13 @@ from .errors import ScanError
 if TYPE_CHECKING:
     import duckdb
     import polars as pl
+    from pyiceberg.table import Table
     from pyspark.sql import DataFrame, SparkSession
 
     from metaindex.pruning.result import PruneResult
 
     from .dataset import ScanDataset
+    from .pyiceberg import KeptScan
 
 __all__ = ["Choose", "Scan", "ScanError"]
 
@@ -152,6 +154,16 @@ class Scan:
         from .polars import lazy_frame
 
         return lazy_frame(self)
+
+    def to_pyiceberg(self, table: Table | None = None) -> KeptScan:
+        """As a pyiceberg scan, read by pyiceberg: of an Iceberg table. `table`: whose FileIO reads; see `readers.pyiceberg`."""
+        try:
+            from .pyiceberg import data_scan
+        except ImportError as error:
+            raise MissingDependencyError(
+                "a pyiceberg scan needs pyiceberg; it is not installed; install metaindex with the extra: metaindex[iceberg]"
+            ) from error
+        return data_scan(self, table)
 
     def to_spark(self, spark: SparkSession) -> DataFrame:
         from .spark import data_frame

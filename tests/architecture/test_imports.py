@@ -27,7 +27,7 @@ NAMED_PLACES: dict[str, tuple[str, ...]] = {
     ),
     "py4j": ("metaindex/spark/",),
     "delta": ("metaindex/spark/",),
-    "pyiceberg": ("expressions/engines/", "formats/iceberg/"),
+    "pyiceberg": ("expressions/engines/", "formats/iceberg/", "metaindex/readers/"),
     "duckdb": ("expressions/engines/", "metaindex/readers/"),
     "polars": ("expressions/engines/", "metaindex/readers/"),
     "obstore": ("formats/storage_object.py",),

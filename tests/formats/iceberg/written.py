@@ -6,6 +6,7 @@ Spark reads equality deletes and writes none, so its opinion on them is to be ha
 from __future__ import annotations
 
 import datetime as dt
+import json
 import math
 import struct
 import zlib
@@ -241,7 +242,9 @@ class History:
         body = struct.pack("<i", 1681511377) + BitMap64(one.in_vector).serialize()
         blob = struct.pack(">i", len(body)) + body + struct.pack(">I", zlib.crc32(body))
         location = self.table.path(f"data/dv{self._sequence}.puffin")
-        footer = b'{"blobs":[],"properties":{}}'
+        footer = json.dumps(
+            {"blobs": [_vector_blob(one.path, len(blob), len(one.in_vector))], "properties": {}}
+        ).encode()
         tail = b"PFA1" + footer + struct.pack("<i", len(footer)) + bytes(4) + b"PFA1"
         Path(location).write_bytes(b"PFA1" + b"junk" + blob + tail)
         one.vector = entry(
@@ -386,6 +389,19 @@ def _cut(value: int | None) -> int | None:
 
 def _partition(place: tuple[int, Any]) -> dict[str, Any]:
     return {0: {}, 1: {"s": place[1]}, 2: {"k_cut": place[1]}}[place[0]]
+
+
+def _vector_blob(path: str, length: int, rows: int) -> dict[str, Any]:
+    """What the footer of a Puffin file says of a deletion vector."""
+    return {
+        "type": "deletion-vector-v1",
+        "fields": [POSITION_ID],
+        "snapshot-id": -1,
+        "sequence-number": -1,
+        "offset": 8,
+        "length": length,
+        "properties": {"referenced-data-file": path, "cardinality": str(rows)},
+    }
 
 
 def _with_id(name: str, kind: pa.DataType, field_id: int) -> pa.Field:
