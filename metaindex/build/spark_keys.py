@@ -13,12 +13,14 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from expressions.errors import StorageError
 from formats.storage import Storage
 from metaindex.kinds import registry
 from metaindex.kinds.keyed import Gathered, KeyFinisher, KeyPlan, Spill
@@ -194,6 +196,7 @@ def spill_of(sink: RunSink, limit_bytes: int) -> Spill:
 
 
 def _remove_spills(sink: RunSink) -> None:
-    paths = [info.path for info in sink.storage.list(f"{SPILLS}/{sink.run}")]
-    with ThreadPoolExecutor(16 if "://" in sink.storage.root else 1) as pool:
+    """What a store does not remove now is garbage, for `clean`, and no reason to fail."""
+    with suppress(StorageError), ThreadPoolExecutor(16 if "://" in sink.storage.root else 1) as pool:
+        paths = [info.path for info in sink.storage.list(f"{SPILLS}/{sink.run}")]
         list(pool.map(sink.storage.delete, paths))
