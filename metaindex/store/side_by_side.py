@@ -8,9 +8,10 @@ storage.put(manifest)            # names them: every one is durable by now
 from __future__ import annotations
 
 import builtins
+import os
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -30,10 +31,11 @@ _LARGE = 4 << 20
 def side_by_side(sink: RunSink) -> Iterator[RunSink]:
     """A sink whose puts return before they are done. All are when the block ends; it raises what the first that failed raised. An error in the block waits for them too, so that
     whoever removes what was written then finds it."""
-    slots = threading.BoundedSemaphore(_WAITING)
-    with ThreadPoolExecutor(THREADS, thread_name_prefix="metaindex puts") as pool:
-        puts = _Puts(sink.storage, pool, slots, [])
+    puts = _Puts(sink.storage, threading.BoundedSemaphore(_WAITING), [])
+    try:
         yield replace(sink, storage=puts)
+    finally:
+        wait(puts.under_way)
     puts.check()
 
 
@@ -42,7 +44,6 @@ class _Puts:
     """The storage `inner`, but for its puts. A copy in another process is `inner`."""
 
     inner: Storage
-    pool: ThreadPoolExecutor
     slots: threading.BoundedSemaphore
     under_way: builtins.list[Future[None]]
 
@@ -56,7 +57,12 @@ class _Puts:
             self.inner.put(path, data)
             return
         self.slots.acquire()
-        put = self.pool.submit(self.inner.put, path, data)
+        try:
+            put = _pool().submit(self.inner.put, path, data)
+        except RuntimeError:  # no thread can be started: too many, or the process is ending
+            self.slots.release()
+            self.inner.put(path, data)
+            return
         put.add_done_callback(lambda _: self.slots.release())
         self.under_way.append(put)
 
@@ -92,6 +98,20 @@ class _Puts:
 
     def __reduce__(self) -> tuple[object, tuple[Storage]]:
         return _itself, (self.inner,)
+
+
+_shared: builtins.list[ThreadPoolExecutor] = []
+
+
+def _pool() -> ThreadPoolExecutor:
+    """Of this process: threads are not started anew for every small run."""
+    if not _shared:
+        _shared.append(ThreadPoolExecutor(THREADS, thread_name_prefix="metaindex puts"))
+    return _shared[0]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_shared.clear)  # a child has none of its parent's threads
 
 
 def _itself(storage: Storage) -> Storage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import threading
 import time
@@ -13,6 +14,7 @@ import pytest
 from expressions.errors import StorageError
 from formats.storage import Storage, storage_for
 from metaindex.kinds.rows import FILE_IDS
+from metaindex.store import side_by_side as side_by_side_module
 from metaindex.store.side_by_side import side_by_side
 from metaindex.store.writer import RunSink
 from tests.actions.faults import MemoryStorage
@@ -75,3 +77,24 @@ def test_another_process_gets_the_storage_itself(tmp_path: Path) -> None:
     storage: Storage = storage_for(tmp_path)[0]
     with side_by_side(RunSink(storage, "r")) as many:
         assert pickle.loads(pickle.dumps(many)) == RunSink(storage, "r")
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    write(Slow())
+    child = os.fork()
+    if child == 0:
+        storage = Slow()
+        write(storage)
+        os._exit(0 if len(storage.objects) == 6 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_without_threads_parts_are_put_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused() -> None:
+        raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+
+    monkeypatch.setattr(side_by_side_module, "_pool", refused)
+    storage = Slow()
+    write(storage)
+    assert len(storage.objects) == 6
