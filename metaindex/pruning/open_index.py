@@ -131,7 +131,7 @@ class OpenIndex:
                 offsets = np.cumsum(counts) - counts
                 wanted = inside_group[low:high] + offsets[np.searchsorted(some, group_of[low:high])]
                 taken.append(compute("take", table, from_vector(wanted.astype(np.int64), None, pa.int64())))
-            picked = pa.concat_tables(taken)
+            picked = _joined(taken)
             found = numbers(picked.column("ordinal"))
             if not np.array_equal(found, inside + start - part.rows):
                 raise DamagedIndexError(
@@ -142,7 +142,7 @@ class OpenIndex:
             raise DamagedIndexError(
                 f"run {run.run} of index {self.name!r} has {run.files} files; its rows are {start}; refresh with mode='full'"
             )
-        return pa.concat_tables(pieces) if pieces else _no_rows(names)
+        return _joined(pieces) if pieces else _no_rows(names)
 
     def identities(self, run: RunRef) -> tuple[pa.FixedSizeBinaryArray, pa.ChunkedArray]:
         """File ids and etags of all files of the run, by ordinal."""
@@ -221,6 +221,10 @@ class OpenIndex:
                 f"the aggregates of run {run.run} of index {self.name!r} count its files, partition by partition; they do not; refresh with mode='full'"
             )
         return np.cumsum(count, dtype=np.int64) - count, count
+
+
+def _joined(tables: list[pa.Table]) -> pa.Table:
+    return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
 
 def _groups_with(footer: Footer, ids: pa.FixedSizeBinaryArray) -> list[int]:

@@ -249,4 +249,6 @@ def _row_groups(searched: Sequence[_Searched], row: int, groups: int) -> Pruning
 
 
 def _concat(tables: list[pa.Table]) -> pa.Table:
+    if len(tables) == 1:
+        return tables[0]
     return pa.concat_tables(tables) if tables else FileTable.empty().table

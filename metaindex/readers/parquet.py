@@ -107,11 +107,24 @@ class _Reader:
         """Arrow cannot join the dictionaries of two row groups below a struct, list or map: such files are read row group by row group."""
         one_by_one = any(_dictionary_inside(f.type) for f in self._in_file if f.name in self._names)
         names = sorted(self._names)
+        at = self._leaves()
         for some in self._portions(groups, 0 if one_by_one else _AHEAD_BYTES):
             if sum(self._bytes[i] for i in some) > _THREADS_BYTES:
                 yield from self._file.iter_batches(batch_size=_BATCH_ROWS, row_groups=some, columns=names)
-            else:  # as one, by this thread: a stream of batches is handed over by another
+            elif at is None:  # as one, by this thread: a stream of batches is handed over by another
                 yield from self._file.read_row_groups(some, names, use_threads=False).to_batches(_BATCH_ROWS)
+            else:
+                found = self._file.reader.read_row_groups(some, column_indices=at, use_threads=False)
+                yield from found.to_batches(_BATCH_ROWS)
+
+    def _leaves(self) -> list[int] | None:
+        """The places of the leaves of the columns that are read: pyarrow would look for their names among those of all leaves. None where Arrow's types do not tell the file's leaves."""
+        counts = [_leaves_of(f.type) for f in self._in_file]
+        if sum(counts) != self._file.metadata.num_columns:
+            return None
+        ends = list(itertools.accumulate(counts))
+        columns = zip(self._in_file, counts, ends, strict=True)
+        return [at for f, count, end in columns if f.name in self._names for at in range(end - count, end)]
 
     def _portions(self, groups: range, most: int) -> Iterator[list[int]]:
         """Neighbouring row groups of `most` bytes together, at least one."""
@@ -124,6 +137,12 @@ class _Reader:
             portion.append(group)
             size += self._bytes[group]
         yield portion
+
+
+def _leaves_of(t: pa.DataType) -> int:
+    if not pa.types.is_nested(t):
+        return 1
+    return sum(_leaves_of(t.field(i).type) for i in range(t.num_fields))
 
 
 def _dictionary_inside(t: pa.DataType) -> bool:
