@@ -98,7 +98,8 @@ class Queries(ABC):
     ) -> Scan:
         """The rows that match, read from the kept files only, with deletes applied and the predicate applied again.
 
-        Gives `.to_arrow()`, `.to_batches()`, `.to_dataset()`, `.to_duckdb(con)`, `.to_polars()`, `.to_spark(spark)`.
+        Gives `.to_arrow()`, `.to_batches()`, `.to_dataset()`, `.to_duckdb(con)`, `.to_polars()`, `.to_deltalake()`, `.to_pyiceberg()`,
+        `.to_spark(spark)`.
         """
         from .readers.named import snapshot_of_kept
         from .readers.scan import Scan

@@ -29,6 +29,8 @@ from .errors import ScanError
 if TYPE_CHECKING:
     import duckdb
     import polars as pl
+    from deltalake import DeltaTable
+    from pyarrow.dataset import Dataset
     from pyiceberg.table import Table
     from pyspark.sql import DataFrame, SparkSession
 
@@ -144,6 +146,13 @@ class Scan:
         from .dataset import ScanDataset
 
         return ScanDataset(self)
+
+    def to_deltalake(self, table: DeltaTable | None = None) -> Dataset:
+        """As the pyarrow dataset that deltalake's `to_pyarrow_dataset` makes, of the kept files: of a Delta table that such a dataset can read. `table`: whose store
+        reads, needed where the table is in one."""
+        from .deltalake import file_dataset
+
+        return file_dataset(self, table)
 
     def to_duckdb(self, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
         from .duckdb import relation

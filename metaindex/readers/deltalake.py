@@ -1,0 +1,114 @@
+"""A scan as `deltalake` reads it: the pyarrow dataset that its `to_pyarrow_dataset()` makes, of the kept files only.
+
+pyarrow reads the files itself, so what deltalake's own datasets refuse is refused here, too (deletion vectors, mapped columns); `Scan.to_dataset` reads those.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.fs as fs
+
+from expressions.engines.arrow import to_arrow
+from expressions.engines.casts import field_type
+from expressions.errors import MissingDependencyError
+from expressions.references import columns
+from formats.model import Field
+from formats.storage import is_remote
+
+from .arrow import refuse_opaque
+from .errors import ScanError
+from .partitions import PartitionValues
+from .scan import Scan, describe
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+
+def file_dataset(scan: Scan, table: DeltaTable | None = None) -> ds.Dataset:
+    """The dataset of the kept files, with the scan's predicate as its filter. `table`: whose store reads, at the version of the scan; without one, local files."""
+    snapshot = scan.snapshot
+    if snapshot.format != "delta":
+        raise _refused(scan, f"is of a Delta table; {snapshot.table} is {snapshot.format}")
+    if table is not None and str(table.version()) != snapshot.version.id:
+        raise _refused(
+            scan,
+            f"is of the version that its table has loaded; that is {table.version()}, the scan's {snapshot.version}",
+        )
+    if scan.columns is not None:
+        raise _refused(
+            scan, "has every column; the scan has some; choose them where it is read, .to_table(columns=[...])"
+        )
+    if any(_is_mapped(field) for field in snapshot.schema):
+        raise _refused(scan, f"finds columns by their names; those of {snapshot.table} are mapped")
+    condition = _condition(scan)
+    rows = scan.file_rows
+    files = snapshot.files.table
+    sizes: dict[str, int] = {}
+    fragments = []
+    parquet = ds.ParquetFileFormat(default_fragment_scan_options=ds.ParquetFragmentScanOptions(pre_buffer=True))
+    partitions = PartitionValues(snapshot, scan.time_zone)
+    for row in rows.tolist():
+        path, size = files.column("path")[row].as_py(), files.column("size_bytes")[row].as_py()
+        if files.column("deletes")[row].is_valid:
+            raise _refused(scan, f"reads files whole; {describe(snapshot, path)} has deleted rows")
+        sizes[path] = size
+        fragments.append((path, _partition(scan, partitions, row)))
+    store = _store(scan, table, sizes)
+    made = [parquet.make_fragment(path, filesystem=store, partition_expression=where) for path, where in fragments]
+    dataset = ds.FileSystemDataset(made, snapshot.schema.arrow(), parquet, store)
+    return dataset if condition is None else dataset.filter(condition)
+
+
+def _condition(scan: Scan) -> pc.Expression | None:
+    if scan.predicate is None:
+        return None
+    refuse_opaque(scan.predicate, "pyarrow's own dataset")
+    schema = scan.snapshot.schema.arrow()
+    for column in columns(scan.predicate):
+        known = field_type(schema, column)
+        if known is None or pa.types.is_floating(known):
+            raise _refused(
+                scan,
+                f"drops row groups by bounds that know nothing of NaN; the predicate asks about the float {column}",
+            )
+    return to_arrow(scan.predicate, schema)
+
+
+def _partition(scan: Scan, partitions: PartitionValues, row: int) -> pc.Expression | None:
+    found: pc.Expression | None = None
+    for field in scan.snapshot.schema:
+        if field.partition:
+            if pa.types.is_floating(field.type):
+                raise _refused(scan, f"compares partitions by values, which NaN has none of; {field.name!r} is a float")
+            value = partitions.value(field, row)
+            one = pc.field(field.name) == value if value.is_valid else pc.field(field.name).is_null()
+            found = one if found is None else found & one
+    return found
+
+
+def _store(scan: Scan, table: DeltaTable | None, sizes: dict[str, int]) -> fs.FileSystem:
+    root = scan.snapshot.table
+    if not is_remote(root):
+        return fs.SubTreeFileSystem(root, fs.LocalFileSystem())
+    if table is None:
+        raise _refused(scan, f"reads from the store of its table; {root} is in one; give the deltalake.DeltaTable")
+    try:
+        from deltalake.fs import DeltaStorageHandler
+    except ImportError as error:
+        raise MissingDependencyError(
+            "the store of a Delta table is read by deltalake; it is not installed; pip install deltalake"
+        ) from error
+    given: Any = table
+    return fs.PyFileSystem(DeltaStorageHandler.from_table(given._table, given._storage_options, sizes))
+
+
+def _is_mapped(field: Field) -> bool:
+    return field.field_id is not None or bool(field.source and field.source != field.name)
+
+
+def _refused(scan: Scan, what: str) -> ScanError:
+    return ScanError(f"a dataset as deltalake makes it {what}; read with .to_dataset()")
