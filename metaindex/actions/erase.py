@@ -3,6 +3,8 @@
 A file's rows stay where the table as it is now has the file, or a recorded version that the table can still read, and the file is there. Rows that are deleted in a file (deletion
 vectors, delete files) may still stand in its bounds: where every retained version has the file with deletes, nothing is said of its values any more, and queries read it.
 Versions that are not retained are forgotten: asked again, they are answered through the table's log.
+
+A kind takes part by being merged: `merge_runs` leaves files out and blanks the values of others, for optimize and erase alike. Runs with a kind that cannot be merged are refused.
 """
 
 from __future__ import annotations
@@ -146,30 +148,40 @@ class _Holdings:
         ids = file_ids(snapshot.files, snapshot.format)
         etags = snapshot.files.table.column("etag") if snapshot.format == "files" else None
         deletes = np.asarray(snapshot.files.table.column("deletes").is_valid().to_numpy(), np.bool_)
+        runs = index.entry.content.runs
+        places = {run.run: index.locate(run, ids, etags) for run in runs}
+        gone = {
+            run.run: _absent(index, run, _held(run, recorded) & ~_marked(run, places[run.run]), there) for run in runs
+        }
+        # A version that lost one file cannot be read: for its sake nothing of its other files stays.
+        self.versions = [one for one in recorded if not any((one.live.mask(r) & gone[r.run]).any() for r in runs)]
         self.keep: dict[str, Mask] = {}
         self.blank: dict[str, Mask] = {}
-        gone: dict[str, Mask] = {}
-        for run in index.entry.content.runs:
-            at = index.locate(run, ids, etags)
-            now, whole = np.zeros(run.files, np.bool_), np.zeros(run.files, np.bool_)
-            now[at[at >= 0]] = True
-            whole[at[(at >= 0) & ~deletes]] = True
-            held = np.zeros(run.files, np.bool_)
-            for one in recorded:
-                live = one.live.mask(run)
-                held |= live
-                whole |= live & ~one.live.with_deletes(run)
-            gone[run.run] = _absent(index, run, held & ~now, there)
-            self.keep[run.run] = now | (held & ~gone[run.run])
+        for run in runs:
+            at = places[run.run]
+            whole = _marked(run, at[~deletes])
+            for one in self.versions:
+                whole |= one.live.mask(run) & ~one.live.with_deletes(run)
+            self.keep[run.run] = _marked(run, at) | _held(run, self.versions)
             self.blank[run.run] = self.keep[run.run] & ~whole
-        self.versions = [
-            one
-            for one in recorded
-            if not any((one.live.mask(run) & gone[run.run]).any() for run in index.entry.content.runs)
-        ]
 
     def touched(self, run: RunRef) -> bool:
         return bool((~self.keep[run.run]).any() or self.blank[run.run].any())
+
+
+def _marked(run: RunRef, places: npt.NDArray[np.integer]) -> Mask:
+    """The files of the run at these places; -1: it has not that file."""
+    mask = np.zeros(run.files, np.bool_)
+    mask[places[places >= 0]] = True
+    return mask
+
+
+def _held(run: RunRef, versions: Sequence[Recorded]) -> Mask:
+    """The files of the run that some of the versions have."""
+    mask = np.zeros(run.files, np.bool_)
+    for one in versions:
+        mask |= one.live.mask(run)
+    return mask
 
 
 def _absent(index: OpenIndex, run: RunRef, old: Mask, there: Callable[[pa.Table], Mask]) -> Mask:

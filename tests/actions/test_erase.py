@@ -16,6 +16,7 @@ from tests.formats.delta.hand import add, checkpoint, column, commit, metadata, 
 from tests.formats.delta.test_deletes import z85
 from tests.tables import parquet_lake, settle
 
+from .index_bytes import everything
 from .scenes import Scene
 from .scenes import scene as scene
 
@@ -41,17 +42,6 @@ def deleting(file: dict[str, object], *rows: int) -> dict[str, object]:
     }
     body = dict(file["add"]) | {"deletionVector": vector}  # type: ignore[call-overload]
     return {"add": body}
-
-
-def everything(folder: Path) -> str:
-    """Every byte of every file, and every value of those that are Parquet."""
-    out = []
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            out.append(path.read_bytes().decode("latin-1"))
-            if path.suffix in (".mix", ".listing"):
-                out.append(str(pq.read_table(path).to_pylist()))
-    return "\n".join(out)
 
 
 @pytest.fixture
@@ -118,6 +108,30 @@ def test_files_that_left_and_rows_under_vectors_are_erased(root: Path) -> None:
     assert table.prune("name = 'alice-5'").kept_files == 2  # carlos' file is read, as nothing is said of it
     assert table.prune("name = 'carlos-5'").kept_files == 1
     assert table.scan("name >= ''").to_arrow().num_rows == 8
+
+
+def test_a_version_that_lost_a_file_holds_nothing(tmp_path: Path) -> None:
+    """VACUUM took b; version 0 cannot be read any more, though its log and the other files are there: a, which left the table too, and all rows of c."""
+    root = tmp_path / "lake"
+    root.mkdir()
+    files = {name: write(root, name) for name in "abce"}
+    commit(root, 0, protocol(3, ["deletionVectors"]), metadata(column("id"), column("name", "string")), *files.values())
+    mi.open_table(str(root)).create_index("stats", mi.ColumnStats(), builder="local")
+    commit(root, 1, remove("a.parquet"), remove("b.parquet"), remove("c.parquet"), deleting(files["c"], 2))
+    table = mi.open_table(str(root))
+    table.refresh_index("stats", builder="local")
+    (root / "b.parquet").unlink()
+
+    assert table.erase_index("stats").changed
+
+    left = everything(root / "_metaindex")
+    for secret in ("alice", "barbara", "carlos"):
+        assert secret not in left
+    assert "edith" in left
+    table = mi.open_table(str(root))
+    assert table.indexes()[0].versions == ("1",)
+    assert table.prune("name = 'edith-5'").kept_files == 2
+    assert table.scan("name >= ''").to_arrow().num_rows == 5
 
 
 def test_erased_files_may_come_back_with_a_refresh(root: Path) -> None:
