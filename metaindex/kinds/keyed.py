@@ -26,6 +26,7 @@ from metaindex.keys import column_id, key_id
 from metaindex.log.entry import CoveredColumn, CoveredKey
 from metaindex.store.layout import PartInfo
 
+from .canonical import plain_type
 from .specs import Bloom, Keyed, Kind, ValueList, Values
 
 Units = npt.NDArray[np.int64]
@@ -56,7 +57,11 @@ class KeyPlan:
         """The key as the log entry names it."""
         columns = (
             CoveredColumn(
-                leaf.stable, column_id(leaf.stable), ".".join(leaf.parts), str(leaf.type), leaf.field.partition
+                leaf.stable,
+                column_id(leaf.stable),
+                ".".join(leaf.parts),
+                str(plain_type(leaf.type)),
+                leaf.field.partition,
             )
             for leaf in self.leaves
         )
