@@ -64,9 +64,10 @@ class KeySource:
 
 @dataclass(slots=True)
 class KeyReport:
-    """What could not be read: by ordinal, why; and how many files were opened."""
+    """What could not be keyed: by ordinal, why; which files could not be read at all; and how many files were opened."""
 
     problems: dict[int, str] = field(default_factory=dict)
+    unread: set[int] = field(default_factory=set)
     files_scanned: int = 0
 
 
@@ -98,9 +99,12 @@ def scan_keys(
         if isinstance(found, str):
             problem: str | None = found
             _leave_out(collectors, ordinal)
+            report.unread.add(ordinal)
         else:
             with found:
-                problem = _file(source, collectors, found, path, ordinal, _constants(source, partition))
+                problem, unread = _file(source, collectors, found, path, ordinal, _constants(source, partition))
+            if unread:
+                report.unread.add(ordinal)
             report.files_scanned += 1
         if problem is not None:
             foreign = next((name for ending, name in _FOREIGN.items() if path.lower().endswith(ending)), None)
@@ -150,8 +154,8 @@ def _file(
     path: str,
     ordinal: int,
     constants: Mapping[str, pa.Array | None],
-) -> str | None:
-    """Reads one file into the collectors that can be sure of it. What there is to tell of it, if anything."""
+) -> tuple[str | None, bool]:
+    """Reads one file into the collectors that can be sure of it. What there is to tell of it, if anything, and whether it is that it cannot be read."""
     told: list[str] = []
     live: dict[int, KeyCollector] = {}
     for place, (plan, one) in enumerate(zip(source.plans, collectors, strict=True)):
@@ -184,10 +188,10 @@ def _file(
     except UNREADABLE as error:
         for one in live.values():
             one.fail()
-        return f"cannot read {path!r}: {_line(error)}"
+        return f"cannot read {path!r}: {_line(error)}", True
     for one in live.values():
         one.end()
-    return "; ".join(dict.fromkeys(told)) or None
+    return "; ".join(dict.fromkeys(told)) or None, False
 
 
 def _why_not(plan: KeyPlan, file: KeyFile, constants: Mapping[str, pa.Array | None]) -> str | None:

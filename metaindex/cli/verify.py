@@ -75,6 +75,7 @@ it says of a sample of data files against every row in them. Changes nothing; wh
   version     a recorded version names other files, or other deletes, than the table
   run         a part of a run is missing, damaged, or does not fit the others
   statistics  bounds or counts that are not true of a data file's rows
+  keys        values that an inverted index, a value list or a bloom filter names of a data file, and that are not those of its rows
   dropped     with --where: a file that was proved out holds a row that matches
 
 exit code 3: something is wrong (besides those below)""",

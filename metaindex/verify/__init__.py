@@ -4,6 +4,7 @@ log         every entry can be read and has the digest that it says
 runs        every value of every live run is read back: digests, page checksums, and what follows from what
 versions    every recorded version can be resolved; the newest ones have the files and deletes that the table has
 statistics  of a sample of live data files (or all) every row is read and compared with what the index says of it
+keys        of the same files the values are keyed again, and what the index names of them is exactly that
 dropped     for given predicates: the files that are proved out are read, and no row of them matches
 """
 
@@ -54,6 +55,10 @@ def verify(
     sound = check_versions(index, rows, format_, ref, every_version, report)
     if sound and sample != 0:
         check_rows(index, rows, sound[-1], snapshot, ref, sample, report, progress)
+        if any(run.keys for run in entry.content.runs):
+            from .key_rows import check_key_rows
+
+            check_key_rows(index, rows, sound[-1], snapshot, ref, sample, report, progress)
     report.bytes_read = index.count.bytes
     return report
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-Kind = Literal["log", "version", "run", "statistics", "dropped"]
+Kind = Literal["log", "version", "run", "statistics", "keys", "dropped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,7 @@ class Finding:
     * `version`    a recorded version cannot be resolved, or names other files than the table has at it
     * `run`        a part of a run is missing, damaged, or does not fit the others
     * `statistics` what the index says of a data file is not true of the rows in it
+    * `keys`       the values that the index names of a data file are not those of the rows in it
     * `dropped`    a file that was proved out holds a row that matches
 
     `run` is the run that has to be rebuilt, `version` the recorded version that has to go; `file` is the data file.
@@ -38,6 +39,14 @@ class Finding:
         return f"{self.kind}: {place + ': ' if place else ''}{self.message}"
 
 
+class Mismatch(Exception):
+    """Places of one run that do not fit each other."""
+
+    def __init__(self, message: str, where: str) -> None:
+        super().__init__(message)
+        self.where = where
+
+
 @dataclass(slots=True)
 class Verification:
     """What was looked at, and what was wrong. `unchecked`: why something was not looked at, and how often."""
@@ -53,6 +62,8 @@ class Verification:
     versions_compared: int = 0  # with the table
     files: int = 0  # whose data was read
     statistics: int = 0  # compared with rows
+    keyed_files: int = 0  # whose values were keyed again
+    keys: int = 0  # compared: of so many files and keys together
     gone: int = 0  # sampled files that are not on storage any more
     unchecked: dict[str, int] = field(default_factory=dict)
 
@@ -81,6 +92,8 @@ class Verification:
             f"{self.entries:,} log entries, {self.versions:,} recorded versions ({self.versions_compared:,} compared with the table), "
             f"{self.runs:,} runs in {self.parts:,} parts with {self.rows:,} rows, {self.statistics:,} statistics against the rows of {self.files:,} data files"
         )
+        if self.keys:
+            looked += f", {self.keys:,} keys against the rows of {self.keyed_files:,}"
         lines = [
             f"index {self.index!r} is " + ("right" if self.sound else f"NOT right: {len(self.findings):,} findings"),
             f"  looked at: {looked}",

@@ -59,7 +59,7 @@ def check_rows(
     """Compares `sample` files (None: all) that are live at the version `found`, spread over its runs. `snapshot` says how the files are read."""
     runs = [rows[run] for run in found.live.dead if rows[run].run.columns]
     live = [np.flatnonzero(found.live.mask(one.run)) for one in runs]
-    chosen = _sampled(live, sample)
+    chosen = sampled(live, sample)
     total = sum(map(len, chosen))
     for one, ordinals in zip(runs, chosen, strict=True):
         pairs = _leaves(one, found.schema)
@@ -75,8 +75,8 @@ def check_rows(
                 progress("data files read", report.files, total)
 
 
-def _sampled(live: Sequence[npt.NDArray[np.intp]], sample: int | None) -> list[npt.NDArray[np.intp]]:
-    """At most so many of all ordinals, evenly spread: the same ones each time, so that a finding can be seen again."""
+def sampled(live: Sequence[npt.NDArray[np.intp]], sample: int | None) -> list[npt.NDArray[np.intp]]:
+    """At most so many of all ordinals, evenly spread: the same ones each time, so that a finding can be seen again. None: all."""
     count = sum(map(len, live))
     if sample is None or count <= sample:
         return list(live)

@@ -5,6 +5,7 @@ file_ids         the same ids, sorted
 partitions       follow from files
 column_stats     one row for every file and covered column, in order
 partition_stats  the aggregate of those, and one row for every partition and partition column
+keys             see `key_runs`
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from metaindex.log.types import type_from_text
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.layout import PartInfo
 
-from .report import Finding, Verification
+from .key_runs import check_keys
+from .report import Finding, Mismatch, Verification
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +41,6 @@ class RunRows:
 
     run: RunRef
     files: pa.Table
-
-
-class _Wrong(Exception):
-    """Places of one run that do not fit each other."""
-
-    def __init__(self, message: str, where: str) -> None:
-        super().__init__(message)
-        self.where = where
 
 
 def check_run(index: OpenIndex, run: RunRef, report: Verification, progress: Progress | None = None) -> RunRows | None:
@@ -67,7 +61,9 @@ def check_run(index: OpenIndex, run: RunRef, report: Verification, progress: Pro
             if progress is not None:
                 progress(f"columns of run {run.run}", done + 1, len(run.columns))
         stats.end()
-    except _Wrong as wrong:
+        where = "keys"
+        check_keys(index, run)
+    except Mismatch as wrong:
         report.found([Finding("run", str(wrong), wrong.where, run.run)])
         return None
     except MetaIndexError as error:
@@ -87,14 +83,19 @@ def column_of(index: OpenIndex, run: RunRef, column: CoveredColumn) -> pa.Table:
 
 def _parts(index: OpenIndex, run: RunRef) -> list[PartInfo]:
     """All parts; raises where the manifest and the entry, or an object's size, disagree."""
-    kinds = ("files", "file_ids", "partitions", "column_stats", "partition_stats")
-    parts = [part for kind in kinds for part in index.reader(run).parts(kind)]
+    reader = index.reader(run)
+    known = {"files", "file_ids", "partitions", "column_stats", "partition_stats", "unkeyed"} | {
+        k.kind for k in run.keys
+    }
+    if strange := reader.kinds() - known:
+        raise Mismatch(f"it has rows of {', '.join(sorted(strange))}, which the log entry does not name", "_manifests")
+    parts = [part for kind in sorted(known) for part in reader.parts(kind)]
     if run.size_bytes != sum(part.size_bytes for part in parts) + run.manifest_bytes:
-        raise _Wrong("the sizes of its parts are not what the log entry says", "_manifests")
+        raise Mismatch("the sizes of its parts are not what the log entry says", "_manifests")
     for part in parts:
         size = index.storage.head(part.path).size_bytes
         if size != part.size_bytes:
-            raise _Wrong(f"it has {size} bytes, the manifest says {part.size_bytes}", part.path)
+            raise Mismatch(f"it has {size} bytes, the manifest says {part.size_bytes}", part.path)
     return parts
 
 
@@ -102,27 +103,27 @@ def _files(index: OpenIndex, run: RunRef) -> pa.Table:
     files = _all(index, run, "files", FILES)
     count = run.files
     if files.num_rows != count or not np.array_equal(files.column("ordinal").to_numpy(), np.arange(count)):
-        raise _Wrong(f"it has not one row for each of {count} ordinals, in order", "files")
+        raise Mismatch(f"it has not one row for each of {count} ordinals, in order", "files")
     table = FileTable(files)
     order = pc.sort_indices(files, sort_keys=[("partition", "ascending"), ("path", "ascending")]).to_numpy()
     if not np.array_equal(order, np.arange(count)):
-        raise _Wrong("it is not in order of partition and path", "files")
+        raise Mismatch("it is not in order of partition and path", "files")
     ids = file_ids(table, index.entry.table.format)
     if (
         not ids.equals(_one(files.column("file_id")))
         or xxhash.xxh3_128_hexdigest(ids.buffers()[1] or b"") != run.files_digest
     ):
-        raise _Wrong("the ids of its files do not follow from their paths and sizes", "files")
+        raise Mismatch("the ids of its files do not follow from their paths and sizes", "files")
     partition_ord, partitions = number_partitions(table)
     if not np.array_equal(files.column("partition_ord").to_numpy(), partition_ord):
-        raise _Wrong("its partitions are not numbered in order", "files")
+        raise Mismatch("its partitions are not numbered in order", "files")
     stored = _all(index, run, "partitions", PARTITIONS)
     if not stored.equals(partitions.sort_by("partition_id").cast(PARTITIONS)) or stored.num_rows != run.partitions:
-        raise _Wrong("it does not fit the files", "partitions")
+        raise Mismatch("it does not fit the files", "partitions")
     by_id = _all(index, run, "file_ids", FILE_IDS)
     expected = pa.table([ids, files.column("ordinal")], schema=FILE_IDS).sort_by("file_id")
     if not by_id.combine_chunks().equals(expected.combine_chunks()):
-        raise _Wrong("it does not fit the files", "file_ids")
+        raise Mismatch("it does not fit the files", "file_ids")
     return files
 
 
@@ -131,20 +132,20 @@ def _of_columns(index: OpenIndex, run: RunRef, files: pa.Table) -> Iterator[tupl
     columns = sorted((c for c in run.columns if not c.partition), key=lambda c: c.column_id)
     total = sum(part.rows for part in index.reader(run).parts("column_stats"))
     if total != len(columns) * run.files:
-        raise _Wrong(f"it has {total} rows for {len(columns)} columns of {run.files} files", "column_stats")
+        raise Mismatch(f"it has {total} rows for {len(columns)} columns of {run.files} files", "column_stats")
     numbers = files.column("partition_ord").to_numpy()
     for column in columns:
         rows = column_of(index, run, column)
         ordinals = rows.column("ordinal").to_numpy()
         if not np.array_equal(np.sort(ordinals), np.arange(run.files)):
-            raise _Wrong(f"column {column.name!r} has not one row for each file", "column_stats")
+            raise Mismatch(f"column {column.name!r} has not one row for each file", "column_stats")
         if not np.array_equal(rows.column("partition_ord").to_numpy(), numbers[ordinals]):
-            raise _Wrong(f"column {column.name!r} has files in other partitions than they are in", "column_stats")
+            raise Mismatch(f"column {column.name!r} has files in other partitions than they are in", "column_stats")
         type_ = type_from_text(column.type_text)
         if type_ is not None and not sorted_rows(rows, domain_of(type_)).column("ordinal").equals(
             rows.column("ordinal")
         ):
-            raise _Wrong(f"the rows of column {column.name!r} are not in order", "column_stats")
+            raise Mismatch(f"the rows of column {column.name!r} are not in order", "column_stats")
         yield column, rows
 
 
@@ -163,18 +164,18 @@ class _Aggregates:
             return
         derived = partition_rows(rows, domain_of(type_))
         if not stored.combine_chunks().equals(derived.combine_chunks()):
-            raise _Wrong(f"the aggregates of column {column.name!r} are not those of its files", "partition_stats")
+            raise Mismatch(f"the aggregates of column {column.name!r} are not those of its files", "partition_stats")
 
     def end(self) -> None:
         for column in self._run.columns:
             if column.partition:
                 rows = _column(self._index, self._run, "partition_stats", PARTITION_STATS, column.column_id)
                 if not np.array_equal(rows.column("partition_ord").to_numpy(), np.arange(self._run.partitions)):
-                    raise _Wrong(f"column {column.name!r} has not one row for each partition", "partition_stats")
+                    raise Mismatch(f"column {column.name!r} has not one row for each partition", "partition_stats")
                 self._seen += rows.num_rows
         total = sum(part.rows for part in self._index.reader(self._run).parts("partition_stats"))
         if self._seen != total:
-            raise _Wrong(f"it has {total} rows, {self._seen} of them of covered columns", "partition_stats")
+            raise Mismatch(f"it has {total} rows, {self._seen} of them of covered columns", "partition_stats")
 
 
 def _all(index: OpenIndex, run: RunRef, kind: str, schema: pa.Schema) -> pa.Table:

@@ -1,0 +1,184 @@
+"""What the keys of an index say of data files, against the rows in them: the values of sampled files are read and keyed again, and what is stored must be exactly that.
+
+A value that is stored nowhere would lose its file; one that is in no row of the file reads it in vain, and may be one that should have been erased. Of files that are unkeyed nothing is said; of
+one that would be unkeyed today, nothing should be.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from expressions.errors import MetaIndexError
+from formats.model import FILE_SCHEMA, FileTable, Leaf, Schema, Snapshot
+from formats.protocol import TableRef
+from formats.storage_local import LocalStorage
+from metaindex.actions.runs import number_partitions
+from metaindex.build.key_scan import KeySource, scan_keys
+from metaindex.build.merging import unkeyed_of
+from metaindex.build.protocol import BuildRequest, Progress
+from metaindex.keys import file_ids
+from metaindex.kinds.keyed import KeyPlan
+from metaindex.kinds.specs import Bloom, Keyed, ValueList, Values, kind_from_spec
+from metaindex.log.entry import CoveredKey, KindSpec
+from metaindex.log.types import type_from_text
+from metaindex.pruning.open_index import OpenIndex
+from metaindex.pruning.versions import Recorded
+from metaindex.store.reader import RunReader
+
+from .key_checks import KeyCheck, check_of
+from .report import Finding, Verification
+from .rows import sampled
+from .runs import RunRows
+
+_FILES_AT_ONCE = 1_000
+_BYTES_AT_ONCE = 1 << 30
+"""Of data files that are compared in one go through the stored rows; what is read of them is held in memory."""
+
+
+def check_key_rows(
+    index: OpenIndex,
+    rows: Mapping[str, RunRows],
+    found: Recorded,
+    snapshot: Snapshot,
+    ref: TableRef,
+    sample: int | None,
+    report: Verification,
+    progress: Progress | None = None,
+) -> None:
+    """Compares `sample` files (None: all) that are live at the version `found`, spread over its runs. `snapshot` says how the files are read."""
+    runs = [rows[run] for run in found.live.dead if rows[run].run.keys]
+    chosen = sampled([np.flatnonzero(found.live.mask(one.run)) for one in runs], sample)
+    total, done = sum(map(len, chosen)), 0
+    for one, ordinals in zip(runs, chosen, strict=True):
+        keys = _planned(one, index.entry.kinds, found.schema, report)
+        for some in _together(one, ordinals) if keys else ():
+            _check_some(index.reader(one.run), one, keys, some, snapshot, ref, report)
+            done += len(some)
+            if progress is not None:
+                progress("data files read for their keys", done, total)
+
+
+def _together(one: RunRows, ordinals: npt.NDArray[np.intp]) -> Iterator[npt.NDArray[np.intp]]:
+    sizes = np.cumsum(one.files.column("size_bytes").to_numpy()[ordinals])
+    start = 0
+    while start < len(ordinals):
+        before = int(sizes[start - 1]) if start else 0
+        end = int(np.searchsorted(sizes, before + _BYTES_AT_ONCE, side="right"))
+        end = min(max(end, start + 1), start + _FILES_AT_ONCE)
+        yield ordinals[start:end]
+        start = end
+
+
+def _planned(
+    one: RunRows, kinds: Sequence[KindSpec], schema: Schema, report: Verification
+) -> list[tuple[CoveredKey, KeyPlan]]:
+    """The keys whose columns the schema of the version has, each with the types that it was written with."""
+    by_stable = {leaf.stable: leaf for leaf in schema.leaves()}
+    out: list[tuple[CoveredKey, KeyPlan]] = []
+    for key in one.run.keys:
+        leaves = []
+        for column in key.columns:
+            leaf, type_ = by_stable.get(column.stable), type_from_text(column.type_text)
+            if leaf is not None and type_ is not None and leaf.field.partition == column.partition:
+                leaves.append(Leaf((*leaf.path[:-1], replace(leaf.field, type=type_))))
+        if len(leaves) == len(key.columns):
+            out.append((key, KeyPlan(_kind(key, kinds), key.key_id, tuple(leaves), len(out))))
+        else:
+            report.skipped("a column of a key is not in the table any more")
+    return out
+
+
+def _kind(key: CoveredKey, kinds: Sequence[KindSpec]) -> Keyed:
+    """The kind that made the key: by its columns' names as they were."""
+    names = [column.name for column in key.columns]
+    match key.kind:
+        case "values":
+            return Values(names)
+        case "value_keys":
+            return Values(names, by="value")
+        case "value_lists":
+            lists = [kind for spec in kinds if isinstance(kind := kind_from_spec(spec), ValueList)]
+            return ValueList(names, limit=max(kind.limit for kind in lists))
+        case _:
+            return Bloom(names)
+
+
+def _check_some(
+    reader: RunReader,
+    one: RunRows,
+    keys: Sequence[tuple[CoveredKey, KeyPlan]],
+    ordinals: npt.NDArray[np.intp],
+    snapshot: Snapshot,
+    ref: TableRef,
+    report: Verification,
+) -> None:
+    request, ordinals = _request(one, ordinals, snapshot, ref, report)
+    without = unkeyed_of(reader)
+    files = request.files.table.select(["path", "size_bytes"])
+    files = files.append_column("ordinal", pa.array(ordinals.astype(np.int32)))
+    files = files.append_column("partition_ord", pa.array(request.partition_ord))
+    with tempfile.TemporaryDirectory(prefix="metaindex-") as folder:
+        storage = LocalStorage(folder)
+        checks = [check_of(reader, key, plan, ordinals, storage) for key, plan in keys]
+        scanned = scan_keys(ref.storage, KeySource.of(request, [plan for _, plan in keys]), files, checks)
+        for why in (scanned.problems[ordinal] for ordinal in sorted(scanned.unread)):
+            report.skipped(why)
+        report.keyed_files += files.num_rows - len(scanned.unread)
+        paths = dict(zip(ordinals.tolist(), files.column("path").to_pylist(), strict=True))
+        for (key, _), check in zip(keys, checks, strict=True):
+            unkeyed = set(without.get(key.key_id, np.zeros(0, np.int64)).tolist())
+            compared = [o for o in paths if o not in scanned.unread and o not in unkeyed]
+            report.keys += len(compared)
+            for ordinal, message in _wrong(check, compared, scanned.problems):
+                name = ", ".join(column.name for column in key.columns)
+                report.found(
+                    [Finding("keys", f"{key.kind} of ({name}): {message}", run=one.run.run, file=paths[ordinal])]
+                )
+
+
+def _wrong(check: KeyCheck, compared: Sequence[int], problems: Mapping[int, str]) -> Iterator[tuple[int, str]]:
+    failed = set(check.failed)
+    for ordinal in compared:
+        if ordinal in failed:
+            yield (
+                ordinal,
+                f"the index claims to know its values, which cannot be keyed: {problems.get(ordinal, 'too many')}",
+            )
+    yield from check.wrong([ordinal for ordinal in compared if ordinal not in failed])
+
+
+def _request(
+    one: RunRows, ordinals: npt.NDArray[np.intp], snapshot: Snapshot, ref: TableRef, report: Verification
+) -> tuple[BuildRequest, npt.NDArray[np.intp]]:
+    """The files as a builder gets them: those of the sample that the table has now and that are on storage."""
+    files = one.files.take(pa.array(ordinals))
+    at = pc.index_in(files.column("file_id"), value_set=file_ids(snapshot.files, snapshot.format))
+    kept = pc.is_valid(at).to_numpy(zero_copy_only=False).copy()
+    if not kept.all():
+        report.skipped("a data file is not in the table any more, so its keys are not compared", int((~kept).sum()))
+    for row in np.flatnonzero(kept).tolist():
+        if not _there(ref, files.column("path")[row].as_py()):
+            kept[row] = False
+            report.gone += 1
+    rows = np.asarray(at.filter(pa.array(kept)).to_numpy(), np.int64)
+    names = [name for name in FILE_SCHEMA.names if name in snapshot.files.table.column_names]
+    table = FileTable(snapshot.files.table.select(names).take(pa.array(rows)))
+    partition_ord, partitions = number_partitions(table)
+    return BuildRequest(ref, snapshot, table, rows, partition_ord, partitions, ()), ordinals[kept]
+
+
+def _there(ref: TableRef, path: str) -> bool:
+    try:
+        ref.storage.head(path)
+    except FileNotFoundError:
+        return False
+    except MetaIndexError:
+        return True  # the scan says what is wrong
+    return True
