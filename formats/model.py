@@ -258,6 +258,14 @@ class PartitionHashes(Protocol):
         """What the hashes prove of the files (aligned with `files`) about these columns; None: nothing."""
 
 
+@runtime_checkable
+class ManyLogBounds(Protocol):
+    """`SnapshotDetails` that reads what its log states of several columns at one go."""
+
+    def many_log_bounds(self, leaves: Sequence[Leaf]) -> list[ColumnBounds | None]:
+        """`log_bounds` of each."""
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The live files of a table at a version."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -57,6 +57,10 @@ class DeltaDetails:
 
     def log_bounds(self, leaf: Leaf) -> ColumnBounds | None:
         return None if leaf.path[0].partition else self.statistics.bounds(leaf)
+
+    def many_log_bounds(self, leaves: Sequence[Leaf]) -> list[ColumnBounds | None]:
+        found = iter(self.statistics.many_bounds([leaf for leaf in leaves if not leaf.path[0].partition]))
+        return [None if leaf.path[0].partition else next(found) for leaf in leaves]
 
     def partition_bounds(self, leaf: Leaf) -> ColumnBounds | None:
         if len(leaf.path) != 1 or not leaf.field.partition:

@@ -30,7 +30,7 @@ from formats.storage import Storage
 
 from .columns import booleans, int64_values, rows_array, where
 from .parquet_part import Batch, batches, has_field, opened
-from .stats_json import FEW_TEXTS, LeafStatistics, Row, parsed_rows, read_leaf, read_rows
+from .stats_json import FEW_TEXTS, Column, LeafStatistics, Row, parsed_rows, read_leaves, read_rows
 
 _MILLISECOND_REST = 999
 _OFFSET_REST = 59_000_000
@@ -59,63 +59,79 @@ class LogStatistics:
     _rows: list[Row] = field(default_factory=list)  # of the loose ones, where they are few
 
     def bounds(self, leaf: Leaf) -> ColumnBounds | None:
-        if physical_type(leaf.type) is None:
-            return None
-        written = self._written(leaf.source, leaf.type)
+        return self.many_bounds([leaf])[0]
+
+    def many_bounds(self, leaves: Sequence[Leaf]) -> list[ColumnBounds | None]:
+        """The bounds of each leaf; what says them is read once for all."""
+        asked = [leaf for leaf in leaves if physical_type(leaf.type) is not None]
+        written = self._written([(leaf.source, leaf.type) for leaf in asked]) if asked else []
+        # One after the other, so that of millions of files no column is held twice but one.
+        return [None if physical_type(leaf.type) is None else self._believed(written.pop(0), leaf) for leaf in leaves]
+
+    def _believed(self, written: LeafStatistics, leaf: Leaf) -> ColumnBounds | None:
         return _repaired(written, self.with_deletes, self.record_count, leaf.type, leaf.source in self.once_float)
 
-    def _written(self, source: tuple[str, ...], type_: pa.DataType) -> LeafStatistics:
+    def _written(self, columns: Sequence[Column]) -> list[LeafStatistics]:
         """Aligned with the files."""
-        pieces: list[LeafStatistics] = []
+        pieces: list[list[LeafStatistics]] = []
         order = np.zeros(len(self.part), np.int64)
         start = 0
-        for number in range(-1, len(self.parts)):
+        for number in (*range(len(self.parts)), -1):
             files = np.flatnonzero(self.part == number)
             if not len(files):
                 continue
             if number < 0:
-                piece = self._of_loose(self.row[files], source, type_)
+                piece = self._of_loose(self.row[files], columns)
             else:
                 path = self.parts[number]
                 with opened(self.storage, path, f"{self.table}, {path}") as part:
-                    piece = _of_part(part, self.row[files], source, type_)
+                    piece = _of_part(part, self.row[files], columns)
             order[files] = np.arange(start, start + len(files))
             start += len(files)
             pieces.append(piece)
-        if len(pieces) == 1:  # in the files' order, as they were asked
-            return pieces[0]
-        return LeafStatistics.joined(pieces).take(order) if pieces else LeafStatistics.unknown(0, type_)
+        if not pieces:
+            return [LeafStatistics.unknown(0, type_) for _, type_ in columns]
+        out = [LeafStatistics.joined([piece.pop(0) for piece in pieces]) for _ in columns]
+        as_asked = bool((order == np.arange(len(order))).all())
+        return out if as_asked else [one.take(order) for one in out]
 
-    def _of_loose(self, rows: npt.NDArray[np.int64], source: tuple[str, ...], type_: pa.DataType) -> LeafStatistics:
+    def _of_loose(self, rows: npt.NDArray[np.int64], columns: Sequence[Column]) -> list[LeafStatistics]:
         if len(self.loose) > FEW_TEXTS:
-            return read_leaf(self.loose.take(rows_array(rows)), source, type_)
+            return read_leaves(self.loose.take(rows_array(rows)), columns)
         if not self._rows:
             self._rows.extend(parsed_rows(self.loose))
-        return read_rows([self._rows[row] for row in rows.tolist()], source, type_)
+        some = [self._rows[row] for row in rows.tolist()]
+        return [read_rows(some, source, type_) for source, type_ in columns]
 
 
-def _of_part(part: Any, rows: npt.NDArray[np.int64], source: tuple[str, ...], type_: pa.DataType) -> LeafStatistics:
+def _of_part(part: Any, rows: npt.NDArray[np.int64], columns: Sequence[Column]) -> list[LeafStatistics]:
     """Of the part's `rows`, which ascend."""
     pieces = []
     for batch in batches(part):
         first, last = np.searchsorted(rows, [batch.first_row, batch.first_row + batch.rows])
         if first < last:
-            pieces.append(_of_batch(batch, rows[first:last] - batch.first_row, source, type_))
-    return LeafStatistics.joined(pieces)
+            pieces.append(_of_batch(batch, rows[first:last] - batch.first_row, columns))
+    return [LeafStatistics.joined([piece.pop(0) for piece in pieces]) for _ in columns]
 
 
-def _of_batch(batch: Batch, rows: npt.NDArray[np.int64], source: tuple[str, ...], type_: pa.DataType) -> LeafStatistics:
+def _of_batch(batch: Batch, rows: npt.NDArray[np.int64], columns: Sequence[Column]) -> list[LeafStatistics]:
     """From the parsed struct where the checkpoint has one, from the text where a row has only that."""
     add = batch.part.schema_arrow.field("add").type
     texts = has_field(add, "stats")
-    if has_field(add, "stats_parsed"):
+    if not has_field(add, "stats_parsed"):
+        if not texts:
+            return [LeafStatistics.unknown(len(rows), type_) for _, type_ in columns]
+        return read_leaves(_texts(batch, rows), columns)
+    out = []
+    for source, type_ in columns:
         found, without = _of_struct(batch, add.field("stats_parsed").type, rows, source, type_)
-        if not texts or not len(without):
-            return found
-        order = np.arange(len(rows))
-        order[without] = len(rows) + np.arange(len(without))
-        return LeafStatistics.joined([found, read_leaf(_texts(batch, rows[without]), source, type_)]).take(order)
-    return read_leaf(_texts(batch, rows), source, type_) if texts else LeafStatistics.unknown(len(rows), type_)
+        if texts and len(without):
+            order = np.arange(len(rows))
+            order[without] = len(rows) + np.arange(len(without))
+            said = read_leaves(_texts(batch, rows[without]), [(source, type_)])
+            found = LeafStatistics.joined([found, *said]).take(order)
+        out.append(found)
+    return out
 
 
 def _texts(batch: Batch, rows: npt.NDArray[np.int64]) -> pa.Array:

@@ -1,7 +1,7 @@
 """Statistics of add actions as JSON text, read by columns.
 
-A million texts of which one column is asked are newline-joined and given to Arrow's JSON reader with a schema of just that column. Where that
-fails (a number as text, a damaged row) the chunk is read row by row and the odd row is unknown. Absent and explicit null are the same: unknown.
+A million texts of which some columns are asked are newline-joined and given to Arrow's JSON reader with a schema of just those. Where that
+fails (a number as text, a damaged row) each column is read alone, if need be row by row, and the odd row is unknown. Absent and explicit null are the same: unknown.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ _NOT_NUMBERS = r':\s*"(?:NaN|[+\-]?(?:Infinity|infinity|INF|Inf|inf))"'
 
 
 Row = Mapping[str, Any]
+Column = tuple[tuple[str, ...], pa.DataType]
+"""Where a column stands in the texts (physical names), and its type in the table."""
 """A text, parsed."""
 
 
@@ -131,46 +133,76 @@ def _digits(windows: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.int64], npt.
     return value, ended
 
 
-def read_leaf(stats: pa.Array, source: tuple[str, ...], type_: pa.DataType) -> LeafStatistics:
-    """What the texts say of the column at `source` (physical names)."""
-    chunks = [
-        _read_chunk(stats.slice(start, _CHUNK_ROWS), source, type_) for start in range(0, len(stats), _CHUNK_ROWS)
-    ]
-    return LeafStatistics.joined(chunks) if chunks else LeafStatistics.unknown(0, type_)
+def read_leaves(stats: pa.Array, columns: Sequence[Column]) -> list[LeafStatistics]:
+    """What the texts say of each column. The texts are read once for all of them, but where some value is not as it should be."""
+    chunks = [_read_chunk(stats.slice(start, _CHUNK_ROWS), columns) for start in range(0, len(stats), _CHUNK_ROWS)]
+    if not chunks:
+        return [LeafStatistics.unknown(0, type_) for _, type_ in columns]
+    return [LeafStatistics.joined([chunk.pop(0) for chunk in chunks]) for _ in columns]
 
 
-def _read_chunk(stats: pa.Array, source: tuple[str, ...], type_: pa.DataType) -> LeafStatistics:
+def _read_chunk(stats: pa.Array, columns: Sequence[Column]) -> list[LeafStatistics]:
+    schema = _schema(columns) if len(columns) > 1 and stats.null_count < len(stats) else None
+    table = None if schema is None else _read(stats, schema)
+    if table is None:
+        return [_read_column(stats, source, type_) for source, type_ in columns]
+    nan = np.zeros(len(stats), np.bool_)
+    return [_of_table(table, source, type_, nan) for source, type_ in columns]
+
+
+def _schema(columns: Sequence[Column]) -> pa.Schema | None:
+    """Of the texts, as far as they speak of the columns. None where one column stands inside of another."""
+    bounds = [(source, read_as) for source, type_ in columns if (read_as := _json_type(type_)) is not None]
+    counts, values = _nested([(source, pa.int64()) for source, _ in columns]), _nested(bounds)
+    if counts is None or values is None:
+        return None
+    fields = [pa.field("tightBounds", pa.bool_()), pa.field("nullCount", counts)]
+    if bounds:
+        fields += [pa.field("minValues", values), pa.field("maxValues", values)]
+    return pa.schema(fields)
+
+
+def _read_column(stats: pa.Array, source: tuple[str, ...], type_: pa.DataType) -> LeafStatistics:
     import pyarrow.compute as pc
 
     count = len(stats)
     if stats.null_count == count:
         return LeafStatistics.unknown(count, type_)
-    read_as = _json_type(type_)
-    fields = [pa.field("tightBounds", pa.bool_()), pa.field("nullCount", _nested(source, pa.int64()))]
-    if read_as is not None:
-        fields += [pa.field("minValues", _nested(source, read_as)), pa.field("maxValues", _nested(source, read_as))]
+    schema = _schema([(source, type_)])
+    assert schema is not None
     nan = np.zeros(count, np.bool_)
-    table = _read(stats, pa.schema(fields))
+    table = _read(stats, schema)
     if table is None and pa.types.is_floating(type_):
         # Not-numbers stand as texts between the numbers. They bound nothing; a NaN makes both bounds doubtful.
         nan = truths(pc.match_substring(stats, '"NaN"'), null=False)
-        table = _read(pc.replace_substring_regex(stats, _NOT_NUMBERS, ":null"), pa.schema(fields))
+        table = _read(pc.replace_substring_regex(stats, _NOT_NUMBERS, ":null"), schema)
     if table is None:
         return read_rows(parsed_rows(stats), source, type_)
+    return _of_table(table, source, type_, nan)
+
+
+def _of_table(
+    table: pa.Table, source: tuple[str, ...], type_: pa.DataType, nan: npt.NDArray[np.bool_]
+) -> LeafStatistics:
+    """One column of texts that were read. `nan`: where some value was NaN."""
+    import pyarrow.compute as pc
+
+    count = table.num_rows
 
     def leaf(name: str) -> pa.Array:
-        return pc.struct_field(one(table.column(name)), [0] * len(source))
+        return pc.struct_field(one(table.column(name)), list(source))
 
     loose = _loose(one(table.column("tightBounds")))
-    if read_as is None:
+    if _json_type(type_) is None:
         nothing = pa.nulls(count, physical_type(type_))
         return LeafStatistics(nothing, nothing, leaf("nullCount"), loose)
     low, high = _typed(leaf("minValues"), type_), _typed(leaf("maxValues"), type_)
     lower, upper = to_physical(low, type_, upper=False), to_physical(high, type_, upper=True)
     if pa.types.is_floating(type_):
-        nan[where(pc.is_nan(low))] = nan[where(pc.is_nan(high))] = True
-        if nan.any():
-            keep = rows_array(np.arange(count), ~nan)
+        doubtful = nan.copy()
+        doubtful[where(pc.is_nan(low))] = doubtful[where(pc.is_nan(high))] = True
+        if doubtful.any():
+            keep = rows_array(np.arange(count), ~doubtful)
             lower, upper = lower.take(keep), upper.take(keep)
     return LeafStatistics(lower, upper, leaf("nullCount"), loose)
 
@@ -179,10 +211,23 @@ def _loose(tight: pa.Array) -> npt.NDArray[np.bool_]:
     return ~truths(tight, null=True)
 
 
-def _nested(source: tuple[str, ...], type_: pa.DataType) -> pa.DataType:
-    for name in reversed(source):
-        type_ = pa.struct([pa.field(name, type_)])
-    return type_
+def _nested(columns: Sequence[Column]) -> pa.DataType | None:
+    """A struct with a leaf for each column; None where one stands inside of another."""
+    tree: dict[str, Any] = {}
+    for source, type_ in columns:
+        at = tree
+        for name in source[:-1]:
+            at = at.setdefault(name, {})
+            if not isinstance(at, dict):
+                return None
+        if source[-1] in at:
+            return None
+        at[source[-1]] = type_
+    return _struct(tree)
+
+
+def _struct(tree: Mapping[str, Any]) -> pa.DataType:
+    return pa.struct([pa.field(name, _struct(of) if isinstance(of, dict) else of) for name, of in tree.items()])
 
 
 def _json_type(type_: pa.DataType) -> pa.DataType | None:

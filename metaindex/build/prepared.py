@@ -14,13 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from expressions.statistics import ColumnBounds, Mask
-from formats.model import Leaf, Trust
+from formats.model import Leaf, ManyLogBounds, SnapshotDetails, Trust
 
 from .collect import Collected
 from .column_writer import Facts, packed, unpacked
 from .protocol import BuildRequest
 from .statistics import constant, replace_rows, take_bounds, told, unknown_facts
 from .together import MOST_ROWS, facts_together
+
+_ROWS_AT_ONCE = 30_000_000
+"""Files times columns whose statements are held uncompressed."""
 
 _ASKED = ["state", "null_count", "nan_count", "value_count"]
 
@@ -31,17 +34,21 @@ def prepared(request: BuildRequest) -> tuple[list[Facts], Mask]:
         return _few(request)
     enough = np.ones(len(request.files), np.bool_)
     facts: list[Facts] = []
-    for leaf in request.leaves:
-        stated = _stated(request, [leaf])[0]
-        enough &= _says_enough(stated, _nan_wanted(request, leaf))
-        facts.append(packed(stated))
+    at_once = max(1, _ROWS_AT_ONCE // len(request.files))
+    for start in range(0, len(request.leaves), at_once):
+        some = request.leaves[start : start + at_once]
+        found = _log_bounds(request.snapshot.details, some)
+        for leaf in some:
+            stated = _stated(request, [leaf], [found.pop(0)])[0]  # its memory is the next column's
+            enough &= _says_enough(stated, _nan_wanted(request, leaf))
+            facts.append(packed(stated))
     return facts, enough
 
 
 def _few(request: BuildRequest) -> tuple[list[Facts], Mask]:
     """As `prepared`, all leaves at once."""
     count = len(request.files)
-    facts = _stated(request, request.leaves)
+    facts = _stated(request, request.leaves, _log_bounds(request.snapshot.details, request.leaves))
     whole = pa.concat_tables([one.select(_ASKED) for one in facts]) if facts else None
     wanted = pa.array(np.repeat(np.array([_nan_wanted(request, leaf) for leaf in request.leaves], np.bool_), count))
     said = np.ones(0, np.bool_) if whole is None else _says_enough(whole, wanted)
@@ -59,9 +66,8 @@ def completed(facts: list[Facts], enough: Mask, read: Collected) -> Collected:
     return Collected(whole, {int(rows[row]): why for row, why in read.problems.items()}, scanned)
 
 
-def _stated(request: BuildRequest, leaves: Sequence[Leaf]) -> list[pa.Table]:
+def _stated(request: BuildRequest, leaves: Sequence[Leaf], found: Sequence[ColumnBounds | None]) -> list[pa.Table]:
     count = len(request.files)
-    found: list[ColumnBounds | None] = [request.snapshot.details.log_bounds(leaf) for leaf in leaves]
     none = constant(0, count, pa.int64())
     said = []
     for bounds, leaf in zip(found, leaves, strict=True):
@@ -73,6 +79,12 @@ def _stated(request: BuildRequest, leaves: Sequence[Leaf]) -> list[pa.Table]:
         unknown_facts(leaf.type, count) if bounds is None else next(facts)
         for bounds, leaf in zip(found, leaves, strict=True)
     ]
+
+
+def _log_bounds(details: SnapshotDetails, leaves: Sequence[Leaf]) -> list[ColumnBounds | None]:
+    if isinstance(details, ManyLogBounds):
+        return details.many_log_bounds(leaves)
+    return [details.log_bounds(leaf) for leaf in leaves]
 
 
 def _nan_wanted(request: BuildRequest, leaf: Leaf) -> bool:
