@@ -232,5 +232,11 @@ def test_hashes_are_xxhash64(texts: list[bytes], width: int) -> None:
     lengths = np.array([len(text) for text in texts], np.int64)
     data = np.frombuffer(b"".join(texts), np.uint8)
     assert hash_slices(data, np.cumsum(lengths) - lengths, lengths).tolist() == list(map(xxhash.xxh64_intdigest, texts))
+    for length in (0, 1, 4, 7, 8, 12, 31, 32, 33, 47, 64, 100, 250):
+        even = np.frombuffer((data.tobytes() + b"0123456789")[:10] * 76, np.uint8)
+        places = np.arange(3, dtype=np.int64) * length + width
+        for starts in (places, places[::-1].copy()):
+            expected = [xxhash.xxh64_intdigest(even[at : at + length].tobytes()) for at in starts.tolist()]
+            assert hash_slices(even, starts, np.full(3, length, np.int64)).tolist() == expected
     words = np.arange(3 * width, dtype=np.uint64).reshape(3, width) * np.uint64(0x9E3779B97F4A7C15)
     assert hash_words(words).tolist() == [xxhash.xxh64_intdigest(row.tobytes()) for row in words]
