@@ -9,6 +9,7 @@ from expressions.errors import MetaIndexError
 from expressions.records import dataclass
 from formats.model import Version
 
+from .log.entry import CoveredKey
 from .log.liveness import held, suspected
 from .log.operation_log import OperationLog
 from .log.states import State
@@ -27,6 +28,7 @@ class IndexInfo:
     """One index at a glance; sizes in bytes, times in milliseconds since 1970. None: not known, or not asked.
 
     * `fresh`: the version asked (default: the table's newest) is recorded.
+    * `columns`: those of which it has statistics; `keys`: what it keys, by kind, as in `values(user_id)`.
     * `versions`: recorded ones, oldest first; `newest_version` was recorded last, and was committed to the table at `newest_ms`.
     * `new_files`, `new_bytes`: staleness. Files of the version asked that the index does not cover; every query reads them. `gone_files`, `gone_bytes`: counted at its newest
       version and not in the table any more; they cost a query nothing.
@@ -40,6 +42,7 @@ class IndexInfo:
     enabled: bool = True
     kinds: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
     versions: tuple[str, ...] = ()
     newest_version: str | None = None
     newest_ms: int | None = None
@@ -148,6 +151,7 @@ def index_info(
         enabled=entry.enabled,
         kinds=tuple(kind.name for kind in entry.kinds),
         columns=tuple(columns),
+        keys=tuple(dict.fromkeys(_said(key) for run in content.runs for key in run.keys)),
         versions=versions,
         newest_version=newest.version.id if newest is not None else None,
         newest_ms=newest.timestamp_ms if newest is not None else None,
@@ -168,3 +172,8 @@ def index_info(
         suspected=tuple(held(mark) for mark in entry.under_way if suspected(log.storage, mark)),
         problem=problem,
     )
+
+
+def _said(key: CoveredKey) -> str:
+    kind = "values by value" if key.kind == "value_keys" else key.kind
+    return f"{kind}({', '.join(column.name for column in key.columns)})"

@@ -57,6 +57,7 @@ def index_text(info: IndexInfo) -> str:
         "suspected": "; ".join(info.suspected) + (" seems dead: metaindex cancel ends it" if info.suspected else ""),
         "problem": info.problem,
         "columns": ", ".join(info.columns),
+        "keys": ", ".join(info.keys),
         "versions": ", ".join(info.versions),
     }
     return "\n".join(f"{name:<10}{one_line(value)}" for name, value in facts.items() if value)
