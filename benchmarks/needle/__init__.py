@@ -10,8 +10,9 @@ Builds: CPU and sizes of each kind over the same table, beside scans of the colu
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,41 +31,56 @@ INDEX = "needle"
 PARTS = ("local", "spark", "builds", "scale", "targets")
 
 
-def run(folder: Path, quick: bool) -> list[dict[str, object]]:
+Figures = list[dict[str, object]]
+
+
+def run(folder: Path, quick: bool) -> Figures:
     return measure(folder, *((QUICK_FILES, QUICK_ROWS, 1) if quick else (FILES, ROWS, 7)), PARTS)
 
 
-def measure(folder: Path, files: int, rows: int, turns: int, parts: Sequence[str]) -> list[dict[str, object]]:
-    """The figures of the parts asked. `turns`: of every peer and sort of needle."""
+def measure(
+    folder: Path,
+    files: int,
+    rows: int,
+    turns: int,
+    parts: Sequence[str],
+    tell: Callable[[Figures], None] = lambda some: None,
+) -> Figures:
+    """The figures of the parts asked; `tell` gets them as they come. `turns`: of every peer and sort of needle."""
     lake = Lake(folder / f"needle-{files}-{rows}", files, rows)
     lake.prepare()
     _index(lake)
-    found: list[dict[str, object]] = []
+    found: Figures = []
+
+    def add(some: Figures) -> None:
+        found.extend(some)
+        tell(some)
+
     with _session(any(part in parts for part in ("spark", "builds"))) as spark:
-        peers = _peers(lake, spark, parts)
-        if peers:
-            found += _look_ups(lake, peers, turns)
+        if peers := _peers(lake, spark, parts):
+            for some in _look_ups(lake, peers, turns):
+                add(some)
         if "builds" in parts:
             from .builds import builds
 
-            found += builds(lake, spark, max(1, turns // 2))
+            add(builds(lake, spark, max(1, turns // 2)))
     if "scale" in parts:
         from .scale import scale
 
-        found += scale(folder, files < FILES)
+        add(scale(folder, files < FILES))
     if "targets" in parts:
         from .targets import targets
 
-        found += targets(found)
+        add(targets(found))
     return found
 
 
-def _look_ups(lake: Lake, peers: Sequence[Peer], turns: int) -> Iterator[dict[str, object]]:
+def _look_ups(lake: Lake, peers: Sequence[Peer], turns: int) -> Iterator[Figures]:
     needles = lake.needles(max(10, turns * 5))
     in_turns(peers, needles["string in 1 to 5 files"], 3)  # what is loaded and compiled once
     for sort, some in needles.items():
-        yield from figures(sort, peers, in_turns(peers, some, turns))
-    yield from _absent(lake)
+        yield figures(sort, peers, in_turns(peers, some, turns))
+    yield list(_absent(lake))
 
 
 def _absent(lake: Lake) -> Iterator[dict[str, object]]:
@@ -89,7 +105,10 @@ def _peers(lake: Lake, spark: SparkSession | None, parts: Sequence[str]) -> list
 
 
 def _index(lake: Lake) -> None:
-    """The inverted index by hash of the three keys, on each form that metaindex reads; kept for the next run."""
+    """The inverted index by hash of the three keys, on each form that metaindex reads, and no other; kept for the next run."""
+    for other in (lake.folder / "_metaindex" / lake.parquet.name).glob("*"):
+        if other.name != INDEX:
+            shutil.rmtree(other)
     for root in (lake.parquet, lake.delta, lake.iceberg):
         table = mi.open_table(str(root))
         if INDEX not in [one.name for one in table.indexes()]:

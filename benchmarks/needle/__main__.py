@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.__main__ import show
 
-from . import FILES, PARTS, ROWS, measure
+from . import FILES, PARTS, ROWS, Figures, measure
 
 
 def main() -> int:
@@ -22,11 +22,14 @@ def main() -> int:
     arguments = parser.parse_args()
     folder = Path(arguments.folder).absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    found = measure(folder, arguments.files, arguments.rows, arguments.turns, arguments.parts.split(","))
-    show("needle", found)
-    if arguments.lines:
-        with open(arguments.lines, "a") as out:
-            out.writelines(json.dumps({"benchmark": "needle", **figure}) + "\n" for figure in found)
+
+    def tell(some: Figures) -> None:
+        show("needle", some)
+        if arguments.lines:
+            with open(arguments.lines, "a") as out:
+                out.writelines(json.dumps({"benchmark": "needle", **figure}) + "\n" for figure in some)
+
+    measure(folder, arguments.files, arguments.rows, arguments.turns, arguments.parts.split(","), tell)
     return 0
 
 
