@@ -11,6 +11,8 @@ from metaindex.kinds.keyed import Spill
 from .blocks import BLOCK_BYTES, Bytes
 from .pieces import HeldPiece, Piece, SpilledPiece
 
+_OBJECT_BYTES = 300  # an array in a tuple in a list
+
 Chunk = tuple[str, int, int, bytes]
 """Of an object: its path, where some filters begin, their blocks, their ordinals (int32, little-endian). Plain data that travels."""
 
@@ -27,7 +29,7 @@ class WaitingFilters:
     def add(self, ordinal: int, bits: Bytes) -> None:
         """The filter of a file: [block, 32]."""
         self._held.setdefault(len(bits), []).append((ordinal, bits))
-        self._bytes += bits.nbytes
+        self._bytes += bits.nbytes + _OBJECT_BYTES
         if self._bytes > self._limit:
             self._put_away(self._limit // 2)
 
@@ -58,7 +60,7 @@ class WaitingFilters:
             self.chunks.append((path, offset, blocks, piece.ordinals.astype("<i4").tobytes()))
             out.append(piece.bits.tobytes())
             offset += piece.bits.nbytes
-            self._bytes -= piece.bits.nbytes
+            self._bytes -= piece.bits.nbytes + len(piece.ordinals) * _OBJECT_BYTES
         self._spill.storage.put(path, b"".join(out))
 
 
