@@ -2,13 +2,15 @@
 
     mi.hooks.enable(spark)                        # in the background
     mi.hooks.enable(spark, mode="synchronous")    # inside Spark's own call to its listeners
+    new = mi.hooks.enable(spark.newSession())     # each session that writes
     mi.hooks.disable(spark)
 
 Spark calls its listeners on a thread of its own, behind the back of the write: in either mode `df.write.save(...)` returns when the table is written. `hooks.flush(spark=spark)`
 waits for the indexes too. In synchronous mode Spark's shutdown waits for the refreshes as it does for its listeners.
 
-A listener hears of the session that it was enabled on and of sessions that Spark clones from it (streaming queries, `foreachBatch`), not of `newSession()`. What names no table
-that can be found (Iceberg's CALL procedures, JDBC) is not followed: say `after_commit(table)`, or watch the table.
+A listener hears of the session that it was enabled on and of sessions that Spark clones from it (streaming queries, `foreachBatch`), not of `newSession()`: enable that, too. Commits
+of Iceberg tables, CALL procedures among them, are heard of from every session of the JVM once one is enabled (`spark_iceberg`). What names no table that can be found (JDBC) is not
+followed: say `after_commit(table)`, or watch the table.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from expressions.errors import MissingDependencyError
 
 from . import worker
 from .after_commit import Mode, after_commit
+from .keep import Kept
+from .spark_iceberg import listen
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,8 +45,8 @@ _PARTITION_FOLDER = re.compile(r"/[^/=]+=[^/]*\Z")
 _enabled: dict[str, _Hook] = {}
 
 
-def enable(spark: SparkSession, mode: Mode = "background", **options: Any) -> None:
-    """From now on every successful write of this session, batch or streaming, to a table that has indexes triggers their refresh. Enabling again changes the mode.
+def enable(spark: SparkSession, mode: Mode = "background", **options: Any) -> SparkSession:
+    """From now on every successful write of this session, batch or streaming, to a table that has indexes triggers their refresh. Enabling again changes the mode. Returns the session.
 
     Other options are those of `after_commit`. Raises TypeError for a Spark Connect session, which has no listeners in this process.
     """
@@ -55,6 +59,7 @@ def enable(spark: SparkSession, mode: Mode = "background", **options: Any) -> No
     disable(spark)
     _enabled[_key(spark)] = _Hook(spark, mode, options)
     worker.at_exit(lambda: told(spark, _EXIT_SECONDS))
+    return spark
 
 
 def disable(spark: SparkSession) -> None:
@@ -100,6 +105,7 @@ class _Hook:
         held.add(_QueryListener(self))
         self._queries = held.get(0)
         spark._jsparkSession.listenerManager().register(self._queries)
+        listen(spark, _committed)
         self._streams = _stream_listener(self)
         spark.streams.addListener(self._streams)
 
@@ -134,21 +140,39 @@ class _Hook:
         except Exception as error:  # noqa: BLE001 - as above
             worker.WORKER.failed(error)
 
+    def committed(self, name: str) -> None:
+        """Iceberg committed to a table, and waits for this call: where it lies is asked for later."""
+
+        def found() -> list[Kept]:
+            self._tell(self._location(name), "background")
+            return []
+
+        worker.WORKER.submit(f"iceberg {name}", found, commits=0)
+
     def _location(self, name: str) -> str:
-        """Where a table of a catalog lies; "" where that cannot be said."""
+        """Where a table of a catalog lies; "" where that cannot be said. An Iceberg table of no catalog is named by its location."""
         from py4j.protocol import Py4JError
 
+        if "/" in name:
+            return _path(name)
+        quoted = ".".join(f"`{part}`" for part in name.replace("`", "").split("."))
         try:
-            plan = self._spark._jsparkSession.table(name).queryExecution().analyzed()
+            plan = self._spark._jsparkSession.table(quoted).queryExecution().analyzed()
             return next(iter(_roots(plan.collectLeaves().head())), "")
         except Py4JError as error:
-            logger.debug("a stream writes to %s, which is no table: %s", name, error)
+            logger.debug("%s was written to, and is no table that can be found: %s", name, error)
             return ""
 
-    def _tell(self, root: str) -> None:
+    def _tell(self, root: str, mode: Mode | None = None) -> None:
         elsewhere = getattr(self._options.get("config"), "index_location", None) is not None
         if root and (elsewhere or _has_indexes(root)):
-            after_commit(root, mode=self._mode, **self._options)
+            after_commit(root, mode=mode or self._mode, **self._options)
+
+
+def _committed(name: str) -> None:
+    """Iceberg tells of a commit: whoever is enabled is told, which of its JVM's sessions it was cannot be said."""
+    for hook in list(_enabled.values()):
+        hook.committed(name)
 
 
 class _QueryListener:

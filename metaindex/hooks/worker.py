@@ -57,11 +57,13 @@ class Worker:
         self._thread: threading.Thread | None = None
         self._counts = Counts()
 
-    def submit(self, table: str, job: Job) -> None:
-        """Queues a job; one that waits for the same table already is replaced by it. RuntimeError where no thread can be started."""
+    def submit(self, table: str, job: Job, commits: int = 1) -> None:
+        """Queues a job; one that waits for the same table already is replaced by it. `commits`: how many it tells of. RuntimeError where no thread can be started."""
         with self._changed:
-            told = self._counts.told + 1
-            self._counts = replace(self._counts, told=told, coalesced=self._counts.coalesced + (table in self._waiting))
+            told = self._counts.told + commits
+            self._counts = replace(
+                self._counts, told=told, coalesced=self._counts.coalesced + commits * (table in self._waiting)
+            )
             self._waiting[table] = job
             self._told = time.monotonic()
             if self._thread is None:

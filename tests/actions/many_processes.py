@@ -47,14 +47,14 @@ def _let_loose(root: Path, location: str, processes: int, seconds: float, *, kil
     chance = random.Random(1 if killing else 2)
     until = time.monotonic() + seconds
     workers = {seed: start(root, seed, seconds, location) for seed in range(1, processes + 1)}
-    count("processes", processes)
+    count(f"processes, {processes} at once", processes)
     while time.monotonic() < until:
         time.sleep(0.05)
         if killing and chance.random() < 0.15:
             seed = chance.choice([s for s, w in workers.items() if not w.killed])
             workers[seed].process.kill()
             workers[seed].killed = True
-            count("killed")
+            count("of them killed")
             left = until - time.monotonic()
             workers[max(workers) + 1] = start(root, max(workers) + 1, max(left, 0.1), location)
         count("queries compared")

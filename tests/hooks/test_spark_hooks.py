@@ -99,6 +99,49 @@ def test_iceberg_and_named_tables_are_followed(hooked: SparkSession) -> None:
         followed(spark, table, write)
 
 
+def test_procedures_and_other_sessions_that_commit_to_iceberg_tables_are_followed(
+    hooked: SparkSession, tmp_path: Path
+) -> None:
+    spark = hooked
+    short = f"hooks.`called-{hooks.counts().told}`"
+    name = f"iceberg.{short}"
+    spark.sql(f"CREATE TABLE {name} (id BIGINT) USING iceberg")
+    for first in (0, 5, 10):
+        spark.range(first, first + 5).coalesce(1).writeTo(name).append()
+    described = spark.sql(f"DESCRIBE EXTENDED {name}").where("col_name = 'Location'").first()
+    assert described is not None
+    assert hooks.flush(60, spark=spark)
+    table = index(described["data_type"])
+    plain = str(tmp_path / "plain")
+    spark.range(90, 95).write.parquet(plain)
+    all_files = "options => map('rewrite-all', 'true')"
+    calls: list[Callable[[], object]] = [
+        lambda: spark.sql(f"CALL iceberg.system.rewrite_data_files(table => '{short}', {all_files})"),
+        lambda: spark.sql(f"CALL iceberg.system.add_files('{short}', '`parquet`.`{plain}`')"),
+        lambda: spark.newSession().sql(f"INSERT INTO {name} VALUES (30)"),
+    ]
+    for call in calls:
+        followed(spark, table, call)
+    first = spark.sql(f"SELECT snapshot_id FROM {name}.history ORDER BY made_current_at").collect()[2].snapshot_id
+    spark.sql(f"CALL iceberg.system.rollback_to_snapshot('{short}', {first})")
+    assert table.indexes()[0].fresh  # it was there when the index was made
+    assert table.scan("id >= 0").to_arrow().num_rows == spark.table(name).count() == 15
+
+
+def test_a_new_session_is_followed_once_it_is_enabled(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "d")
+    spark.range(10).write.format("delta").save(path)
+    table = index(path)
+    new = hooks.enable(spark.newSession())
+    try:
+        followed(new, table, lambda: new.range(10, 20).write.format("delta").mode("append").save(path))
+        spark.range(20, 30).write.format("delta").mode("append").save(path)
+        assert hooks.flush(60, spark=spark)
+        assert not table.indexes()[0].fresh
+    finally:
+        hooks.disable(new)
+
+
 def test_plain_folders_are_followed_also_where_a_partition_is_written(hooked: SparkSession, tmp_path: Path) -> None:
     spark = hooked
     path = str(tmp_path / "plain")
