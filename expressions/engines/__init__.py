@@ -58,5 +58,5 @@ def _of_engine(condition: Any, schema: pa.Schema | None) -> Predicate | None:
             case ("duckdb" | "_duckdb", "Expression"):
                 from .duckdb import from_duckdb
 
-                return from_duckdb(condition)
+                return from_duckdb(condition, schema)
     return None
