@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from expressions.records import dataclass
-from expressions.vectors import from_vector, numbers
+from expressions.vectors import from_truths, from_vector, numbers, truths
 from metaindex.kinds.keyed import Gathered, KeyPlan, Spill, Units
 from metaindex.kinds.specs import ValueList
 from metaindex.log.entry import CoveredKey
@@ -56,7 +56,7 @@ class ValueCollector(GroupCollector[pa.Array]):
             return key, parts, unkeyed
         layout = key_layout(self._files, self._groups)
         pieces, raw = self._taken()
-        parts = write_keys(self._plan, self._sink, layout, _joined(pieces), raw, 0, self._entries)
+        parts = write_keys(self._plan, self._sink, layout, joined(pieces), raw, 0, self._entries)
         return self._plan.covered(layout.as_mapping(), len(self._unkeyed)), parts, self._unkeyed_units
 
     def _made(self, values: Sequence[pa.Array]) -> pa.Array:
@@ -76,7 +76,7 @@ class ValueCollector(GroupCollector[pa.Array]):
         if not self._done:
             return
         pieces, raw = self._taken()
-        keys, raw = in_order(_joined(pieces), raw)
+        keys, raw = by_key(joined(pieces), raw)
         self._total_bytes += int(keys.nbytes) + raw.nbytes
         step = -(-len(keys) // _SAMPLES)
         self._samples += [key for key in keys[::step].to_pylist() if key is not None] if step > 1 else []
@@ -124,19 +124,42 @@ def _repeats(keys: pa.Array) -> bool:
     return len(keys) > _PROBE and 4 * int(pc.count_distinct(some).as_py()) < 3 * len(some)
 
 
-def _joined(pieces: list[pa.Array]) -> pa.Array:
+def joined(pieces: list[pa.Array]) -> pa.Array:
+    """Keys one behind the other."""
     return pa.concat_arrays(pieces) if pieces else pa.nulls(0, pa.binary())
 
 
-def in_order(keys: pa.Array, raw: Units) -> tuple[pa.Array, Units]:
-    """By key with NULL first, then by unit: as the units ascend already, a stable sort of the keys."""
+def by_key(keys: pa.Array, units: Units) -> tuple[pa.Array, Units]:
+    """Rows by key, NULL first; those of one key in any order."""
     if not keys.null_count:
         ordered, order = sort_keys(keys)
-        return ordered, raw[order]
-    valid = pc.is_valid(keys).to_numpy(zero_copy_only=False)
+        return ordered, units[order]
+    valid = truths(pc.is_valid(keys), null=False)
     ordered, order = sort_keys(keys.drop_null())
-    nulls = raw[~valid]
-    return pa.concat_arrays([pa.nulls(len(nulls), pa.binary()), ordered]), np.concatenate([nulls, raw[valid][order]])
+    nulls = units[~valid]
+    return pa.concat_arrays([pa.nulls(len(nulls), pa.binary()), ordered]), np.concatenate([nulls, units[valid][order]])
+
+
+def in_order(keys: pa.Array, units: Units, unit_bits: int) -> tuple[pa.Array, Units]:
+    """Rows by key with NULL first, then by unit, each once. Keys that are the same are one number, which beside the unit is one word, and words are sorted as vectors."""
+    keys, units = by_key(keys, units)
+    if not len(keys):
+        return keys, units
+    same = truths(pc.fill_null(pc.equal(keys[1:], keys[:-1]), False), null=False)
+    same[: max(0, keys.null_count - 1)] = True
+    number = np.zeros(len(units), np.int64)
+    np.cumsum(~same, out=number[1:])
+    if int(number[-1]).bit_length() + unit_bits > 63:
+        order = np.lexsort((units, number))
+        units, again = units[order], same & (np.diff(units[order]) == 0)
+    else:
+        words = number << unit_bits | units
+        words.sort()
+        units, again = words & ((1 << unit_bits) - 1), words[1:] == words[:-1]
+    if again.any():
+        kept = np.concatenate([[True], ~again])
+        keys, units = keys.filter(from_truths(kept)), units[kept]
+    return keys, units
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +203,8 @@ class ValueFinisher:
                     table, units = table.filter(pa.array(kept)), units[kept]
                 keys.append(table.column("key").combine_chunks() if table.num_rows else pa.nulls(0, pa.binary()))
                 raw.append(units)
-        joined, units = by_unit(keys, raw)
-        total = sum(one.entries for one in self.gathered)
-        return write_keys(self.plan, self.sink, self.layout, joined, units, number * _PARTS_A_RANGE, total)
+        total, units = sum(one.entries for one in self.gathered), np.concatenate([np.empty(0, np.int64), *raw])
+        return write_keys(self.plan, self.sink, self.layout, joined(keys), units, number * _PARTS_A_RANGE, total)
 
     def covered(self) -> tuple[CoveredKey, Units]:
         unkeyed = unkeyed_of(self.gathered)
@@ -206,9 +228,8 @@ def _inside(keys: pa.ChunkedArray, low: bytes | None, high: bytes | None) -> pa.
 def write_keys(
     plan: KeyPlan, sink: RunSink, layout: Layout, keys: pa.Array, raw: Units, first: int, total: int
 ) -> list[PartInfo]:
-    """Keys with raw units, which ascend, as sorted parts. `first`: number of the first of them; `total`: entries of the whole key, by which parts are sized."""
-    keys, raw = in_order(keys, raw)
-    keys, units = once(keys, units_of(raw, layout.group_bits))
+    """Keys with raw units as sorted parts. `first`: number of the first of them; `total`: entries of the whole key, by which parts are sized."""
+    keys, units = in_order(keys, units_of(raw, layout.group_bits), layout.unit_bits)
     parts, rows = [], part_rows(total)
     for number, start in enumerate(range(0, len(units), rows)):
         table = key_rows(plan.key_id, keys.slice(start, rows), units[start : start + rows])
@@ -220,25 +241,3 @@ def key_rows(key_id: int, keys: pa.Array, units: Units) -> pa.Table:
     """Rows of VALUE_KEYS."""
     ids = from_vector(np.full(len(units), key_id, np.int64), None, pa.int64())
     return pa.Table.from_arrays([ids, keys, from_vector(units, None, pa.int64())], schema=VALUE_KEYS)
-
-
-def by_unit(keys: list[pa.Array], units: list[Units]) -> tuple[pa.Array, Units]:
-    """Rows of several sources together, in the order of their units."""
-    joined, every = _joined(keys), np.concatenate([np.empty(0, np.int64), *units])
-    order = np.argsort(every, kind="stable")
-    return joined.take(from_vector(order, None, pa.int64())), every[order]
-
-
-def once(keys: pa.Array, units: Units) -> tuple[pa.Array, Units]:
-    """Sorted rows, each once."""
-    same = units[1:] == units[:-1]
-    if same.any():
-        again = np.flatnonzero(same) + 1
-        one, before = (keys.take(from_vector(rows.astype(np.int64), None, pa.int64())) for rows in (again, again - 1))
-        equal = pc.or_(pc.fill_null(pc.equal(one, before), False), pc.and_(pc.is_null(one), pc.is_null(before)))
-        again = again[equal.to_numpy(zero_copy_only=False)]
-        if len(again):
-            kept = np.ones(len(units), np.bool_)
-            kept[again] = False
-            return keys.filter(pa.array(kept)), units[kept]
-    return keys, units

@@ -47,7 +47,9 @@ class HashReader:
 
     def among(self, values: Sequence[Sequence[Literal]]) -> Hits | None:
         hashes = hash_all_literals(values, self._types)
-        return None if hashes is None else self.holding(hashes)
+        if hashes is None:
+            return None
+        return self._holding_one(int(hashes[0])) if len(hashes) == 1 else self.holding(hashes)
 
     def between(self, interval: Interval) -> Hits | None:
         return None
@@ -87,14 +89,35 @@ class HashReader:
         units = entries & ((1 << layout.unit_bits) - 1)
         return Hits(units=units if len(tops) == 1 else np.unique(units), group_bits=layout.group_bits)
 
-    def _in_part(self, part: PartInfo, lows: Units, highs: Units, found: list[Units]) -> None:
-        """The entries of a part within any of the ranges, which are sorted and apart."""
+    def _holding_one(self, value: int) -> Hits:
+        """The same for one hash: numbers in place of vectors, which take their time to set up."""
+        layout = self._layout
+        low = value >> 64 - layout.hash_bits << layout.unit_bits
+        high = low + (1 << layout.unit_bits) - 1
+        parts = self._parts()
+        found: list[Units] = []
+        for at in range(int(parts.greatest.searchsorted(low)), int(parts.least.searchsorted(high, "right"))):
+            part = parts.parts[at]
+            least, greatest = self._bounds(part)
+            groups = list(range(int(greatest.searchsorted(low)), int(least.searchsorted(high, "right"))))
+            if groups:
+                entries = numbers(self._run.read(part, groups, ["entry"]).column("entry"))
+                found.append(entries[entries.searchsorted(low) : entries.searchsorted(high, "right")])
+        units = found[0] if len(found) == 1 else np.concatenate(found) if found else _NONE
+        return Hits(units=units & ((1 << layout.unit_bits) - 1), group_bits=layout.group_bits)
+
+    def _bounds(self, part: PartInfo) -> tuple[Units, Units]:
+        """Least and greatest entry of each row group of a part."""
         footer = self._run.footer(part)
-        bounds = footer.derived.get("entry")
+        bounds: tuple[Units, Units] | None = footer.derived.get("entry")
         if bounds is None:
             said = footer.range("entry")
             bounds = footer.derived["entry"] = (np.array(said.least, np.int64), np.array(said.greatest, np.int64))
-        least, greatest = bounds
+        return bounds
+
+    def _in_part(self, part: PartInfo, lows: Units, highs: Units, found: list[Units]) -> None:
+        """The entries of a part within any of the ranges, which are sorted and apart."""
+        least, greatest = self._bounds(part)
         first = np.searchsorted(greatest, lows, side="left")
         last = np.searchsorted(least, highs, side="right")
         wanted = _covered(first, last, len(least))

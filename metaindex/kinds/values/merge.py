@@ -22,7 +22,7 @@ from metaindex.store.reader import RunReader
 from metaindex.store.writer import RunSink
 
 from .by_hash import entry_rows, part_rows
-from .by_value import by_unit, in_order, key_rows, once
+from .by_value import in_order, joined, key_rows
 from .rows import Layout, distinct, merged_layout
 
 WINDOW_ROWS = 4 << 20
@@ -72,7 +72,8 @@ def merge_values(
                 new, kept = _renumbered(old, bits, layout, places)
                 keys.append(some_keys if kept.all() else some_keys.filter(pa.array(kept)))
                 units.append(new[kept])
-        out.add(key_rows(key.key_id, *once(*in_order(*by_unit(keys, units)))))
+        every = np.concatenate([np.empty(0, np.int64), *units])
+        out.add(key_rows(key.key_id, *in_order(joined(keys), every, layout.unit_bits)))
     return layout.as_mapping(), out.close()
 
 
