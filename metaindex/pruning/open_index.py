@@ -32,6 +32,9 @@ ATTACHED = "attached"
 
 
 _GROUPS_AT_ONCE = 32
+_FEW_FILES = 4_096
+"""A run of so many is kept as it is listed: some hundred kilobytes, from which the rows of kept files are taken at once."""
+
 _DELETES = FILE_SCHEMA.names.index("deletes")
 _LISTED = [name for name in FILE_SCHEMA.names if name not in ("deletes", "deleted_count")]
 
@@ -92,7 +95,13 @@ class OpenIndex:
 
     def files_of(self, run: RunRef, ordinals: Ordinals, with_deletes: Mask) -> pa.Table:
         """FILE_SCHEMA rows of the given files (ascending ordinals). Reads the row groups that hold them."""
-        rows = self.rows(run, "files", ordinals, _LISTED)
+        if run.files <= _FEW_FILES:
+            everything = self.reader(run).derived(
+                "files", lambda: self.rows(run, "files", np.arange(run.files), _LISTED)
+            )
+            rows = compute("take", everything, from_vector(ordinals.astype(np.int64), None, pa.int64()))
+        else:
+            rows = self.rows(run, "files", ordinals, _LISTED)
         attached: pa.Array = pa.nulls(len(ordinals), pa.string())
         deletes = with_deletes[ordinals]
         if deletes.any():
