@@ -78,7 +78,8 @@ def _is_same(value: LiteralValue, known: pa.DataType) -> bool:
         case dt.date() if is_.is_timestamp(known):
             return known.tz is None
         case int() | Decimal() if is_.is_float32(known):
-            return abs(value) <= 1 << 24 and Decimal(float(np.float32(value))) == value
+            number = Decimal(value)
+            return abs(number) <= 1 << 24 and Decimal(float(np.float32(float(number)))) == number
         case _:
             return True
 
