@@ -42,12 +42,19 @@ class Literal:
         return self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        value = self.value
+        return hash(value) if value == value else 0  # kinds with equal values are told apart by equality
 
     def _key(self) -> tuple[str, object]:
         value = self.value
+        if (plain := _PLAIN.get(type(value))) is not None:  # lists of 100,000 literals are compared again and again
+            return plain, value
         # NaN is unequal to itself, so its key holds no NaN.
         return (kind(value), "nan") if isinstance(value, float) and math.isnan(value) else (kind(value), value)
+
+
+_PLAIN = {bool: "bool", int: "int", str: "string", bytes: "binary"}
+"""Kinds that the type alone says, and whose values equal themselves."""
 
 
 def kind(value: LiteralValue) -> str:
