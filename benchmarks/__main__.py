@@ -12,6 +12,7 @@ hooks    what a hook adds to a commit: time that the writer waits, and CPU
 import   what `import metaindex` costs over `import pyarrow`
 bloom    bloom filters across 1,000,000 files (made-up) beside the same unsliced, and those of 500 files x 10,000 values: size, rate, building, look-ups
 needle   exact look-ups among 5,000,000 rows in 500 files, beside Spark, DuckDB, Polars, native bloom filters and oracles; what building each kind costs
+engines  the WHERE of DuckDB's, Polars' and pyarrow's own queries over a scan of 2,000,000 rows in 100 files: pushed to the indexes, held back, and by the engine's own scan
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ NAMES = (
     "hooks",
     "bloom",
     "needle",
+    "engines",
 )
 
 
