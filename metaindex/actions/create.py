@@ -98,14 +98,24 @@ def index_all(action: Create, snapshot: Snapshot, drop_runs: frozenset[str]) -> 
 
 def notes_of(built: BuiltRun, settled: bool) -> tuple[str, ...]:
     """What a user should know of a build."""
-    notes = [
-        f"{built.ref.files:,} files and {len(built.ref.columns)} columns indexed by the {built.ref.builder} builder"
-    ]
+    counts = [f"{built.ref.files:,} files"]
+    if built.ref.columns or not built.ref.keys:
+        counts.append(f"{len(built.ref.columns)} columns")
+    if built.ref.keys:
+        counts.append(f"{len(built.ref.keys)} key{'s' if len(built.ref.keys) > 1 else ''}")
+    notes = [f"{', '.join(counts[:-1])} and {counts[-1]} indexed by the {built.ref.builder} builder"]
     if built.report.uncovered_files:
         path, why = built.report.uncovered[0]
         notes.append(
             f"{built.report.uncovered_files:,} files are left uncovered and always read, the first {path}: {why}"
         )
+    for key in built.ref.keys:
+        if key.unkeyed_files > built.report.uncovered_files:
+            names = ", ".join(column.name for column in key.columns)
+            why = "too many values" if key.kind == "value_lists" else "values without a key"
+            notes.append(
+                f"the {key.kind} of {names} leave out files with {why}: {key.unkeyed_files:,}, which every query of it reads"
+            )
     if not settled:
         notes.append(
             "files were being changed while they were listed: those are read by every query until the next refresh"
