@@ -80,6 +80,8 @@ class _Binder:
                 column, t = self._resolve(leaf.column)
                 if t is None:
                     return _opaque(leaf, column)
+                if _all_of(leaf.values, t):
+                    return leaf if column == leaf.column else In(column, leaf.values)
                 values = [self._coerced(column, t, value) for value in leaf.values]
                 known = tuple(value for value in values if value is not None)
                 return In(column, known) if len(known) == len(values) else _opaque(leaf, column)
@@ -178,6 +180,14 @@ def _all_paths(schema: SchemaLike) -> Iterable[tuple[tuple[str, ...], pa.DataTyp
         for length in range(1, len(path)):
             paths.setdefault(path[:length], None)
     return paths.items()
+
+
+def _all_of(values: tuple[Literal, ...], t: pa.DataType) -> bool:
+    """Are all the values what the column holds, so that none needs a look of its own? Of columns of long lists: integers and texts."""
+    kinds = {type(lit.value) for lit in values}
+    if kinds == {int} and pa.types.is_int64(t):
+        return min(lit.value for lit in values) >= -(2**63) and max(lit.value for lit in values) < 2**63  # type: ignore[type-var, operator]
+    return kinds == {str} and pa.types.is_string(t) and all(lit.value.isascii() for lit in values)  # type: ignore[union-attr]
 
 
 def _is_text(t: pa.DataType) -> bool:

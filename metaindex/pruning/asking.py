@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from expressions.literals import Literal
@@ -12,13 +13,30 @@ from expressions.statistics import Interval, ManyFiles, Mask, PruningStatistics
 from expressions.tree import ColumnRef
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Question:
     """One of the questions of `PruningStatistics`, by its name, with what it is asked of the column."""
 
     name: str
     column: ColumnRef
     arguments: tuple[Any, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Question):
+            return NotImplemented
+        return self is other or self._told == other._told
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Worked out once: a question may name a hundred thousand values, and is looked for in several places."""
+        return hash(self._told)
+
+    @property
+    def _told(self) -> tuple[object, ...]:
+        return self.name, self.column, self.arguments
 
     def ask(self, source: PruningStatistics[Mask]) -> Mask:
         answer: Mask = getattr(source, self.name)(self.column, *self.arguments)

@@ -35,7 +35,8 @@ class Asked:
     walked: Predicate
     combinations: dict[ColumnRef, Combination]
     leaves: dict[str, Leaf]  # of the schema, by stable name
-    only_equal: frozenset[ColumnRef]  # columns that are asked nothing but whether they equal some value
+    compared: frozenset[ColumnRef]  # columns of which is asked whether they equal some value
+    only_equal: frozenset[ColumnRef]  # those of which nothing else is asked
 
     @classmethod
     def of(cls, predicate: Predicate, schema: Schema, indexes: Sequence[OpenIndex]) -> Asked:
@@ -49,7 +50,8 @@ class Asked:
             if len(key.columns) > 1 and (found := _columns(key, leaves)) is not None and set(found) <= set(named)
         }
         walked, combinations = with_combinations(predicate, keys)
-        return cls(predicate, schema, named, walked, dict(combinations), leaves, _only_equal(predicate, named))
+        compared, otherwise = _compared(predicate)
+        return cls(predicate, schema, named, walked, dict(combinations), leaves, compared, compared - otherwise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +87,17 @@ def known_runs(index: OpenIndex, asked: Asked) -> list[tuple[RunRef, Known]]:
     return [(run, known) for run, known in pairs if known]
 
 
-def _only_equal(predicate: Predicate, named: Sequence[ColumnRef]) -> frozenset[ColumnRef]:
+def _compared(predicate: Predicate) -> tuple[frozenset[ColumnRef], frozenset[ColumnRef]]:
+    """The columns that are asked to equal some value, and those of which something else is asked."""
+    equal: set[ColumnRef] = set()
     otherwise: set[ColumnRef] = set()
     for leaf in signed_leaves(gathered_form(predicate)):
         match leaf:
             case Comparison(op=Op.EQ | Op.NULL_SAFE_EQ) | In():
-                pass
+                equal.add(leaf.column)
             case _:
                 otherwise.update(columns(leaf))
-    return frozenset(named) - otherwise
+    return frozenset(equal), frozenset(otherwise)
 
 
 def _asked_keys(index: OpenIndex, run: RunRef, asked: Asked) -> list[AskedKey]:

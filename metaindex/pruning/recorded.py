@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from expressions.records import dataclass
-from expressions.references import equality_leaves
 from expressions.skipping import may_match
 from expressions.statistics import Mask, PruningStatistics
 from expressions.tree import ColumnRef
@@ -106,7 +105,7 @@ def _table_knows_more(asked: Asked, indexes: Sequence[OpenIndex]) -> bool:
     runs = [run for index in indexes for run in index.entry.content.runs]
     covered = {c.stable for run in runs for c in run.columns} | {s for run in runs for s in _looked_up(run, asked)}
     named = {ref.parts for ref in asked.columns}
-    compared = {ref.parts for ref in equality_leaves(asked.predicate)}
+    compared = {ref.parts for ref in asked.compared}
     return any(
         (leaf.parts in named and leaf.stable not in covered) or (leaf.field.bucketed and leaf.parts in compared)
         for leaf in asked.schema.leaves()
