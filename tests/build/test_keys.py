@@ -312,6 +312,18 @@ def _rows(run: KeyedRun, kind: str, key_id: int) -> pa.Table:
     return pa.concat_tables(tables).combine_chunks()
 
 
+def test_row_groups_read_in_pieces_are_as_whole_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"{number % 400:05d}" * 20 for number in range(3000)]
+    path = write(tmp_path, "a.parquet", pa.table({"s": texts}), row_group_size=1000)
+    request = request_for(tmp_path, fields_of(pa.schema([("s", pa.string())])), [path])
+    kinds = (Values("s"), Values("s", by="value"), ValueList("s"))
+    whole = keyed(request, tmp_path / "a", *kinds)
+    monkeypatch.setattr("metaindex.build.key_parquet._LARGE_GROUP", 10_000)
+    pieces = keyed(request, tmp_path / "b", *kinds)
+    for key in whole.found.keys:
+        assert _rows(whole, key.kind, key.key_id) == _rows(pieces, key.kind, key.key_id)
+
+
 def test_a_store_that_does_not_answer_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path, "a.parquet", pa.table({"i": [1]}))
     request = request_for(tmp_path, fields_of(pa.schema([("i", pa.int64())])), [path])

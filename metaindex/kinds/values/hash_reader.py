@@ -64,6 +64,8 @@ class HashReader:
         return None
 
     def nan(self) -> Hits | None:
+        if len(self._types) > 1:
+            return None
         if not pa.types.is_floating(self._types[0]):
             return Hits(units=_NONE, group_bits=self._layout.group_bits)
         return self.among([(Literal(float("nan")),)])

@@ -19,6 +19,7 @@ from expressions.statistics import Interval
 from expressions.vectors import compute, from_bytes, numbers, one_array, truths, valid_mask
 from metaindex.errors import DamagedIndexError
 from metaindex.kinds.keyed import Hits, Units
+from metaindex.kinds.rows import ROW_GROUP_ROWS
 from metaindex.log.entry import CoveredKey
 from metaindex.log.types import type_from_text
 from metaindex.store.layout import PartInfo
@@ -30,7 +31,9 @@ from .rows import Layout
 _FEW_GROUPS = 16
 """Row groups of a look-up up to which they are kept in the cache."""
 _MOST_GROUPS = 128
-"""Row groups that one question may read: two million rows."""
+"""Row groups that one question may read: two million rows, of which a range reads the units only."""
+_MOST_WHOLE = {"value_lists": 128, "value_keys": 16}
+"""Row groups of a key of which all are read, keys and units, for what stands in most files anyway (`!=`, a value at all): lists of few values can say more of it."""
 _NONE = np.empty(0, np.int64)
 
 
@@ -153,7 +156,7 @@ class KeyValueReader:
     def _every(self, but: list[bytes]) -> Hits | None:
         """Where a key is that equals none of some; of a cut key that is not known."""
         parts = self._parts().parts
-        if sum(len(self._run.footer(part).rows) for part in parts) > _MOST_GROUPS:
+        if sum(-(-part.rows // ROW_GROUP_ROWS) for part in parts) > _MOST_WHOLE[self._key.kind]:
             return None
         found = []
         for part in parts:
