@@ -21,7 +21,8 @@ from pyiceberg.types import LongType, StringType
 import metaindex as mi
 from expressions import ColumnRef, ExpressionError
 from metaindex.readers import ScanError
-from tests.formats.iceberg.written import History, plain
+from tests.formats.iceberg.written import History
+from tests.formats.iceberg.written_rows import plain
 from tests.readers.test_formats_scan import ROWS
 from tests.strategies import predicates
 from tests.tables import parquet_lake

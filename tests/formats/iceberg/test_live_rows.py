@@ -17,7 +17,8 @@ from formats.diff import compare
 from formats.model import FileTable
 from formats.protocol import At
 from tests.formats.iceberg.handmade import FORMAT, table_ref
-from tests.formats.iceberg.written import History, plain
+from tests.formats.iceberg.written import History
+from tests.formats.iceberg.written_rows import plain
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,14 +5,11 @@ Spark reads equality deletes and writes none, so its opinion on them is to be ha
 
 from __future__ import annotations
 
-import datetime as dt
 import json
-import math
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,69 +17,36 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
-from tests.formats.iceberg.handmade import HandManifest, HandTable, entry, optional
-
-PATH_ID, POSITION_ID = 2147483546, 2147483545
-
-ID, K, S, F, D, DAY, AT, B, ST, X, Y, FX = range(1, 13)
-FIELDS: dict[int, tuple[str, Any]] = {
-    ID: ("id", "long"),
-    K: ("k", "int"),
-    S: ("s", "string"),
-    F: ("f", "float"),
-    D: ("d", "decimal(9, 2)"),
-    DAY: ("day", "date"),
-    AT: ("at", "timestamptz"),
-    B: ("b", "binary"),
-    FX: ("fx", "fixed[2]"),
-}
-VALUES: dict[int, list[Any]] = {
-    K: [None, 1, 2, -5],
-    S: [None, "a", "b", "é😀"],
-    F: [None, float("nan"), 0.0, -0.0, 1.5],
-    D: [None, Decimal("1.50"), Decimal("-2.25")],
-    DAY: [None, dt.date(1969, 12, 31), dt.date(2020, 2, 29)],
-    AT: [None, dt.datetime(1960, 1, 1, 1, 1, 1, 1, dt.UTC), dt.datetime(2020, 1, 1, tzinfo=dt.UTC)],
-    B: [None, b"", b"\x00\xff"],
-    FX: [None, b"ab", b"\x00\x00"],
-    X: [None, 3, 4],
-    Y: [None, "y"],
-}
-ARROW = {
-    "long": pa.int64(),
-    "int": pa.int32(),
-    "string": pa.string(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "decimal(9, 2)": pa.decimal128(9, 2),
-    "decimal(12, 2)": pa.decimal128(12, 2),
-    "date": pa.date32(),
-    "timestamptz": pa.timestamp("us", "UTC"),
-    "binary": pa.binary(),
-    "fixed[2]": pa.binary(2),
-}
-STRUCT = {
-    "type": "struct",
-    "fields": [
-        {"id": X, "name": "x", "required": False, "type": "int"},
-        {"id": Y, "name": "y", "required": False, "type": "string"},
-    ],
-}
-WIDER = {K: "long", F: "double", D: "decimal(12, 2)"}
-SPECS = [
-    {"spec-id": 0, "fields": []},
-    {"spec-id": 1, "fields": [{"name": "s", "field-id": 1000, "source-id": S, "transform": "identity"}]},
-    {"spec-id": 2, "fields": [{"name": "k_cut", "field-id": 1001, "source-id": K, "transform": "truncate[4]"}]},
-]
-PARTITIONS: dict[int, list[dict[str, Any]]] = {
-    0: [],
-    1: [{"name": "s", "type": optional("string"), "field-id": 1000}],
-    2: [{"name": "k_cut", "type": optional("int"), "field-id": 1001}],
-}
-EQUALITY = [(ID,), (K,), (S,), (F,), (D, DAY), (AT,), (B, FX), (K, S), (X,), (F, X, Y), (S, ID)]
-
-Row = dict[int, Any]
-Step = tuple[int, int, int, int]
+from tests.formats.iceberg.handmade import HandManifest, HandTable, entry
+from tests.formats.iceberg.written_rows import (
+    ARROW,
+    EQUALITY,
+    FIELDS,
+    FX,
+    ID,
+    PARTITIONS,
+    PATH_ID,
+    POSITION_ID,
+    SPECS,
+    ST,
+    STRUCT,
+    VALUES,
+    WIDER,
+    B,
+    D,
+    K,
+    Row,
+    S,
+    Step,
+    X,
+    Y,
+    by_name,
+    cut,
+    partition,
+    same,
+    vector_blob,
+    with_id,
+)
 
 
 @dataclass
@@ -179,7 +143,7 @@ class History:
                 row[K] = VALUES[K][c % 4]
             self.rows += 1
             rows.append({i: v for i, v in row.items() if i in self.fields or i in (X, Y, ST)})
-        place = (spec, None if spec == 0 else rows[0].get(S) if spec == 1 else _cut(rows[0].get(K)))
+        place = (spec, None if spec == 0 else rows[0].get(S) if spec == 1 else cut(rows[0].get(K)))
         if spec and (S if spec == 1 else K) not in self.fields:
             place = (0, None)
         name = f"f{len(self.expected)}-{len(self.files)}-{self.rows}"
@@ -191,7 +155,7 @@ class History:
             snapshot=self._sequence,
             record_count=len(rows),
             file_size_in_bytes=size,
-            partition=_partition(place),
+            partition=partition(place),
         )
         self.files.append(DataFile(location, rows, self._sequence, place, made))
 
@@ -212,7 +176,7 @@ class History:
                 "lower_bounds": {PATH_ID: pairs[0][0].encode()},
                 "upper_bounds": {PATH_ID: pairs[-1][0].encode()},
             }
-        schema = pa.schema([_with_id("file_path", pa.string(), PATH_ID), _with_id("pos", pa.int64(), POSITION_ID)])
+        schema = pa.schema([with_id("file_path", pa.string(), PATH_ID), with_id("pos", pa.int64(), POSITION_ID)])
         made = pa.table([[p for p, _ in pairs], [n for _, n in pairs]], schema=schema)
         self._add_deletes(made, first.place, content=1, **more)
         for one in chosen:
@@ -230,7 +194,7 @@ class History:
         place = None if c % 2 else self.files[c % len(self.files)].place
         where = (0, None) if place is None else place
         schema = self._arrow(ids, nested=bool(b % 2) or any(i in (X, Y) for i in ids))
-        made = pa.Table.from_pylist([_by_name(row, schema) for row in rows], schema=schema)
+        made = pa.Table.from_pylist([by_name(row, schema) for row in rows], schema=schema)
         self._add_deletes(made, where, content=2, equality_ids=list(ids))
         self.equality.append((self._sequence, None if where[0] == 0 else where, ids, rows))
 
@@ -243,7 +207,7 @@ class History:
         blob = struct.pack(">i", len(body)) + body + struct.pack(">I", zlib.crc32(body))
         location = self.table.path(f"data/dv{self._sequence}.puffin")
         footer = json.dumps(
-            {"blobs": [_vector_blob(one.path, len(blob), len(one.in_vector))], "properties": {}}
+            {"blobs": [vector_blob(one.path, len(blob), len(one.in_vector))], "properties": {}}
         ).encode()
         tail = b"PFA1" + footer + struct.pack("<i", len(footer)) + bytes(4) + b"PFA1"
         Path(location).write_bytes(b"PFA1" + b"junk" + blob + tail)
@@ -258,7 +222,7 @@ class History:
             content_size_in_bytes=len(blob),
             record_count=len(one.in_vector),
             file_size_in_bytes=Path(location).stat().st_size,
-            partition=_partition(one.place),
+            partition=partition(one.place),
         )
 
     def _remove(self, a: int) -> None:
@@ -297,16 +261,16 @@ class History:
 
     def _arrow(self, ids: Sequence[int], *, nested: bool = True) -> pa.Schema:
         """The columns with these ids, those of the struct inside it."""
-        out = [_with_id(self.fields[i][0], ARROW[self.fields[i][1]], i) for i in ids if i not in (X, Y, ST)]
+        out = [with_id(self.fields[i][0], ARROW[self.fields[i][1]], i) for i in ids if i not in (X, Y, ST)]
         inside = [(X, "x", pa.int32()), (Y, "y", pa.string())]
         wanted = inside if ST in ids else [one for one in inside if one[0] in ids]
         if wanted:
-            out.append(_with_id("st", pa.struct([_with_id(name, kind, i) for i, name, kind in wanted]), ST))
+            out.append(with_id("st", pa.struct([with_id(name, kind, i) for i, name, kind in wanted]), ST))
         return pa.schema(out)
 
     def _write(self, location: str, rows: Sequence[Row], ids: Sequence[int]) -> int:
         schema = self._arrow(ids)
-        pq.write_table(pa.Table.from_pylist([_by_name(row, schema) for row in rows], schema=schema), location)
+        pq.write_table(pa.Table.from_pylist([by_name(row, schema) for row in rows], schema=schema), location)
         return Path(location).stat().st_size
 
     def _add_deletes(self, made: pa.Table, place: tuple[int, Any], **more: Any) -> None:
@@ -318,7 +282,7 @@ class History:
             snapshot=self._sequence,
             record_count=made.num_rows,
             file_size_in_bytes=Path(location).stat().st_size,
-            partition=_partition(place),
+            partition=partition(place),
             **more,
         )
         self.deletes.append((place[0], self._manifest(place[0], 1, [one])))
@@ -369,65 +333,7 @@ class History:
             return False
         inside = X in ids or Y in ids
         return any(
-            all(_same(row.get(i, self.defaults.get(i)), other[i]) for i in ids)
+            all(same(row.get(i, self.defaults.get(i)), other[i]) for i in ids)
             and not (inside and (row[ST] is None) != (other[ST] is None))  # Iceberg compares structs
             for other in rows
         )
-
-
-def _same(left: Any, right: Any) -> bool:
-    if isinstance(left, float) and isinstance(right, float):
-        if math.isnan(left) or math.isnan(right):
-            return math.isnan(left) and math.isnan(right)
-        return left == right and math.copysign(1, left) == math.copysign(1, right)
-    return type(left) is type(right) and bool(left == right)
-
-
-def _cut(value: int | None) -> int | None:
-    return None if value is None else value - value % 4
-
-
-def _partition(place: tuple[int, Any]) -> dict[str, Any]:
-    return {0: {}, 1: {"s": place[1]}, 2: {"k_cut": place[1]}}[place[0]]
-
-
-def _vector_blob(path: str, length: int, rows: int) -> dict[str, Any]:
-    """What the footer of a Puffin file says of a deletion vector."""
-    return {
-        "type": "deletion-vector-v1",
-        "fields": [POSITION_ID],
-        "snapshot-id": -1,
-        "sequence-number": -1,
-        "offset": 8,
-        "length": length,
-        "properties": {"referenced-data-file": path, "cardinality": str(rows)},
-    }
-
-
-def _with_id(name: str, kind: pa.DataType, field_id: int) -> pa.Field:
-    return pa.field(name, kind, metadata={"PARQUET:field_id": str(field_id)})
-
-
-def _by_name(row: Row, schema: pa.Schema) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for one in schema:
-        if pa.types.is_struct(one.type):
-            out[one.name] = (
-                None if row[ST] is None else {f.name: row[int(f.metadata[b"PARQUET:field_id"])] for f in one.type}
-            )
-        else:
-            out[one.name] = row.get(int(one.metadata[b"PARQUET:field_id"]))
-    return out
-
-
-def plain(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Rows in a form that compares: NaN equals NaN, zeros keep their sign, of times with a zone only the moment counts."""
-
-    def one(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {name: one(inner) for name, inner in value.items()}
-        if isinstance(value, dt.datetime):
-            return value.astimezone(dt.UTC).isoformat() if value.tzinfo else value.isoformat()
-        return bytes(value) if isinstance(value, bytearray) else value
-
-    return sorted(repr(one(row)) for row in rows)
