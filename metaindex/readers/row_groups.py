@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 
 from expressions.arrow_statistics import ArrowStatistics
 from expressions.errors import MetaIndexError
-from expressions.references import columns
+from expressions.references import columns, leaves
 from expressions.scalar_statistics import CompositeStatistics
 from expressions.skipping import may_match
 from expressions.statistics import Mask
-from expressions.tree import ColumnRef, Predicate
+from expressions.tree import ColumnRef, In, Predicate
 from formats.footer_file import Layouts, open_footer
 from formats.footers import row_group_columns
 from formats.model import Schema
@@ -27,6 +27,7 @@ from formats.model import Schema
 if TYPE_CHECKING:
     from metaindex.pruning.result import PruneResult
 
+MOST_VALUES = 1_000  # of a predicate that is judged row group by row group
 SMALL_BYTES = 1 << 20  # of a file, or of row groups that are left: read sooner than statistics are judged
 # Whatever a footer can make of its reader: no reason to lose a query.
 _DOUBTS = (MetaIndexError, pa.ArrowException, OSError, ValueError, TypeError, ArithmeticError, LookupError)
@@ -41,12 +42,12 @@ class RowGroups:
     ) -> None:
         self._predicate = predicate
         self._apart = apart
-        # What another predicate was answered by says nothing of this one.
+        # What another predicate was answered by says nothing of this one. Of very many values some is in every row group, and to find that out again for each file takes its time.
         known = result is not None and result.knows_row_groups and result.predicate == predicate
-        self._result = result if known else None
+        self._result = result if known and _values(predicate) <= MOST_VALUES else None
         asked = set() if predicate is None else {column.parts for column in columns(predicate)}
-        leaves = [leaf for leaf in schema.leaves() if leaf.parts in asked and not any(f.partition for f in leaf.path)]
-        self._layouts = Layouts(tuple(leaves))
+        found = [leaf for leaf in schema.leaves() if leaf.parts in asked and not any(f.partition for f in leaf.path)]
+        self._layouts = Layouts(tuple(found))
 
     def open(self, source: pa.NativeFile, path: str = "") -> tuple[pq.ParquetFile, list[range]]:
         """The file, and the runs of neighbouring row groups to read. `path`: as the answer names the file."""
@@ -82,6 +83,10 @@ class RowGroups:
                 sources = [stated] if known is None else [stated, known]
                 kept = may_match(result.walked, CompositeStatistics(sources))
         return kept
+
+
+def _values(predicate: Predicate | None) -> int:
+    return 0 if predicate is None else sum(len(leaf.values) for leaf in leaves(predicate) if isinstance(leaf, In))
 
 
 def footer_statistics(footer: bytes, metadata: pq.FileMetaData, layouts: Layouts) -> ArrowStatistics:
