@@ -12,12 +12,13 @@ from metaindex.log.entry import CoveredColumn, CoveredKey, RunRef
 @dataclass(frozen=True, slots=True)
 class MergePolicy:
     """Runs of up to `small_files` files are of tier 0; each next tier holds `factor` times as many. `factor` runs of a tier make one of the next; of tier 0, `least_small` are
-    enough. No merge makes a run of more than `max_files`."""
+    enough. No merge makes a run of more than `max_files`, nor, where that is said, of more than `max_bytes`."""
 
     small_files: int = 1_000
     factor: int = 4
     least_small: int = 4
     max_files: int = 4_000_000
+    max_bytes: int | None = None
 
     def tier(self, files: int) -> int:
         tier, limit = 0, self.small_files
@@ -26,8 +27,8 @@ class MergePolicy:
         return tier
 
 
-ON_REFRESH = MergePolicy(max_files=100_000)
-"""What a refresh may merge by itself: a second of work at most. Larger runs wait for `optimize`."""
+ON_REFRESH = MergePolicy(max_files=100_000, max_bytes=128 << 20)
+"""What a refresh may merge by itself: a second or two of work at most. Larger runs wait for `optimize`; those of keys are large with few files."""
 
 QUICK = MergePolicy(least_small=2)
 """optimize, quick: small runs, as few as they are."""
@@ -39,7 +40,7 @@ def quick_groups(runs: Sequence[RunRef], policy: MergePolicy = QUICK) -> list[li
     for tier in sorted({policy.tier(run.files) for run in runs}):
         least = policy.least_small if tier == 0 else policy.factor
         mine = [run for run in runs if policy.tier(run.files) == tier]
-        groups += [group for group in mergeable(mine, policy.max_files) if len(group) >= least]
+        groups += [group for group in mergeable(mine, policy.max_files, policy.max_bytes) if len(group) >= least]
     return groups
 
 
@@ -48,14 +49,14 @@ def full_groups(runs: Sequence[RunRef]) -> list[list[RunRef]]:
     return [group for group in mergeable(runs) if len(group) > 1]
 
 
-def mergeable(runs: Sequence[RunRef], max_files: int | None = None) -> list[list[RunRef]]:
+def mergeable(runs: Sequence[RunRef], max_files: int | None = None, max_bytes: int | None = None) -> list[list[RunRef]]:
     """Runs put together as long as their columns and keys go together and they do not grow too large."""
     groups: list[list[RunRef]] = []
     covered: list[_Covered] = []
     for run in runs:
         for i, group in enumerate(groups):
             both = _both(covered[i], run) if run.listed_only == group[0].listed_only else None
-            if both is not None and (max_files is None or sum(r.files for r in group) + run.files <= max_files):
+            if both is not None and _fits(group, run, max_files, max_bytes):
                 group.append(run)
                 covered[i] = both
                 break
@@ -63,6 +64,11 @@ def mergeable(runs: Sequence[RunRef], max_files: int | None = None) -> list[list
             groups.append([run])
             covered.append((run.columns, run.keys))
     return groups
+
+
+def _fits(group: Sequence[RunRef], run: RunRef, max_files: int | None, max_bytes: int | None) -> bool:
+    files = max_files is None or sum(one.files for one in group) + run.files <= max_files
+    return files and (max_bytes is None or sum(one.size_bytes for one in group) + run.size_bytes <= max_bytes)
 
 
 _Covered = tuple[tuple[CoveredColumn, ...], tuple[CoveredKey, ...]]

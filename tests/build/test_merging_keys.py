@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.actions.merge_policy import full_groups
+from metaindex.actions.merge_policy import ON_REFRESH, full_groups, quick_groups
 from metaindex.build.merging import keys_together
 from metaindex.kinds.specs import Kind
 from metaindex.log.entry import CoveredColumn, CoveredKey, RunRef
@@ -143,6 +143,13 @@ def test_runs_whose_keys_do_not_go_together_stay_apart() -> None:
     assert keys_together((date,), (day,)) is None  # days and microseconds are other bytes
     assert keys_together((replace(date, kind="values"),), (replace(day, kind="values"),)) is not None
     assert keys_together((one, _key(2, "int32")), (_key(2, "int32"), one)) == (one, _key(2, "int32"))
+
+
+def test_a_refresh_leaves_large_runs_to_optimize() -> None:
+    runs = [RunRef(str(n), 10, 1, 50 << 20, 0, "", "", (), 0, "local", 0, (_key(1, "int32"),)) for n in range(8)]
+    assert quick_groups(runs, ON_REFRESH) == []
+    assert quick_groups([replace(run, size_bytes=10 << 20) for run in runs], ON_REFRESH) != []
+    assert len(full_groups(runs)) == 1
 
 
 def test_full_groups_keep_them_apart() -> None:
