@@ -112,7 +112,11 @@ def units_of(raw: Units, group_bits: int) -> Units:
     if not group_bits:
         return raw >> 32
     group, groups, most = raw & 0xFFFF, ((raw >> 16) & 0xFFFF) + 1, 1 << group_bits
-    return (raw >> 32) << group_bits | np.where(groups > most, group * most // groups, group)
+    if (more := groups > most).any():
+        group = np.where(more, group * most // groups, group)
+    units = raw >> 32 << group_bits
+    units |= group
+    return units
 
 
 def packed(hashes: npt.NDArray[np.uint64], units: Units, layout: Layout) -> Units:

@@ -1,0 +1,84 @@
+"""Bits of entries and units: they fit, they say which row group, and what is merged keeps its meaning."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metaindex.kinds.keyed import Hits
+from metaindex.kinds.values.ordering import sort_keys
+from metaindex.kinds.values.rows import (
+    MOST_GROUPS,
+    Layout,
+    distinct,
+    hash_layout,
+    key_layout,
+    merged_layout,
+    packed,
+    raw_unit,
+    units_of,
+)
+
+counts = st.integers(0, 30).flatmap(lambda bits: st.integers(0, 1 << bits))
+
+
+@given(counts, st.integers(0, 1 << 40), counts)
+def test_entries_are_never_negative_and_ordinals_fit(files: int, entries: int, groups: int) -> None:
+    for layout in (hash_layout(files, entries, groups), key_layout(files, groups)):
+        assert 0 <= layout.group_bits < layout.unit_bits
+        assert layout.hash_bits + layout.unit_bits <= 63
+        assert max(files - 1, 0) < 1 << (layout.unit_bits - layout.group_bits)
+        assert Layout.of(layout.as_mapping()) == layout
+    by_hash = hash_layout(files, entries, groups)
+    if by_hash.group_bits:
+        assert by_hash.hash_bits >= 40
+    last = packed(np.array([2**64 - 1], np.uint64), np.array([(1 << by_hash.unit_bits) - 1], np.int64), by_hash)
+    assert last[0] == (1 << (by_hash.hash_bits + by_hash.unit_bits)) - 1
+
+
+@given(st.integers(0, 1 << 30), st.integers(1, 1 << 20), st.data(), st.integers(0, 16))
+def test_units_name_the_row_group_that_the_contract_says(
+    ordinal: int, groups: int, data: st.DataObject, group_bits: int
+) -> None:
+    group = data.draw(st.integers(0, groups - 1))
+    (unit,) = units_of(np.array([raw_unit(ordinal, group, groups)], np.int64), group_bits).tolist()
+    most = 1 << group_bits
+    assert unit >> group_bits == ordinal
+    if group_bits:
+        assert unit & (most - 1) == (group if groups <= most else group * most // groups)
+        if groups <= MOST_GROUPS:
+            told = Hits(units=np.array([unit], np.int64), group_bits=group_bits).groups(ordinal, groups)
+            assert told is not None
+            assert told[group]
+
+
+def test_what_is_merged_keeps_row_groups_where_they_mean_the_same() -> None:
+    some = hash_layout(100, 10**6, 4)
+    assert merged_layout([some, hash_layout(10, 1000, 1)], 110, 10**6).group_bits == 2
+    squeezed = Layout(40, 23, 3, 200)  # 200 row groups share 8 numbers
+    assert squeezed.shared
+    assert merged_layout([some, squeezed], 110, 10**6).group_bits == 3  # files of up to 8 are as they are
+    assert merged_layout([hash_layout(9, 9, 16), squeezed], 110, 10**6).group_bits == 0
+    assert merged_layout([squeezed, squeezed], 110, 10**6).group_bits == 3
+    assert merged_layout([Layout(40, 20, 0, 9), some], 110, 10**6).group_bits == 0
+    many = merged_layout([some], 10**7, 10**11)
+    assert (many.group_bits, many.hash_bits + many.unit_bits <= 63) == (0, True)
+    assert merged_layout([key_layout(5, 4), key_layout(5, 1)], 10, 10).hash_bits == 0
+
+
+@given(
+    st.lists(st.binary(max_size=20) | st.binary(max_size=3).map(lambda end: b"https://example.com/" + end), max_size=60)
+)
+def test_keys_are_sorted_as_bytes_are_and_equal_ones_keep_their_order(keys: list[bytes]) -> None:
+    ordered, order = sort_keys(pa.array(keys, pa.binary()))
+    assert ordered.to_pylist() == sorted(keys)
+    assert order.tolist() == sorted(range(len(keys)), key=lambda at: keys[at])
+    assert pc.take(pa.array(keys, pa.binary()), pa.array(order)).to_pylist() == sorted(keys)
+
+
+def test_distinct_sorts() -> None:
+    assert distinct(np.array([3, 1, 3, 2, 1])).tolist() == [1, 2, 3]
+    assert distinct(np.array([], np.int64)).tolist() == []
