@@ -20,6 +20,7 @@ from metaindex.errors import DamagedIndexError
 from metaindex.kinds.rows import FILES
 from metaindex.log.entry import IndexLogEntry, ObjectRef, RunRef
 from metaindex.log.types import type_from_text
+from metaindex.store.layout import PartInfo
 from metaindex.store.reader import Footer, ReadCount, RunReader, StoreCache
 
 from .run_statistics import RunStatistics, StoredColumn, Units
@@ -113,45 +114,47 @@ class OpenIndex:
     def rows(self, run: RunRef, kind: str, ordinals: Ordinals, names: list[str]) -> pa.Table:
         """Rows by position: the metadata partition is sorted by ordinal and has one row for each."""
         reader = self.reader(run)
-        pieces = []
+        asked: list[tuple[PartInfo, Ordinals, int]] = []
         start = 0
         for part in reader.parts(kind):
-            inside = ordinals[(ordinals >= start) & (ordinals < start + part.rows)] - start
+            low, high = np.searchsorted(ordinals, [start, start + part.rows])
+            if low < high:
+                asked.append((part, ordinals[low:high] - start, start))
             start += part.rows
-            if not len(inside):
-                continue
-            footer = reader.footer(part)
-            ends = np.cumsum(footer.rows)
-            group_of = np.searchsorted(ends, inside, side="right")  # ascending, as the ordinals are
-            starts = np.flatnonzero(np.diff(group_of, prepend=-1))
-            groups = group_of[starts]
-            read = [*names, "ordinal"] if "ordinal" not in names else names
-            inside_group = inside - (ends[group_of] - footer.rows[group_of])
-            keep = (
-                len(inside) * 8 <= part.rows
-            )  # who takes most of the rows would push everything else out of the cache
-            taken = []
-            for first in range(0, len(groups), _GROUPS_AT_ONCE):
-                some = groups[first : first + _GROUPS_AT_ONCE]
-                table = reader.read(part, some.tolist(), read, keep=keep)
-                low = starts[first]
-                high = starts[first + len(some)] if first + len(some) < len(starts) else len(inside)
-                counts = footer.rows[some]
-                offsets = np.cumsum(counts) - counts
-                wanted = inside_group[low:high] + offsets[np.searchsorted(some, group_of[low:high])]
-                taken.append(compute("take", table, from_vector(wanted.astype(np.int64), None, pa.int64())))
-            picked = _joined(taken)
-            found = numbers(picked.column("ordinal"))
-            if not np.array_equal(found, inside + start - part.rows):
-                raise DamagedIndexError(
-                    f"`{kind}` has one row an ordinal, in order; run {run.run} of index {self.name!r} has not; refresh with mode='full'"
-                )
-            pieces.append(picked.select(names))
+        pieces = reader.each(asked, lambda one: self._rows_of_part(reader, one, names))
         if start != run.files:
             raise DamagedIndexError(
                 f"run {run.run} of index {self.name!r} has {run.files} files; its rows are {start}; refresh with mode='full'"
             )
         return _joined(pieces) if pieces else _no_rows(names)
+
+    def _rows_of_part(self, reader: RunReader, asked: tuple[PartInfo, Ordinals, int], names: list[str]) -> pa.Table:
+        """Of a part that begins at ordinal `start`, the rows `inside`."""
+        part, inside, start = asked
+        footer = reader.footer(part)
+        ends = np.cumsum(footer.rows)
+        group_of = np.searchsorted(ends, inside, side="right")  # ascending, as the ordinals are
+        starts = np.flatnonzero(np.diff(group_of, prepend=-1))
+        groups = group_of[starts]
+        read = [*names, "ordinal"] if "ordinal" not in names else names
+        inside_group = inside - (ends[group_of] - footer.rows[group_of])
+        keep = len(inside) * 8 <= part.rows  # who takes most of the rows would push everything else out of the cache
+        taken = []
+        for first in range(0, len(groups), _GROUPS_AT_ONCE):
+            some = groups[first : first + _GROUPS_AT_ONCE]
+            table = reader.read(part, some.tolist(), read, keep=keep)
+            low = starts[first]
+            high = starts[first + len(some)] if first + len(some) < len(starts) else len(inside)
+            counts = footer.rows[some]
+            offsets = np.cumsum(counts) - counts
+            wanted = inside_group[low:high] + offsets[np.searchsorted(some, group_of[low:high])]
+            taken.append(compute("take", table, from_vector(wanted.astype(np.int64), None, pa.int64())))
+        picked = _joined(taken)
+        if not np.array_equal(numbers(picked.column("ordinal")), inside + start):
+            raise DamagedIndexError(
+                f"`{part.kind}` has one row an ordinal, in order; run {reader.run.run} of index {self.name!r} has not; refresh with mode='full'"
+            )
+        return picked.select(names)
 
     def identities(self, run: RunRef) -> tuple[pa.FixedSizeBinaryArray, pa.ChunkedArray]:
         """File ids and etags of all files of the run, by ordinal."""

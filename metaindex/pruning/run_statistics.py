@@ -115,30 +115,35 @@ class RunStatistics(ManyFiles):
         return found
 
     def _load(self, column: ColumnRef, stored: StoredColumn, needs: Needs, ask: Ask) -> Mask:
-        suffix = _SUFFIX[str(physical_type(stored.stored))]
-        answer = self.constant(False)
-        seen = 0
-        for part in self._reader.parts(self._units.kind):
-            if part.rows == 0 or not _within(part, stored.column_id):
-                continue
-            footer = self._reader.footer(part)
-            groups = self._groups(footer, column, stored, needs, ask)
-            seen += 1
-            if not groups:
-                continue
-            table = self._rows(part, groups, stored, needs, suffix)
-            if needs is _BOUNDS and _nothing_but_nan(table, stored, suffix):
-                table = self._rows(part, groups, stored, _ALL, suffix)
-            units = numbers(table.column(self._units.number))
-            bounds = _bounds_of_rows(table, stored.stored, suffix)
-            statistics = _statistics(column, bounds, stored, len(units))
-            may = ask(statistics)
-            if self._scope is not None:
-                may &= self._scope[numbers(table.column("partition_ord"))]
-            answer[units[may]] = True
-        if not seen:  # covered, says the log entry, and no part holds a row of it: nothing is proved
+        holding = [
+            part for part in self._reader.parts(self._units.kind) if part.rows and _within(part, stored.column_id)
+        ]
+        if not holding:  # covered, says the log entry, and no part holds a row of it: nothing is proved
             return self.constant(True)
+        if self._scope is not None:
+            self._cumulated_scope()
+        answer = self.constant(False)
+        for found in self._reader.each(holding, lambda part: self._found(part, column, stored, needs, ask)):
+            answer[found] = True
         return answer
+
+    def _found(
+        self, part: PartInfo, column: ColumnRef, stored: StoredColumn, needs: Needs, ask: Ask
+    ) -> npt.NDArray[np.int32]:
+        """The units of which a part says that they may."""
+        suffix = _SUFFIX[str(physical_type(stored.stored))]
+        groups = self._groups(self._reader.footer(part), column, stored, needs, ask)
+        if not groups:
+            return np.zeros(0, np.int32)
+        table = self._rows(part, groups, stored, needs, suffix)
+        if needs is _BOUNDS and _nothing_but_nan(table, stored, suffix):
+            table = self._rows(part, groups, stored, _ALL, suffix)
+        units = numbers(table.column(self._units.number))
+        bounds = _bounds_of_rows(table, stored.stored, suffix)
+        may = ask(_statistics(column, bounds, stored, len(units)))
+        if self._scope is not None:
+            may &= self._scope[numbers(table.column("partition_ord"))]
+        return np.asarray(units[may])
 
     def _rows(self, part: PartInfo, groups: list[int], stored: StoredColumn, needs: Needs, suffix: str) -> pa.Table:
         """The column's rows in the row groups, as far as the question needs them."""

@@ -11,12 +11,14 @@ they are immutable, so a cache can never be stale.
 from __future__ import annotations
 
 import json
+import os
+import threading
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from mmap import mmap
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +43,11 @@ _GROUPS_AT_ONCE = 32  # decoded together
 _GAP_BYTES = 1 << 18  # unread bytes between two ranges that cost less than another read
 _NEAR_BYTES = 1 << 16  # the same, where all reads are under way at once, or the disk is local
 _READS_AT_ONCE = 16
+_PARTS_APART = 4  # fewer parts are read sooner than threads are started
+_COUNTING = threading.Lock()
 _Ints = npt.NDArray[np.int64]
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
 
 @dataclass(slots=True)
@@ -52,8 +58,9 @@ class ReadCount:
     bytes: int = 0
 
     def add(self, size: int) -> None:
-        self.reads += 1
-        self.bytes += size
+        with _COUNTING:
+            self.reads += 1
+            self.bytes += size
 
 
 @dataclass(slots=True)
@@ -122,6 +129,16 @@ class RunReader:
     def kinds(self) -> frozenset[str]:
         """The metadata partitions that the run has parts of."""
         return frozenset(part.kind for part in self._manifest())
+
+    def each(self, items: Sequence[_T], work: Callable[[_T], _R]) -> list[_R]:
+        """What the work makes of each item, in their order, where each reads a part of its own: side by side, as reading a store is waiting, and decoding lets other threads on."""
+        if len(items) < _PARTS_APART:
+            return [work(item) for item in items]
+        from concurrent.futures import ThreadPoolExecutor
+
+        threads = _READS_AT_ONCE if "://" in self._storage.root else min(os.cpu_count() or 1, 4)
+        with ThreadPoolExecutor(min(len(items), threads)) as pool:
+            return list(pool.map(work, items))
 
     def derived(self, name: str, compute: Callable[[], Any]) -> Any:
         """Something small that follows from the run's parts, computed once."""
