@@ -23,7 +23,7 @@ WRITES = ("append", "append", "append", "delete", "overwrite", "restore", "compa
 VERBS = ("optimize", "clean", "full", "flush")
 STEPS = st.lists(st.tuples(st.sampled_from([*WRITES, *VERBS]), st.integers(0, 9)), min_size=4, max_size=14)
 SOAK = bool(os.environ.get("METAINDEX_SOAK"))
-PARTS, HISTORIES = (10, 20) if SOAK else (1, 4)
+PARTS, HISTORIES = (5, 20) if SOAK else (1, 4)
 
 
 def rows(number: int) -> pa.Table:
