@@ -106,3 +106,44 @@ def test_a_file_opens_with_one_request_and_reads_what_is_asked(proxy: Proxy, buc
     assert first is not None
     fetched = sum(int(r[2]) - int(r[1]) + 1 for r in others if r is not None)
     assert fetched < len(out.getvalue()) // 6
+
+
+def test_a_cold_look_up_in_bloom_filters_is_manifest_footer_and_row(
+    s3: S3Server, proxy: Proxy, bucket: str, tmp_path: Path
+) -> None:
+    making = MAKERS["parquet"](s3, bucket, tmp_path)
+    lake = next(making)
+    for first in range(0, 60, 10):
+        lake.append(rows(first))
+    table = lake.open()
+    table.create_index("main", mi.Bloom("id", fpp=0.0001), builder="local")
+    version = table.snapshot().version.id
+    table = lake.open()
+    proxy.reset()
+    assert len(table.prune("id = 15", version=version).files) == 1
+    assert len(proxy.requests) == len([*INDEX, *LOOK_UP])
+    assert sum("/bloom_filters/" in request.path for request in proxy.requests) == 2
+    proxy.reset()
+    assert table.prune("id = 999", version=version).kept_files == 0
+    assert sum(".mix" in request.path for request in proxy.requests) == 1
+    for _ in making:
+        raise AssertionError
+
+
+def test_filters_that_lie_apart_are_asked_for_at_once(s3: S3Server, proxy: Proxy, bucket: str, tmp_path: Path) -> None:
+    import numpy as np
+
+    from tests.kinds.bloom.filters import integers, write
+
+    run = write(f"s3://{bucket}/filters", {at: integers(60_000 << at % 3, at) for at in range(6)})  # type: ignore[arg-type]
+    one = np.array([1 << 63], np.uint64)
+    run.holding(one)
+    together = threading.Barrier(3, timeout=30)
+
+    def wait(request: Request) -> None:
+        together.wait()  # none is answered before all are asked for
+
+    proxy.reset()
+    proxy.fault = wait
+    run.holding(one)
+    assert len(proxy.requests) == 3
