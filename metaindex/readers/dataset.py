@@ -7,6 +7,7 @@ pyarrow's own drops row groups by footers that know nothing of NaN.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
@@ -37,6 +38,7 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no
         super().__init__([parquet.make_fragment("no-file", filesystem=refusing)], scan.schema, parquet, refusing)
         self._scan = scan
         self._condition = condition
+        self._asking = threading.Lock()  # engines scan from several threads; a table is asked by one at a time
 
     def scanner(
         self,
@@ -47,7 +49,10 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no
     ) -> Rows:
         """The rows that pass the filter, as `columns`: names, or expressions by name. Hints about threads and reading ahead change no rows and are not taken."""
         condition = self._and(filter)
-        scan = self._scan if condition is None else self._scan.narrowed(from_arrow(condition, self.schema))
+        scan = self._scan
+        if condition is not None:
+            with self._asking:
+                scan = scan.narrowed(from_arrow(condition, self.schema))
         return Rows(scan, self.schema, columns, condition, batch_size)
 
     def to_table(self, columns: Columns = None, filter: pc.Expression | None = None, **hints: Any) -> pa.Table:  # noqa: A002

@@ -6,6 +6,7 @@ import datetime as dt
 import math
 import pickle
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -76,7 +77,11 @@ class Given:
     con: duckdb.DuckDBPyConnection
 
 
-@pytest.fixture(scope="module", params=list(FORMATS))
+# The others differ in how files are found and read, which is tested elsewhere.
+_MARKS = {name: () if name == "parquet" else pytest.mark.slow for name in FORMATS}
+
+
+@pytest.fixture(scope="module", params=[pytest.param(name, marks=marks) for name, marks in _MARKS.items()])
 def lake(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Given]:
     made = FORMATS[request.param](tmp_path_factory.mktemp(request.param))
     for file in range(FILES):
@@ -134,7 +139,7 @@ def test_each_engine_reads_what_may_match_and_no_more(lake: Given, engine: str) 
     assert 0 < narrow <= storage.reads / FILES
 
 
-@settings(deadline=None, max_examples=settings.default.max_examples * 30 // 100)
+@settings(deadline=None, max_examples=settings.default.max_examples * 20 // 100)
 @given(data=st.data())
 def test_predicates_written_for_each_engine_give_its_own_rows(lake: Given, data: st.DataObject) -> None:
     drawn = data.draw(predicates({ColumnRef((f.name,)): f.type for f in SCHEMA}))
@@ -234,6 +239,13 @@ def test_joins_groups_and_heads(lake: Given) -> None:
     assert lazy.head(7).filter(pl.col("i") >= 0).collect().height <= 7
     grouped = lazy.filter(pl.col("i") < 20).group_by("yes").agg(pl.col("i").sum()).sort("yes").collect()
     assert grouped.rows() == [(False, 60), (True, 10)]
+
+
+def test_many_threads_may_scan_one_dataset(lake: Given) -> None:
+    dataset = lake.scan.to_dataset()
+    with ThreadPoolExecutor(16) as pool:
+        found = list(pool.map(lambda n: dataset.count_rows(pc.field("i") == n), range(0, 60, 2)))
+    assert found == [lake.rows.filter(pc.field("i") == n).num_rows for n in range(0, 60, 2)]
 
 
 def test_the_dataset_says_what_a_dataset_says(lake: Given) -> None:
