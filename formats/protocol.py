@@ -77,3 +77,11 @@ class ListsOnce(Protocol):
     """Of a format whose version is a listing: the listing that says which version it is also makes the snapshot."""
 
     def resolved(self, ref: TableRef, at: At) -> Resolved: ...
+
+
+@runtime_checkable
+class TellsReading(Protocol):
+    """Of a format that says without a snapshot how the data files of any of its versions are read."""
+
+    def read_options(self, ref: TableRef) -> Mapping[str, object]:
+        """As `SnapshotDetails.read_options`."""

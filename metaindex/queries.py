@@ -115,7 +115,9 @@ class Queries(ABC):
         planned = self._planned(predicate, at, only)
         result = planned.result
         text = predicate if isinstance(predicate, str) else None
-        kept = snapshot_of_kept(result, planned.indexes) if planned.snapshot is None else None
+        kept = None
+        if planned.snapshot is None:
+            kept = snapshot_of_kept(result, planned.indexes, self._format, ref)
         if kept is not None:
             then = At(version=result.version.id)
             return Scan(

@@ -6,7 +6,7 @@ replay, and the commit's bytes hold its time and transaction id. The metadata's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -57,6 +57,10 @@ class DeltaFormat:
                 except ObjectNotFoundError:
                     return version
         return self.resolve(ref, At())
+
+    def read_options(self, ref: TableRef) -> Mapping[str, object]:
+        """See `formats.protocol.TellsReading`."""
+        return {"file_format": "parquet"}
 
     def snapshot(self, ref: TableRef, at: At) -> Snapshot:
         from .snapshot import build

@@ -154,25 +154,8 @@ class IcebergDetails:
         return self.loader.load(self.data["location"][row], entries.to_dicts())
 
     def read_options(self) -> Mapping[str, object]:
-        """Parquet columns are found by field id; files that carry none (imported ones) by the names of `name_mapping` (Iceberg's JSON), None where the table has none.
-        Files of other formats are listed in `iceberg_file_format` and cannot be read."""
-        return {
-            "file_format": "parquet",
-            "columns_by": "field_id",
-            "name_mapping": self._name_mapping(),
-        }
-
-    def _name_mapping(self) -> str | None:
-        text = self.metadata.properties.get(NAME_MAPPING)
-        if text is None:
-            return None
-        try:
-            _check_mapping(json.loads(text))
-        except (ValueError, TypeError, AttributeError) as damage:
-            raise CorruptTableError(
-                f"a name mapping is a list of fields in JSON; property {NAME_MAPPING} of {self.metadata.location} is none ({damage}) in {self.metadata.file}; set it right"
-            ) from damage
-        return text
+        """Files of other formats than Parquet are listed in `iceberg_file_format` and cannot be read."""
+        return read_options(self.metadata)
 
 
 def _check_mapping(fields: Any) -> None:
@@ -183,3 +166,21 @@ def _check_mapping(fields: Any) -> None:
         _check_mapping(one.get("fields") or [])
     if not isinstance(fields, list):
         raise TypeError("it is no list")
+
+
+def read_options(metadata: TableMetadata) -> Mapping[str, object]:
+    """Parquet columns are found by field id; files that carry none (imported ones) by the names of `name_mapping` (Iceberg's JSON), None where the table has none."""
+    return {"file_format": "parquet", "columns_by": "field_id", "name_mapping": _name_mapping(metadata)}
+
+
+def _name_mapping(metadata: TableMetadata) -> str | None:
+    text = metadata.properties.get(NAME_MAPPING)
+    if text is None:
+        return None
+    try:
+        _check_mapping(json.loads(text))
+    except (ValueError, TypeError, AttributeError) as damage:
+        raise CorruptTableError(
+            f"a name mapping is a list of fields in JSON; property {NAME_MAPPING} of {metadata.location} is none ({damage}) in {metadata.file}; set it right"
+        ) from damage
+    return text

@@ -7,7 +7,7 @@ it). The metadata file alone resolves versions; a snapshot reads its manifest li
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -35,7 +35,7 @@ from .metadata import (
     select,
 )
 from .schema import read_schema
-from .snapshot import IcebergDetails, file_table
+from .snapshot import IcebergDetails, file_table, read_options
 from .transforms import Transform
 
 if TYPE_CHECKING:
@@ -62,6 +62,10 @@ class IcebergFormat:
     def resolve(self, ref: TableRef, at: At) -> Version:
         metadata = _metadata(ref)
         return version_of(metadata, select(metadata, at))
+
+    def read_options(self, ref: TableRef) -> Mapping[str, object]:
+        """See `formats.protocol.TellsReading`."""
+        return read_options(_metadata(ref))
 
     def versions(self, ref: TableRef) -> Sequence[Version]:
         metadata = _metadata(ref)

@@ -10,13 +10,16 @@ from dataclasses import dataclass
 
 from expressions.statistics import ColumnBounds
 from formats.model import Deletes, Field, Leaf, Snapshot
+from formats.protocol import TableFormat, TableRef, TellsReading
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.result import PruneResult
 
 
 @dataclass(frozen=True, slots=True)
 class NamedDetails:
-    """`SnapshotDetails` of Parquet files without deletes whose columns all stand in the files."""
+    """`SnapshotDetails` of Parquet files without deletes whose columns all stand in the files. `options`: how they are read."""
+
+    options: Mapping[str, object]
 
     def log_bounds(self, leaf: Leaf) -> ColumnBounds | None:
         return None
@@ -28,29 +31,30 @@ class NamedDetails:
         raise AssertionError("files with deletes are read by the table's own snapshot")
 
     def read_options(self) -> Mapping[str, object]:
-        return {"file_format": "parquet"}
+        return self.options
 
 
-def snapshot_of_kept(result: PruneResult, indexes: Iterable[OpenIndex]) -> Snapshot | None:
+def snapshot_of_kept(
+    result: PruneResult, indexes: Iterable[OpenIndex], table_format: TableFormat, ref: TableRef
+) -> Snapshot | None:
     """The kept files of an answer that was given without the table's snapshot, as a snapshot of just them; None where more has to be known of them to read them: deletes, values of partitions,
-    defaults that the recorded schema does not tell, how texts are read, how an Iceberg table's names are mapped."""
-    if result.format not in ("delta", "files") or result.files.table.column("deletes").null_count < len(result.files):
+    defaults that the recorded schema does not tell, how texts are read."""
+    if result.files.table.column("deletes").null_count < len(result.files):
         return None
     if any(one.partition or not one.default_known for one in _fields(result.schema.fields)):
         return None
     recorded = next((i for i in indexes if i.versions.find(result.version) is not None), None)
-    if recorded is None or recorded.entry.table.options.get("file_format") != "parquet":
+    found = recorded.versions.find(result.version) if recorded is not None else None
+    if recorded is None or found is None or recorded.entry.table.options.get("file_format") != "parquet":
         return None
-    found = recorded.versions.find(result.version)
-    assert found is not None
+    options: Mapping[str, object] = {"file_format": "parquet"}
+    if isinstance(table_format, TellsReading):
+        options = table_format.read_options(ref)
+    if result.format == "iceberg" and not all(path.endswith(".parquet") for path in result.files.paths.to_pylist()):
+        return None  # it may be of another format: the manifests tell
+    when = found.record.timestamp_ms
     return Snapshot(
-        result.table,
-        result.format,
-        result.version,
-        found.record.timestamp_ms,
-        result.schema,
-        result.files,
-        NamedDetails(),
+        result.table, result.format, result.version, when, result.schema, result.files, NamedDetails(options)
     )
 
 

@@ -172,7 +172,7 @@ class Scan:
             raise MissingDependencyError(
                 "a pyiceberg scan needs pyiceberg; it is not installed; install metaindex with the extra: metaindex[iceberg]"
             ) from error
-        return data_scan(self, table)
+        return data_scan(self.whole(), table)
 
     def to_spark(self, spark: SparkSession) -> DataFrame:
         from .spark import data_frame

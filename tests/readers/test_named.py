@@ -11,6 +11,7 @@ import pytest
 import metaindex as mi
 from formats.delta.table import DeltaFormat
 from formats.files.table import FilesFormat
+from formats.iceberg.table import IcebergFormat
 from tests.tables import delta_lake, iceberg_lake, parquet_lake
 
 
@@ -25,6 +26,7 @@ def no_snapshot(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
             raise AssertionError("the snapshot was loaded")
 
         monkeypatch.setattr(DeltaFormat, "snapshot", refuse)
+        monkeypatch.setattr(IcebergFormat, "snapshot", refuse)
         monkeypatch.setattr("formats.files.table._now", refuse)
         monkeypatch.setattr("formats.files.table._then", refuse)
         monkeypatch.setattr(FilesFormat, "snapshot", refuse)
@@ -32,7 +34,7 @@ def no_snapshot(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return forbid
 
 
-@pytest.mark.parametrize("lake", [delta_lake, parquet_lake])
+@pytest.mark.parametrize("lake", [delta_lake, parquet_lake, iceberg_lake])
 def test_no_snapshot_is_loaded(lake: Callable[[Path], object], tmp_path: Path, no_snapshot: Callable[[], None]) -> None:
     made = lake(tmp_path)
     for first in range(0, 40, 4):
@@ -73,12 +75,12 @@ def test_partitions_need_the_snapshot(tmp_path: Path) -> None:
     assert scan.to_arrow().to_pylist() == [{"id": 3, "p": 1}]
 
 
-def test_iceberg_is_read_with_its_snapshot(tmp_path: Path) -> None:
+def test_pyiceberg_is_given_the_whole_snapshot(tmp_path: Path) -> None:
     lake = iceberg_lake(tmp_path)
     for first in range(0, 20, 4):
         lake.append(rows(first).select(["id", "v"]))
     lake.open().create_index("find", mi.Values("id"), builder="local")
-    assert lake.open().scan("id = 5").to_arrow().to_pylist() == [{"id": 5, "v": "b"}]
+    assert lake.open().scan("id = 5").to_pyiceberg().to_arrow().to_pylist() == [{"id": 5, "v": "b"}]
 
 
 def test_a_commit_is_seen_by_the_next_scan(tmp_path: Path) -> None:
