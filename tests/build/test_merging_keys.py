@@ -82,7 +82,7 @@ def test_merged_keys_answer_as_before(data: st.DataObject) -> None:
         assert mi.open_table(str(lake)).verify_index("keys", files=None).sound
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", [pytest.param(n, marks=pytest.mark.slow) if n % 2 else n for n in range(4)])
 def test_values_of_files_that_left_and_of_rows_under_vectors_are_erased(root: Path, number: int) -> None:
     kind = kinds("name")[number]
     kind = mi.ValueList("name") if isinstance(kind, mi.ValueList) else kind

@@ -79,7 +79,9 @@ def _changed(batches: Iterator[tuple[int, Mapping[str, pa.Array]]]) -> Iterator[
         yield group, out
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(k, marks=[] if k == "bloom_filters" else pytest.mark.slow) for k in KINDS]
+)
 def test_values_that_a_faulty_builder_keyed_are_found_and_repaired(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,7 +104,7 @@ def test_values_that_a_faulty_builder_keyed_are_found_and_repaired(
     assert f"{lake.path}/f000.parquet" in lake.open().prune(needle).paths
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [pytest.param(k, marks=[] if k == "values" else pytest.mark.slow) for k in KINDS])
 def test_a_damaged_part_is_found_and_only_its_run_is_rebuilt(tmp_path: Path, kind: str) -> None:
     lake = delta_lake(tmp_path)
     table = indexed(lake, *KINDS.values())

@@ -27,7 +27,7 @@ from tests.kinds.bloom.filters import KEY, Run, hashes_of, integers, sealed, spe
 ABSENT = np.random.default_rng(99).integers(0, 2**64, 4000, dtype=np.uint64)
 
 
-@pytest.fixture(params=["rows", "vectors", "many parts"])
+@pytest.fixture(params=["rows", pytest.param("vectors", marks=pytest.mark.slow), "many parts"])
 def cut(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How filters stand in parts: as few files have them, and as only millions of files would."""
     if request.param == "vectors":

@@ -25,7 +25,7 @@ def rows(file: int) -> pa.Table:
     )
 
 
-@pytest.fixture(params=FORMATS)
+@pytest.fixture(params=[pytest.param(n, marks=[] if n == "parquet" else pytest.mark.slow) for n in FORMATS])
 def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
     made: Callable[[Path], Lake] = FORMATS[request.param]
     one = made(tmp_path)
