@@ -18,7 +18,7 @@ from expressions.errors import MetaIndexError
 from metaindex.kinds.specs import Kind
 
 SOAK = bool(os.environ.get("METAINDEX_SOAK"))
-KINDS = ("hash", "value", "bloom", "list")
+KINDS = ("hash", "value", "bloom", "list", "all")
 NAN = float("nan")
 
 
@@ -136,7 +136,8 @@ class History:
 
 @pytest.mark.filterwarnings("ignore:Delete operation did not match any records")
 @pytest.mark.parametrize("seed", range(20) if SOAK else range(1))
-@pytest.mark.parametrize("kind", ["all", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS)])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_every_version_of_a_table_that_changes(kind: str, seed: int, tmp_path: Path) -> None:
     dice = random.Random(f"{seed} {kind}")
     history = History(tmp_path, dice)

@@ -20,7 +20,7 @@ from tests import strategies
 from tests.pruning.test_no_false_skip import arrow_schema
 from tests.tables import settle
 
-KINDS = ["hash", "value", "bloom", "list", "all"]
+KINDS = ["bloom", "all", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("hash", "value", "list"))]
 
 
 def kinds(name: str, schema: strategies.Schema) -> list[Kind]:
@@ -37,7 +37,7 @@ def kinds(name: str, schema: strategies.Schema) -> list[Kind]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=4 if os.environ.get("METAINDEX_FAST") else 15)
+@settings(max_examples=3 if os.environ.get("METAINDEX_FAST") else 15)
 @given(data=st.data())
 def test_dropped_files_and_row_groups_hold_no_matching_row(kind: str, data: st.DataObject) -> None:
     schema = data.draw(strategies.schemas())
