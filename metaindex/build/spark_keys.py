@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from expressions.errors import StorageError
 from formats.storage import Storage
+from metaindex.errors import BuildError
 from metaindex.kinds import registry
 from metaindex.kinds.keyed import Gathered, KeyFinisher, KeyPlan, Spill
 from metaindex.store.layout import PartInfo
@@ -58,6 +59,7 @@ class _Scanned:
 
     problems: dict[int, str]
     uncovered: int
+    opened: int
     files: int
 
 
@@ -90,7 +92,7 @@ class KeyJob:
         covered = [one.covered() for one in finishers]
         built = [BuiltKey(key, some, unkeyed) for (key, unkeyed), some in zip(covered, parts, strict=True)]
         problems = {ordinal: why for one in scanned for ordinal, why in one.problems.items()}
-        found = key_build(built, self.sink, self.request, problems, sum(one.files for one in scanned))
+        found = key_build(built, self.sink, self.request, problems, sum(one.opened for one in scanned))
         return replace(found, uncovered_files=sum(one.uncovered for one in scanned))
 
     def _collect(self, files: DataFrame, count: int) -> tuple[list[list[Gathered]], list[_Scanned]]:
@@ -109,6 +111,11 @@ class KeyJob:
                 scanned.append(value)
             else:
                 gathered[row["place"]].append(value)
+        told = sum(one.files for one in scanned)
+        if told != count:  # a file without rows would be taken for one without values
+            raise BuildError(
+                f"every file of a run is read for its keys; Spark's tasks told of {told:,} of {count:,}; try again, or build without Spark"
+            )
         return gathered, scanned
 
     def _finish(self, finishers: Sequence[KeyFinisher]) -> list[list[PartInfo]]:
@@ -151,7 +158,7 @@ class CollectTask:
         report = scan_keys(self.storage, self.source, files, collectors, threads)
         found: list[object] = [one.hand_over() for one in collectors]
         told = dict(sorted(report.problems.items())[:_TOLD])
-        found.append(_Scanned(told, len(report.problems), report.files_scanned))
+        found.append(_Scanned(told, len(report.problems), report.files_scanned, files.num_rows))
         columns = [
             pa.array([*range(len(collectors)), -1], pa.int32()),
             pa.array([pickle.dumps(one) for one in found], pa.binary()),

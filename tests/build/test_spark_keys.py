@@ -114,7 +114,7 @@ def by_tasks(
                     gathered[row["place"]].append(value)
                 else:
                     problems |= value.problems
-                    scanned += value.files
+                    scanned += value.opened
     spill = spill_of(sink, limit_bytes)
     finishers = [registry.finisher(plan, sink, spill, count, some) for plan, some in zip(plans, gathered, strict=True)]
     ranges = [(place, number) for place, one in enumerate(finishers) for number in range(one.ranges)]
