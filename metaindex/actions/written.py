@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from .follow import Seen
+from expressions.vectors import compute
+
+if TYPE_CHECKING:
+    from .follow import Seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class Written:
         if not alone or seen.gone is None or seen.snapshot.version.id != self.version:
             return frozenset()
         counts = seen.snapshot.files.table.column("record_count")
-        whole = counts.null_count == 0 and pc.sum(counts, min_count=0).as_py() == self.rows
+        whole = counts.null_count == 0 and sum(counts.to_pylist()) == self.rows
         return self.without_nan if whole else frozenset()
 
 
@@ -45,5 +48,5 @@ def without_nan(values: pa.Array | pa.ChunkedArray) -> bool:
     """Is it a column of floats without NaN? A sum is NaN where a value is; where it is NaN for another reason (two infinities), nothing is said."""
     if not (pa.types.is_float32(values.type) or pa.types.is_float64(values.type)):
         return False
-    total = pc.sum(values).as_py()
+    total = compute("sum", values).as_py()
     return total is None or not math.isnan(total)

@@ -39,9 +39,7 @@ class BuildRequest:
     partition_leaves: tuple[Leaf, ...] = ()  # columns whose value is the partition's: rows in partition_stats only
     trust_log: bool = False  # a builder may take what the log states of a file for what its footer says
     scan_floats: bool = True  # count NaN by reading float columns; else footer bounds with NaN unknown
-    without_nan: frozenset[str] = (
-        frozenset()
-    )  # top-level float columns that hold no NaN in any of the files: their writer says so
+    without_nan: frozenset[str] = frozenset()  # float columns of which their writer says that no file holds NaN
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@
 A hook never fails the writer and, in the background, never makes it wait. It only triggers: what changed is asked of the table's log, so that nothing is lost where a trigger is.
 """
 
+from metaindex.actions.written import Written
+
 from . import deltalake, pyiceberg
 from .after_commit import after_commit, commits, counts, flush
 from .keep import Kept
@@ -21,6 +23,7 @@ __all__ = [
     "Kept",
     "Pace",
     "Watcher",
+    "Written",
     "after_commit",
     "commits",
     "counts",
