@@ -45,7 +45,7 @@ __version__ = "0.1.0"
 
 def __getattr__(name: str) -> object:
     """`mi.hooks` is loaded by those who write, the rule of Spark's optimizer by those who enable it."""
-    if name in ("hooks", "enable", "disable", "is_enabled"):
+    if name in ("hooks", "enable", "disable", "is_enabled", "explain"):
         from importlib import import_module
 
         return import_module(".hooks", __name__) if name == "hooks" else getattr(import_module(".rule", __name__), name)

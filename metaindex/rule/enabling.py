@@ -15,19 +15,21 @@ from typing import TYPE_CHECKING, Any, Final
 from expressions.errors import UnsupportedFeatureError
 from expressions.records import dataclass
 from metaindex.config import Config
+from metaindex.pruning.result import PruneResult
 from metaindex.readers.jvm import gateway_of, jvm_of
 
+from .reasons import Reason
 from .skipping import Skipping
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _SOURCES: Final = ("IndexedRelation", "Json", "KeptFiles", "MetaIndexRule", "Reply", "Scans")
 _LOCK = threading.Lock()
 _LOADERS: dict[
     int, Any
 ] = {}  # by gateway: py4j remembers methods by the name of their class, so a class is compiled once a JVM
-_ENABLED: dict[tuple[int, int], _Enabled] = {}
+_ENABLED: dict[tuple[int, int], Enabled] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,33 @@ class RuleCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class _Enabled:
+class Enabled:
+    """The rule in one session."""
+
     rule: Any
     skipping: Skipping
     callback: _Callback
+
+    def planned(self, query: DataFrame, *, rewritten: bool) -> Any:
+        """A query execution of Spark's with, or without, the rule; it is planned and not run."""
+        self.rule.getClass().getField("enabled").set(self.rule, rewritten)
+        try:
+            state = query.sparkSession._jsparkSession.sessionState()
+            execution = state.executePlan(
+                query._jdf.queryExecution().logical(), getattr(state, "executePlan$default$2")()
+            )
+            execution.executedPlan()
+            return execution
+        finally:
+            self.rule.getClass().getField("enabled").set(self.rule, True)
+
+    def survey(self, execution: Any) -> str:
+        """What the rule asks about an optimized plan (`MetaIndexRule.survey`)."""
+        return str(self.rule.survey(execution.optimizedPlan()))
+
+    def decide(self, scan: dict[str, Any]) -> PruneResult | Reason:
+        """See `Skipping.decide`."""
+        return self.skipping.decide(scan)
 
 
 def enable(
@@ -77,7 +102,7 @@ def enable(
         scans = _new(spark, loader, "metaindex.Scans")
         rule = _new(spark, loader, "metaindex.MetaIndexRule", callback, scans)
         _set_rules(spark, [*_rules(spark), rule])
-        _ENABLED[_key(spark)] = _Enabled(rule, skipping, callback)
+        _ENABLED[_key(spark)] = Enabled(rule, skipping, callback)
 
 
 def disable(spark: SparkSession) -> None:
@@ -96,11 +121,7 @@ def is_enabled(spark: SparkSession) -> bool:
 
 def counts(spark: SparkSession) -> RuleCounts:
     """What the rule did in this session. ValueError where it is not enabled."""
-    found = _ENABLED.get(_key(spark))
-    if found is None:
-        raise ValueError(
-            "counts are of a session that metaindex is enabled for; this one is not; call metaindex.enable(spark)"
-        )
+    found = rule_of(spark)
     java = {name: _get(found.rule, name) for name in ("plans", "asked", "rewritten", "failed", "nanos", "lastError")}
     ours = found.skipping.counts
     return RuleCounts(
@@ -112,6 +133,16 @@ def counts(spark: SparkSession) -> RuleCounts:
         int(java["nanos"]) / 1e9,
         ours.last_error or str(java["lastError"]),
     )
+
+
+def rule_of(spark: SparkSession) -> Enabled:
+    """The rule of a session. ValueError where it is not enabled."""
+    found = _ENABLED.get(_key(spark))
+    if found is None:
+        raise ValueError(
+            "metaindex tells of sessions that it is enabled for; this one is not; call metaindex.enable(spark)"
+        )
+    return found
 
 
 class _Callback:

@@ -31,6 +31,8 @@ from formats.model import FileTable, Schema
 from metaindex.config import Config
 from metaindex.pruning.result import PruneResult
 
+from .reasons import Reason
+
 if TYPE_CHECKING:
     from metaindex.api import Table
 
@@ -82,38 +84,48 @@ class Skipping:
     def _answer(self, request: str) -> str:
         replies = {}
         for number, scan in enumerate(json.loads(request)):
-            try:
-                reply = self._scan(scan)
-            except Exception as error:  # noqa: BLE001 - the other scans are still answered
-                self._failed(error)
-                continue
-            if reply is not None:
-                replies[str(number)] = reply
+            found = self.decide(scan)
+            if isinstance(found, PruneResult):
+                names = ", ".join(one.name for one in found.indexes if one.used and one.dropped_files)
+                replies[str(number)] = {"label": names, "dropped": _packed(found, by_time=scan["kind"] == "files")}
         return json.dumps(replies) if replies else ""
+
+    def decide(self, scan: dict[str, Any]) -> PruneResult | Reason:
+        """What is proved about one scan of a request, or why nothing is."""
+        try:
+            return self._scan(scan)
+        except Exception as error:  # noqa: BLE001 - the other scans are still answered
+            self._failed(error)
+            return Reason.FAILED
 
     def _failed(self, error: Exception) -> None:
         self.counts.failed += 1
         self.counts.last_error = (str(error).splitlines() or [type(error).__name__])[0]
         logger.warning("a Spark query is planned without indexes, which reads more: %s", self.counts.last_error)
 
-    def _scan(self, scan: dict[str, Any]) -> dict[str, str] | None:
+    def _scan(self, scan: dict[str, Any]) -> PruneResult | Reason:
         filters = [part for one in scan["filters"] for part in conjuncts(from_spark_json(one))]
         filters = [one for one in filters if not isinstance(one, Opaque) and columns(one)]
         plain = scan["kind"] == "files"
-        if not filters or scan.get("version") == "null" or (plain and not _is_plain_parquet(scan)):
-            return None
+        if not filters:
+            return Reason.NOT_UNDERSTOOD
+        if scan.get("version") == "null":
+            return Reason.NO_VERSION
+        if plain and not _is_plain_parquet(scan):
+            return Reason.READER_OPTIONS
         table = self._table(scan["root"], scan["kind"])
         if table is None:
-            return None
+            return Reason.NO_INDEX
         if plain:
             types = _types_of(scan)
             schemas = [schema for _, schema in table.recorded()]
             filters = [one for one in filters if all(_as_spark_reads(one, schema, types) for schema in schemas)]
+            if not filters:
+                return Reason.OTHER_TYPES
         result = _pruned(table, filters, None if plain else scan["version"])
-        if result is None or not result.dropped_files:
-            return None
-        names = ", ".join(one.name for one in result.indexes if one.used and one.dropped_files)
-        return {"label": names, "dropped": _packed(result, by_time=plain)}
+        if result is None:
+            return Reason.NOT_UNDERSTOOD
+        return result if result.dropped_files else Reason.NOTHING_PROVED
 
     def _table(self, root: str, kind: str) -> Table | None:
         """A handle of this thread's own; None, for some seconds, where no index can be used."""

@@ -40,17 +40,16 @@ def indexed(path: str, **options: Any) -> mi.Table:
 
 
 def read_files(frame: DataFrame) -> int:
-    """Files that the scans of an executed query read, from their own metrics."""
+    """Files that the scans of an executed query read, from their own metrics; Iceberg counts before the rule does, so there it is told by the rows that its scans gave."""
     leaves = frame._jdf.queryExecution().executedPlan().collectLeaves()
     total = 0
     for i in range(leaves.size()):
         leaf = leaves.apply(i)
-        metrics = (
-            leaf.executedPlan() if leaf.getClass().getSimpleName() == "AdaptiveSparkPlanExec" else leaf
-        ).metrics()
-        for name in ("numFiles", "resultDataFiles"):
-            if metrics.contains(name):
-                total += metrics.apply(name).value()
+        metrics = leaf.metrics()
+        if metrics.contains("numFiles"):
+            total += metrics.apply("numFiles").value()
+        elif metrics.contains("resultDataFiles"):
+            total += -(-metrics.apply("numOutputRows").value() // ROWS)
     return int(total)
 
 
@@ -68,7 +67,9 @@ def answers(spark: SparkSession, ask: Callable[[], DataFrame]) -> tuple[list[Row
 
 def make_delta(spark: SparkSession, folder: Path) -> str:
     path = str(folder / "de lta%20")
-    rows_of(spark).write.format("delta").partitionBy("p").option("delta.enableDeletionVectors", "true").save(path)
+    rows_of(spark).write.format("delta").partitionBy("p").option("delta.enableDeletionVectors", "true").option(
+        "delta.dataSkippingNumIndexedCols", "0"
+    ).save(path)
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id IN (205, 333)")
     indexed(path)
     return f"delta.`{path}`"
@@ -84,7 +85,7 @@ def make_parquet(spark: SparkSession, folder: Path) -> str:
 def make_iceberg(spark: SparkSession, folder: Path) -> str:
     name = f"iceberg.rule.t{abs(hash(str(folder))) % 10**9}"
     spark.sql(
-        f"CREATE TABLE {name} (id bigint, k bigint, name string, p int) USING iceberg TBLPROPERTIES ('format-version'='3', 'write.delete.mode'='merge-on-read', 'write.distribution-mode'='none')"
+        f"CREATE TABLE {name} (id bigint, k bigint, name string, p int) USING iceberg TBLPROPERTIES ('format-version'='3', 'write.delete.mode'='merge-on-read', 'write.distribution-mode'='none', 'write.metadata.metrics.default'='none')"
     )
     rows_of(spark).writeTo(name).append()
     spark.sql(f"DELETE FROM {name} WHERE id IN (205, 333)")
@@ -202,7 +203,7 @@ def test_what_depends_on_more_than_a_row_is_not_rewritten(enabled: SparkSession,
     spark, name = enabled, make_parquet(enabled, tmp_path)
     before = rule.counts(spark).rewritten
     for text in [
-        f"SELECT id FROM {name} WHERE id = 5 AND rand(3) < 2",
+        f"SELECT id FROM {name} WHERE id = 5 AND rand(3) < 0.5",
         f"SELECT id, _metadata.file_name FROM {name} WHERE id = 5",
         f"SELECT id, input_file_name() FROM {name} WHERE id = 5",
         f"SELECT id, monotonically_increasing_id() AS m FROM {name} WHERE id = 5",

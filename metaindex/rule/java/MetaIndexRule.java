@@ -60,19 +60,15 @@ public class MetaIndexRule extends Rule {
   }
 
   private LogicalPlan rewrite(LogicalPlan plan) {
-    List found = new ArrayList();
-    if (!collect(plan, new ArrayList(), found) || found.isEmpty()) {
+    Survey survey = new Survey();
+    survey.collect(plan, new ArrayList());
+    List found = survey.found;
+    if (survey.refused != null || found.isEmpty()) {
       return plan;
     }
     StringBuilder request = new StringBuilder("[");
     for (int i = 0; i < found.size(); i++) {
-      Found one = (Found) found.get(i);
-      request.append(i > 0 ? "," : "").append(scans.request(one.leaf)).append(",\"filters\":[");
-      for (int j = 0; j < one.filters.size(); j++) {
-        request.append(j > 0 ? "," : "");
-        Json.expression((Expression) one.filters.get(j), one.leaf.outputSet(), request);
-      }
-      request.append("]}");
+      request.append(i > 0 ? "," : "").append(((Found) found.get(i)).request());
     }
     asked++;
     String reply = (String) python.apply(request.append(']').toString());
@@ -106,50 +102,98 @@ public class MetaIndexRule extends Rule {
     }
   }
 
-  /**
-   * The scans with the filters right above them. False where nothing may be rewritten: a command (UPDATE, DELETE and MERGE rewrite the files of their scans, so that a file left out would
-   * lose rows), a stream, a sample, or an expression whose value depends on more than its row.
-   */
-  private boolean collect(LogicalPlan plan, List filters, List found) {
-    if (plan instanceof Command || plan instanceof Sample || plan.isStreaming() || !Scans.harmless(plan)) {
-      return false;
+  /** For explanations: why nothing is asked about the plan, or what is asked about each of its scans, or why not. */
+  public String survey(LogicalPlan plan) {
+    Survey survey = new Survey();
+    survey.collect(plan, new ArrayList());
+    if (survey.refused != null) {
+      return "{\"refused\":" + Json.quoted(survey.refused) + "}";
     }
-    scala.collection.Iterator expressions = plan.expressions().iterator();
-    while (expressions.hasNext()) {
-      Expression one = (Expression) expressions.next();
-      if (!one.deterministic()) {
-        return false;
-      }
+    StringBuilder out = new StringBuilder("{\"scans\":[");
+    for (int i = 0; i < survey.found.size(); i++) {
+      out.append(i > 0 ? "," : "").append(((Found) survey.found.get(i)).request());
     }
-    if (plan instanceof Filter) {
-      List more = new ArrayList(filters);
-      more.add(((Filter) plan).condition());
-      return collect((LogicalPlan) (Object) ((Filter) plan).child(), more, found);
+    out.append("],\"passed\":[");
+    for (int i = 0; i < survey.passed.size(); i++) {
+      String[] one = (String[]) survey.passed.get(i);
+      out.append(i > 0 ? "," : "").append("{\"scan\":").append(Json.quoted(one[0])).append(",\"why\":").append(Json.quoted(one[1])).append('}');
     }
-    if (plan instanceof Project) { // Delta puts one between filter and scan; what a filter says of other attributes than the scan's is not understood
-      return collect((LogicalPlan) (Object) ((Project) plan).child(), filters, found);
-    }
-    if (plan.children().isEmpty()) {
-      if (!filters.isEmpty() && scans.understood(plan)) {
-        Found one = new Found();
-        one.leaf = plan;
-        one.filters = filters;
-        found.add(one);
-      }
-      return true;
-    }
-    scala.collection.Iterator children = plan.children().iterator();
-    while (children.hasNext()) {
-      if (!collect((LogicalPlan) children.next(), new ArrayList(), found)) {
-        return false;
-      }
-    }
-    return true;
+    return out.append("]}").toString();
   }
 
-  static class Found {
+  /**
+   * The scans of a plan with the filters right above them. Refused where nothing may be rewritten: a command (UPDATE, DELETE and MERGE rewrite the files of their scans, so that a file left out
+   * would lose rows), a stream, a sample, or an expression whose value depends on more than its row. The codes are those of `metaindex.rule.reasons`.
+   */
+  class Survey {
+    final List found = new ArrayList();
+    final List passed = new ArrayList();
+    String refused;
+
+    void collect(LogicalPlan plan, List filters) {
+      refused = refused != null ? refused : reason(plan);
+      if (refused != null) {
+        return;
+      }
+      if (plan instanceof Filter) {
+        List more = new ArrayList(filters);
+        more.add(((Filter) plan).condition());
+        collect((LogicalPlan) (Object) ((Filter) plan).child(), more);
+      } else if (plan instanceof Project) { // Delta puts one between filter and scan; what a filter says of other attributes than the scan's is not understood
+        collect((LogicalPlan) (Object) ((Project) plan).child(), filters);
+      } else if (plan.children().isEmpty()) {
+        String why = scans.passedOver(plan);
+        if (why == null && filters.isEmpty()) {
+          why = "NO_FILTER";
+        }
+        if (why == null) {
+          Found one = new Found();
+          one.leaf = plan;
+          one.filters = filters;
+          found.add(one);
+        } else if (scans.reads(plan)) {
+          passed.add(new String[] {scans.name(plan), why});
+        }
+      } else {
+        scala.collection.Iterator children = plan.children().iterator();
+        while (children.hasNext()) {
+          collect((LogicalPlan) children.next(), new ArrayList());
+        }
+      }
+    }
+
+    private String reason(LogicalPlan plan) {
+      if (plan instanceof Command || !Scans.harmless(plan)) {
+        return "COMMAND";
+      }
+      if (plan.isStreaming()) {
+        return "STREAM";
+      }
+      if (plan instanceof Sample) {
+        return "SAMPLE";
+      }
+      scala.collection.Iterator expressions = plan.expressions().iterator();
+      while (expressions.hasNext()) {
+        if (!((Expression) expressions.next()).deterministic()) {
+          return "NOT_DETERMINISTIC";
+        }
+      }
+      return null;
+    }
+  }
+
+  class Found {
     LogicalPlan leaf;
     List filters;
+
+    String request() {
+      StringBuilder out = new StringBuilder(scans.request(leaf)).append(",\"filters\":[");
+      for (int i = 0; i < filters.size(); i++) {
+        out.append(i > 0 ? "," : "");
+        Json.expression((Expression) filters.get(i), leaf.outputSet(), out);
+      }
+      return out.append("]}").toString();
+    }
   }
 
   static class Substitution extends scala.runtime.AbstractPartialFunction {

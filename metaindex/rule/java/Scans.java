@@ -35,8 +35,26 @@ public class Scans {
     return !name.startsWith("RowLevel") && !name.startsWith("Write") && !name.startsWith("Replace") && !name.startsWith("Merge") && !name.startsWith("Insert");
   }
 
-  public boolean understood(LogicalPlan leaf) {
-    return kind(leaf) != null && !asksForFiles(leaf);
+  /** Why a leaf of a plan is not asked about; null where it is. */
+  public String passedOver(LogicalPlan leaf) {
+    if (kind(leaf) == null) {
+      return "OTHER_SOURCE";
+    }
+    return asksForFiles(leaf) ? "FILE_METADATA" : null;
+  }
+
+  /** Does it read anything that could have an index? */
+  public boolean reads(LogicalPlan leaf) {
+    return leaf instanceof LogicalRelation || leaf.getClass().getName().equals(V2);
+  }
+
+  /** For people. */
+  public String name(LogicalPlan leaf) {
+    if (leaf instanceof LogicalRelation && ((LogicalRelation) leaf).relation() instanceof HadoopFsRelation) {
+      FileIndex files = ((HadoopFsRelation) ((LogicalRelation) leaf).relation()).location();
+      return files.rootPaths().isEmpty() ? leaf.nodeName() : String.valueOf(files.rootPaths().head());
+    }
+    return leaf.simpleString(4);
   }
 
   private String kind(LogicalPlan leaf) {

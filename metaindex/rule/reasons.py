@@ -1,0 +1,26 @@
+"""Why a scan of a Spark query is read as without metaindex: a closed list. The Java rule uses the same names."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Reason(Enum):
+    """The code, and what it means."""
+
+    # of a whole plan
+    COMMAND = "the plan writes: UPDATE, DELETE, MERGE and inserts are never rewritten"
+    STREAM = "the plan reads a stream"
+    SAMPLE = "a sample depends on which files are read"
+    NOT_DETERMINISTIC = "an expression's value depends on more than its row, as rand() and input_file_name() do"
+    # of a scan
+    OTHER_SOURCE = "no Delta or Iceberg table, nor one folder of files; or metaindex has rewritten it already"
+    FILE_METADATA = "the query asks from which file a row comes"
+    NO_FILTER = "no filter stands right above it"
+    NOT_UNDERSTOOD = "nothing that its filters say can be judged from an index"
+    READER_OPTIONS = "text files, or Parquet read with options that may change what its columns mean"
+    OTHER_TYPES = "the session reads its columns as other types than the files were indexed with"
+    NO_VERSION = "the table has no version yet"
+    NO_INDEX = "there is no index that can be used"
+    NOTHING_PROVED = "every file may hold a row that matches"
+    FAILED = "metaindex failed, which the log and `counts` tell"

@@ -1,0 +1,87 @@
+"""An explanation says what each scan leaves out and by which index, and for the others why not, by a code from a closed list."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import metaindex as mi
+from metaindex.rule import Reason
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("explained")
+    rows = spark.range(0, 400, 1, 4).selectExpr("id", "id % 7 AS k", "CAST(id AS string) AS text")
+    rows.write.parquet(str(folder / "par quet"))
+    rows.write.format("delta").save(str(folder / "delta"))
+    rows.write.parquet(str(folder / "bare"))
+    rows.write.csv(str(folder / "csv"), header=True)
+    spark.sql(
+        "CREATE TABLE iceberg.explained.t (id bigint, k bigint, text string) USING iceberg TBLPROPERTIES ('write.distribution-mode'='none', 'write.metadata.metrics.default'='none')"
+    )
+    rows.writeTo("iceberg.explained.t").append()
+    location = spark.sql("DESCRIBE TABLE EXTENDED iceberg.explained.t").where("col_name = 'Location'").head()
+    assert location is not None
+    for path in (str(folder / "par quet"), str(folder / "delta"), location["data_type"].removeprefix("file:")):
+        mi.open_table(path).create_index("stats", mi.ColumnStats(), builder="local")
+    return folder
+
+
+@pytest.fixture
+def enabled(spark: SparkSession) -> Iterator[SparkSession]:
+    mi.enable(spark)
+    yield spark
+    mi.disable(spark)
+
+
+def test_what_an_index_leaves_out_is_told(enabled: SparkSession, lake: Path) -> None:
+    for name in (f"parquet.`{lake}/par quet`", f"delta.`{lake}/delta`", "iceberg.explained.t"):
+        told = mi.explain(enabled.sql(f"SELECT text FROM {name} WHERE id = 210 AND k < 9"))
+        (scan,) = told.scans
+        assert scan.result is not None
+        assert (scan.result.kept_files, scan.result.total_files) == (1, 4)
+        assert "reads 1 of 4 files" in str(told)
+        assert "stats by id, k" in str(told)
+        assert "metaindex" not in told.without_indexes
+        json.dumps(told.to_json())
+        if "delta" not in name:  # whose planner drops the label
+            assert "metaindex" in told.with_indexes
+            assert "<b style" in told._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("SELECT id FROM parquet.`{0}/par quet`", Reason.NO_FILTER),
+        ("SELECT id FROM parquet.`{0}/par quet` WHERE coalesce(id, 1) = 1", Reason.NOT_UNDERSTOOD),
+        ("SELECT id FROM parquet.`{0}/par quet` WHERE id >= 0 AND id % 2 = 1", Reason.NOTHING_PROVED),
+        ("SELECT id FROM parquet.`{0}/bare` WHERE id = 3", Reason.NO_INDEX),
+        ("SELECT _c0 FROM csv.`{0}/csv` WHERE _c0 = '3'", Reason.READER_OPTIONS),
+        ("SELECT id, _metadata.file_path FROM parquet.`{0}/par quet` WHERE id = 3", Reason.FILE_METADATA),
+        ("SELECT id FROM parquet.`{0}/par quet` WHERE id = 3 AND rand(1) < 0.5", Reason.NOT_DETERMINISTIC),
+        ("SELECT id FROM parquet.`{0}/par quet` TABLESAMPLE (50 PERCENT) WHERE id = 3", Reason.SAMPLE),
+    ],
+)
+def test_why_not_is_told(enabled: SparkSession, lake: Path, text: str, reason: Reason) -> None:
+    told = mi.explain(enabled.sql(text.format(lake)))
+    assert [scan.reason for scan in told.scans] == [reason]
+    assert reason.name in str(told)
+    assert told.with_indexes.replace("#", "").count("Scan") == told.without_indexes.replace("#", "").count("Scan")
+
+
+def test_another_schema_of_the_session_is_told(enabled: SparkSession, lake: Path) -> None:
+    told = mi.explain(enabled.read.schema("id int, k bigint").parquet(f"{lake}/par quet").where("id = 3"))
+    assert [scan.reason for scan in told.scans] == [Reason.OTHER_TYPES]
+
+
+def test_only_an_enabled_session_is_explained(spark: SparkSession) -> None:
+    with pytest.raises(ValueError, match=r"metaindex\.enable"):
+        mi.explain(spark.range(3))
