@@ -172,3 +172,44 @@ def of_command_line(words: tuple[str, ...]) -> list[object]:
     parser = argparse.ArgumentParser()
     kinds.arguments(parser)
     return list(kinds.kinds_of(parser.parse_args(words)))
+
+
+def test_deletion_vectors_of_each_version_are_applied(tmp_path: Path) -> None:
+    """Version 0: user 7 in rows 4, 5 and 7; 1: rows 4 and 5 are deleted by a vector; 2: rows 4 and 7; 3: restored as at 0."""
+    from pyroaring import BitMap64
+
+    from formats.deletion_vectors import encode_framed
+    from tests.formats.delta.hand import add, column, commit, metadata, protocol, remove
+    from tests.formats.delta.test_deletes import z85
+
+    root = tmp_path / "t"
+    root.mkdir()
+    pq.write_table(pa.table({"user_id": [1, 2, 3, 4, 7, 7, 8, 7]}), root / "f.parquet", row_group_size=2)
+    size = (root / "f.parquet").stat().st_size
+
+    def vector(*rows: int) -> dict[str, object]:
+        blob = encode_framed(BitMap64(rows))[4:-4]
+        return {"storageType": "i", "pathOrInlineDv": z85(blob), "sizeInBytes": len(blob), "cardinality": len(rows)}
+
+    commit(root, 0, protocol(3, ["deletionVectors"]), metadata(column("user_id")), add("f.parquet", size=size))
+    mi.open_table(str(root)).create_index("find", mi.Values("user_id"), builder="local")
+    first, second = vector(4, 5), vector(4, 7)
+    commit(root, 1, remove("f.parquet"), add("f.parquet", size=size, deletionVector=first))
+    mi.open_table(str(root)).refresh_index("find", builder="local")
+    commit(root, 2, remove("f.parquet", deletionVector=first), add("f.parquet", size=size, deletionVector=second))
+    commit(root, 3, remove("f.parquet", deletionVector=second), add("f.parquet", size=size))
+    table = mi.open_table(str(root))
+
+    def exact(version: int | None) -> list[tuple[object, ...]]:
+        return places(table.locate("user_id = 7", version=version, exact=True).table, "row_group", "matches")
+
+    assert exact(0) == exact(3) == exact(None) == [("f", 2, 2), ("f", 3, 1)]
+    assert exact(1) == [("f", 3, 1)]
+    assert exact(2) == [("f", 2, 1)]
+    every = table.locate("user_id = 7", all_versions=True, exact=True).table
+    found = {(row["row_group"], row["matches"]): row["versions"] for row in every.to_pylist()}
+    assert found == {(2, 2): ["0", "3"], (3, 1): ["0", "1", "3"], (2, 1): ["2"]}
+    assert places(table.locate("user_id = 7", version=1).table, "row_group") == [("f", 2), ("f", 3)]
+    searched = table.search("7", version=1, exact=True)
+    assert places(searched.table, "column", "row_group", "matches") == [("f", "user_id", 3, 1)]
+    assert table.scan("user_id = 7", version=1).to_arrow().num_rows == 1
