@@ -6,8 +6,9 @@ Arrow applies an expression by a whole plan, which costs more than decoding a ro
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,6 +16,7 @@ from expressions.engines.arrow import to_arrow
 from expressions.literals import Literal
 from expressions.normalize import normalize
 from expressions.tree import And, Comparison, In, Op, Predicate
+from expressions.vectors import from_bytes, from_vector
 
 _Compare: TypeAlias = Callable[[pa.RecordBatch], pa.Array]
 
@@ -23,19 +25,17 @@ class RowFilter:
     """`predicate` is bound to the schema. What cannot be applied raises ExpressionError here."""
 
     def __init__(self, predicate: Predicate, schema: pa.Schema) -> None:
-        self._expression = to_arrow(predicate, schema)
         normal = normalize(predicate)
         parts = normal.parts if isinstance(normal, And) else (normal,)
-        compared = [(part, found) for part in parts if (found := _equality(part, schema)) is not None]
-        self._first = compared[0][1] if compared else None
-        self._whole = len(parts) == 1 and bool(compared)
+        compared = (found for part in parts if (found := _equality(part, schema)) is not None)
+        self._first = next(compared, None)
+        # Of a look-up there is nothing else to apply: its expression is not made, for which Arrow would load pandas.
+        self._expression = None if len(parts) == 1 and self._first is not None else to_arrow(predicate, schema)
 
     def matching(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows for which the predicate is TRUE."""
-        if self._first is None:
-            return batch.filter(self._expression)
-        left = batch.filter(self._first(batch))
-        return left if self._whole or not left.num_rows else left.filter(self._expression)
+        left = batch if self._first is None else batch.filter(self._first(batch))
+        return left if self._expression is None or not left.num_rows else left.filter(self._expression)
 
 
 def _equality(part: Predicate, schema: pa.Schema) -> _Compare | None:
@@ -52,23 +52,24 @@ def _equality(part: Predicate, schema: pa.Schema) -> _Compare | None:
     type_ = schema.field(part.column.parts[0]).type
     if not all(_is_of(value, type_) for value in values):
         return None
-    name = part.column.parts[0]
+    name, wanted = part.column.parts[0], _array([value.value for value in values], type_)
     if len(values) == 1:
-        scalar = pa.scalar(values[0].value, type_)
-        return lambda batch: pc.equal(batch.column(name), scalar)
-    among = pa.array([value.value for value in values], type_)
-    return lambda batch: pc.is_in(batch.column(name), value_set=among)
+        return lambda batch: pc.equal(batch.column(name), wanted[0])
+    return lambda batch: pc.is_in(batch.column(name), value_set=wanted)
+
+
+def _array(values: list[Any], type_: pa.DataType) -> pa.Array:
+    if pa.types.is_integer(type_):
+        return from_vector(np.array(values, type_.to_pandas_dtype()), None, type_)
+    return from_bytes([value.encode() for value in values], pa.large_binary()).cast(type_)
 
 
 def _is_of(value: Literal, type_: pa.DataType) -> bool:
     if pa.types.is_integer(type_):
         if not isinstance(value.value, int) or isinstance(value.value, bool):
             return False
-        try:
-            pa.scalar(value.value, type_)
-        except (pa.ArrowException, OverflowError):
-            return False
-        return True
+        limits = np.iinfo(type_.to_pandas_dtype())
+        return bool(limits.min <= value.value <= limits.max)
     return (pa.types.is_string(type_) or pa.types.is_large_string(type_)) and _is_text(value.value)
 
 
