@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol
@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from formats.storage import Storage
 
-Batches = Iterator[tuple[int, Mapping[str, pa.Array]]]
-"""Row group, and its rows or some of them: by stable name the values of each column that is read."""
+Batches = Iterator[tuple[Sequence[tuple[int, int]], Mapping[str, pa.Array]]]
+"""Row groups and how many rows of each, one behind the other, and the rows: by stable name the values of each column that is read."""
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class KeyFile(ABC):
 
     @abstractmethod
     def batches(self, wanted: set[str]) -> Batches:
-        """The rows, row group by row group; a row group without rows is left out. Without wanted columns, one empty mapping for each row group that has rows."""
+        """The rows, row group by row group; a row group without rows is left out. Without wanted columns, an empty mapping for each row group that has rows, as one row."""
 
     def close(self) -> None:  # noqa: B027 - most formats hold nothing open
         """Lets go of the file."""

@@ -72,7 +72,7 @@ class ParquetKeyFile(KeyFile):
     source: pa.NativeFile
     file: pq.ParquetFile
     places: dict[str, _Place] = field(default_factory=dict)
-    held: list[tuple[int, pa.Table]] | None = None
+    held: list[tuple[list[tuple[int, int]], pa.Table]] | None = None
 
     def close(self) -> None:
         self.source.close()
@@ -86,31 +86,50 @@ class ParquetKeyFile(KeyFile):
         places = [self.places[name] for name in sorted(wanted)]
         metadata = self.file.metadata
         if not places:
-            yield from ((group, {}) for group in range(self.groups) if metadata.row_group(group).num_rows)
+            yield from (([(group, 1)], {}) for group in range(self.groups) if metadata.row_group(group).num_rows)
             return
         tables = iter(self.held) if self.held is not None else self._tables(sorted({place.index for place in places}))
         rows = 0
-        for group, table in tables:
+        for groups, table in tables:
             rows += table.num_rows
+            if sum(count for _, count in groups) != table.num_rows:
+                raise pa.ArrowInvalid(f"the footer says other rows of row groups {groups} than their pages hold")
             if table.num_rows:
                 columns = {place.leaf.stable: _values(table, place) for place in places}
                 for place in places:
                     self._check_calendar(place, columns[place.leaf.stable])
-                yield group, columns
+                yield groups, columns
         if rows != metadata.num_rows:
             raise pa.ArrowInvalid(f"the footer says {metadata.num_rows} rows, its pages hold {rows}")
 
-    def _tables(self, indices: Sequence[int]) -> Iterator[tuple[int, pa.Table]]:
+    def _tables(self, indices: Sequence[int]) -> Iterator[tuple[list[tuple[int, int]], pa.Table]]:
+        """Small row groups together, large ones in pieces."""
         reader, metadata = self.file.reader, self.file.metadata
+        together: list[tuple[int, int]] = []
+        held = 0
         for group in range(self.groups):
             told = metadata.row_group(group)
-            if sum(told.column(index).total_uncompressed_size for index in indices) < _LARGE_GROUP:
-                yield group, reader.read_row_group(group, column_indices=indices, use_threads=False)
-                continue
-            for batch in reader.iter_batches(
-                _BATCH_ROWS, row_groups=[group], column_indices=indices, use_threads=False
-            ):
-                yield group, pa.Table.from_batches([batch])
+            size, rows = sum(told.column(index).total_uncompressed_size for index in indices), told.num_rows
+            large = size >= _LARGE_GROUP or rows >= _LARGE_ROWS
+            if together and (large or held + rows > _BATCH_ROWS):
+                yield together, self._whole(together, indices)
+                together, held = [], 0
+            if large:
+                at_once = max(1, min(_BATCH_ROWS, _LARGE_GROUP * rows // max(size, 1)))
+                for batch in reader.iter_batches(
+                    at_once, row_groups=[group], column_indices=indices, use_threads=False
+                ):
+                    yield [(group, batch.num_rows)], pa.Table.from_batches([batch])
+            else:
+                together.append((group, rows))
+                held += rows
+        if together:
+            yield together, self._whole(together, indices)
+
+    def _whole(self, groups: list[tuple[int, int]], indices: Sequence[int]) -> pa.Table:
+        return self.file.reader.read_row_groups(
+            [group for group, _ in groups], column_indices=indices, use_threads=False
+        )
 
     def _check_calendar(self, place: _Place, values: pa.Array) -> None:
         if not (pa.types.is_date(values.type) or pa.types.is_timestamp(values.type)) or place.leaf.stable in self.unfit:

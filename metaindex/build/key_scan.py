@@ -21,7 +21,7 @@ from expressions.errors import StorageUnavailableError
 from formats.model import Field, Leaf
 from formats.storage import Storage
 from metaindex.kinds.canonical import UnkeyedValuesError
-from metaindex.kinds.keyed import KeyCollector, KeyPlan
+from metaindex.kinds.keyed import KeyCollector, KeyPlan, add_groups
 
 from .ahead import in_turn
 from .collect import UNREADABLE
@@ -168,12 +168,11 @@ def _file(
             told.append(why)
     try:
         wanted = {leaf.stable for place in live for leaf in source.plans[place].leaves} & file.present
-        for group, columns in file.batches(wanted):
+        for groups, columns in file.batches(wanted):
             for place, one in list(live.items()):
                 try:
-                    if rows := _rows(source.plans[place], columns, file, constants):
-                        one.add(group, rows)
-                except (UnkeyedValuesError, TypeError, pa.ArrowException) as error:
+                    add_groups(one, *_rows(source.plans[place], groups, columns, file, constants))
+                except (UnkeyedValuesError, pa.ArrowException) as error:
                     live.pop(place).fail()
                     told.append(f"{_name(source.plans[place])}: {_line(error)}")
         for place in list(live):
@@ -204,19 +203,25 @@ def _why_not(plan: KeyPlan, file: KeyFile, constants: Mapping[str, pa.Array | No
 
 
 def _rows(
-    plan: KeyPlan, columns: Mapping[str, pa.Array], file: KeyFile, constants: Mapping[str, pa.Array | None]
-) -> list[pa.Array]:
-    """The arrays of a key, as long as each other: what is the same in every row is there as often as the others, or once."""
+    plan: KeyPlan,
+    groups: Sequence[tuple[int, int]],
+    columns: Mapping[str, pa.Array],
+    file: KeyFile,
+    constants: Mapping[str, pa.Array | None],
+) -> tuple[Sequence[tuple[int, int]], list[pa.Array]]:
+    """The arrays of a key, as long as each other, and the row groups that they are of. Where no part of the key is in the file, one row speaks for all of a row group."""
     found: list[pa.Array | None] = [columns.get(leaf.stable) for leaf in plan.leaves]
-    rows = next((len(one) for one in found if one is not None), 1)
+    rows = next((len(one) for one in found if one is not None), None)
+    if rows is None:
+        groups, rows = [(group, 1) for group, _ in groups], len(groups)
     out = []
     for leaf, values in zip(plan.leaves, found, strict=True):
         if values is None:
             one = constants.get(leaf.stable) if leaf.field.partition else file.constants[leaf.stable]
             assert one is not None
-            values = one if rows == 1 else pa.repeat(one[0], rows)
+            values = pa.repeat(one[0], rows)
         out.append(values)
-    return out
+    return groups, out
 
 
 def _name(plan: KeyPlan) -> str:

@@ -56,7 +56,7 @@ class TextKeyFile(KeyFile):
         """See `key_file.KeyFile`."""
         leaves = [leaf for leaf in self.leaves if leaf.stable in wanted] or list(self.leaves[:1])
         if not leaves:
-            yield 0, {}  # whether it has rows is not worth reading it
+            yield [(0, 1)], {}  # whether it has rows is not worth reading it
             return
         certain, held = self._certain(leaves)
         rows, present = 0, dict.fromkeys((leaf.stable for leaf in certain), 0)
@@ -68,10 +68,8 @@ class TextKeyFile(KeyFile):
             for name, one in columns.items():
                 present[name] += count - one.null_count
             # A column that cannot be read is NULL here, and unfit in the end.
-            yield (
-                0,
-                columns | {leaf.stable: pa.nulls(count, leaf.type) for leaf in leaves if leaf.stable not in columns},
-            )
+            lost = {leaf.stable: pa.nulls(count, leaf.type) for leaf in leaves if leaf.stable not in columns}
+            yield [(0, count)], columns | lost
         self._check([leaf for leaf in certain if present[leaf.stable] < rows], present)
 
     def _certain(self, leaves: list[Leaf]) -> tuple[list[Leaf], list[list[pa.Array]] | None]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -131,6 +131,27 @@ class KeyCollector(Protocol):
 
     def hand_over(self) -> Gathered:
         """Instead of `close`, for a collector of some of the run's files: everything goes into the spill, for a `KeyFinisher`."""
+
+
+@runtime_checkable
+class AddsGroups(Protocol):
+    """A collector that takes several row groups in one call: it does with whole arrays what else it does piece by piece."""
+
+    def add_groups(self, groups: Sequence[tuple[int, int]], values: Sequence[pa.Array]) -> None:
+        """As `add` for each row group and so many rows, one behind the other."""
+
+
+def add_groups(collector: KeyCollector, groups: Sequence[tuple[int, int]], values: Sequence[pa.Array]) -> None:
+    """Adds the rows of several row groups, each a number and how many rows of it."""
+    if len(groups) == 1:
+        collector.add(groups[0][0], values)
+    elif isinstance(collector, AddsGroups):
+        collector.add_groups(groups, values)
+    else:
+        start = 0
+        for group, rows in groups:
+            collector.add(group, [one.slice(start, rows) for one in values])
+            start += rows
 
 
 class KeyFinisher(Protocol):

@@ -266,6 +266,18 @@ def test_row_groups_are_named_and_read_alone(tmp_path: Path) -> None:
     assert np.flatnonzero(run.hits("s", "v1").groups(0, 10)).tolist() == [3, 4, 5]
 
 
+def test_a_default_stands_in_every_row_group_beside_columns_that_are_there(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.parquet", pa.table({"i": list(range(30))}), row_group_size=10)
+    fields = list(fields_of(pa.schema([("i", pa.int64()), ("given", pa.string())])))
+    fields[1] = replace(fields[1], default="x")
+    run = keyed(request_for(tmp_path, fields, [path]), tmp_path / "index", Values("i", "given", ("given", "i")))
+    given, both = run.hits("given", "x").groups(0, 3), run.hits("given, i", "x", 25).groups(0, 3)
+    assert given is not None
+    assert both is not None
+    assert given.tolist() == [True] * 3
+    assert both.tolist() == [False, False, True]
+
+
 def test_values_of_megabytes_and_of_every_length_around_the_cut(tmp_path: Path) -> None:
     texts = ["x" * n for n in (0, 1, 246, 247, 248, 249, 254, 255, 256, 257, 3_000_000)] + ["x" * 3_000_000 + "y"]
     for at, text in enumerate(texts):

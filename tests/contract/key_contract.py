@@ -27,7 +27,7 @@ from formats.storage_local import LocalStorage
 from metaindex.keys import key_id
 from metaindex.kinds import merging, registry
 from metaindex.kinds.canonical import answers_for
-from metaindex.kinds.keyed import Gathered, Hits, KeyCollector, KeyPlan, KeyReader, Spill, partition_of
+from metaindex.kinds.keyed import Gathered, Hits, KeyCollector, KeyPlan, KeyReader, Spill, add_groups, partition_of
 from metaindex.kinds.specs import Keyed
 from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.store.layout import PartInfo
@@ -87,6 +87,12 @@ def plan_of(kind: Keyed, types: Sequence[pa.DataType]) -> KeyPlan:
 
 def feed(collector: KeyCollector, ordinal: int, file: File, types: Sequence[pa.DataType], pieces: int = 1) -> None:
     collector.begin(ordinal, max(1, len(file)))
+    if not pieces:
+        every = [row for rows in file for row in rows]
+        arrays = [pa.array([row[i] for row in every], t) for i, t in enumerate(types)]
+        add_groups(collector, [(group, len(rows)) for group, rows in enumerate(file)], arrays)
+        collector.end()
+        return
     for group, rows in enumerate(file):
         step = -(-len(rows) // pieces) or 1
         for start in range(0, len(rows), step):
@@ -272,7 +278,7 @@ class KeyContract:
         kind = self.kind(len(types))
         with folder() as a, folder() as b, folder() as c:
             whole = written(a, kind, files, types)
-            spilled = written(b, kind, files, types, limit=TINY, pieces=data.draw(st.integers(1, 3)))
+            spilled = written(b, kind, files, types, limit=TINY, pieces=data.draw(st.integers(0, 3)))
             shared = written(
                 c,
                 kind,

@@ -52,6 +52,15 @@ class HashCollector(GroupCollector[Hashes]):
         parts = write_entries(self._plan, self._sink, entries, 0, self._entries)
         return self._plan.covered(layout.as_mapping(), len(self._unkeyed)), parts, self._unkeyed_units
 
+    def add_groups(self, groups: Sequence[tuple[int, int]], values: Sequence[pa.Array]) -> None:
+        """See `keyed.AddsGroups`."""
+        hashes, valid = hash_key(values)
+        start = 0
+        for group, rows in groups:
+            some = hashes[start : start + rows]
+            self._keep(group, some if valid is None else some[valid[start : start + rows]])
+            start += rows
+
     def _made(self, values: Sequence[pa.Array]) -> Hashes:
         hashes, valid = hash_key(values)
         return hashes if valid is None else hashes[valid]

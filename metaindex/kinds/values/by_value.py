@@ -59,10 +59,19 @@ class ValueCollector(GroupCollector[pa.Array]):
         parts = write_keys(self._plan, self._sink, layout, joined(pieces), raw, 0, self._entries)
         return self._plan.covered(layout.as_mapping(), len(self._unkeyed)), parts, self._unkeyed_units
 
+    def add_groups(self, groups: Sequence[tuple[int, int]], values: Sequence[pa.Array]) -> None:
+        """See `keyed.AddsGroups`."""
+        keys, start = encode_key(values, self._types), 0
+        for group, rows in groups:
+            self._keep(group, self._keyed(keys.slice(start, rows)))
+            start += rows
+
     def _made(self, values: Sequence[pa.Array]) -> pa.Array:
-        keys = encode_key(values, self._types)
-        # Of several columns a row with a NULL has no key; of one column NULL is kept, once.
-        return keys if len(values) == 1 else keys.drop_null()
+        return self._keyed(encode_key(values, self._types))
+
+    def _keyed(self, keys: pa.Array) -> pa.Array:
+        """Of several columns a row with a NULL has no key; of one column NULL is kept, once."""
+        return keys if len(self._types) == 1 else keys.drop_null()
 
     def _distinct(self, pieces: list[pa.Array]) -> pa.Array:
         if len(pieces) > 1 or pieces[0].null_count or _repeats(pieces[0]):
@@ -98,6 +107,9 @@ class ListCollector(ValueCollector):
     def begin(self, ordinal: int, groups: int) -> None:
         super().begin(ordinal, 1)
         self._found, self._over = None, False
+
+    def add_groups(self, groups: Sequence[tuple[int, int]], values: Sequence[pa.Array]) -> None:
+        self.add(0, values)
 
     def add(self, group: int, values: Sequence[pa.Array]) -> None:
         if self._over:

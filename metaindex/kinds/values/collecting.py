@@ -50,7 +50,9 @@ class GroupCollector(ABC, Generic[T]):
 
     def add(self, group: int, values: Sequence[pa.Array]) -> None:
         """See `keyed.KeyCollector`."""
-        found = self._made(values)
+        self._keep(group, self._made(values))
+
+    def _keep(self, group: int, found: T) -> None:
         size = int(found.nbytes)
         if group != self._group or (self._pending_bytes + size) * self.held > self._spill.limit_bytes:
             self._take_group()
