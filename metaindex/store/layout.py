@@ -91,5 +91,6 @@ class PartInfo:
     footer_digest: str  # xxh3_128 hex of those bytes
     first_key: int | None = None  # of the leading sort column; None for binary keys
     last_key: int | None = None
-    least: str | None = None  # of the second sort column, where it is one by which parts are found: digits, or hex of the bytes
+    # Of the second sort column, where it is one by which parts are found: digits, or hex of the bytes.
+    least: str | None = None
     greatest: str | None = None
