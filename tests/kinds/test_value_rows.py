@@ -8,7 +8,9 @@ import pyarrow.compute as pc
 from hypothesis import given
 from hypothesis import strategies as st
 
+from expressions import Literal, compare_values, literal
 from metaindex.kinds.keyed import Hits
+from metaindex.kinds.values.encoding import encode_all_literals, encode_literal, encode_literals, encode_values
 from metaindex.kinds.values.ordering import sort_keys
 from metaindex.kinds.values.rows import (
     MOST_GROUPS,
@@ -21,6 +23,7 @@ from metaindex.kinds.values.rows import (
     raw_unit,
     units_of,
 )
+from tests.strategies import TYPES, literals, values
 
 counts = st.integers(0, 30).flatmap(lambda bits: st.integers(0, 1 << bits))
 
@@ -82,3 +85,26 @@ def test_keys_are_sorted_as_bytes_are_and_equal_ones_keep_their_order(keys: list
 def test_distinct_sorts() -> None:
     assert distinct(np.array([3, 1, 3, 2, 1])).tolist() == [1, 2, 3]
     assert distinct(np.array([], np.int64)).tolist() == []
+
+
+@given(st.data())
+def test_many_literals_are_encoded_as_each_is(data: st.DataObject) -> None:
+    t = data.draw(st.sampled_from(TYPES))
+    asked = data.draw(st.lists(literals(t) | values(t).map(Literal), max_size=20))  # type: ignore[arg-type]
+    each = [encode_literals([one], [t], [t]) for one in asked]
+    many = encode_all_literals([(one,) for one in asked], [t], [t])
+    if many is None:
+        assert None in each
+    else:
+        assert many >= {key for key in each if isinstance(key, bytes)}
+        assert len(many) <= len(each)
+
+
+@given(st.data())
+def test_the_order_of_keys_is_the_order_of_values(data: st.DataObject) -> None:
+    t = data.draw(st.sampled_from(TYPES))
+    one, other = (pa.array([data.draw(values(t))], t) for _ in range(2))
+    first, second = (encode_values(array, t)[0].as_py() for array in (one, other))
+    order = compare_values(one[0].as_py(), other[0].as_py())
+    assert (first > second) - (first < second) == order
+    assert encode_literal(literal(one[0].as_py()), t, t) == first

@@ -44,6 +44,8 @@ CUT = 256
 """Bytes of a cut value. Fewer: the value is whole."""
 KEPT = 248
 NAN = b"\xff" * 8
+_MANY = 8
+_MANY = 8
 _MICROS_PER_DAY = 86_400_000_000
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
@@ -150,6 +152,38 @@ class KeyRange:
 
     low: bytes | None
     high: bytes | None
+
+
+def encode_all_literals(
+    values: Sequence[Sequence[Literal]], stored: Sequence[pa.DataType], now: Sequence[pa.DataType]
+) -> set[bytes] | None:
+    """The bytes of many keys, those without a value left out; None where one of them cannot be said."""
+    if len(stored) == 1 and len(values) >= _MANY:
+        found = _encode_plain([literal.value for (literal,) in values], plain_type(stored[0]), plain_type(now[0]))
+        if found is not None:
+            return found
+    keys = set()
+    for literals in values:
+        key = encode_literals(literals, stored, now)
+        if key is None:
+            return None
+        if isinstance(key, bytes):
+            keys.add(key)
+    return keys
+
+
+def _encode_plain(values: list[object], stored: pa.DataType, now: pa.DataType) -> set[bytes] | None:
+    """Of integers for integers, or texts for texts: kinds of which every one is its own physical value. None: not so."""
+    kinds, is_ = set(map(type, values)), pa.types
+    if kinds == {int} and all(is_.is_integer(t) and not is_.is_uint64(t) for t in (stored, now)):
+        inside = (value for value in values if isinstance(value, int) and _INT64_MIN <= value <= _INT64_MAX)
+        return {struct.pack(">Q", value + (1 << 63)) for value in inside}
+    if kinds == {str} and all(is_.is_string(t) or is_.is_large_string(t) for t in (stored, now)):
+        try:
+            return {_cut_one(str(value).encode()) for value in values}
+        except UnicodeEncodeError:
+            return None
+    return None
 
 
 def encode_literals(

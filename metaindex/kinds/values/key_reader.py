@@ -25,7 +25,7 @@ from metaindex.log.types import type_from_text
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import Footer, RunReader
 
-from .encoding import CUT, KeyRange, encode_interval, encode_literal, encode_literals, may_be_nan
+from .encoding import CUT, KeyRange, encode_all_literals, encode_interval, encode_literal, may_be_nan
 from .rows import Layout
 
 _FEW_GROUPS = 16
@@ -66,14 +66,8 @@ class KeyValueReader:
         self._single = len(types) == 1
 
     def among(self, values: Sequence[Sequence[Literal]]) -> Hits | None:
-        asked = set()
-        for literals in values:
-            found = encode_literals(literals, self._stored, self._now)
-            if found is None:
-                return None
-            if isinstance(found, bytes):
-                asked.add(found)
-        return self._hits(self._equal(sorted(asked)))
+        asked = encode_all_literals(values, self._stored, self._now)
+        return None if asked is None else self._hits(self._equal(sorted(asked)))
 
     def between(self, interval: Interval) -> Hits | None:
         if not self._single:
