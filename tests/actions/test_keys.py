@@ -104,6 +104,7 @@ def test_columns_that_have_no_keys_are_refused_and_nothing_is_created(
 ) -> None:
     (tmp_path / "t").mkdir()
     pq.write_table(pa.table({"n": [1], "tags": [["a"]], "s": [{"x": 1}]}), tmp_path / "t" / "a.parquet")
+    os.utime(tmp_path / "t" / "a.parquet", (time.time() - 60,) * 2)
     table = mi.open_table(tmp_path / "t")
     with pytest.raises(error, match=r"tags|'s'|nobody"):
         table.create_index("find", kind, builder="local")

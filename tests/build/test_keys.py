@@ -309,7 +309,7 @@ def test_more_distinct_values_than_memory(tmp_path: Path, monkeypatch: pytest.Mo
     )
     kinds = (Values("i", "s", ("i", "s")), Values("i", "s", by="value"), ValueList("i", limit=5000))
     whole = keyed(request, tmp_path / "a", *kinds)
-    monkeypatch.setattr("metaindex.build.key_build.MEMORY_BYTES", 50_000)
+    monkeypatch.setattr("metaindex.build.key_build.MEMORY_BYTES", 1_000_000)
     spilled = keyed(request, tmp_path / "b", *kinds)
     assert whole.found.keys == spilled.found.keys
     for key in whole.found.keys:

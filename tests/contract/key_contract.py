@@ -41,7 +41,7 @@ MANY, TINY = 256 << 20, 64
 _PROFILE = settings.default.max_examples if settings.default is not None else 100
 inherited = settings(
     deadline=None,
-    max_examples=30 if _PROFILE == 100 else _PROFILE,
+    max_examples={10: 4, 100: 30}.get(_PROFILE, _PROFILE),
     suppress_health_check=[HealthCheck.differing_executors],
 )
 """Each kind runs the tests as its own."""

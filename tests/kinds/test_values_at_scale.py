@@ -61,7 +61,7 @@ def test_merged_in_windows_and_spilled_in_ranges_are_what_is_built_whole(
 ) -> None:
     files = columns(t)
     whole = build(tmp_path / "whole", kind, files, t)
-    spilled = build(tmp_path / "spilled", kind, files, t, limit=200_000)
+    spilled = build(tmp_path / "spilled", kind, files, t, limit=600_000)
     assert len(spilled.parts) > len(whole.parts)
     assert spilled.rows() == whole.rows()
     halves = [build(tmp_path / str(at), kind, files[at::2], t) for at in (0, 1)]
