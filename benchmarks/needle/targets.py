@@ -23,14 +23,20 @@ def _look_ups(ms: dict[tuple[str, str], float]) -> Iterator[dict[str, object]]:
         if over in ms and under in ms:
             yield _judged(what, ms[over] / ms[under], wanted, least)
 
-    ours, through = (_STRINGS, "metaindex scan"), (_STRINGS, "metaindex through Spark")
-    yield from ratio("no JVM: times the oracle", 1.5, ours, (_STRINGS, _LOCAL), False)
-    yield from ratio("no JVM: faster than DuckDB's scan", 30, (_STRINGS, "DuckDB scan"), ours, True)
-    yield from ratio(
-        "no JVM: faster than DuckDB, native bloom filters", 10, (_STRINGS, "DuckDB, native bloom filters"), ours, True
-    )
-    yield from ratio("Spark: times the oracle", 1.3, through, (_STRINGS, _SPARK), False)
-    yield from ratio("Spark: faster than its scan", 25, (_STRINGS, "Spark scan"), through, True)
+    for form, who in (("a folder", "metaindex scan"), ("Delta", "metaindex scan on Delta")):
+        ours = (_STRINGS, who)
+        yield from ratio(f"no JVM, {form}: times the oracle", 1.5, ours, (_STRINGS, _LOCAL), False)
+        yield from ratio(f"no JVM, {form}: faster than DuckDB's scan", 30, (_STRINGS, "DuckDB scan"), ours, True)
+        bloom = (_STRINGS, "DuckDB, native bloom filters")
+        yield from ratio(f"no JVM, {form}: faster than DuckDB, native bloom filters", 10, bloom, ours, True)
+    for form, who, scan in (
+        ("a folder", "metaindex through Spark", "Spark scan"),
+        ("Delta", "metaindex through Spark on Delta", "Spark scan of Delta"),
+        ("Iceberg", "metaindex through Spark on Iceberg", "Spark scan of Iceberg"),
+    ):
+        through = (_STRINGS, who)
+        yield from ratio(f"Spark, {form}: times the oracle", 1.3, through, (_STRINGS, _SPARK), False)
+        yield from ratio(f"Spark, {form}: faster than its scan", 25, (_STRINGS, scan), through, True)
 
 
 def _builds(steps: dict[str, dict[str, object]]) -> Iterator[dict[str, object]]:
