@@ -11,9 +11,15 @@ _LOCAL, _SPARK = "oracle: right row groups, pyarrow", "oracle: right files, Spar
 
 def targets(found: Figures) -> Figures:
     """One row for each that this run measured."""
-    return list(
-        _look_ups({(str(f["needle"]), str(f["who"])): _number(f, "wall ms") for f in found if "needle" in f})
-    ) + list(_builds({str(f["build"]): f for f in found if "build" in f}))
+    ms = {(str(f["needle"]), str(f["who"])): _number(f, "wall ms") for f in found if "needle" in f}
+    steps = {str(f["build"]): f for f in found if "build" in f}
+    opened = [_number(f, "files kept in all") / _number(f, "look-ups") for f in found if "absent" in f]
+    out = list(_look_ups(ms))
+    if opened:
+        out.append(
+            _judged("an absent key: data files opened in vain, a look-up", sum(opened) / len(opened), 0.001, False)
+        )
+    return out + list(_builds(steps))
 
 
 def _look_ups(ms: dict[tuple[str, str], float]) -> Iterator[dict[str, object]]:
