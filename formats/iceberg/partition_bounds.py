@@ -179,7 +179,7 @@ def _bounds(values: pl.Series, transform: Transform, of: pa.DataType) -> tuple[p
         raw = values.to_arrow().cast(pa.large_binary()).cast(pa.binary())
         if transform.name != "truncate":
             return raw, raw
-        return raw, _kept(raw, vector(pc.binary_length(raw), np.int32) < width)
+        return raw, pc.if_else(pc.less(pc.binary_length(raw), width), raw, _successors(raw))
     if values.dtype in (pl.Float32, pl.Float64) and pa.types.is_floating(of) and width == 1:
         numbers = values.cast(pl.Float64).fill_null(0.0).to_numpy()
         return tuple(from_vector(signed_zero(numbers, upper), None, pa.float64()) for upper in (False, True))
@@ -218,6 +218,19 @@ def _text(values: pl.Series, transform: Transform) -> tuple[pa.Array, pa.Array]:
     last = from_bytes([b"\xff", b""])
     beyond = pc.binary_join_element_wise(raw, last[0], last[1])
     return raw, pc.if_else(from_truths(cut), beyond, raw)
+
+
+def _successors(cut: pa.Array) -> pa.Array:
+    """The next bytes behind all that start with a value; null where there is none. A bound includes its end, so this is one value more than can be there."""
+    distinct = cut.dictionary_encode()
+    return pa.array([_successor(value) for value in distinct.dictionary.to_pylist()], pa.binary()).take(
+        distinct.indices
+    )
+
+
+def _successor(prefix: bytes) -> bytes | None:
+    kept = prefix.rstrip(b"\xff")
+    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
 
 
 _MICROS = {"day": 86_400_000_000, "hour": 3_600_000_000}

@@ -112,7 +112,7 @@ def test_source_values_lie_inside_the_bounds_of_their_partition(data: st.DataObj
         texts = snapshot.files.table.column("partition").to_pylist()
     # Different partitions read differently, equal ones equally.
     assert len({repr(w) for w in written}) >= len(set(texts))
-    assert len(set(texts)) == len({(type(w), w) if w == w else "nan" for w in written})
+    assert len(set(texts)) == len({(type(w), repr(w)) for w in written})  # -0.0 is a partition of its own
     if transform == "void":
         assert bounds is None
         return

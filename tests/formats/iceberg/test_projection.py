@@ -154,13 +154,26 @@ def test_partitions_drop_what_pyiceberg_drops_and_no_match(data: st.DataObject) 
         if matches(bound(predicate, snapshot.schema), {"c": value}) is True:
             assert kept[n], (transform, value, predicate)
         theirs = by_pyiceberg(kind, transform, predicate, snapshot, internal(written[n]))
-        if theirs is False and not _rounded(transform, written[n]):
+        if theirs is False and not _rounded(transform, written[n]) and not _next_behind(written[n], predicate):
             assert not kept[n], (transform, value, predicate)
 
 
 def _rounded(transform: str, value: Any) -> bool:
-    """Java widens periods up to 1970 for old writers, as we do; pyiceberg does not."""
+    """Java widens periods up to 1970 for old writers, as we do; pyiceberg does not. Nor does it think of the lowest numbers, which wrap round among the highest when they are cut."""
+    if transform.startswith("truncate") and isinstance(value, int):
+        width = int(transform[9:-1])
+        return 2**31 - 1 - width < value < 2**31 or value > 2**63 - 1 - width
     return transform in ("year", "month", "day", "hour") and value is not None and internal(value) <= 0
+
+
+def _next_behind(value: Any, predicate: Predicate) -> bool:
+    """Our bound of bytes that were cut includes the first value behind them, as bounds have no open ends."""
+    if not isinstance(value, bytes) or not (kept := value.rstrip(b"\xff")):
+        return False
+    behind = kept[:-1] + bytes([kept[-1] + 1])
+    leaf = predicate.child if isinstance(predicate, Not) else predicate
+    values = leaf.values if isinstance(leaf, In) else (leaf.value,) if isinstance(leaf, Comparison) else ()
+    return any(one.value == behind for one in values)
 
 
 BUCKET = {"name": "c_bucket", "field-id": 1000, "source-id": 1, "transform": "bucket[8]"}
