@@ -45,7 +45,7 @@ def data_frame(scan: Scan, spark: SparkSession) -> DataFrame:
     snapshot = scan.snapshot
     rows = scan.file_rows
     if not len(rows):
-        frame = spark.createDataFrame([], _spark_schema(snapshot.schema.arrow()))
+        frame = _no_rows(snapshot, spark)
     else:
         paths = snapshot.files.paths.take(pa.array(rows)).to_pylist()
         whole = len(rows) == len(snapshot.files)
@@ -114,6 +114,15 @@ def _files(snapshot: Snapshot, paths: list[str], spark: SparkSession) -> DataFra
         reader = reader.option("basePath", snapshot.table)
     found = java_list(jvm_of(spark), [_literal_path(snapshot.uri(path)) for path in paths])
     return DataFrame(reader._jreader.load(jvm_of(spark).PythonUtils.toSeq(found)), spark)
+
+
+def _no_rows(snapshot: Snapshot, spark: SparkSession) -> DataFrame:
+    """A local relation: asking it runs no job, where a list of Python rows would be handed to workers first."""
+    from pyspark.sql import DataFrame
+
+    session = spark._jsparkSession
+    schema = session.parseDataType(_spark_schema(snapshot.schema.arrow()).json())
+    return DataFrame(session.createDataFrame(java_list(jvm_of(spark), []), schema), spark)
 
 
 def _literal_path(path: str) -> str:
