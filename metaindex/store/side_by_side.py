@@ -53,7 +53,7 @@ class _Puts:
 
     def put(self, path: str, data: bytes) -> None:
         self.check()
-        if len(data) >= _LARGE:
+        if len(data) >= _LARGE or getattr(_here, "puts", False):
             self.inner.put(path, data)
             return
         self.slots.acquire()
@@ -101,12 +101,14 @@ class _Puts:
 
 
 _shared: builtins.list[ThreadPoolExecutor] = []
+_here = threading.local()
+"""`puts` is set in the pool's own threads: what a storage does inside of a put is done there, as waiting for threads that wait for it would never end."""
 
 
 def _pool() -> ThreadPoolExecutor:
     """Of this process: threads are not started anew for every small run."""
     if not _shared:
-        _shared.append(ThreadPoolExecutor(THREADS, thread_name_prefix="metaindex puts"))
+        _shared.append(ThreadPoolExecutor(THREADS, "metaindex puts", lambda: setattr(_here, "puts", True)))
     return _shared[0]
 
 

@@ -98,3 +98,27 @@ def test_without_threads_parts_are_put_one_after_another(monkeypatch: pytest.Mon
     storage = Slow()
     write(storage)
     assert len(storage.objects) == 6
+
+
+class Nested(MemoryStorage):
+    """Every put writes a whole run elsewhere, as a storage may that keeps two copies."""
+
+    def __init__(self, other: Storage) -> None:
+        super().__init__()
+        self.other = other
+
+    def put(self, path: str, data: bytes) -> None:
+        write(self.other)
+        super().put(path, data)
+
+
+def test_a_run_that_is_written_inside_of_a_put_does_not_wait_for_itself() -> None:
+    outer, inner = Nested(Slow()), Slow()
+    outer.other = inner
+    writers = [threading.Thread(target=write, args=(outer,), daemon=True) for _ in range(2)]
+    for one in writers:
+        one.start()
+    for one in writers:
+        one.join(30)
+    assert not any(one.is_alive() for one in writers)
+    assert len(outer.objects) == len(inner.objects) == 6
