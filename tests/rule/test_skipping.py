@@ -137,6 +137,25 @@ def test_joins_subqueries_views_and_unions_give_the_same(
     assert rule.counts(spark).failed == 0, rule.counts(spark).last_error
 
 
+@pytest.mark.parametrize("make", MAKERS)
+def test_one_frame_in_several_places_of_a_query(
+    enabled: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], str]
+) -> None:
+    """Spark then has one scan in several places, each under its own filter."""
+    spark, name = enabled, make(enabled, tmp_path)
+    frame = spark.table(name) if name.startswith("iceberg.") else spark.sql(f"SELECT * FROM {name}")
+    asked: list[Callable[[], DataFrame]] = [
+        lambda: frame.where("id = 3").union(frame.where("id = 703")).union(frame.where("id = 404")),
+        lambda: frame.where("id = 703").union(frame).where("id > 600"),
+        lambda: frame.where("id = 3").select("k").union(frame.select("k")),
+        lambda: frame.where("id = 310").join(frame.where("id < 100").select("k").distinct(), "k"),
+        lambda: frame.where("id = 5").unionByName(frame.where("id > 795")).groupBy("k").count(),
+    ]
+    for ask in asked:
+        answers(spark, ask)
+    assert rule.counts(spark).failed == 0, rule.counts(spark).last_error
+
+
 def test_old_versions_are_asked_at_their_version(enabled: SparkSession, tmp_path: Path) -> None:
     spark = enabled
     name = make_delta(spark, tmp_path)

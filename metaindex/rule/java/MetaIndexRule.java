@@ -2,6 +2,7 @@ package metaindex;
 
 import java.util.ArrayList;
 import java.util.IdentityHashMap;
+import java.util.LinkedList;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
@@ -75,20 +76,27 @@ public class MetaIndexRule extends Rule {
     if (reply == null || reply.isEmpty()) {
       return plan;
     }
-    Map replaced = new IdentityHashMap();
     Reply answers = new Reply(reply);
-    for (int i = 0; i < found.size(); i++) {
-      Found one = (Found) found.get(i);
-      if (answers.has(i)) {
-        LogicalPlan other = scans.without(one.leaf, answers.dropped(i), answers.label(i));
+    Map places = new IdentityHashMap(); // of a leaf, what stands at each of its places: one object may stand in a plan several times, under other filters
+    boolean changed = false;
+    for (int i = 0; i < survey.leaves.size(); i++) {
+      LogicalPlan leaf = (LogicalPlan) survey.leaves.get(i);
+      LogicalPlan other = null;
+      int number = ((Integer) survey.numbers.get(i)).intValue();
+      if (number >= 0 && answers.has(number)) {
+        other = scans.without(leaf, answers.dropped(number), answers.label(number), survey.alone(leaf));
         if (other != null) {
-          check(one.leaf, other);
-          replaced.put(one.leaf, other);
+          check(leaf, other);
+          changed = true;
         }
         rewritten++;
       }
+      if (!places.containsKey(leaf)) {
+        places.put(leaf, new LinkedList());
+      }
+      ((LinkedList) places.get(leaf)).add(other == null ? leaf : other);
     }
-    return replaced.isEmpty() ? plan : (LogicalPlan) plan.transformDown(new Substitution(replaced));
+    return changed ? (LogicalPlan) plan.transformDown(new Substitution(places)) : plan;
   }
 
   /** Every attribute survives with its expression id: the plan above names them. */
@@ -128,7 +136,20 @@ public class MetaIndexRule extends Rule {
   class Survey {
     final List found = new ArrayList();
     final List passed = new ArrayList();
+    final List leaves = new ArrayList(); // every one, in the order in which a plan is walked from above
+    final List numbers = new ArrayList(); // of each, its place in `found`, or -1
     String refused;
+
+    /** Does nothing else in the plan read by the same scan? */
+    boolean alone(LogicalPlan leaf) {
+      int readers = 0;
+      for (int i = 0; i < leaves.size(); i++) {
+        if (scans.same((LogicalPlan) leaves.get(i), leaf)) {
+          readers++;
+        }
+      }
+      return readers == 1;
+    }
 
     void collect(LogicalPlan plan, List filters) {
       refused = refused != null ? refused : reason(plan);
@@ -154,6 +175,8 @@ public class MetaIndexRule extends Rule {
         } else if (scans.reads(plan)) {
           passed.add(new String[] {scans.name(plan), why});
         }
+        leaves.add(plan);
+        numbers.add(Integer.valueOf(why == null ? found.size() - 1 : -1));
       } else {
         scala.collection.Iterator children = plan.children().iterator();
         while (children.hasNext()) {
@@ -197,19 +220,19 @@ public class MetaIndexRule extends Rule {
   }
 
   static class Substitution extends scala.runtime.AbstractPartialFunction {
-    private final Map replaced;
+    private final Map places;
 
-    Substitution(Map replaced) {
-      this.replaced = replaced;
+    Substitution(Map places) {
+      this.places = places;
     }
 
     public boolean isDefinedAt(Object node) {
-      return replaced.containsKey(node);
+      return places.containsKey(node);
     }
 
     public Object applyOrElse(Object node, scala.Function1 other) {
-      Object found = replaced.get(node);
-      return found != null ? found : other.apply(node);
+      LinkedList waiting = (LinkedList) places.get(node);
+      return waiting != null ? waiting.removeFirst() : other.apply(node);
     }
   }
 }

@@ -120,11 +120,25 @@ public class Scans {
     return out.append('}').toString();
   }
 
-  /** The scan without the files; null where it was changed in place. */
-  public LogicalPlan without(LogicalPlan leaf, Map dropped, String label) {
+  /** Do both read by one scan? */
+  public boolean same(LogicalPlan one, LogicalPlan other) {
+    if (one == other) {
+      return true;
+    }
+    boolean both = one.getClass().getName().equals(V2) && other.getClass().getName().equals(V2);
+    return both && call(one, "scan") == call(other, "scan");
+  }
+
+  /** The scan without the files; null where it was changed in place, or left as it was. `alone`: nobody else reads by it, so that it may be changed in place. */
+  public LogicalPlan without(LogicalPlan leaf, Map dropped, String label, boolean alone) {
     String kind = kind(leaf);
+    if (kind == null) {
+      return null; // done already
+    }
     if (kind.equals("iceberg")) {
-      iceberg(call(leaf, "scan"), dropped, label);
+      if (alone) {
+        iceberg(call(leaf, "scan"), dropped, label);
+      }
       return null;
     }
     LogicalRelation relation = (LogicalRelation) leaf;
