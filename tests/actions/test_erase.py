@@ -191,3 +191,38 @@ def test_partition_values_are_erased_from_kept_listings_too(tmp_path: Path) -> N
 def test_erase_waits_for_nobody(scene: Scene) -> None:
     with pytest.raises(IndexStateError, match=r"nothing is under way.*refresh by"):
         scene.open(scene.begin("refreshing")).erase_index("stats")
+
+
+def test_every_kind_forgets_what_a_vacuum_took(tmp_path: Path) -> None:
+    """Values and their hashes, bloom filters, value lists: one run that was merged of several, one that was not."""
+    import deltalake
+
+    path, kinds = (
+        str(tmp_path / "lake"),
+        [mi.Values("name", by="value"), mi.Values("id"), mi.Bloom("name"), mi.ValueList("name")],
+    )
+    people = [("alice", "bob"), ("carlos", "dora"), ("edith", "frank")]
+    for number, some in enumerate(people):
+        names = [f"{person}-{i}" for person in some for i in range(20)]
+        deltalake.write_deltalake(
+            path, pa.table({"name": names, "id": range(40 * number, 40 * number + 40)}), mode="append"
+        )
+        table = mi.open_table(path)
+        if number == 0:
+            table.create_index("all", mi.ColumnStats(), *kinds, builder="local")
+        else:
+            table.refresh_index("all", builder="local")
+    folder = Path(table.indexes()[0].location)
+    assert "carlos-7" in everything(folder)
+    deltalake.DeltaTable(path).delete("name LIKE 'carlos%' OR name LIKE 'dora%'")
+    deltalake.DeltaTable(path).vacuum(0, dry_run=False, enforce_retention_duration=False)
+    table = mi.open_table(path)
+    table.refresh_index("all", builder="local")
+    table.erase_index("all")
+    left = everything(folder)
+    assert not any(gone in left for gone in ("carlos", "dora"))
+    assert all(kept in left for kept in ("alice-7", "bob-0", "edith-19", "frank-3"))
+    assert not table.verify_index("all").findings
+    for _, person in people:
+        assert table.scan(f"name = '{person}-3'").to_arrow().num_rows == (person != "dora")
+    assert table.prune("id = 50").kept_files == 0
