@@ -31,7 +31,7 @@ from expressions.tree import (
     StartsWith,
 )
 
-from .casts import field_type
+from .casts import field_type, is_bytes
 from .grid import on_grid
 from .sql_values import NotReadable
 
@@ -85,7 +85,7 @@ class _Writer:
             case IsNan(column):
                 return ice.IsNaN(self._name(column)) if self._is_float(column) else ice.AlwaysFalse()
             case StartsWith(column, prefix):
-                return ice.StartsWith(self._name(column), prefix)
+                return ice.StartsWith(self._text(column), prefix)
             case Not(child):
                 return self._not(child)
             case Opaque():
@@ -106,7 +106,7 @@ class _Writer:
                     ice.NotIn(name, {self._value(column, value.value) for value in values}), ice.NotNull(name)
                 )
             case StartsWith(column, prefix):
-                name = self._name(column)
+                name = self._text(column)
                 return ice.And(ice.NotStartsWith(name, prefix), ice.NotNull(name))
             case Comparison(column, Op.NULL_SAFE_EQ, literal):
                 name = self._name(column)
@@ -138,6 +138,13 @@ class _Writer:
         if known is None:
             raise NotReadable
         return bool(pa.types.is_floating(known))
+
+    def _text(self, column: ColumnRef) -> str:
+        """The name of a column that may begin with a text: pyiceberg refuses that of bytes."""
+        known = None if self.schema is None else field_type(self.schema, column)
+        if known is not None and is_bytes(known):
+            raise NotReadable
+        return self._name(column)
 
     def _name(self, column: ColumnRef) -> str:
         if any("." in part for part in column.parts):
