@@ -19,7 +19,7 @@ from formats.model import Version
 from formats.protocol import TableRef
 
 from .asked import TimestampLike, VersionLike
-from .explain import describe
+from .explanation import describe
 from .readers.arrow import matching_rows
 from .readers.footer_groups import FooterGroups, Groups
 

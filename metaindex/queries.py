@@ -28,7 +28,7 @@ from .pruning.result import IndexReport, PruneResult
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .explain import Explanation
+    from .explanation import Explanation
     from .readers.scan import Choose, Scan
 
 logger = logging.getLogger("metaindex")
@@ -151,7 +151,7 @@ class Queries(ABC):
         indexes: Iterable[str] | None = None,
     ) -> Explanation:
         """How a query would be planned: the predicate as understood, what each index covers of the version asked, what it answers, what is kept and why. `print` it."""
-        from .explain import Explanation, coverage
+        from .explanation import Explanation, coverage
 
         only = list(indexes) if indexes is not None else None
         result = self.prune(predicate, version, timestamp, indexes=only)

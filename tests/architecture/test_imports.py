@@ -42,7 +42,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("build",),
     ("actions",),
     ("planning",),
-    ("explain", "readers", "spark", "staleness", "info", "history", "views", "verify"),
+    ("explanation", "readers", "spark", "staleness", "info", "history", "views", "verify"),
     ("verbs",),
     ("locate", "search"),
     ("queries", "lookups", "upkeep", "api"),
@@ -190,3 +190,11 @@ statistics = ArrowStatistics(n, columns)
 assert len(may_match(p, statistics)) == len(must_match(p, statistics)) == n
 """
     assert loaded_after(code) == set()
+
+
+def test_no_module_hides_a_name_of_the_public_face() -> None:
+    """A module that is loaded later would stand where the function was."""
+    names = {file.stem for file in (ROOT / "metaindex").glob("*.py")} | {
+        file.parent.name for file in (ROOT / "metaindex").glob("*/__init__.py")
+    }
+    assert names.isdisjoint({"enable", "disable", "is_enabled", "explain", "open_table", "col"})
