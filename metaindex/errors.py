@@ -7,6 +7,7 @@ MetaIndexError (expressions.errors)
 ├── ConcurrentWriteError                  a lost race that could not be rebased: refresh and try again
 ├── DamagedIndexError                     a run, manifest or entry is off, missing, or newer than this version reads
 ├── BuildError                            rows of an index could not be built; nothing became visible
+├── SettingError (ValueError)             a knob of Spark's rule has a value that it cannot have
 └── ScanError                             a reader cannot return exactly the rows asked for, and returns none
 """
 
@@ -35,6 +36,10 @@ class DamagedIndexError(MetaIndexError):
 
 class BuildError(MetaIndexError):
     """An index could not be built. Nothing became visible."""
+
+
+class SettingError(MetaIndexError, ValueError):
+    """A knob of Spark's rule was given a value that it cannot have."""
 
 
 class ScanError(MetaIndexError):
