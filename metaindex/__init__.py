@@ -24,7 +24,9 @@ def _check_rooms() -> None:
 
 _check_rooms()
 
-from expressions import ColumnBuilder, MetaIndexError, col  # noqa: E402 - after the check
+from typing import TYPE_CHECKING  # noqa: E402 - after the check
+
+from expressions import ColumnBuilder, MetaIndexError, col  # noqa: E402
 
 from .api import Table, open_table  # noqa: E402
 from .config import Config  # noqa: E402
@@ -40,12 +42,21 @@ from .info import IndexInfo  # noqa: E402
 from .kinds.specs import Bloom, ColumnStats, ValueList, Values  # noqa: E402
 from .pruning.result import IndexReport, PruneResult  # noqa: E402
 
+if TYPE_CHECKING:  # loaded when asked for
+    from . import hooks as hooks
+    from .rule import RuleConfig as RuleConfig
+    from .rule import disable as disable
+    from .rule import enable as enable
+    from .rule import explain as explain
+    from .rule import hint as hint
+    from .rule import is_enabled as is_enabled
+
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
     """`mi.hooks` is loaded by those who write, the rule of Spark's optimizer by those who enable it."""
-    if name in ("hooks", "enable", "disable", "is_enabled", "explain"):
+    if name in ("hooks", "enable", "disable", "is_enabled", "explain", "hint", "RuleConfig"):
         from importlib import import_module
 
         return import_module(".hooks", __name__) if name == "hooks" else getattr(import_module(".rule", __name__), name)

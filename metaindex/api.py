@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's s
     from pyspark.sql import SparkSession
 
     from .actions.written import Written
+    from .readers.footer import HeldFooters
 
 logger = logging.getLogger("metaindex")
 
@@ -88,6 +89,7 @@ class Table(Queries, LookUps, IndexUpkeep):
     _trust_index: bool = False
     _snapshots: dict[Version, Snapshot] = field(default_factory=dict, repr=False)
     _cache: StoreCache = field(default_factory=StoreCache, repr=False)
+    _held_footers: HeldFooters | None = field(default=None, repr=False)
     _folder: IndexFolder | None = field(default=None, repr=False)
     written: Written | None = field(
         default=None, repr=False
@@ -154,6 +156,10 @@ class Table(Queries, LookUps, IndexUpkeep):
         found = [(index, index.versions.newest()) for index in self._open_indexes(None)[0]]
         seen = [(one, index.versions.find(one.version)) for index, one in found if one is not None]
         return [(record.version, version.schema) for record, version in seen if version is not None]
+
+    def usable_indexes(self) -> list[str]:
+        """Names of the indexes that a query may use now, sorted."""
+        return [index.name for index in self._open_indexes(None)[0]]
 
     def forget(self) -> None:
         """Keeps only what can never change: the next verb looks at every log anew."""

@@ -7,8 +7,10 @@ wrong, takes too long or is in doubt leaves the plan as it was, is counted and l
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +21,7 @@ from metaindex.pruning.result import PruneResult
 from metaindex.readers.jvm import gateway_of, jvm_of
 
 from .reasons import Reason
+from .settings import HINT, RuleConfig
 from .skipping import Skipping
 
 if TYPE_CHECKING:
@@ -41,6 +44,7 @@ class RuleCounts:
     rewritten: int  # scans that leave files out
     failed: int  # in Spark or in metaindex; the plan was left as it was
     timed_out: int
+    bad_settings: int  # values in the session's configuration that could not be read
     seconds: float  # in the optimizer, metaindex's answers included
     last_error: str
 
@@ -70,9 +74,13 @@ class Enabled:
         """What the rule asks about an optimized plan (`MetaIndexRule.survey`)."""
         return str(self.rule.survey(execution.optimizedPlan()))
 
-    def decide(self, scan: dict[str, Any]) -> PruneResult | Reason:
+    def settings(self) -> RuleConfig:
+        """As a query is planned with now."""
+        return self.skipping.settings(json.loads(str(self.rule.settings())))
+
+    def decide(self, scan: dict[str, Any], rule: RuleConfig) -> PruneResult | Reason:
         """See `Skipping.decide`."""
-        return self.skipping.decide(scan)
+        return self.skipping.decide(scan, rule)
 
 
 def enable(
@@ -80,12 +88,13 @@ def enable(
     *,
     config: Config | None = None,
     storage_options: Mapping[str, str] | None = None,
-    timeout_seconds: float = 10.0,
+    rule: RuleConfig | None = None,
 ) -> None:
     """Has this session's queries leave out the files that an index proves to hold no matching row: Delta, Iceberg, and folders of Parquet, CSV and JSON files that have indexes.
 
-    Sessions made by `spark.newSession()` and a restarted session are enabled on their own. `config` and `storage_options` are those of `open_table`, for all tables. An answer that takes
-    longer than `timeout_seconds` is not waited for. Enabling twice takes the newer settings. UnsupportedFeatureError for Spark Connect.
+    Sessions made by `spark.newSession()` and a restarted session are enabled on their own. `config` and `storage_options` are those of `open_table`, for all tables. `rule` has
+    the knobs of the rule; what `spark.metaindex.*` in the session's configuration says when a query is planned goes before it. Enabling twice takes the newer values.
+    UnsupportedFeatureError for Spark Connect.
     """
     if "pyspark.sql.connect" in type(spark).__module__:
         raise UnsupportedFeatureError(
@@ -95,14 +104,15 @@ def enable(
 
     disable(spark)
     ensure_callback_server_started(gateway_of(spark))
-    skipping = Skipping(config or Config(), dict(storage_options or {}), timeout_seconds)
+    skipping = Skipping(config or Config(), dict(storage_options or {}), rule or RuleConfig())
     callback = _Callback(skipping)
     with _LOCK:
         loader = _loader(spark)
         scans = _new(spark, loader, "metaindex.Scans")
-        rule = _new(spark, loader, "metaindex.MetaIndexRule", callback, scans)
-        _set_rules(spark, [*_rules(spark), rule])
-        _ENABLED[_key(spark)] = Enabled(rule, skipping, callback)
+        conf = spark._jsparkSession.sessionState().conf()
+        added = _new(spark, loader, "metaindex.MetaIndexRule", callback, scans, conf)
+        _set_rules(spark, [*_rules(spark), added])
+        _ENABLED[_key(spark)] = Enabled(added, skipping, callback)
 
 
 def disable(spark: SparkSession) -> None:
@@ -119,6 +129,28 @@ def is_enabled(spark: SparkSession) -> bool:
     return "pyspark.sql.connect" not in type(spark).__module__ and _key(spark) in _ENABLED
 
 
+@contextmanager
+def hint(spark: SparkSession, *indexes: str) -> Iterator[None]:
+    """Queries of the session that are planned inside, in whatever thread, use no other index than these. A query is planned by the action on it (`collect`, `count`), not where it is written.
+
+    ValueError where none is named. It is the setting `spark.metaindex.hint`, which has its old value again afterwards.
+    """
+    if not indexes:
+        raise ValueError(
+            "a hint names indexes; none was given; name one, or set spark.metaindex.enabled=false to use none"
+        )
+    RuleConfig(hint=indexes)  # says what is wrong with a name
+    before = spark.conf.get(HINT, None)
+    spark.conf.set(HINT, ",".join(indexes))
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(HINT)
+        else:
+            spark.conf.set(HINT, before)
+
+
 def counts(spark: SparkSession) -> RuleCounts:
     """What the rule did in this session. ValueError where it is not enabled."""
     found = rule_of(spark)
@@ -130,6 +162,7 @@ def counts(spark: SparkSession) -> RuleCounts:
         int(java["rewritten"]),
         int(java["failed"]) + ours.failed,
         ours.timed_out,
+        ours.bad_settings,
         int(java["nanos"]) / 1e9,
         ours.last_error or str(java["lastError"]),
     )

@@ -9,6 +9,7 @@ class Reason(Enum):
     """The code, and what it means."""
 
     # of a whole plan
+    DISABLED = "spark.metaindex.enabled is false"
     COMMAND = "the plan writes: UPDATE, DELETE, MERGE and inserts are never rewritten"
     STREAM = "the plan reads a stream"
     SAMPLE = "a sample depends on which files are read"
@@ -22,5 +23,6 @@ class Reason(Enum):
     OTHER_TYPES = "the session reads its columns as other types than the files were indexed with"
     NO_VERSION = "the table has no version yet"
     NO_INDEX = "there is no index that can be used"
+    NOT_ALLOWED = "the session's settings, or a hint, allow none of the table's indexes"
     NOTHING_PROVED = "every file may hold a row that matches"
     FAILED = "metaindex failed, which the log and `counts` tell"

@@ -32,13 +32,13 @@ from metaindex.config import Config
 from metaindex.pruning.result import PruneResult
 
 from .reasons import Reason
+from .settings import RuleConfig
 
 if TYPE_CHECKING:
     from metaindex.api import Table
 
 logger = logging.getLogger("metaindex")
 
-_LOOK_AGAIN_SECONDS: Final = 10.0  # after which a table without indexes is looked at again
 _NO_MEANING: Final = frozenset(
     {"path", "basepath", "serialization.format", "mergeschema", "datetimerebasemode", "int96rebasemode"}
 )
@@ -51,6 +51,7 @@ class Counts:
 
     failed: int = 0
     timed_out: int = 0
+    bad_settings: int = 0
     last_error: str = ""
 
 
@@ -60,19 +61,23 @@ class Skipping:
 
     config: Config
     storage_options: Mapping[str, str]
-    timeout_seconds: float
+    rule: RuleConfig
     counts: Counts = field(default_factory=Counts)
     _pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(4, thread_name_prefix="metaindex-rule")
     )
     _local: threading.local = field(default_factory=threading.local)
+    _read: tuple[dict[str, str], RuleConfig] | None = None  # the session's settings of ours, as they were last
 
     def __call__(self, request: str) -> str:
+        rule = self.rule
         try:
-            return self._pool.submit(self._answer, request).result(self.timeout_seconds)
+            asked = json.loads(request)
+            rule = self.settings(asked["settings"])
+            return self._pool.submit(self._answer, asked["scans"], rule).result(rule.timeout_seconds)
         except LateError:
             self.counts.timed_out += 1
-            self.counts.last_error = f"no answer within {self.timeout_seconds} s"
+            self.counts.last_error = f"no answer within {rule.timeout_seconds} s"
             logger.warning("a Spark query is planned without indexes: %s", self.counts.last_error)
         except Exception as error:  # noqa: BLE001 - a query never fails because of an index
             self._failed(error)
@@ -81,19 +86,33 @@ class Skipping:
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _answer(self, request: str) -> str:
+    def settings(self, conf: dict[str, str]) -> RuleConfig:
+        """Those of `enable` with what the session's configuration says now; what cannot be read there is counted once, and as if it were not there."""
+        read = self._read
+        if read is None or read[0] != conf:
+            rule, bad = self.rule.with_conf(conf)
+            for one in bad:
+                self.counts.bad_settings += 1
+                self.counts.last_error = f"a setting is left out: {one}"
+                logger.warning("a setting of the Spark session is left out: %s", one)
+            read = self._read = conf, rule
+        return read[1]
+
+    def _answer(self, scans: list[dict[str, Any]], rule: RuleConfig) -> str:
+        if not rule.enabled:
+            return ""
         replies = {}
-        for number, scan in enumerate(json.loads(request)):
-            found = self.decide(scan)
+        for number, scan in enumerate(scans):
+            found = self.decide(scan, rule)
             if isinstance(found, PruneResult):
                 names = ", ".join(one.name for one in found.indexes if one.used and one.dropped_files)
                 replies[str(number)] = {"label": names, "dropped": _packed(found, by_time=scan["kind"] == "files")}
         return json.dumps(replies) if replies else ""
 
-    def decide(self, scan: dict[str, Any]) -> PruneResult | Reason:
+    def decide(self, scan: dict[str, Any], rule: RuleConfig) -> PruneResult | Reason:
         """What is proved about one scan of a request, or why nothing is."""
         try:
-            return self._scan(scan)
+            return self._scan(scan, rule)
         except Exception as error:  # noqa: BLE001 - the other scans are still answered
             self._failed(error)
             return Reason.FAILED
@@ -103,7 +122,7 @@ class Skipping:
         self.counts.last_error = (str(error).splitlines() or [type(error).__name__])[0]
         logger.warning("a Spark query is planned without indexes, which reads more: %s", self.counts.last_error)
 
-    def _scan(self, scan: dict[str, Any]) -> PruneResult | Reason:
+    def _scan(self, scan: dict[str, Any], rule: RuleConfig) -> PruneResult | Reason:
         filters = [part for one in scan["filters"] for part in conjuncts(from_spark_json(one))]
         filters = [one for one in filters if not isinstance(one, Opaque) and columns(one)]
         plain = scan["kind"] == "files"
@@ -113,21 +132,24 @@ class Skipping:
             return Reason.NO_VERSION
         if plain and not _is_plain_parquet(scan):
             return Reason.READER_OPTIONS
-        table = self._table(scan["root"], scan["kind"])
+        table = self._table(scan["root"], scan["kind"], rule)
         if table is None:
             return Reason.NO_INDEX
+        allowed = [name for name in table.usable_indexes() if rule.allows(name)] if rule.restricted else None
+        if allowed == []:
+            return Reason.NOT_ALLOWED
         if plain:
             types = _types_of(scan)
             schemas = [schema for _, schema in table.recorded()]
             filters = [one for one in filters if all(_as_spark_reads(one, schema, types) for schema in schemas)]
             if not filters:
                 return Reason.OTHER_TYPES
-        result = _pruned(table, filters, None if plain else scan["version"])
+        result = _pruned(table, filters, None if plain else scan["version"], allowed)
         if result is None:
             return Reason.NOT_UNDERSTOOD
         return result if result.dropped_files else Reason.NOTHING_PROVED
 
-    def _table(self, root: str, kind: str) -> Table | None:
+    def _table(self, root: str, kind: str, rule: RuleConfig) -> Table | None:
         """A handle of this thread's own; None, for some seconds, where no index can be used."""
         from metaindex.api import open_table
 
@@ -147,7 +169,7 @@ class Skipping:
         if time.monotonic() < empty_until:
             return None
         if not table.recorded():
-            held[place] = table, time.monotonic() + _LOOK_AGAIN_SECONDS
+            held[place] = table, time.monotonic() + rule.cache_expiry_seconds
             return None
         return table
 
@@ -157,16 +179,19 @@ def _place(root: str) -> str:
     return re.sub(r"^s3[an]://", "s3://", re.sub(r"^file:/*(?=/)", "", root))
 
 
-def _pruned(table: Table, filters: Sequence[Predicate], version: str | None) -> PruneResult | None:
+def _pruned(
+    table: Table, filters: Sequence[Predicate], version: str | None, allowed: Sequence[str] | None
+) -> PruneResult | None:
     """By all filters whose columns are the table's: Spark adds some of its own."""
     if not filters:
         return None
     try:
-        return table.prune(And(tuple(filters)), version=version)
+        return table.prune(And(tuple(filters)), version=version, indexes=allowed)
     except UnknownColumnError:
         if len(filters) == 1:
             return None
-    return _pruned(table, [one for one in filters if _pruned(table, [one], version) is not None], version)
+    known = [one for one in filters if _pruned(table, [one], version, allowed) is not None]
+    return _pruned(table, known, version, allowed)
 
 
 def _is_plain_parquet(scan: Mapping[str, Any]) -> bool:

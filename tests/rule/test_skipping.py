@@ -276,7 +276,7 @@ def test_an_answer_that_fails_or_is_late_leaves_the_query_alone(
     name = make_parquet(spark, tmp_path)
     text = f"SELECT id FROM {name} WHERE id = 210"
     try:
-        rule.enable(spark, timeout_seconds=0.2)
+        rule.enable(spark, rule=mi.RuleConfig(timeout_seconds=0.2))
 
         def broken(*_: object, **__: object) -> object:
             raise RuntimeError("boom")

@@ -2,6 +2,7 @@ package metaindex;
 
 import java.util.ArrayList;
 import java.util.IdentityHashMap;
+import java.util.Iterator;
 import java.util.LinkedList;
 import java.util.List;
 import java.util.Map;
@@ -15,6 +16,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Sample;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.internal.SQLConf;
 
 /**
  * Asks metaindex, once a plan, which files its scans can leave out, and leaves those out. Whatever goes wrong leaves the plan as it was.
@@ -22,16 +24,19 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
  * Written for Janino, which compiles it inside Spark: no lambdas, no inference of generics, no bridge methods (so erased signatures are overridden).
  */
 public class MetaIndexRule extends Rule {
+  private static final String PREFIX = "spark.metaindex.";
   private final Function python; // JSON to JSON
   private final Scans scans;
+  private final SQLConf conf; // the session's
   private final ThreadLocal busy = new ThreadLocal(); // what runs inside the callback is not rewritten
   public volatile boolean enabled = true;
   public volatile long plans, asked, rewritten, failed, nanos;
   public volatile String lastError = "";
 
-  public MetaIndexRule(Function python, Scans scans) {
+  public MetaIndexRule(Function python, Scans scans, SQLConf conf) {
     this.python = python;
     this.scans = scans;
+    this.conf = conf;
   }
 
   public String ruleName() {
@@ -39,7 +44,7 @@ public class MetaIndexRule extends Rule {
   }
 
   public TreeNode apply(TreeNode plan) {
-    if (!enabled || busy.get() != null) {
+    if (!enabled || busy.get() != null || "false".equalsIgnoreCase(conf.getConfString(PREFIX + "enabled", "").trim())) {
       return plan;
     }
     long started = System.nanoTime();
@@ -67,12 +72,12 @@ public class MetaIndexRule extends Rule {
     if (survey.refused != null || found.isEmpty()) {
       return plan;
     }
-    StringBuilder request = new StringBuilder("[");
+    StringBuilder request = new StringBuilder("{\"settings\":").append(settings()).append(",\"scans\":[");
     for (int i = 0; i < found.size(); i++) {
       request.append(i > 0 ? "," : "").append(((Found) found.get(i)).request());
     }
     asked++;
-    String reply = (String) python.apply(request.append(']').toString());
+    String reply = (String) python.apply(request.append("]}").toString());
     if (reply == null || reply.isEmpty()) {
       return plan;
     }
@@ -99,6 +104,21 @@ public class MetaIndexRule extends Rule {
     return changed ? (LogicalPlan) plan.transformDown(new Substitution(places)) : plan;
   }
 
+  /** What the session's configuration says to metaindex, as a JSON object; mostly nothing. */
+  public String settings() {
+    StringBuilder out = new StringBuilder("{");
+    Map all = conf.settings();
+    synchronized (all) {
+      for (Iterator each = all.entrySet().iterator(); each.hasNext(); ) {
+        Map.Entry one = (Map.Entry) each.next();
+        if (((String) one.getKey()).startsWith(PREFIX)) {
+          out.append(out.length() > 1 ? "," : "").append(Json.quoted((String) one.getKey())).append(':').append(Json.quoted((String) one.getValue()));
+        }
+      }
+    }
+    return out.append('}').toString();
+  }
+
   /** Every attribute survives with its expression id: the plan above names them. */
   private static void check(LogicalPlan before, LogicalPlan after) {
     scala.collection.Iterator attributes = before.output().iterator();
@@ -117,7 +137,7 @@ public class MetaIndexRule extends Rule {
     if (survey.refused != null) {
       return "{\"refused\":" + Json.quoted(survey.refused) + "}";
     }
-    StringBuilder out = new StringBuilder("{\"scans\":[");
+    StringBuilder out = new StringBuilder("{\"settings\":").append(settings()).append(",\"scans\":[");
     for (int i = 0; i < survey.found.size(); i++) {
       out.append(i > 0 ? "," : "").append(((Found) survey.found.get(i)).request());
     }

@@ -88,11 +88,12 @@ def explain(query: DataFrame) -> QueryExplanation:
     found = rule_of(query.sparkSession)
     before = found.planned(query, rewritten=False)
     survey = json.loads(found.survey(before))
-    if "refused" in survey:
-        reason = Reason[survey["refused"]]
+    rule = found.settings()
+    if "refused" in survey or not rule.enabled:
+        reason = Reason[survey["refused"]] if rule.enabled else Reason.DISABLED
         scans = [ExplainedScan("the whole query", None, reason)]
     else:
-        scans = [_explained(one, found.decide(one)) for one in survey["scans"]]
+        scans = [_explained(one, found.decide(one, rule)) for one in survey["scans"]]
         scans += [ExplainedScan(one["scan"], None, Reason[one["why"]]) for one in survey["passed"]]
     after = found.planned(query, rewritten=True)
     return QueryExplanation(tuple(scans), _text(after), _text(before))
