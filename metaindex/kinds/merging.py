@@ -33,6 +33,13 @@ MERGED = frozenset({"bloom_filters", "values", "value_keys", "value_lists"})
 _HASHED = frozenset({"values", "bloom_filters"})
 
 
+def mergeable(key: CoveredKey) -> bool:
+    """Can the rows of this key be merged? Not those of a partition, or in a form, that this metaindex does not know."""
+    from .values.rows import known_form
+
+    return key.kind in MERGED and known_form(key.layout)
+
+
 def merge(
     key: CoveredKey, some: Sequence[KeyRows], sink: RunSink, number: Callable[[int], int]
 ) -> tuple[dict[str, int | str], list[PartInfo]]:

@@ -39,11 +39,12 @@ def finisher(plan: KeyPlan, sink: RunSink, spill: Spill, files: int, gathered: S
 
 
 def reader(run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> KeyReader | None:
-    """What looks up a key of a run. `types`: those of its columns now; literals are compared as with them. None where values of the types at write time cannot answer for them."""
+    """What looks up a key of a run. `types`: those of its columns now; literals are compared as with them. None where values of the types at write time cannot answer for them,
+    or where the rows are in a form that this metaindex does not know."""
     stored = [type_from_text(column.type_text) for column in key.columns]
     if any(old is None or not answers_for(old, now) for old, now in zip(stored, types, strict=True)):
         return None
-    make = _reading(key.kind)
+    make = _reading(key)
     return None if make is None else make(run, key, types)
 
 
@@ -72,16 +73,17 @@ def _writing(plan: KeyPlan) -> tuple[_Collect, _Finish]:
             return BloomCollector, BloomFinisher.of
 
 
-def _reading(kind: str) -> _Read | None:
-    match kind:
+def _reading(key: CoveredKey) -> _Read | None:
+    match key.kind:
         case "values":
             from .values.hash_reader import HashReader
 
             return HashReader
         case "value_keys" | "value_lists":
             from .values.key_reader import KeyValueReader
+            from .values.rows import known_form
 
-            return KeyValueReader
+            return KeyValueReader if known_form(key.layout) else None
         case "bloom_filters":
             from .bloom.reader import BloomReader
 

@@ -31,6 +31,7 @@ PLAIN_SORTED = (
     "value_count",
     "first_ordinal",
     "entry",
+    "key_int",
     "unit",
 )
 """Integer columns that are sorted or nearly so: delta encoding is smaller than a dictionary."""
@@ -59,6 +60,7 @@ RANGED = (
     "key_id",
     "entry",
     "key",
+    "key_int",
 )
 """Columns by which row groups are passed over. The others get no ranges: a footer is read whole before anything else."""
 
@@ -138,7 +140,7 @@ def _smallest(keys: pa.ChunkedArray) -> str:
 
 def _second_range(table: pa.Table) -> tuple[str | None, str | None]:
     """The least and greatest value of the column by which the parts of a key are found, as text; NULL, which comes first, is the empty text."""
-    name = next((n for n in table.schema.names if n in ("entry", "key")), None)
+    name = next((n for n in table.schema.names if n in ("entry", "key", "key_int")), None)
     if name is None or not table.num_rows:
         return None, None
     first, last = (table.column(name)[at].as_py() for at in (0, -1))

@@ -18,8 +18,10 @@ from metaindex.kinds.bloom.distinct import DistinctHashes
 from metaindex.kinds.bloom.stored import whole_filters
 from metaindex.kinds.canonical import hash_key
 from metaindex.kinds.keyed import Gathered, KeyCollector, KeyPlan, Spill, Units
+from metaindex.kinds.values.encoding import as_bytes
 from metaindex.kinds.values.rows import Layout, distinct, packed, units_of
 from metaindex.kinds.values.spills import read_spill, unsigned
+from metaindex.kinds.values.stored import StoredKeys
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import RunReader
@@ -137,8 +139,12 @@ class _RowCheck:
         layout = Layout.of(self._key.layout)
         asked = np.zeros(self._reader.run.files, np.bool_)
         asked[list(ordinals)] = True
-        compare = _entries_apart if self._key.kind == "values" else _values_apart
-        lacking, extra = compare(self._tables(), stored_rows(self._reader, self._key), layout, asked)
+        stored = stored_rows(self._reader, self._key)
+        if self._key.kind == "values":
+            lacking, extra = _entries_apart(self._tables(), stored, layout, asked)
+        else:
+            keys = StoredKeys(self._reader, self._key)
+            lacking, extra = _values_apart(self._tables(), map(keys.rows, stored), keys.type, layout, asked)
         for message, units in ((_LACKS, lacking), (_EXTRA, extra)):
             ordinals_, counts = np.unique(units >> layout.group_bits, return_counts=True)
             yield from (
@@ -169,10 +175,14 @@ def _entries_apart(
 
 
 def _values_apart(
-    tables: Iterator[pa.Table], stored: Iterator[pa.Table], layout: Layout, asked: Mask
+    tables: Iterator[pa.Table],
+    stored: Iterator[tuple[pa.Array, Units]],
+    type_: pa.DataType,
+    layout: Layout,
+    asked: Mask,
 ) -> tuple[Units, Units]:
-    """The same of `value_keys` and `value_lists`."""
-    nothing = _rows(pa.nulls(0, pa.binary()), np.zeros(0, np.int64))
+    """The same of `value_keys` and `value_lists`. `type_`: of the keys."""
+    nothing = _rows(pa.nulls(0, type_), np.zeros(0, np.int64))
     expected, found = [nothing], [nothing]
     for table in tables:
         raw = table.column("raw").to_numpy()
@@ -180,10 +190,9 @@ def _values_apart(
         expected.append(
             _rows(table.column("key").filter(pa.array(mine)).combine_chunks(), units_of(raw[mine], layout.group_bits))
         )
-    for table in stored:
-        units = table.column("unit").to_numpy()
+    for keys, units in stored:
         mine = asked[units >> layout.group_bits]
-        found.append(_rows(table.column("key").filter(pa.array(mine)).combine_chunks(), units[mine]))
+        found.append(_rows(keys.filter(pa.array(mine)), units[mine]))
     should, does = pa.concat_tables(expected), pa.concat_tables(found)
     return _without(should, does), _without(does, should)
 
@@ -193,7 +202,7 @@ def _rows(keys: pa.Array, units: Units) -> pa.Table:
     data = pa.py_buffer(np.ascontiguousarray(units.astype(">i8")))
     fixed = pa.Array.from_buffers(pa.binary(8), len(units), [None, data]).cast(pa.large_binary())
     flag = pc.if_else(pc.is_null(keys), b"0", b"1").cast(pa.large_binary())
-    value = pc.fill_null(keys.cast(pa.large_binary()), b"")
+    value = pc.fill_null(as_bytes(keys).cast(pa.large_binary()), b"")
     return pa.table(
         {
             "unit": pa.array(units),

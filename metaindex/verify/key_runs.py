@@ -21,6 +21,7 @@ from metaindex.kinds.bloom.layout import PARTITION, SizeClass
 from metaindex.kinds.bloom.reader import StoredFilters
 from metaindex.kinds.keyed import Units
 from metaindex.kinds.values.rows import Layout
+from metaindex.kinds.values.stored import StoredKeys
 from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.reader import RunReader
@@ -97,14 +98,14 @@ def _check_values(reader: RunReader, key: CoveredKey, unkeyed: Mask) -> None:
         units = table.column("unit").to_numpy()
         _check_units(units, layout, key, unkeyed)
         joined = table if before is None else pa.concat_tables([before, table]).combine_chunks()
-        if not _ascending(joined):
+        if not _ascending(joined, StoredKeys(reader, key).column):
             raise Mismatch(f"the values of {_named(key)} do not ascend", key.kind)
         before = table.slice(table.num_rows - 1)
 
 
-def _ascending(rows: pa.Table) -> bool:
+def _ascending(rows: pa.Table, column: str) -> bool:
     """By key with NULL first, then by unit, each row once."""
-    keys, units = (rows.column(name).combine_chunks() for name in ("key", "unit"))
+    keys, units = (rows.column(name).combine_chunks() for name in (column, "unit"))
     one, two = keys.slice(0, len(keys) - 1), keys.slice(1)
     later = pc.greater(units.slice(1), units.slice(0, len(units) - 1))
     less = pc.fill_null(pc.less(one, two), False)

@@ -1,6 +1,7 @@
 """Keys as they were written when their format was settled stay readable, and are written the same today, row by row.
 
-Regenerate after a change of the format, with a new format version: `python -m tests.kinds.test_golden_keys`
+`golden/` has the first form, in which every key by value is bytes; `golden_integers/` the columns whose keys have been integers since. The first form is written no more: nothing makes it anew.
+Regenerate the second after a change of the format, with a new name: `python -m tests.kinds.test_golden_keys`
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import shutil
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -15,14 +17,19 @@ import pyarrow as pa
 import pytest
 
 from expressions.literals import literal
+from expressions.statistics import Interval
 from formats.storage_local import LocalStorage
+from metaindex.build.merging import keys_together
+from metaindex.kinds import registry
 from metaindex.kinds.specs import Keyed, ValueList, Values
+from metaindex.kinds.values.rows import Layout
 from metaindex.log.codec import _key_from_json, _key_to_json
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import manifest_path
-from tests.contract.key_contract import Built, File, on_disk, written
+from tests.contract.key_contract import Built, File, KeyContract, on_disk, written
 
 GOLDEN = Path(__file__).parent / "golden"
+INTEGERS = Path(__file__).parent / "golden_integers"
 TYPES: dict[str, pa.DataType] = {
     "int": pa.int32(),
     "float": pa.float64(),
@@ -53,6 +60,8 @@ def files(column: str) -> list[File]:
 
 
 CASES = [(kind, column) for kind in KINDS for column in TYPES]
+OF_INTEGERS = [(kind, column) for kind in ("value_keys", "value_lists") for column in ("int", "day", "at")]
+EVERY = [(GOLDEN, *case) for case in CASES] + [(INTEGERS, *case) for case in OF_INTEGERS]
 
 
 def opened(root: Path) -> Built:
@@ -62,10 +71,11 @@ def opened(root: Path) -> Built:
     return on_disk(storage, "run", _key_from_json(said["key"]), parts, said["unkeyed"], 3)
 
 
-@pytest.mark.parametrize(("kind", "column"), CASES)
-def test_old_keys_answer(kind: str, column: str, tmp_path: Path) -> None:
-    shutil.copytree(GOLDEN / kind / column, tmp_path / "old")
+@pytest.mark.parametrize(("golden", "kind", "column"), EVERY)
+def test_old_keys_answer(golden: Path, kind: str, column: str, tmp_path: Path) -> None:
+    shutil.copytree(golden / kind / column, tmp_path / "old")
     built = opened(tmp_path / "old")
+    assert Layout.of(built.key.layout).integers == (golden == INTEGERS)
     reader = built.reader([TYPES[column]])
     for value in VALUES[column]:
         hits = reader.among([(literal(value),)])
@@ -79,11 +89,53 @@ def test_old_keys_answer(kind: str, column: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("kind", "column"), CASES)
 def test_keys_are_written_as_they_were(kind: str, column: str, tmp_path: Path) -> None:
-    shutil.copytree(GOLDEN / kind / column, tmp_path / "old")
+    golden = INTEGERS if (kind, column) in OF_INTEGERS else GOLDEN
+    shutil.copytree(golden / kind / column, tmp_path / "old")
     old, new = opened(tmp_path / "old"), written(tmp_path / "new", KINDS[kind], files(column), [TYPES[column]])
     assert old.key == new.key
     assert old.unkeyed == new.unkeyed
     assert old.rows() == new.rows()
+
+
+@pytest.mark.parametrize(("kind", "column"), OF_INTEGERS)
+def test_bytes_of_integers_answer_and_merge_as_integers_do(kind: str, column: str, tmp_path: Path) -> None:
+    """The old form alone, and beside a run of the new one: what comes out is what a build of all their files writes."""
+    shutil.copytree(GOLDEN / kind / column, tmp_path / "old")
+    old, some = opened(tmp_path / "old"), files(column)
+    new = written(tmp_path / "new", KINDS[kind], some, [TYPES[column]])
+    contract = KeyContract()
+    again = contract.merged(tmp_path / "again", [old], [[0, 1, 2]], 3)
+    assert (again.key, again.rows()) == (new.key, new.rows())
+    both = contract.merged(tmp_path / "both", [new, old], [[4, 0, 2], [1, 5, 3]], 6)
+    whole = written(tmp_path / "whole", KINDS[kind], [some[i] for i in (1, 0, 2, 2, 0, 1)], [TYPES[column]])
+    assert sorted(both.unkeyed) == whole.unkeyed
+    assert (both.key, both.rows()) == (whole.key, whole.rows())
+    first, second = (one.reader([TYPES[column]]) for one in (old, new))
+    asked = [literal(value) for value in VALUES[column]]
+    low, high = min(asked, key=lambda one: one.value), max(asked, key=lambda one: one.value)  # type: ignore[arg-type, return-value]
+    for question in (
+        lambda one: one.null(),
+        lambda one: one.value(),
+        lambda one: one.other(asked[:2]),
+        lambda one: one.among([(one_,) for one_ in asked]),
+        lambda one: one.between(Interval(low, high, low_open=True)),
+        lambda one: one.between(Interval(None, high, high_open=True)),
+        lambda one: one.between(Interval(high, None, low_open=True)),
+    ):
+        ours, theirs = question(first), question(second)
+        assert ours is not None
+        assert theirs is not None
+        assert ours.mask(3).tolist() == theirs.mask(3).tolist()
+
+
+def test_a_form_of_tomorrow_is_not_asked_and_not_merged(tmp_path: Path) -> None:
+    shutil.copytree(INTEGERS / "value_keys" / "int", tmp_path / "old")
+    built = opened(tmp_path / "old")
+    tomorrow = replace(built.key, layout={**built.key.layout, "key": "int128"})
+    assert registry.reader(built.run_reader(), tomorrow, [TYPES["int"]]) is None
+    assert keys_together((built.key,), (built.key,)) is not None
+    assert keys_together((built.key,), (tomorrow,)) is None
+    assert keys_together((tomorrow,), (built.key,)) is None
 
 
 def _same(a: object, b: object) -> bool:
@@ -91,9 +143,9 @@ def _same(a: object, b: object) -> bool:
 
 
 def regenerate() -> None:
-    shutil.rmtree(GOLDEN, ignore_errors=True)
-    for kind, column in CASES:
-        root = GOLDEN / kind / column
+    shutil.rmtree(INTEGERS, ignore_errors=True)
+    for kind, column in OF_INTEGERS:
+        root = INTEGERS / kind / column
         built = written(root, KINDS[kind], files(column), [TYPES[column]])
         key = _key_to_json(built.key)
         (root / "key.json").write_text(json.dumps({"key": key, "unkeyed": built.unkeyed}, indent=1) + "\n")

@@ -130,7 +130,12 @@ def test_keys_are_stored_in_the_smaller_encoding(tmp_path: Path) -> None:
     generator = np.random.default_rng(1)
     ids = [bytes(generator.integers(0, 256, 16, np.uint8)).hex() for _ in range(9_000)] * 3
     numbers = generator.integers(0, 2**62, 9_000)
-    for values, name in ((pa.array(ids), "DELTA_LENGTH_BYTE_ARRAY"), (pa.array(numbers), "DELTA_BYTE_ARRAY")):
+    doubles = pa.array(numbers.astype(np.float64))
+    for values, column, name in (
+        (pa.array(ids), "key", "DELTA_LENGTH_BYTE_ARRAY"),
+        (doubles, "key", "DELTA_BYTE_ARRAY"),
+        (pa.array(numbers), "key_int", "DELTA_BINARY_PACKED"),
+    ):
         built = build(tmp_path / name, BY_VALUE, [[values]], values.type)
         footer = built.run_reader().footer(built.parts[0])
-        assert name in footer.metadata.row_group(0).column(footer.columns["key"]).encodings
+        assert name in footer.metadata.row_group(0).column(footer.columns[column]).encodings

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from metaindex.build.key_build import write_unkeyed
 from metaindex.errors import DamagedIndexError
 from metaindex.kinds.keyed import Units, part_number
-from metaindex.kinds.merging import MERGED, merge, rows_carry_over
+from metaindex.kinds.merging import merge, mergeable, rows_carry_over
 from metaindex.log.entry import CoveredColumn, CoveredKey
 from metaindex.log.types import type_from_text
 from metaindex.store.layout import PartInfo
@@ -35,7 +35,7 @@ def keys_together(a: Sequence[CoveredKey], b: Sequence[CoveredKey]) -> tuple[Cov
     out = []
     for key in a:
         other = others[key.key_id]
-        if key.kind not in MERGED:
+        if not (mergeable(key) and mergeable(other)):
             return None
         columns = [_together(key.kind, one, two) for one, two in zip(key.columns, other.columns, strict=True)]
         known = [column for column in columns if column is not None]

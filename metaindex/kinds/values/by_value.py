@@ -1,12 +1,13 @@
 """Builds `value_keys` and `value_lists`: the values themselves, in order, and the units where they stand.
 
-Held in memory: the bytes of the values of each row group (of a value list: the distinct ones of each file). Beyond the spill's limit they are sorted and put aside; at the end
+Held in memory: the keys of the values of each row group (of a value list: the distinct ones of each file). Beyond the spill's limit they are sorted and put aside; at the end
 sampled keys cut their range evenly, and each range is sorted and written by itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,11 +21,12 @@ from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
 from metaindex.store.writer import RunSink
 
+from .asked import Key
 from .by_hash import part_rows
 from .collecting import GroupCollector, most_groups, torn_of, unkeyed_of
-from .encoding import encode_key
+from .encoding import encode_key, key_type
 from .ordering import sort_keys
-from .rows import VALUE_KEYS, Layout, key_layout, units_of
+from .rows import VALUE_INTEGERS, VALUE_KEYS, Layout, key_layout, units_of
 from .spills import read_spill, remove_spills, write_spill
 
 _RANGE_BYTES = 6
@@ -44,7 +46,8 @@ class ValueCollector(GroupCollector[pa.Array]):
     def __init__(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> None:
         super().__init__(plan, sink, spill, files)
         self._types = [leaf.type for leaf in plan.leaves]
-        self._samples: list[bytes] = []
+        self._key_type = key_type(self._types)
+        self._samples: list[Key] = []
         self._total_bytes = 0
 
     def close(self) -> tuple[CoveredKey, list[PartInfo], Units]:
@@ -54,9 +57,9 @@ class ValueCollector(GroupCollector[pa.Array]):
             remove_spills(self._spill, tuple(self._spills))
             key, unkeyed = finisher.covered()
             return key, parts, unkeyed
-        layout = key_layout(self._files, self._groups)
+        layout = key_layout(self._files, self._groups, self._key_type == pa.int64())
         pieces, raw = self._taken()
-        parts = write_keys(self._plan, self._sink, layout, joined(pieces), raw, 0, self._entries)
+        parts = write_keys(self._plan, self._sink, layout, joined(pieces, self._key_type), raw, 0, self._entries)
         return self._plan.covered(layout.as_mapping(), len(self._unkeyed)), parts, self._unkeyed_units
 
     def add_groups(self, groups: Sequence[tuple[int, int]], values: Sequence[pa.Array]) -> None:
@@ -85,7 +88,7 @@ class ValueCollector(GroupCollector[pa.Array]):
         if not self._done:
             return
         pieces, raw = self._taken()
-        keys, raw = by_key(joined(pieces), raw)
+        keys, raw = by_key(joined(pieces, self._key_type), raw)
         self._total_bytes += int(keys.nbytes) + raw.nbytes
         step = -(-len(keys) // _SAMPLES)
         self._samples += [key for key in keys[::step].to_pylist() if key is not None] if step > 1 else []
@@ -136,9 +139,9 @@ def _repeats(keys: pa.Array) -> bool:
     return len(keys) > _PROBE and 4 * int(pc.count_distinct(some).as_py()) < 3 * len(some)
 
 
-def joined(pieces: list[pa.Array]) -> pa.Array:
+def joined(pieces: list[pa.Array], type_: pa.DataType) -> pa.Array:
     """Keys one behind the other."""
-    return pa.concat_arrays(pieces) if pieces else pa.nulls(0, pa.binary())
+    return pa.concat_arrays(pieces) if pieces else pa.nulls(0, type_)
 
 
 def by_key(keys: pa.Array, units: Units) -> tuple[pa.Array, Units]:
@@ -149,7 +152,7 @@ def by_key(keys: pa.Array, units: Units) -> tuple[pa.Array, Units]:
     valid = truths(pc.is_valid(keys), null=False)
     ordered, order = sort_keys(keys.drop_null())
     nulls = units[~valid]
-    return pa.concat_arrays([pa.nulls(len(nulls), pa.binary()), ordered]), np.concatenate([nulls, units[valid][order]])
+    return pa.concat_arrays([pa.nulls(len(nulls), keys.type), ordered]), np.concatenate([nulls, units[valid][order]])
 
 
 def in_order(keys: pa.Array, units: Units, unit_bits: int) -> tuple[pa.Array, Units]:
@@ -187,13 +190,17 @@ class ValueFinisher:
     @property
     def layout(self) -> Layout:
         """The bits of the units."""
-        return key_layout(self.files, most_groups(self.gathered))
+        return key_layout(self.files, most_groups(self.gathered), self._key_type == pa.int64())
+
+    @property
+    def _key_type(self) -> pa.DataType:
+        return key_type([leaf.type for leaf in self.plan.leaves])
 
     @property
     def ranges(self) -> int:
         return len(self._cuts()) + 1 if any(one.spills for one in self.gathered) else 0
 
-    def _cuts(self) -> list[bytes]:
+    def _cuts(self) -> list[Any]:
         """The first key of each range but the first."""
         size = sum(int(str(one.details["bytes"])) for one in self.gathered)
         wanted = size * _RANGE_BYTES // self.spill.limit_bytes
@@ -213,23 +220,25 @@ class ValueFinisher:
                 if len(torn):
                     kept = ~np.isin(units >> 32, torn)
                     table, units = table.filter(pa.array(kept)), units[kept]
-                keys.append(table.column("key").combine_chunks() if table.num_rows else pa.nulls(0, pa.binary()))
+                keys.append(table.column("key").combine_chunks())
                 raw.append(units)
         total, units = sum(one.entries for one in self.gathered), np.concatenate([np.empty(0, np.int64), *raw])
-        return write_keys(self.plan, self.sink, self.layout, joined(keys), units, number * _PARTS_A_RANGE, total)
+        every = joined(keys, self._key_type)
+        return write_keys(self.plan, self.sink, self.layout, every, units, number * _PARTS_A_RANGE, total)
 
     def covered(self) -> tuple[CoveredKey, Units]:
         unkeyed = unkeyed_of(self.gathered)
         return self.plan.covered(self.layout.as_mapping(), len(unkeyed)), unkeyed
 
 
-def _samples(one: Gathered) -> list[bytes]:
+def _samples(one: Gathered) -> list[Any]:
+    """Integers, or bytes."""
     found = one.details["samples"]
     assert isinstance(found, list)
     return found
 
 
-def _inside(keys: pa.ChunkedArray, low: bytes | None, high: bytes | None) -> pa.ChunkedArray:
+def _inside(keys: pa.ChunkedArray, low: Key | None, high: Key | None) -> pa.ChunkedArray:
     """The rows of a range. NULL is in the first."""
     mask = pc.greater_equal(keys, low) if low is not None else pa.chunked_array([pa.repeat(True, len(keys))])
     if high is not None:
@@ -250,6 +259,7 @@ def write_keys(
 
 
 def key_rows(key_id: int, keys: pa.Array, units: Units) -> pa.Table:
-    """Rows of VALUE_KEYS."""
+    """Rows of VALUE_KEYS, or of VALUE_INTEGERS."""
     ids = from_vector(np.full(len(units), key_id, np.int64), None, pa.int64())
-    return pa.Table.from_arrays([ids, keys, from_vector(units, None, pa.int64())], schema=VALUE_KEYS)
+    schema = VALUE_INTEGERS if keys.type == pa.int64() else VALUE_KEYS
+    return pa.Table.from_arrays([ids, keys, from_vector(units, None, pa.int64())], schema=schema)

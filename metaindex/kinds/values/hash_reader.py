@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from expressions.literals import Literal
@@ -23,6 +22,7 @@ from metaindex.store.layout import PartInfo
 from metaindex.store.reader import RunReader
 
 from .rows import Layout
+from .spans import covered, spans
 
 _FEW_GROUPS = 16
 """Row groups of a look-up up to which they are kept in the cache: it is for look-ups of few values, and not for one of all."""
@@ -81,7 +81,7 @@ class HashReader:
         found: list[Units] = []
         first = np.searchsorted(parts.greatest, lows, side="left")
         last = np.searchsorted(parts.least, highs, side="right")
-        for at in _covered(first, last, len(parts.parts)).tolist():
+        for at in covered(first, last, len(parts.parts)).tolist():
             mine = (first <= at) & (at < last)
             if mine.any():
                 self._in_part(parts.parts[at], lows[mine], highs[mine], found)
@@ -122,7 +122,7 @@ class HashReader:
         least, greatest = self._bounds(part)
         first = np.searchsorted(greatest, lows, side="left")
         last = np.searchsorted(least, highs, side="right")
-        wanted = _covered(first, last, len(least))
+        wanted = covered(first, last, len(least))
         if not len(wanted):
             return
         keep = len(wanted) <= _FEW_GROUPS
@@ -131,7 +131,7 @@ class HashReader:
         if len(lows) == 1:
             found.append(entries[int(start[0]) : int(end[0])])
             return
-        found.append(entries[_spans(start, end)])
+        found.append(entries[spans(start, end)])
 
     def _parts(self) -> _Parts:
         def load() -> _Parts:
@@ -146,20 +146,3 @@ class HashReader:
 
         found: _Parts = self._run.derived(f"{self._key.kind} {self._key.key_id}", load)
         return found
-
-
-def _covered(first: npt.NDArray[np.intp], last: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.intp]:
-    """Every number that lies in one of the ranges [first, last)."""
-    steps = np.zeros(count + 1, np.int64)
-    some = first < last
-    np.add.at(steps, first[some], 1)
-    np.add.at(steps, last[some], -1)
-    return np.flatnonzero(np.cumsum(steps[:-1]))
-
-
-def _spans(start: npt.NDArray[np.intp], end: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
-    """Every position of the ranges [start, end), one range behind the other."""
-    lengths = end - start
-    total = int(lengths.sum())
-    offsets = np.repeat(start - (np.cumsum(lengths) - lengths), lengths)
-    return offsets + np.arange(total, dtype=np.int64)

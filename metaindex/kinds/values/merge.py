@@ -5,14 +5,15 @@ Units are numbered anew; rows of files that are not taken from a source are left
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.vectors import numbers, one_array
+from expressions.vectors import numbers
 from metaindex.kinds.keyed import Units
 from metaindex.kinds.merging import KeyRows
 from metaindex.kinds.rows import ROW_GROUP_ROWS
@@ -21,9 +22,12 @@ from metaindex.store.layout import PartInfo
 from metaindex.store.reader import RunReader
 from metaindex.store.writer import RunSink
 
+from .asked import Key
 from .by_hash import entry_rows, part_rows
 from .by_value import in_order, joined, key_rows
+from .key_reader import position
 from .rows import Layout, distinct, merged_layout
+from .stored import StoredKeys
 
 WINDOW_ROWS = 4 << 20
 """Rows of all sources that are merged at a time, or a little more."""
@@ -60,20 +64,22 @@ def merge_values(
     number: Callable[[int], int],
     window_rows: int = WINDOW_ROWS,
 ) -> tuple[dict[str, int | str], list[PartInfo]]:
-    """Of `value_keys` and `value_lists`. See `kinds.merging.Merge`."""
+    """Of `value_keys` and `value_lists`. See `kinds.merging.Merge`. Keys that an old run has as the bytes of integers become integers."""
     layout, total = _layout(some)
-    cuts = _cuts(some, window_rows)
+    sources = [(StoredKeys(run, source), Layout.of(source.layout), places) for run, source, places in some]
+    type_ = sources[0][0].type
+    layout = replace(layout, integers=type_ == pa.int64())
+    cuts = _cuts([stored for stored, _, _ in sources], window_rows)
     out = _Parts(key, sink, number, total)
     for low, high in zip([None, *cuts], [*cuts, None], strict=True):
         keys, units = [], []
-        for run, source, places in some:
-            bits = Layout.of(source.layout)
-            for some_keys, old in _keys(run, source, low, high):
+        for stored, bits, places in sources:
+            for some_keys, old in _keys(stored, low, high):
                 new, kept = _renumbered(old, bits, layout, places)
                 keys.append(some_keys if kept.all() else some_keys.filter(pa.array(kept)))
                 units.append(new[kept])
         every = np.concatenate([np.empty(0, np.int64), *units])
-        out.add(key_rows(key.key_id, *in_order(joined(keys), every, layout.unit_bits)))
+        out.add(key_rows(key.key_id, *in_order(joined(keys, type_), every, layout.unit_bits)))
     return layout.as_mapping(), out.close()
 
 
@@ -116,47 +122,26 @@ def _entries(run: RunReader, key: CoveredKey, low: int, high: int) -> Iterator[U
 # Keys -------------------------------------------------------------------------------------------------------------
 
 
-def _cuts(some: Sequence[KeyRows], window_rows: int) -> list[bytes]:
+def _cuts(sources: Sequence[StoredKeys], window_rows: int) -> list[Any]:
     """First keys of windows: the least keys of row groups are evenly spread over the rows."""
-    least = sorted(
-        bytes(one)
-        for run, source, _ in some
-        for part in _parts(run, source)
-        for one in run.footer(part).range("key").least
-        if one is not None
-    )
+    least = sorted(one for stored in sources for part in stored.parts().parts for one in stored.groups(part).least)
     step = max(1, window_rows // ROW_GROUP_ROWS)
     return sorted(set(least[step::step]))
 
 
-def _keys(run: RunReader, key: CoveredKey, low: bytes | None, high: bytes | None) -> Iterator[tuple[pa.Array, Units]]:
+def _keys(stored: StoredKeys, low: Key | None, high: Key | None) -> Iterator[tuple[pa.Array, Units]]:
     """The rows of a source from `low` on and below `high`; NULLs in the first window."""
-    for part in _parts(run, key):
-        least, greatest = bytes.fromhex(str(part.least)), bytes.fromhex(str(part.greatest))
-        if (low is not None and greatest < low) or (high is not None and least >= high and part.least != ""):
+    parts = stored.parts()
+    for part, least, greatest in zip(parts.parts, parts.least, parts.greatest, strict=True):
+        nulls = low is None and part.least == ""
+        if (low is not None and greatest < low) or (high is not None and least >= high and not nulls):
             continue
-        said = run.footer(part).range("key")
-        groups = [
-            g
-            for g, (a, b) in enumerate(zip(said.least, said.greatest, strict=True))
-            if (a is None and low is None)
-            or (
-                a is not None
-                and (low is None or b >= low)
-                and (high is None or a < high or (low is None and said.nulls[g]))
-            )
-        ]
-        if groups:
-            table = run.read(part, groups, ["key", "unit"], keep=False)
-            keys = one_array(table.column("key"))
-            first = 0 if low is None else _position(keys, low)
-            last = len(keys) if high is None else _position(keys, high)
-            yield keys.slice(first, last - first), numbers(table.column("unit"))[first:last]
-
-
-def _position(keys: pa.Array, key: bytes) -> int:
-    """The first row, NULLs aside, that is not less."""
-    return bisect_left(range(len(keys)), True, lo=keys.null_count, key=lambda at: keys[at].as_py() >= key)
+        groups = stored.groups(part)
+        wanted = {groups.start + group for group in groups.between(low, high, beyond=True)}
+        for keys, units in stored.read(part, sorted(wanted.union(groups.with_null if nulls else ())), keep=False):
+            first = 0 if low is None else position(keys, low)
+            last = len(keys) if high is None else position(keys, high)
+            yield keys.slice(first, last - first), units[first:last]
 
 
 class _Parts:

@@ -1,4 +1,4 @@
-"""Sorts byte strings as vectors: by as many of their first bytes as fit beside a row number in one word, and those that are alike so far by Arrow's comparison."""
+"""Sorts byte strings and integers as vectors: by as many of their first bits as fit beside a row number in one word, and those that are alike so far by Arrow's comparison."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ _Ints = npt.NDArray[np.int64]
 
 
 def sort_keys(keys: pa.Array) -> tuple[pa.Array, _Ints]:
-    """A binary array without nulls in ascending order, and the row of each. Equal keys keep their order."""
+    """A binary or int64 array without nulls in ascending order, and the row of each. Equal keys keep their order."""
     count = len(keys)
     if count < 2:
         return keys, np.arange(count, dtype=np.int64)
-    ends = pc.min_max(keys)
-    shared = _shared(ends["min"].as_py(), ends["max"].as_py())
     row_bits = np.uint64((count - 1).bit_length())
-    words = _words(keys, shared) >> row_bits << row_bits
+    words = (_integer_words(keys) if keys.type == pa.int64() else _words(keys)) >> row_bits << row_bits
     words |= np.arange(count, dtype=np.uint64)
     words.sort()
     order = (words & np.uint64((1 << int(row_bits)) - 1)).view(np.int64)
@@ -58,8 +56,18 @@ def _shared(least: bytes, greatest: bytes) -> int:
     return min(len(least), len(greatest))
 
 
-def _words(keys: pa.Array, skip: int) -> npt.NDArray[np.uint64]:
-    """The eight bytes behind the first `skip`, big-endian; zeros where a key is shorter."""
+def _integer_words(keys: pa.Array) -> npt.NDArray[np.uint64]:
+    """The bits in which the keys differ, from the top of the word on."""
+    words: npt.NDArray[np.uint64] = vector(keys, np.int64).view(np.uint64) ^ np.uint64(1 << 63)
+    words -= words.min()
+    words <<= np.uint64(64 - max(1, int(words.max()).bit_length()))
+    return words
+
+
+def _words(keys: pa.Array) -> npt.NDArray[np.uint64]:
+    """The first eight bytes in which the keys differ, big-endian; zeros where a key is shorter."""
+    ends = pc.min_max(keys)
+    skip = _shared(ends["min"].as_py(), ends["max"].as_py())
     offsets = np.frombuffer(keys.buffers()[1], np.int32, len(keys) + 1, keys.offset * 4).astype(np.int64)
     raw = keys.buffers()[2]
     data = np.zeros((raw.size if raw is not None else 0) + 8, np.uint8)

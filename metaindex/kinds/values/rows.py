@@ -1,7 +1,8 @@
 """The rows of the metadata partitions `values`, `value_keys` and `value_lists`, and the units they name (`kinds.keyed` says what a unit is).
 
 values                     one number a (value, unit): hash_top << unit_bits | unit, where hash_top is the top `hash_bits` bits of the value's hash; never negative
-value_keys, value_lists    the value's bytes (`values.encoding`) and the unit; a NULL row is a NULL of the column (keys of one column only)
+value_keys, value_lists    the value's key (`values.encoding`) and the unit; a NULL row is a NULL of the column (keys of one column only). Keys that are integers stand in `key_int`; runs that
+                           were written before there were such keys have them in `key`, as 8 bytes
 """
 
 from __future__ import annotations
@@ -27,8 +28,14 @@ VALUE_KEYS = pa.schema(
 )
 """Sorted by (key_id, key with NULL first, unit), each once. Of `value_keys` and `value_lists`."""
 
+VALUE_INTEGERS = pa.schema([VALUE_KEYS.field(0), pa.field("key_int", pa.int64()), VALUE_KEYS.field(2)])
+"""The same of keys that are integers."""
+
 MOST_GROUPS = 1 << 16
 """Row groups of a file that are told apart while its key is built; neighbours of more share a number."""
+
+_INTEGERS = "int64"
+"""What a layout says of keys that are integers; of bytes it says nothing."""
 
 _LEAST_HASH_BITS = 40
 _SPARE_BITS = 14
@@ -38,23 +45,32 @@ _LEAST_SPARE_BITS = 6
 """The same for a run that is merged of others, before the numbers of row groups are given up for it."""
 
 
+def known_form(layout: Mapping[str, int | str]) -> bool:
+    """Are keys stored in a form that this metaindex reads?"""
+    return layout.get("key", _INTEGERS) == _INTEGERS
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The bits of a unit, and of an entry (0 hash bits: rows by value). `groups`: row groups of the file that has most; where the bits of a group do not hold so many, some files'
-    row groups share numbers, and only whole files can be told apart in a run that is merged of this one."""
+    row groups share numbers, and only whole files can be told apart in a run that is merged of this one. `integers`: rows are VALUE_INTEGERS."""
 
     hash_bits: int
     unit_bits: int
     group_bits: int
     groups: int
+    integers: bool = False
 
     @classmethod
     def of(cls, layout: Mapping[str, int | str]) -> Layout:
-        return cls(*(int(layout.get(name, 0)) for name in ("hash_bits", "unit_bits", "group_bits", "groups")))
+        hash_, unit, group, groups = (int(layout.get(n, 0)) for n in ("hash_bits", "unit_bits", "group_bits", "groups"))
+        return cls(hash_, unit, group, groups, layout.get("key") == _INTEGERS)
 
     def as_mapping(self) -> dict[str, int | str]:
         """As it stands in the log entry."""
         said: dict[str, int | str] = {"by": "hash", "hash_bits": self.hash_bits} if self.hash_bits else {"by": "value"}
+        if self.integers:
+            said["key"] = _INTEGERS
         return said | {"unit_bits": self.unit_bits, "group_bits": self.group_bits, "groups": self.groups}
 
     @property
@@ -71,11 +87,11 @@ def hash_layout(files: int, entries: int, groups: int) -> Layout:
     return Layout(min(hash_bits, 63 - ordinal_bits - group_bits), ordinal_bits + group_bits, group_bits, groups)
 
 
-def key_layout(files: int, groups: int) -> Layout:
+def key_layout(files: int, groups: int, integers: bool = False) -> Layout:
     """The bits of units of rows by value."""
     ordinal_bits = bits_of_ordinals(files)
     group_bits = min(_bits_of_groups(groups), 63 - ordinal_bits)
-    return Layout(0, ordinal_bits + group_bits, group_bits, groups)
+    return Layout(0, ordinal_bits + group_bits, group_bits, groups, integers)
 
 
 def merged_layout(sources: Sequence[Layout], files: int, entries: int) -> Layout:

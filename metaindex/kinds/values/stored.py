@@ -1,0 +1,144 @@
+"""The rows of `value_keys` and `value_lists` where they stand: parts are found by the manifest, row groups by the footer, and keys are read in one form.
+
+A key of one column whose physical domain is int64 is an integer here, also where an older run has its 8 bytes; every other key is bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from expressions.records import dataclass
+from expressions.vectors import numbers, one_array
+from metaindex.errors import DamagedIndexError
+from metaindex.kinds.keyed import Units
+from metaindex.log.entry import CoveredKey
+from metaindex.log.types import type_from_text
+from metaindex.store.layout import PartInfo
+from metaindex.store.reader import RunReader
+
+from .asked import Key, Keys
+from .encoding import as_integers, key_type
+from .rows import Layout
+
+_INT64_MIN = -(2**63)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a key, with the least and greatest key of each. NULL counts as the least key there is."""
+
+    parts: tuple[PartInfo, ...]
+    least: Keys
+    greatest: Keys
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The row groups of a part that have keys: the first `start` have nothing but NULL."""
+
+    start: int
+    least: Keys
+    greatest: Keys
+    with_null: list[int]
+
+    def between(self, low: Key | None, high: Key | None, *, beyond: bool = False) -> range:
+        """Those that may have a key from `low` to `high`; `beyond`: not `high` itself. Numbered from `start` on."""
+        first = 0 if low is None else int(self.greatest.searchsorted(low))
+        last = len(self.least) if high is None else int(self.least.searchsorted(high, "left" if beyond else "right"))
+        return range(first, last)
+
+
+class StoredKeys:
+    """One key of one run."""
+
+    def __init__(self, run: RunReader, key: CoveredKey) -> None:
+        self._run, self._key = run, key
+        self._by_integers = Layout.of(key.layout).integers
+        self.column = "key_int" if self._by_integers else "key"
+        self.type = key_type([_type(column.type_text) for column in key.columns])
+
+    def parts(self) -> Parts:
+        """In order of their keys."""
+
+        def load() -> Parts:
+            parts = tuple(p for p in self._run.parts(self._key.kind) if p.first_key == self._key.key_id and p.rows)
+            bounds = (
+                self._vector([self._bound(str(text)) for text in texts])
+                for texts in ([p.least for p in parts], [p.greatest for p in parts])
+            )
+            return Parts(parts, *bounds)
+
+        found: Parts = self._run.derived(f"{self._key.kind} {self._key.key_id}", load)
+        return found
+
+    def groups(self, part: PartInfo) -> Groups:
+        """The row groups of a part."""
+        footer = self._run.footer(part)
+        found: Groups | None = footer.derived.get("key")
+        if found is None:
+            said = footer.range(self.column)
+            if not said.known.all():
+                raise DamagedIndexError(
+                    f"the footer of {part.path} bounds the keys of its row groups; it does not; refresh the index with mode='full'"
+                )
+            start = next((at for at, least in enumerate(said.least) if least is not None), len(said.least))
+            least, greatest = (
+                self._vector([self._one(key) for key in keys[start:]]) for keys in (said.least, said.greatest)
+            )
+            found = footer.derived["key"] = Groups(start, least, greatest, np.flatnonzero(said.nulls).tolist())
+        return found
+
+    def read(self, part: PartInfo, groups: Sequence[int], *, keep: bool) -> Iterator[tuple[pa.Array, Units]]:
+        """Keys and units of some row groups, in order, in a piece or several."""
+        if not groups:
+            return
+        table = self._run.read(part, groups, [self.column, "unit"], keep=keep)
+        yield self.rows(table)
+
+    def units(self, part: PartInfo, groups: Sequence[int], *, keep: bool) -> Units:
+        """The units alone."""
+        return numbers(self._run.read(part, groups, ["unit"], keep=keep).column("unit"))
+
+    def rows(self, table: pa.Table) -> tuple[pa.Array, Units]:
+        """Keys and units of stored rows."""
+        return one_array(self._compared(table.column(self.column))), numbers(table.column("unit"))
+
+    def _compared(self, stored: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Stored keys in the form that they are compared in."""
+        if self._by_integers or self.type != pa.int64():
+            return stored
+        try:
+            return pa.chunked_array([as_integers(chunk) for chunk in stored.chunks], pa.int64())
+        except ValueError as error:
+            raise self._damaged(str(error)) from error
+
+    def _bound(self, text: str) -> Key:
+        """A bound of a part."""
+        if self.type != pa.int64():
+            return bytes.fromhex(text)
+        if not text:
+            return _INT64_MIN
+        return int(text) if self._by_integers else self._one(bytes.fromhex(text))
+
+    def _one(self, stored: Any) -> Key:
+        if self._by_integers or self.type != pa.int64():
+            return stored  # type: ignore[no-any-return]
+        if len(stored) != 8:
+            raise self._damaged("the bytes of an integer are 8")
+        return int.from_bytes(stored, "big") + _INT64_MIN
+
+    def _vector(self, keys: list[Key]) -> Keys:
+        return np.array(keys, np.int64 if self.type == pa.int64() else object)
+
+    def _damaged(self, what: str) -> DamagedIndexError:
+        return self._run.damaged(f"{self._key.kind}/{self._run.run.run}", what)
+
+
+def _type(text: str) -> pa.DataType:
+    found = type_from_text(text)
+    assert found is not None  # `registry.reader` has looked
+    return found
