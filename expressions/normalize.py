@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar, assert_never
 
-from .literals import Literal
+from .literals import Literal, each_once
 from .tree import (
     And,
     ColumnRef,
@@ -120,7 +120,7 @@ def _normal_leaf(leaf: Leaf, negated: bool) -> Predicate:
 
 
 def _membership(column: ColumnRef, values: tuple[Literal, ...], negated: bool) -> Predicate:
-    values = tuple(dict.fromkeys(values))
+    values = each_once(values)
     if not values:
         return Constant(negated)
     if all(value.is_null for value in values):

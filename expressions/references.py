@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .literals import Literal
+from .literals import Literal, each_once
 from .normalize import normalize
 from .tree import (
     And,
@@ -76,7 +76,7 @@ def conjuncts(p: Predicate) -> tuple[Predicate, ...]:
 
 def equality_leaves(p: Predicate) -> dict[ColumnRef, tuple[Literal, ...]]:
     """Column -> the values that `=`, IN and `<=>` compare it with (NULL never; what stands under NOT neither), each once: what membership indexes are asked."""
-    found: dict[ColumnRef, dict[Literal, None]] = {}
+    found: dict[ColumnRef, tuple[Literal, ...]] = {}
     for part in leaves_above_not(normalize(p)):
         match part:
             case Comparison(op=Op.EQ | Op.NULL_SAFE_EQ):
@@ -85,8 +85,9 @@ def equality_leaves(p: Predicate) -> dict[ColumnRef, tuple[Literal, ...]]:
                 values = part.values
             case _:
                 continue
-        found.setdefault(part.column, {}).update(dict.fromkeys(v for v in values if not v.is_null))
-    return {column: tuple(values) for column, values in found.items()}
+        known = [value for value in values if value.value is not None]
+        found[part.column] = each_once((*found.get(part.column, ()), *known))
+    return found
 
 
 def leaves_above_not(p: Predicate) -> list[Leaf]:

@@ -31,8 +31,8 @@ class Question:
 
     @cached_property
     def _hash(self) -> int:
-        """Worked out once: a question may name a hundred thousand values, and is looked for in several places."""
-        return hash(self._told)
+        """Worked out once, and of a long list by its beginning: a question may name a hundred thousand values, and is looked for in several places."""
+        return hash((self.name, self.column, *map(_beginning, self.arguments)))
 
     @property
     def _told(self) -> tuple[object, ...]:
@@ -66,3 +66,11 @@ class Asking(ManyFiles, ABC):
 
     def some_nan(self, column: ColumnRef) -> Mask:
         return self._ask(Question("some_nan", column))
+
+
+_FEW = 8
+
+
+def _beginning(argument: Any) -> object:
+    """Equal ones of equal arguments."""
+    return (len(argument), argument[:_FEW]) if isinstance(argument, tuple) else argument

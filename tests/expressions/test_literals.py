@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from expressions import Literal, LiteralTypeError, compare_values, kind, literal
+from expressions.literals import LiteralValue, each_once
 from tests.strategies import TEXTS
 
 ZONE = dt.timezone(dt.timedelta(hours=2))
@@ -115,3 +116,15 @@ def test_text_compares_by_utf8_bytes(a: str, b: str) -> None:
 def test_kinds_without_a_common_order_are_refused(a: object, b: object) -> None:
     with pytest.raises(LiteralTypeError, match="bind"):
         compare_values(a, b)
+
+
+@given(
+    st.lists(st.sampled_from([1, 1.0, True, Decimal(1), "1", b"1", None, 0.0, -0.0, math.nan, 7, 7.5]))
+    | st.lists(st.integers(-3, 3))
+    | st.lists(st.text(max_size=1))
+)
+def test_literals_each_once_are_those_of_a_set_in_order(values: list[LiteralValue]) -> None:
+    literals_ = [Literal(value) for value in values]
+    found = each_once(iter(literals_))
+    assert found == tuple(dict.fromkeys(literals_))
+    assert len(set(found)) == len(found)

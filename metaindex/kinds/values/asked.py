@@ -82,9 +82,10 @@ def _encode_plain(values: list[object], stored: pa.DataType, now: pa.DataType) -
             return in_order((v for v in values if isinstance(v, int) and INT64_MIN <= v <= INT64_MAX), pa.int64())
     if kinds == {str} and all(is_.is_string(t) or is_.is_large_string(t) for t in (stored, now)):
         try:
-            return in_order((_cut_one(str(value).encode()) for value in values), pa.binary())
+            texts = [str(value).encode() for value in values]
         except UnicodeEncodeError:
             return None
+        return in_order(map(_cut_one, texts) if max(map(len, texts)) >= CUT else texts, pa.binary())
     return None
 
 

@@ -78,13 +78,13 @@ class HashReader:
         lows = (tops << np.uint64(layout.unit_bits)).view(np.int64)
         highs = lows + ((1 << layout.unit_bits) - 1)
         parts = self._parts()
-        found: list[Units] = []
         first = np.searchsorted(parts.greatest, lows, side="left")
         last = np.searchsorted(parts.least, highs, side="right")
+        some = []
         for at in covered(first, last, len(parts.parts)).tolist():
             mine = (first <= at) & (at < last)
-            if mine.any():
-                self._in_part(parts.parts[at], lows[mine], highs[mine], found)
+            some.append((parts.parts[at], lows[mine], highs[mine]))
+        found = self._run.each(some, self._in_part)
         if not found:
             return Hits(units=_NONE, group_bits=layout.group_bits)
         entries = found[0] if len(found) == 1 else np.concatenate(found)
@@ -117,21 +117,19 @@ class HashReader:
             bounds = footer.derived["entry"] = (np.array(said.least, np.int64), np.array(said.greatest, np.int64))
         return bounds
 
-    def _in_part(self, part: PartInfo, lows: Units, highs: Units, found: list[Units]) -> None:
+    def _in_part(self, one: tuple[PartInfo, Units, Units]) -> Units:
         """The entries of a part within any of the ranges, which are sorted and apart."""
+        part, lows, highs = one
         least, greatest = self._bounds(part)
         first = np.searchsorted(greatest, lows, side="left")
         last = np.searchsorted(least, highs, side="right")
         wanted = covered(first, last, len(least))
         if not len(wanted):
-            return
+            return _NONE
         keep = len(wanted) <= _FEW_GROUPS
         entries = numbers(self._run.read(part, wanted.tolist(), ["entry"], keep=keep).column("entry"))
         start, end = np.searchsorted(entries, lows, side="left"), np.searchsorted(entries, highs, side="right")
-        if len(lows) == 1:
-            found.append(entries[int(start[0]) : int(end[0])])
-            return
-        found.append(entries[spans(start, end)])
+        return entries[int(start[0]) : int(end[0])] if len(lows) == 1 else entries[spans(start, end)]
 
     def _parts(self) -> _Parts:
         def load() -> _Parts:
