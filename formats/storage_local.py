@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from stat import S_ISDIR
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
@@ -96,10 +97,10 @@ class LocalStorage:
     def head(self, path: str) -> ObjectInfo:
         where = self.uri(path)
         with _errors(where, "look at"):
-            stat = os.stat(where)
-        if os.path.isdir(where):
+            found = os.stat(where)
+        if S_ISDIR(found.st_mode):
             raise ObjectNotFoundError(f"no object at {where!r}: it is a folder")
-        return _info(path, stat)
+        return _info(path, found)
 
     def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
         where = self.uri(path)

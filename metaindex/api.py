@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's s
     from pyspark.sql import SparkSession
 
     from .actions.written import Written
+    from .log.entry import IndexLogEntry
     from .readers.footer import HeldFooters
 
 logger = logging.getLogger("metaindex")
@@ -160,6 +161,15 @@ class Table(Queries, LookUps, IndexUpkeep):
     def usable_indexes(self) -> list[str]:
         """Names of the indexes that a query may use now, sorted."""
         return [index.name for index in self._open_indexes(None)[0]]
+
+    def entries(self) -> list[IndexLogEntry]:
+        """The latest entry of each index of the table, whatever options it was built with; those that cannot be read are left out."""
+        return self._indexes().entries()
+
+    def with_options(self, file_format: str, options: Mapping[str, object]) -> Table:
+        """The same plain files, read with other options. NotATableError, UnsupportedFeatureError."""
+        table_format, ref = open_ref(self.path, format=file_format, storage_options=self._storage_options, **options)
+        return Table(table_format, ref, self.config, self._spark, self._storage_options, self._trust_index)
 
     def forget(self) -> None:
         """Keeps only what can never change: the next verb looks at every log anew."""

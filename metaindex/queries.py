@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .explanation import Explanation
+    from .readers.footer import HeldFooters
     from .readers.scan import Choose, Scan
 
 logger = logging.getLogger("metaindex")
@@ -49,6 +50,7 @@ class Queries(ABC):
     _format: TableFormat
     _ref: TableRef
     config: Config
+    _held_footers: HeldFooters | None
 
     @property
     @abstractmethod
@@ -111,7 +113,7 @@ class Queries(ABC):
         if predicate is None:
             whole = self._snapshot(at)
             choose = self._chooser(whole, whole, only)
-            return Scan(whole, storage, ref, columns=names, time_zone=zone, choose=choose)
+            return Scan(whole, storage, ref, columns=names, time_zone=zone, choose=choose, footers=self._footers)
         planned = self._planned(predicate, at, only)
         result = planned.result
         text = predicate if isinstance(predicate, str) else None
@@ -132,6 +134,7 @@ class Queries(ABC):
                 zone,
                 choose=self._chooser(kept, None, only),
                 load=lambda: self._snapshot(then),
+                footers=self._footers,
             )
         snapshot = planned.snapshot
         if snapshot is None:
@@ -140,7 +143,19 @@ class Queries(ABC):
                 result = self._answer(result.predicate, snapshot, only)
         choose = self._chooser(snapshot, snapshot, only)
         rows = _places(snapshot, result)
-        return Scan(snapshot, storage, ref, rows, result.predicate, text, names, result, zone, choose=choose)
+        return Scan(
+            snapshot,
+            storage,
+            ref,
+            rows,
+            result.predicate,
+            text,
+            names,
+            result,
+            zone,
+            choose=choose,
+            footers=self._footers,
+        )
 
     def explain(
         self,
@@ -162,6 +177,15 @@ class Queries(ABC):
         )
         told = tuple(coverage(index, result, lambda: self._snapshot(at)) for index in self._open_indexes(only)[0])
         return Explanation(result, told)
+
+    @property
+    def _footers(self) -> HeldFooters:
+        """Of data files that scans of this handle read."""
+        if self._held_footers is None:
+            from .readers.footer import HeldFooters
+
+            self._held_footers = HeldFooters(self.config.cache_bytes // 4)
+        return self._held_footers
 
     def _planned(self, predicate: object, at: At, indexes: Iterable[str] | None) -> _Planned:
         started = time.perf_counter()

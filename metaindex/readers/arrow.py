@@ -23,7 +23,7 @@ from .errors import ScanError
 from .parquet import read_parquet
 from .partitions import PartitionValues
 from .projection import FileNames, constant
-from .replaced import refuse_replaced
+from .replaced import seen
 from .row_filter import RowFilter
 from .row_groups import RowGroups
 from .scan import Scan, describe
@@ -81,7 +81,7 @@ class _FileReader:
                 f"data files are read as Parquet, CSV or JSON; those of {snapshot.format} table {snapshot.table} are {self._format}; read with .to_spark(spark)"
             )
         self._names = FileNames.of(snapshot)
-        self._row_groups = RowGroups(scan.asked, snapshot.schema, scan.result, apart=apart)
+        self._row_groups = RowGroups(scan.asked, snapshot.schema, scan.result, apart=apart, held=scan.footers)
         self._lock = threading.Lock()  # what several files share is loaded once
         self._value_deletes: dict[int, tuple[EqualityDelete, ValueDeletes]] = {}
 
@@ -137,12 +137,12 @@ class _FileReader:
                 f"a scan reads every file of the version or none; {where} is gone; ask a version that is still whole, or restore the file"
             ) from error
         with source:
-            refuse_replaced(self._storage, self._snapshot, [row])
+            now = seen(self._storage, self._snapshot, row)
             if self._text is not None:
                 parts = self._text.read(source, path, in_file, where)
             else:
                 parts = read_parquet(
-                    source, in_file, names=self._names, where=where, row_groups=self._row_groups, path=path
+                    source, in_file, names=self._names, where=where, row_groups=self._row_groups, path=path, now=now
                 )
             for first, count, arrays in parts:
                 given = iter(arrays)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow._parquet import ParquetReader
 
 from expressions.errors import CorruptTableError, StorageError
 from formats.model import Field
+from formats.storage import ObjectInfo
 
 from .errors import ScanError
+from .footer import DataFile
 from .projection import FileNames, Projection, carries_ids
 from .row_groups import RowGroups
-
-if TYPE_CHECKING:
-    import pyarrow.parquet as pq
 
 _BATCH_ROWS = 131_072
 _AHEAD_BYTES = 64 << 20  # of a file, read ahead of what is asked: Arrow fetches the row groups it is given at once
@@ -36,12 +35,12 @@ def read_parquet(
     where: str,
     row_groups: RowGroups,
     path: str = "",
+    now: ObjectInfo | None = None,
 ) -> Iterator[tuple[int, int, list[pa.Array]]]:
-    """(first row, rows, one array per field) of each batch; only rows of row groups that cannot match are left out. `path`: of the file, as `row_groups` knows it."""
+    """(first row, rows, one array per field) of each batch; only rows of row groups that cannot match are left out. `path`: of the file, as `row_groups` knows it; `now`: as there."""
     try:
-        file, runs = row_groups.open(source, path)
-        schema = file.schema_arrow
-        reader = _Reader(file, schema, fields, Projection(where, names, carries_ids(schema)))
+        file, runs = row_groups.open(source, path, now)
+        reader = _Reader(file, fields, names, where)
         for run in runs:
             yield from reader.read(run)
     except pa.ArrowNotImplementedError as error:
@@ -56,26 +55,40 @@ def read_parquet(
         ) from error
 
 
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How the table's columns are read from a file: what follows from its footer, the columns and how files name them."""
+
+    in_file: tuple[pa.Field, ...]
+    with_ids: bool
+    places: tuple[int | None, ...]  # of each of the table's columns, among those of the file
+    names: frozenset[str]  # that are read
+    leaves: list[int]  # of theirs
+    one_by_one: bool  # Arrow cannot join the dictionaries of two row groups below a struct, list or map
+
+    @classmethod
+    def of(cls, reader: ParquetReader, fields: tuple[Field, ...], file_names: FileNames, where: str) -> _Plan:
+        in_file = tuple(reader.schema_arrow)
+        projection = Projection(where, file_names, carries_ids(in_file))
+        places = tuple(projection.find(f, in_file, top=True) for f in fields)
+        names = frozenset(in_file[at].name for at in places if at is not None)
+        one_by_one = any(_dictionary_inside(f.type) for f in in_file if f.name in names)
+        return cls(in_file, projection.with_ids, places, names, _leaves(reader, in_file, names), one_by_one)
+
+
 class _Reader:
     """One file's columns, as the table's."""
 
-    def __init__(
-        self, file: pq.ParquetFile, schema: pa.Schema, fields: tuple[Field, ...], projection: Projection
-    ) -> None:
-        self._file = file
+    def __init__(self, file: DataFile, fields: tuple[Field, ...], names: FileNames, where: str) -> None:
+        self._file = file.reader
+        self._footer = file.footer
         self._fields = fields
-        self._projection = projection
-        self._in_file = list(schema)
-        self._places = [projection.find(f, self._in_file, top=True) for f in fields]
-        self._names = {self._in_file[at].name for at in self._places if at is not None}
-        self._julian = _is_julian(file.metadata.metadata or {})
-        groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
-        self._starts = [0, *itertools.accumulate(group.num_rows for group in groups)]
-        self._bytes = [group.total_byte_size for group in groups]
+        self._plan = file.footer.following((fields, names), lambda: _Plan.of(file.reader, fields, names, where))
+        self._projection = Projection(where, names, self._plan.with_ids)
 
     def read(self, groups: range) -> Iterator[tuple[int, int, list[pa.Array]]]:
-        first, end = self._starts[groups.start], self._starts[groups.stop]
-        if not self._names:
+        first, end = self._footer.starts[groups.start], self._footer.starts[groups.stop]
+        if not self._plan.names:
             for at in range(first, end, _BATCH_ROWS):
                 count = min(end - at, _BATCH_ROWS)
                 yield at, count, [self._projection.missing(f, count) for f in self._fields]
@@ -92,51 +105,51 @@ class _Reader:
         # A name asked for brings every leaf below it, and a top-level column whose name begins with it and a dot: columns are picked by place here.
         at_name = {name: i for i, name in enumerate(batch.schema.names)}
         arrays = []
-        for field, at in zip(self._fields, self._places, strict=True):
+        for field, at in zip(self._fields, self._plan.places, strict=True):
             if at is None:
                 arrays.append(self._projection.missing(field, batch.num_rows))
                 continue
-            found = self._in_file[at]
+            found = self._plan.in_file[at]
             values = self._projection.column(field, found, batch.column(at_name[found.name]))
-            if self._julian:
+            if self._footer.julian:
                 _refuse_julian(values, field, self._projection.where)
             arrays.append(values)
         return arrays
 
     def _raw_batches(self, groups: range) -> Iterator[pa.RecordBatch]:
-        """Arrow cannot join the dictionaries of two row groups below a struct, list or map: such files are read row group by row group."""
-        one_by_one = any(_dictionary_inside(f.type) for f in self._in_file if f.name in self._names)
-        names = sorted(self._names)
-        at = self._leaves()
-        for some in self._portions(groups, 0 if one_by_one else _AHEAD_BYTES):
-            if sum(self._bytes[i] for i in some) > _THREADS_BYTES:
-                yield from self._file.iter_batches(batch_size=_BATCH_ROWS, row_groups=some, columns=names)
-            elif at is None:  # as one, by this thread: a stream of batches is handed over by another
-                yield from self._file.read_row_groups(some, names, use_threads=False).to_batches(_BATCH_ROWS)
-            else:
-                found = self._file.reader.read_row_groups(some, column_indices=at, use_threads=False)
-                yield from found.to_batches(_BATCH_ROWS)
-
-    def _leaves(self) -> list[int] | None:
-        """The places of the leaves of the columns that are read: pyarrow would look for their names among those of all leaves. None where Arrow's types do not tell the file's leaves."""
-        counts = [_leaves_of(f.type) for f in self._in_file]
-        if sum(counts) != self._file.metadata.num_columns:
-            return None
-        ends = list(itertools.accumulate(counts))
-        columns = zip(self._in_file, counts, ends, strict=True)
-        return [at for f, count, end in columns if f.name in self._names for at in range(end - count, end)]
+        at = self._plan.leaves
+        for some in self._portions(groups, 0 if self._plan.one_by_one else _AHEAD_BYTES):
+            if sum(self._footer.group_bytes[i] for i in some) > _THREADS_BYTES:
+                yield from self._file.iter_batches(_BATCH_ROWS, row_groups=some, column_indices=at)
+            else:  # as one, by this thread: a stream of batches is handed over by another
+                yield from self._file.read_row_groups(some, column_indices=at, use_threads=False).to_batches(
+                    _BATCH_ROWS
+                )
 
     def _portions(self, groups: range, most: int) -> Iterator[list[int]]:
         """Neighbouring row groups of `most` bytes together, at least one."""
+        sizes = self._footer.group_bytes
         portion: list[int] = []
         size = 0
         for group in groups:
-            if portion and size + self._bytes[group] > most:
+            if portion and size + sizes[group] > most:
                 yield portion
                 portion, size = [], 0
             portion.append(group)
-            size += self._bytes[group]
+            size += sizes[group]
         yield portion
+
+
+def _leaves(reader: ParquetReader, in_file: tuple[pa.Field, ...], names: frozenset[str]) -> list[int]:
+    """The places of the leaves of the columns that are read, among those of all columns."""
+    counts = [_leaves_of(f.type) for f in in_file]
+    ends = list(itertools.accumulate(counts))
+    if ends and ends[-1] == reader.metadata.num_columns:
+        columns = zip(in_file, counts, ends, strict=True)
+        return [at for f, count, end in columns if f.name in names for at in range(end - count, end)]
+    # Arrow's types do not tell the file's leaves. Their paths do, though a name may begin as another one and a dot: what is read too much is not looked at.
+    paths = (path if isinstance(path, str) else ".".join(path) for path in reader.column_paths)
+    return [at for at, path in enumerate(paths) if any(path == name or path.startswith(f"{name}.") for name in names)]
 
 
 def _leaves_of(t: pa.DataType) -> int:
@@ -150,13 +163,6 @@ def _dictionary_inside(t: pa.DataType) -> bool:
         return False
     inside = [t.field(i).type for i in range(t.num_fields)]
     return any(pa.types.is_dictionary(one) or _dictionary_inside(one) for one in inside)
-
-
-def _is_julian(metadata: dict[bytes, bytes]) -> bool:
-    if b"org.apache.spark.legacyDateTime" in metadata or b"org.apache.spark.legacyINT96" in metadata:
-        return True
-    version = re.match(rb"(\d+)\.", metadata.get(b"org.apache.spark.version", b""))
-    return version is not None and int(version[1]) < 3
 
 
 def _refuse_julian(values: pa.Array, field: Field, where: str) -> None:

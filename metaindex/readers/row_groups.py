@@ -11,37 +11,44 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+from pyarrow._parquet import FileMetaData
 
 from expressions.arrow_statistics import ArrowStatistics
-from expressions.errors import MetaIndexError
 from expressions.references import columns, leaves
 from expressions.scalar_statistics import CompositeStatistics
 from expressions.skipping import may_match
 from expressions.statistics import Mask
 from expressions.tree import ColumnRef, In, Predicate
-from formats.footer_file import Layouts, open_footer
+from formats.footer_file import Layouts
 from formats.footers import row_group_columns
 from formats.model import Schema
+from formats.storage import ObjectInfo
+
+from .footer import DOUBTS, DataFile, FileFooter, HeldFooters, open_file
 
 if TYPE_CHECKING:
     from metaindex.pruning.result import PruneResult
 
 MOST_VALUES = 1_000  # of a predicate that is judged row group by row group
 SMALL_BYTES = 1 << 20  # of a file, or of row groups that are left: read sooner than statistics are judged
-# Whatever a footer can make of its reader: no reason to lose a query.
-_DOUBTS = (MetaIndexError, pa.ArrowException, OSError, ValueError, TypeError, ArithmeticError, LookupError)
 
 
 class RowGroups:
     """The choice for the files of one scan. `result`: the answer that chose them, whose keys may tell row groups apart. Columns that the partition gives are no columns of the file.
-    `apart`: row groups are not read together, so that a batch is of one."""
+    `apart`: row groups are not read together, so that a batch is of one. `held`: footers that were read before."""
 
     def __init__(
-        self, predicate: Predicate | None, schema: Schema, result: PruneResult | None = None, *, apart: bool = False
+        self,
+        predicate: Predicate | None,
+        schema: Schema,
+        result: PruneResult | None = None,
+        *,
+        apart: bool = False,
+        held: HeldFooters | None = None,
     ) -> None:
         self._predicate = predicate
         self._apart = apart
+        self._held = held
         # What another predicate was answered by says nothing of this one. Of very many values some is in every row group, and to find that out again for each file takes its time.
         known = result is not None and result.knows_row_groups and result.predicate == predicate
         self._result = result if known and _values(predicate) <= MOST_VALUES else None
@@ -49,39 +56,39 @@ class RowGroups:
         found = [leaf for leaf in schema.leaves() if leaf.parts in asked and not any(f.partition for f in leaf.path)]
         self._layouts = Layouts(tuple(found))
 
-    def open(self, source: pa.NativeFile, path: str = "") -> tuple[pq.ParquetFile, list[range]]:
-        """The file, and the runs of neighbouring row groups to read. `path`: as the answer names the file."""
-        footer, metadata = (b"", None) if self._result is not None else self._footer(source)
+    def open(
+        self, source: pa.NativeFile, path: str = "", now: ObjectInfo | None = None
+    ) -> tuple[DataFile, list[range]]:
+        """The file, and the runs of neighbouring row groups to read. `path`: as the answer names the file. `now`: what it is since it was opened, where its footer may be held."""
         # What keys leave of a local file is little: to gather its reads first costs more than the reads.
         gather = self._result is None or not isinstance(source, pa.OSFile)
-        file = pq.ParquetFile(source, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=gather)
-        kept = np.ones(file.num_row_groups, np.bool_)
-        if self._predicate is not None and file.num_row_groups:
-            with suppress(*_DOUBTS):
+        file = open_file(source, gather=gather, held=self._held, now=now)
+        count = file.footer.metadata.num_row_groups
+        kept = np.ones(count, np.bool_)
+        if self._predicate is not None and count:
+            with suppress(*DOUBTS):
                 if self._result is not None:
-                    kept = self._by_keys(self._result, source, file.metadata, path)
-                elif footer:
-                    kept = may_match(self._predicate, footer_statistics(footer, file.metadata, self._layouts))
+                    kept = self._by_keys(self._result, source.size(), file.footer, path)
+                elif self._worth_a_look(source.size(), file.footer):
+                    kept = may_match(self._predicate, self._stated(file.footer))
         return file, [range(at, at + 1) for at in np.flatnonzero(kept).tolist()] if self._apart else list(_runs(kept))
 
-    def _footer(self, source: pa.NativeFile) -> tuple[bytes, pq.FileMetaData | None]:
-        """The bytes of a footer whose statistics are worth a look, and what Arrow makes of them."""
-        if self._predicate is not None and self._layouts.leaves and source.size() > SMALL_BYTES:
-            with suppress(*_DOUBTS):  # the reader finds out what is wrong with the file, if anything
-                return open_footer(lambda start, length: source.read_at(length, start), source.size())
-        return b"", None
+    def _worth_a_look(self, size: int, footer: FileFooter) -> bool:
+        """Are the footer's statistics, of columns that are asked, judged sooner than the file is read?"""
+        return bool(footer.raw) and bool(self._layouts.leaves) and size > SMALL_BYTES
 
-    def _by_keys(self, result: PruneResult, source: pa.NativeFile, metadata: pq.FileMetaData, path: str) -> Mask:
+    def _stated(self, footer: FileFooter) -> ArrowStatistics:
+        return footer_statistics(footer.raw, footer.metadata, self._layouts)
+
+    def _by_keys(self, result: PruneResult, size: int, footer: FileFooter, path: str) -> Mask:
         """By the keys first: what they leave is mostly so little that no statistics are looked at."""
-        count = metadata.num_row_groups
+        count = footer.metadata.num_row_groups
         known = result.in_file(path, count)
         kept = np.ones(count, np.bool_) if known is None else may_match(result.walked, known)
-        if source.size() > SMALL_BYTES and _bytes(metadata, kept) > SMALL_BYTES:
-            footer, _ = self._footer(source)
-            if footer:
-                stated = footer_statistics(footer, metadata, self._layouts)
-                sources = [stated] if known is None else [stated, known]
-                kept = may_match(result.walked, CompositeStatistics(sources))
+        if self._worth_a_look(size, footer) and _bytes(footer, kept) > SMALL_BYTES:
+            stated = self._stated(footer)
+            sources = [stated] if known is None else [stated, known]
+            kept = may_match(result.walked, CompositeStatistics(sources))
         return kept
 
 
@@ -89,14 +96,14 @@ def _values(predicate: Predicate | None) -> int:
     return 0 if predicate is None else sum(len(leaf.values) for leaf in leaves(predicate) if isinstance(leaf, In))
 
 
-def footer_statistics(footer: bytes, metadata: pq.FileMetaData, layouts: Layouts) -> ArrowStatistics:
+def footer_statistics(footer: bytes, metadata: FileMetaData, layouts: Layouts) -> ArrowStatistics:
     """What a file's footer says of its row groups."""
     found = row_group_columns(footer, metadata, layouts)
     return ArrowStatistics(metadata.num_row_groups, {ColumnRef(one.leaf.parts): one.bounds for one in found})
 
 
-def _bytes(metadata: pq.FileMetaData, kept: Mask) -> int:
-    return sum(metadata.row_group(int(group)).total_byte_size for group in np.flatnonzero(kept))
+def _bytes(footer: FileFooter, kept: Mask) -> int:
+    return sum(footer.group_bytes[group] for group in np.flatnonzero(kept).tolist())
 
 
 def _runs(kept: Mask) -> Iterator[range]:

@@ -25,6 +25,7 @@ from formats.protocol import TableRef
 from formats.storage import Storage
 
 from .errors import ScanError
+from .footer import HeldFooters
 
 if TYPE_CHECKING:
     import duckdb
@@ -66,6 +67,7 @@ class Scan:
     load: Callable[[], Snapshot] | None = field(
         default=None, repr=False
     )  # where `snapshot` has just the files that an index kept: the table's own
+    footers: HeldFooters | None = field(default=None, repr=False, compare=False)  # of files that were read before
 
     @property
     def fields(self) -> tuple[Field, ...]:

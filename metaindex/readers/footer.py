@@ -1,0 +1,147 @@
+"""What a Parquet file's footer says, as a reader needs it: parsed once, and held for the next query where the file is still the one it was read from.
+
+A local file may be replaced under its name, in place or by another. So a footer is taken again only for a file of the same size, time, inode and time of change, looked at after the
+file was opened; and none is held of a file that was changed so lately that it may change again without a sign. Of a store nothing is held: opening an object fetches its end anyway.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+# What pq.ParquetFile is made of: that one lists all columns by their names for each file, which is not asked here.
+from pyarrow._parquet import FileMetaData, ParquetReader
+
+from expressions.errors import MetaIndexError
+from formats.files.listing import RACY_NS
+from formats.footer_file import open_footer
+from formats.storage import ObjectInfo
+
+_T = TypeVar("_T")
+
+_PARSED = 12
+"""Bytes in memory for each byte of a footer, about: Thrift's objects, and the columns as Arrow's."""
+_OVERHEAD = 4096
+
+# Whatever a footer can make of its reader: no reason to lose a query.
+DOUBTS = (MetaIndexError, pa.ArrowException, OSError, ValueError, TypeError, ArithmeticError, LookupError)
+
+
+class FileFooter:
+    """One footer. `raw`: its bytes, for who reads statistics from it. Immutable; what follows from it is worked out when first asked for."""
+
+    def __init__(self, raw: bytes, metadata: FileMetaData) -> None:
+        self.raw = raw
+        self.metadata = metadata
+        self._followed: tuple[tuple[Any, ...], Any] | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """In memory, about."""
+        return _OVERHEAD + _PARSED * len(self.raw)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The first row of each row group, and behind the last one the number of all rows."""
+        groups = range(self.metadata.num_row_groups)
+        return [0, *itertools.accumulate(self.metadata.row_group(i).num_rows for i in groups)]
+
+    @cached_property
+    def group_bytes(self) -> list[int]:
+        """The size of each row group, uncompressed."""
+        return [self.metadata.row_group(i).total_byte_size for i in range(self.metadata.num_row_groups)]
+
+    @cached_property
+    def julian(self) -> bool:
+        """Did Spark write dates and timestamps by the Julian calendar?"""
+        said = self.metadata.metadata or {}
+        if b"org.apache.spark.legacyDateTime" in said or b"org.apache.spark.legacyINT96" in said:
+            return True
+        version = re.match(rb"(\d+)\.", said.get(b"org.apache.spark.version", b""))
+        return version is not None and int(version[1]) < 3
+
+    def following(self, key: tuple[Any, ...], make: Callable[[], _T]) -> _T:
+        """What follows from the footer and `key`; the one asked for last is kept, as queries of a handle mostly ask for the same columns. What is immutable is told apart faster by
+        being the same object than by being equal, so that is looked at first (as `==` of tuples does)."""
+        held = self._followed
+        if held is not None and held[0] == key:
+            found: _T = held[1]
+            return found
+        found = make()
+        self._followed = (key, found)
+        return found
+
+
+@dataclass(slots=True)
+class HeldFooters:
+    """Footers by the path of their file, up to `limit_bytes` of memory; the least recently used go first. For threads."""
+
+    limit_bytes: int = 32 << 20
+    _held: OrderedDict[str, tuple[ObjectInfo, FileFooter]] = field(default_factory=OrderedDict)
+    _bytes: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def find(self, now: ObjectInfo) -> FileFooter | None:
+        """The footer of a file that is as it was when it was read."""
+        with self._lock:
+            found = self._held.get(now.path)
+            if found is None or found[0] != now:
+                return None
+            self._held.move_to_end(now.path)
+            return found[1]
+
+    def keep(self, then: ObjectInfo, footer: FileFooter) -> None:
+        """`then`: as the file was before its footer was read."""
+        if _lately_changed(then) or footer.size_bytes > self.limit_bytes // 4:
+            return
+        with self._lock:
+            self._forget(self._held.pop(then.path, None))
+            self._held[then.path] = (then, footer)
+            self._bytes += footer.size_bytes
+            while self._bytes > self.limit_bytes:
+                self._forget(self._held.popitem(last=False)[1])
+
+    def _forget(self, held: tuple[ObjectInfo, FileFooter] | None) -> None:
+        if held is not None:
+            self._bytes -= held[1].size_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A Parquet file that is opened for reading."""
+
+    reader: ParquetReader
+    footer: FileFooter
+
+
+def open_file(source: pa.NativeFile, *, gather: bool, held: HeldFooters | None, now: ObjectInfo | None) -> DataFile:
+    """`gather`: reads of a row group's columns are joined. `now`: what the file is, looked at after it was opened; None: its footer is neither held nor taken from those that are."""
+    if now is not None and now.size_bytes != source.size():
+        now = None  # another file has come to its name since
+    footer = held.find(now) if held is not None and now is not None else None
+    if footer is None:
+        with suppress(*DOUBTS):  # the reader finds out what is wrong with the file, if anything
+            footer = FileFooter(*open_footer(lambda start, length: source.read_at(length, start), source.size()))
+            if held is not None and now is not None:
+                held.keep(now, footer)
+    reader = ParquetReader()
+    metadata = None if footer is None else footer.metadata
+    reader.open(source, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=gather)
+    return DataFile(reader, footer or FileFooter(b"", reader.metadata))
+
+
+def _lately_changed(info: ObjectInfo) -> bool:
+    """By the time of the last change where the file's sign tells it, which nobody can set back, and by that of its bytes."""
+    changed = (info.etag or "").rpartition("-")[2]
+    since = time.time_ns() - RACY_NS
+    return not changed.isdecimal() or int(changed) > since
