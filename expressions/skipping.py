@@ -231,7 +231,7 @@ class _Questions(Generic[T]):
 
     def _in(self, leaf: In, negated: bool) -> T:
         ask, column = self._ask, leaf.column
-        values = tuple(value for value in leaf.values if not value.is_null)
+        values = tuple([value for value in leaf.values if value.value is not None])
         parts = [] if negated else [ask.some_among(column, values)]
         # A row unequal to all values is FALSE, or NULL when NULL is among the values.
         if negated if len(values) == len(leaf.values) else self._null_too:

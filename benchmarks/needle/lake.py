@@ -138,9 +138,14 @@ class Lake:
         """Values that no row has: strings, longs, accounts."""
         return [
             ("strings", "event_id", texts(np.arange(count), 2).to_pylist()),
-            ("longs", "record_id", _records(np.arange(self.rows, self.rows + count)).tolist()),
+            ("longs", "record_id", self.records(np.arange(self.rows, self.rows + count))),
             ("accounts", "account_id", list(range(ACCOUNTS, ACCOUNTS + count))),
         ]
+
+    def records(self, rows: Numbers) -> list[int]:
+        """The unique longs of some rows; those of rows behind the last are in none."""
+        found: list[int] = _records(rows).tolist()
+        return found
 
     def _found(self, column: str, of: Numbers, asked: Numbers, values: Sequence[str | int]) -> list[Needle]:
         rows = np.flatnonzero(np.isin(of, asked))

@@ -54,11 +54,13 @@ def _builds(steps: dict[str, dict[str, object]]) -> Iterator[dict[str, object]]:
 
     strings, longs, accounts = (f"values of {of}, by hash" for of in ("strings", "unique longs", "accounts"))
     yield from figure("Spark build of strings: CPU over a scan's", f"{strings}, spark", "x scan", 3)
-    for name in (strings, longs, accounts, "values of strings, by value"):
+    by_value = {of: f"values of {of}, by value" for of in ("strings", "unique longs")}
+    for name in (strings, longs, accounts, *by_value.values()):
         yield from figure(f"Spark build of {name}: CPU us an entry", f"{name}, spark", "CPU us an entry", 1.5)
     yield from figure("by hash, repeated keys: bytes an entry", f"{strings}, local", "bytes an entry", 3)
     yield from figure("by hash, unique keys: bytes an entry", f"{longs}, local", "bytes an entry", 4)
-    yield from figure("by value: bytes an entry", "values of strings, by value, local", "bytes an entry", 7.2)
+    for of, name in by_value.items():
+        yield from figure(f"by value, {of}: bytes an entry", f"{name}, local", "bytes an entry", 7.2)
     yield from figure(
         "bloom filters at 1%: bits a key", "bloom filters of strings, 1%, local", "bytes an entry", 11, lambda x: x * 8
     )
@@ -73,6 +75,8 @@ def _builds(steps: dict[str, dict[str, object]]) -> Iterator[dict[str, object]]:
         "refresh of 1% new files: CPU over a rebuild's", "three keys by hash, refresh of 1% new files", "x scan", 0.03
     )
     yield from figure("100,000 keys at once: seconds", "100,000 keys looked up at once", "wall s", 0.25)
+    for what in ("longs looked up at once, by hash", "unique longs looked up at once, by value"):
+        yield from figure(f"100,000 {what}: seconds", f"100,000 {what}", "wall s", 0.25)
 
 
 def _judged(what: str, found: float, wanted: float, least: bool) -> dict[str, object]:

@@ -146,7 +146,7 @@ def _look_up(reader: KeyReader, question: Question, combination: Combination | N
         return reader.among(combination.values) if question.name == "some_null" else None
     match question.name:
         case "some_among":
-            return reader.among([(value,) for value in question.arguments[0]])
+            return reader.among(list(zip(question.arguments[0], strict=True)))
         case "some_between":
             return reader.between(question.arguments[0])
         case "some_other":
