@@ -108,6 +108,18 @@ class Listing:
             digest.update(memoryview(ended.buffers()[2])[: length - (end >= len(self))])  # the last line has no end
         return str(digest.hexdigest())
 
+    def same_files(self, other: Listing) -> bool:
+        """Is it a listing of the same files: as they are, of one fingerprint?"""
+        return (
+            self.local == other.local
+            and self.paths == other.paths
+            and self.sizes == other.sizes
+            and self.modified_ns == other.modified_ns
+            and self.changed_ns == other.changed_ns
+            and self.inodes == other.inodes
+            and self.etags == other.etags
+        )
+
     def racy(self) -> pa.Array:
         """Which files may still change without a sign. Object stores change an object's etag with its bytes: none
         there. A time in the future is somebody's invention; when the bytes changed is asked then."""

@@ -12,9 +12,10 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from itertools import groupby, islice
 
 from expressions.errors import ObjectNotFoundError, StorageError, StoragePermissionError, UnsupportedFeatureError
 from formats.storage import ObjectInfo, Storage
@@ -25,6 +26,7 @@ from .listing import Listing
 from .roots import denied, match
 
 _DELTA_LOG = "_delta_log"
+_AT_ONCE = 4096  # files of a folder
 
 
 def is_hidden_folder(name: str) -> bool:
@@ -46,9 +48,11 @@ def list_files(
     listing = Listing(taken_ns=time.time_ns(), local=isinstance(storage, LocalStorage))
     walk = _Walk(storage, None if glob is None else matcher(glob), listing)
     if isinstance(storage, LocalStorage):
-        for above in PurePosixPath(storage.root).parents:
-            if os.path.isdir(above / _DELTA_LOG):
-                raise _delta(str(above))
+        above = storage.root.rstrip("/")
+        while above:
+            above = above.rpartition("/")[0]
+            if os.path.isdir(f"{above}/{_DELTA_LOG}"):
+                raise _delta(above or "/")
     if patterns:
         walk.roots(patterns)
         if base_path:
@@ -158,55 +162,74 @@ class _Walk:
     def _walk(self, where: str, shown: str, above: tuple[str, ...]) -> None:
         # The names alone are sorted; no object a file but its entry is made on the way. A folder sorts as "name/", so
         # that walking depth first gives the order of the whole paths.
-        found: dict[str, os.DirEntry[str]] = {}
-        try:
-            with os.scandir(where) as entries:
-                for entry in entries:
-                    name = entry.name
-                    if entry.is_dir():
-                        if not is_hidden_folder(name):
-                            found[name + "/"] = entry
-                        elif name == _DELTA_LOG:
-                            raise _delta(where)
-                    elif (name[0] not in "_." and name[-1] != "_") or is_data_file(name, 1):
-                        found[name] = entry
-        except FileNotFoundError:
-            return  # gone since it was seen
-        except OSError as error:
-            raise denied(error, error.filename or where) from error
-        one, fits = self.listing, self.fits
-        paths, sizes, modified = one.paths.append, one.sizes.append, one.modified_ns.append
-        changed, inodes, folder = one.changed_ns.append, one.inodes.append, one.folder.append
-        ordinal = -1
-        for name in sorted(found):
-            entry = found[name]
-            if name[-1] == "/":
-                here = (*above, where)
-                if entry.is_symlink() and any(os.path.samefile(entry.path, up) for up in here):
-                    raise StorageError(
-                        f"cannot list {entry.path!r}: the link leads to a folder above it; remove the link"
-                    )
-                self._walk(entry.path, shown + name, here)
-                continue
-            if fits is not None and not fits.fullmatch(name):
-                continue
+        with ExitStack() as stack:
             try:
-                stat = entry.stat()
+                found = self._entries(where, stack)
             except FileNotFoundError:
-                continue  # gone since it was seen, or a link to nothing
+                return  # gone since it was seen
             except OSError as error:
-                raise denied(error, entry.path) from error
-            if not stat.st_size:
-                continue
-            if ordinal < 0:
+                name = error.filename if isinstance(error.filename, str) else ""
+                raise denied(error, os.path.join(where, name).rstrip("/")) from error
+            ordinal = -1
+            for is_folder, names in groupby(sorted(found), lambda name: name[-1] == "/"):
+                if not is_folder:
+                    ordinal = self._files(where, shown, names, found, ordinal)
+                    continue
+                here = (*above, where)
+                for name in names:
+                    path = os.path.join(where, name[:-1])
+                    if found[name].is_symlink() and any(os.path.samefile(path, up) for up in here):
+                        raise StorageError(
+                            f"cannot list {path!r}: the link leads to a folder above it; remove the link"
+                        )
+                    self._walk(path, shown + name, here)
+
+    def _entries(self, where: str, stack: ExitStack) -> dict[str, os.DirEntry[str]]:
+        """What may be data in a folder, by name. The folder stays open while its files are looked at, where the system finds them faster so: by their names alone."""
+        opened = os.open(where, os.O_RDONLY | os.O_CLOEXEC) if os.scandir in os.supports_fd else None
+        if opened is not None:
+            stack.callback(os.close, opened)
+        found: dict[str, os.DirEntry[str]] = {}
+        with os.scandir(where if opened is None else opened) as entries:
+            for entry in entries:
+                name = entry.name
+                if entry.is_dir():
+                    if not is_hidden_folder(name):
+                        found[name + "/"] = entry
+                    elif name == _DELTA_LOG:
+                        raise _delta(where)
+                elif (name[0] not in "_." and name[-1] != "_") or is_data_file(name, 1):
+                    found[name] = entry
+        return found
+
+    def _files(
+        self, where: str, shown: str, names: Iterable[str], entries: Mapping[str, os.DirEntry[str]], ordinal: int
+    ) -> int:
+        """Adds files of a folder, some at a time: what is asked of each is more than what is kept. `ordinal`: the folder's, -1 while it has no file; it is given back."""
+        one = self.listing
+        fitting = names if self.fits is None else filter(self.fits.fullmatch, names)
+        while some := list(islice(fitting, _AT_ONCE)):
+            kept, stats = [], []
+            for name in some:
+                try:
+                    stat = entries[name].stat()
+                except FileNotFoundError:
+                    continue  # gone since it was seen, or a link to nothing
+                except OSError as error:
+                    raise denied(error, os.path.join(where, name)) from error
+                if stat.st_size:
+                    kept.append(shown + name)
+                    stats.append(stat)
+            if kept and ordinal < 0:
                 ordinal = len(one.folders)
                 one.folders.append(shown)
-            paths(shown + name)
-            sizes(stat.st_size)
-            modified(stat.st_mtime_ns)
-            changed(stat.st_ctime_ns)
-            inodes(stat.st_ino)
-            folder(ordinal)
+            one.paths += kept
+            one.sizes += [stat.st_size for stat in stats]
+            one.modified_ns += [stat.st_mtime_ns for stat in stats]
+            one.changed_ns += [stat.st_ctime_ns for stat in stats]
+            one.inodes += [stat.st_ino for stat in stats]
+            one.folder += [ordinal] * len(kept)
+        return ordinal
 
     def _objects(self, prefix: str) -> None:
         ordinals: dict[str, int] = {}
