@@ -27,7 +27,20 @@ from .skipping import Skipping
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_SOURCES: Final = ("IndexedRelation", "Json", "KeptFiles", "MetaIndexRule", "Reply", "Scans")
+_SOURCES: Final = (
+    "Covering",
+    "CoveringFiles",
+    "Found",
+    "Harmless",
+    "IndexedRelation",
+    "Json",
+    "KeptFiles",
+    "Lineage",
+    "MetaIndexRule",
+    "Reply",
+    "Scans",
+    "Survey",
+)
 _LOCK = threading.Lock()
 _LOADERS: dict[
     int, Any

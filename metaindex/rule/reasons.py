@@ -26,3 +26,12 @@ class Reason(Enum):
     NOT_ALLOWED = "the session's settings, or a hint, allow none of the table's indexes"
     NOTHING_PROVED = "every file may hold a row that matches"
     FAILED = "metaindex failed, which the log and `counts` tell"
+    # of a covering index
+    NOT_COVERED = "it lacks a column that the query needs"
+    NOT_ASKED = "no filter names its leading column, no join is on its indexed columns, and no group holds them"
+    MAY_FAIL = "a filter might fail of a row that the scan would not have read, or is added when the query runs"
+    NOTHING_SERVED = "it has no file of the version"
+    NO_HYBRID_SCAN = "it is behind the table, or ahead of the version, and spark.metaindex.hybridScan.enabled is false"
+    TOO_MUCH_APPENDED = "it lacks more of the table than spark.metaindex.hybridScan.maxAppendedRatio allows"
+    TOO_MUCH_DELETED = "more of it is deleted than spark.metaindex.hybridScan.maxDeletedRatio allows"
+    COSTS_MORE = "another index, or none, is expected to cost less"

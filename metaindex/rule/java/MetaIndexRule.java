@@ -1,5 +1,6 @@
 package metaindex;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
 import java.util.IdentityHashMap;
 import java.util.Iterator;
@@ -8,12 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.plans.logical.Command;
-import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.logical.Project;
-import org.apache.spark.sql.catalyst.plans.logical.Sample;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.internal.SQLConf;
@@ -37,6 +33,7 @@ public class MetaIndexRule extends Rule {
     this.python = python;
     this.scans = scans;
     this.conf = conf;
+    scans.conf = conf;
   }
 
   public String ruleName() {
@@ -66,15 +63,14 @@ public class MetaIndexRule extends Rule {
   }
 
   private LogicalPlan rewrite(LogicalPlan plan) {
-    Survey survey = new Survey();
-    survey.collect(plan, new ArrayList());
+    Survey survey = new Survey(scans, plan);
     List found = survey.found;
     if (survey.refused != null || found.isEmpty()) {
       return plan;
     }
     StringBuilder request = new StringBuilder("{\"settings\":").append(settings()).append(",\"scans\":[");
     for (int i = 0; i < found.size(); i++) {
-      request.append(i > 0 ? "," : "").append(((Found) found.get(i)).request());
+      request.append(i > 0 ? "," : "").append(((Found) found.get(i)).request(scans));
     }
     asked++;
     String reply = (String) python.apply(request.append("]}").toString());
@@ -83,25 +79,61 @@ public class MetaIndexRule extends Rule {
     }
     Reply answers = new Reply(reply);
     Map places = new IdentityHashMap(); // of a leaf, what stands at each of its places: one object may stand in a plan several times, under other filters
+    List later = new ArrayList(); // changes in place wait until nothing can fail any more
     boolean changed = false;
     for (int i = 0; i < survey.leaves.size(); i++) {
       LogicalPlan leaf = (LogicalPlan) survey.leaves.get(i);
-      LogicalPlan other = null;
-      int number = ((Integer) survey.numbers.get(i)).intValue();
-      if (number >= 0 && answers.has(number)) {
-        other = scans.without(leaf, answers.dropped(number), answers.label(number), survey.alone(leaf));
-        if (other != null) {
-          check(leaf, other);
-          changed = true;
-        }
-        rewritten++;
-      }
+      int number = survey.number(i);
+      LogicalPlan other = number >= 0 ? instead((Found) found.get(number), answers, number, survey.alone(leaf), later) : null;
+      changed = changed || other != null;
       if (!places.containsKey(leaf)) {
         places.put(leaf, new LinkedList());
       }
       ((LinkedList) places.get(leaf)).add(other == null ? leaf : other);
     }
-    return changed ? (LogicalPlan) plan.transformDown(new Substitution(places)) : plan;
+    LogicalPlan after = changed ? (LogicalPlan) plan.transformDown(new Substitution(places)) : plan;
+    for (int i = 0; i < later.size(); i++) {
+      try {
+        ((Scans.Tasks) later.get(i)).apply("covering", reply.hashCode());
+      } catch (RuntimeException error) {
+        for (int j = 0; j <= i; j++) {
+          ((Scans.Tasks) later.get(j)).undo();
+        }
+        throw error;
+      }
+    }
+    return after;
+  }
+
+  /** What stands in place of a scan; null: the scan itself, which may have been changed in place. */
+  private LogicalPlan instead(Found one, Reply answers, int number, boolean alone, List later) {
+    JsonNode cover = answers.cover(number);
+    if (cover != null) {
+      int waiting = later.size();
+      try {
+        LogicalPlan other = new Covering(scans, one, cover).plan(alone, later);
+        if (other != null) {
+          check(one.output(), other);
+          rewritten++;
+          return other;
+        }
+      } catch (RuntimeException error) {
+        failed++;
+        lastError = String.valueOf(error);
+      }
+      while (later.size() > waiting) {
+        later.remove(later.size() - 1);
+      }
+    }
+    if (!answers.has(number)) {
+      return null;
+    }
+    LogicalPlan other = scans.without(one.leaf, answers.dropped(number), answers.label(number), alone);
+    if (other != null) {
+      check(one.output(), other);
+    }
+    rewritten++;
+    return other;
   }
 
   /** What the session's configuration says to metaindex, as a JSON object; mostly nothing. */
@@ -120,26 +152,23 @@ public class MetaIndexRule extends Rule {
   }
 
   /** Every attribute survives with its expression id: the plan above names them. */
-  private static void check(LogicalPlan before, LogicalPlan after) {
-    scala.collection.Iterator attributes = before.output().iterator();
-    while (attributes.hasNext()) {
-      Attribute one = (Attribute) attributes.next();
-      if (!after.outputSet().contains(one)) {
-        throw new IllegalStateException("the rewritten scan lost " + one);
+  private static void check(List needed, LogicalPlan after) {
+    for (int i = 0; i < needed.size(); i++) {
+      if (!after.outputSet().contains((Attribute) needed.get(i))) {
+        throw new IllegalStateException("the rewritten scan lost " + needed.get(i));
       }
     }
   }
 
   /** For explanations: why nothing is asked about the plan, or what is asked about each of its scans, or why not. */
   public String survey(LogicalPlan plan) {
-    Survey survey = new Survey();
-    survey.collect(plan, new ArrayList());
+    Survey survey = new Survey(scans, plan);
     if (survey.refused != null) {
       return "{\"refused\":" + Json.quoted(survey.refused) + "}";
     }
     StringBuilder out = new StringBuilder("{\"settings\":").append(settings()).append(",\"scans\":[");
     for (int i = 0; i < survey.found.size(); i++) {
-      out.append(i > 0 ? "," : "").append(((Found) survey.found.get(i)).request());
+      out.append(i > 0 ? "," : "").append(((Found) survey.found.get(i)).request(scans));
     }
     out.append("],\"passed\":[");
     for (int i = 0; i < survey.passed.size(); i++) {
@@ -147,96 +176,6 @@ public class MetaIndexRule extends Rule {
       out.append(i > 0 ? "," : "").append("{\"scan\":").append(Json.quoted(one[0])).append(",\"why\":").append(Json.quoted(one[1])).append('}');
     }
     return out.append("]}").toString();
-  }
-
-  /**
-   * The scans of a plan with the filters right above them. Refused where nothing may be rewritten: a command (UPDATE, DELETE and MERGE rewrite the files of their scans, so that a file left out
-   * would lose rows), a stream, a sample, or an expression whose value depends on more than its row. The codes are those of `metaindex.rule.reasons`.
-   */
-  class Survey {
-    final List found = new ArrayList();
-    final List passed = new ArrayList();
-    final List leaves = new ArrayList(); // every one, in the order in which a plan is walked from above
-    final List numbers = new ArrayList(); // of each, its place in `found`, or -1
-    String refused;
-
-    /** Does nothing else in the plan read by the same scan? */
-    boolean alone(LogicalPlan leaf) {
-      int readers = 0;
-      for (int i = 0; i < leaves.size(); i++) {
-        if (scans.same((LogicalPlan) leaves.get(i), leaf)) {
-          readers++;
-        }
-      }
-      return readers == 1;
-    }
-
-    void collect(LogicalPlan plan, List filters) {
-      refused = refused != null ? refused : reason(plan);
-      if (refused != null) {
-        return;
-      }
-      if (plan instanceof Filter) {
-        List more = new ArrayList(filters);
-        more.add(((Filter) plan).condition());
-        collect((LogicalPlan) (Object) ((Filter) plan).child(), more);
-      } else if (plan instanceof Project) { // Delta puts one between filter and scan; what a filter says of other attributes than the scan's is not understood
-        collect((LogicalPlan) (Object) ((Project) plan).child(), filters);
-      } else if (plan.children().isEmpty()) {
-        String why = scans.passedOver(plan);
-        if (why == null && filters.isEmpty()) {
-          why = "NO_FILTER";
-        }
-        if (why == null) {
-          Found one = new Found();
-          one.leaf = plan;
-          one.filters = filters;
-          found.add(one);
-        } else if (scans.reads(plan)) {
-          passed.add(new String[] {scans.name(plan), why});
-        }
-        leaves.add(plan);
-        numbers.add(Integer.valueOf(why == null ? found.size() - 1 : -1));
-      } else {
-        scala.collection.Iterator children = plan.children().iterator();
-        while (children.hasNext()) {
-          collect((LogicalPlan) children.next(), new ArrayList());
-        }
-      }
-    }
-
-    private String reason(LogicalPlan plan) {
-      if (plan instanceof Command || !Scans.harmless(plan)) {
-        return "COMMAND";
-      }
-      if (plan.isStreaming()) {
-        return "STREAM";
-      }
-      if (plan instanceof Sample) {
-        return "SAMPLE";
-      }
-      scala.collection.Iterator expressions = plan.expressions().iterator();
-      while (expressions.hasNext()) {
-        if (!((Expression) expressions.next()).deterministic()) {
-          return "NOT_DETERMINISTIC";
-        }
-      }
-      return null;
-    }
-  }
-
-  class Found {
-    LogicalPlan leaf;
-    List filters;
-
-    String request() {
-      StringBuilder out = new StringBuilder(scans.request(leaf)).append(",\"filters\":[");
-      for (int i = 0; i < filters.size(); i++) {
-        out.append(i > 0 ? "," : "");
-        Json.expression((Expression) filters.get(i), leaf.outputSet(), out);
-      }
-      return out.append("]}").toString();
-    }
   }
 
   static class Substitution extends scala.runtime.AbstractPartialFunction {

@@ -3,7 +3,6 @@ package metaindex;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.ByteArrayInputStream;
-import java.io.DataInputStream;
 import java.util.Base64;
 import java.util.HashMap;
 import java.util.Map;
@@ -22,7 +21,12 @@ public class Reply {
   }
 
   public boolean has(int id) {
-    return answers.has(String.valueOf(id));
+    return answers.has(String.valueOf(id)) && answers.get(String.valueOf(id)).has("dropped");
+  }
+
+  /** What a covering index gives in place of a scan; null where none does. */
+  public JsonNode cover(int id) {
+    return answers.has(String.valueOf(id)) ? answers.get(String.valueOf(id)).get("cover") : null;
   }
 
   public String label(int id) {
@@ -31,15 +35,19 @@ public class Reply {
 
   /** Path in normal form (Scans.normal) to its identity, "size" or "size:modified_ms". */
   public Map dropped(int id) {
+    String[] parts = unpacked(answers.get(String.valueOf(id)).get("dropped"));
+    Map dropped = new HashMap(parts.length);
+    for (int i = 0; i + 1 < parts.length; i += 2) {
+      dropped.put(parts[i], parts[i + 1]);
+    }
+    return dropped;
+  }
+
+  /** A list of texts: separated by NUL, gzip, base64. */
+  static String[] unpacked(JsonNode node) {
     try {
-      byte[] packed = Base64.getDecoder().decode(answers.get(String.valueOf(id)).get("dropped").asText());
-      byte[] text = new GZIPInputStream(new ByteArrayInputStream(packed)).readAllBytes();
-      String[] parts = new String(text, "UTF-8").split("\0", -1);
-      Map dropped = new HashMap(parts.length);
-      for (int i = 0; i + 1 < parts.length; i += 2) {
-        dropped.put(parts[i], parts[i + 1]);
-      }
-      return dropped;
+      byte[] text = new GZIPInputStream(new ByteArrayInputStream(Base64.getDecoder().decode(node.asText()))).readAllBytes();
+      return text.length == 0 ? new String[0] : new String(text, "UTF-8").split("\0", -1);
     } catch (Exception error) {
       throw new IllegalArgumentException("the reply's files cannot be read: " + error, error);
     }

@@ -6,17 +6,24 @@ import java.lang.reflect.Method;
 import java.net.URI;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
+import java.util.Iterator;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.WeakHashMap;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.internal.SQLConf;
 
 /**
  * All that is known of Spark's scans: which are of tables that metaindex can index, how they are named in a request, and how files are left out of them.
@@ -27,6 +34,7 @@ public class Scans {
   private static final String DELTA = "org.apache.spark.sql.delta.stats.PreparedDeltaFileIndex";
   private static final String ICEBERG = "org.apache.iceberg.spark.source.SparkBatchQueryScan";
   private static final String V2 = "org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation";
+  SQLConf conf; // of the session that the rule is of
   private final Map done = Collections.synchronizedMap(new WeakHashMap()); // Iceberg's scans are changed in place, once
 
   /** No node that writes, or that belongs to a row-level command. */
@@ -111,6 +119,7 @@ public class Scans {
     out.append(",\"format\":").append(Json.quoted(relation.fileFormat().getClass().getSimpleName()));
     out.append(",\"schema\":").append(relation.dataSchema().json());
     out.append(",\"partitions\":").append(relation.partitionSchema().json());
+    out.append(",\"session\":").append(session(relation));
     out.append(",\"options\":{");
     scala.collection.Iterator options = relation.options().iterator();
     for (boolean first = true; options.hasNext(); first = false) {
@@ -118,6 +127,27 @@ public class Scans {
       out.append(first ? "" : ",").append(Json.quoted(String.valueOf(one._1()))).append(':').append(Json.quoted(String.valueOf(one._2())));
     }
     return out.append('}').toString();
+  }
+
+  /** What else says how files are read: the session's time zone, and what is set there of texts. Null where the relation belongs to another session. */
+  private String session(HadoopFsRelation relation) {
+    if (call(call(relation.sparkSession(), "sessionState"), "conf") != conf) {
+      return "null";
+    }
+    StringBuilder out = new StringBuilder("{\"zone\":").append(Json.quoted(conf.sessionLocalTimeZone())).append(",\"set\":{");
+    Map all = conf.settings();
+    synchronized (all) {
+      boolean first = true;
+      for (Iterator each = all.entrySet().iterator(); each.hasNext(); ) {
+        Map.Entry one = (Map.Entry) each.next();
+        String name = ((String) one.getKey()).toLowerCase(Locale.ROOT);
+        if (name.startsWith("spark.sql.") && (name.contains(".csv.") || name.contains(".json.") || name.endsWith("timeparserpolicy") || name.endsWith("columnnameofcorruptrecord"))) {
+          out.append(first ? "" : ",").append(Json.quoted((String) one.getKey())).append(':').append(Json.quoted((String) one.getValue()));
+          first = false;
+        }
+      }
+    }
+    return out.append("}}").toString();
   }
 
   /** Do both read by one scan? */
@@ -137,14 +167,14 @@ public class Scans {
     }
     if (kind.equals("iceberg")) {
       if (alone) {
-        iceberg(call(leaf, "scan"), dropped, label);
+        new Tasks(call(leaf, "scan"), dropped).apply(label, dropped.hashCode());
       }
       return null;
     }
     LogicalRelation relation = (LogicalRelation) leaf;
     HadoopFsRelation before = (HadoopFsRelation) relation.relation();
     if (kind.equals("delta")) {
-      return delta(relation, before, dropped, label);
+      return delta(relation, before, dropped, label, false);
     }
     KeptFiles files = new KeptFiles(before.location(), dropped);
     return over(relation, before, files, label + ": " + files.kept + "/" + files.total + " files");
@@ -153,15 +183,112 @@ public class Scans {
   private static LogicalPlan over(LogicalRelation relation, HadoopFsRelation before, FileIndex files, String label) {
     Object[] parts = new Object[relation.productArity()];
     for (int i = 0; i < parts.length; i++) {
-      parts[i] = i == 0 ? new IndexedRelation(before, files, label) : relation.productElement(i);
+      parts[i] = i == 0 ? IndexedRelation.over(before, files, label) : relation.productElement(i);
     }
     return (LogicalPlan) ((TreeNode) relation).makeCopy(parts);
   }
 
+  /** Bytes of the files that a scan lists; -1 where they are not counted. */
+  public long bytes(LogicalPlan leaf) {
+    if (leaf instanceof LogicalRelation) {
+      return ((HadoopFsRelation) ((LogicalRelation) leaf).relation()).location().sizeInBytes();
+    }
+    List tasks = (List) call(call(leaf, "scan"), "tasks");
+    return tasks.isEmpty() ? 0 : -1;
+  }
+
+  /** Is its version what decides which files it reads, so that its list is but what its filters leave of them? */
+  public boolean pinned(LogicalPlan leaf) {
+    return kind(leaf).equals("delta");
+  }
+
+  /** The files that a scan lists: path in normal form to identity. */
+  public Map listed(LogicalPlan leaf) {
+    Map found = new HashMap();
+    int count = 0;
+    if (kind(leaf).equals("iceberg")) {
+      List tasks = (List) call(call(leaf, "scan"), "tasks");
+      for (count = 0; count < tasks.size(); count++) {
+        Object file = call(tasks.get(count), "file");
+        found.put(normal(new Path(String.valueOf(call(file, "location"))).toUri()), String.valueOf(call(file, "fileSizeInBytes")));
+      }
+    } else {
+      scala.collection.immutable.Seq none = none();
+      scala.collection.Iterator folders = ((HadoopFsRelation) ((LogicalRelation) leaf).relation()).location().listFiles(none, none).iterator();
+      while (folders.hasNext()) {
+        scala.collection.Iterator inside = ((PartitionDirectory) folders.next()).files().iterator();
+        for (; inside.hasNext(); count++) {
+          FileStatusWithMetadata one = (FileStatusWithMetadata) inside.next();
+          found.put(normal(one.getPath().toUri()), one.getLen() + ":" + one.getModificationTime());
+        }
+      }
+    }
+    if (found.size() != count) {
+      throw new IllegalStateException("a scan lists a file twice");
+    }
+    return found;
+  }
+
+  /** Can files be left out of it? Iceberg's scans are changed in place. */
+  public boolean canShrink(LogicalPlan leaf, boolean alone) {
+    return alone || !kind(leaf).equals("iceberg");
+  }
+
+  /** The scan without files that an index serves; null where nothing is left. What has to be changed in place is put into `later`. */
+  public LogicalPlan rest(LogicalPlan leaf, Map served, String label, List later) {
+    String kind = kind(leaf);
+    if (kind.equals("iceberg")) {
+      Object scan = call(leaf, "scan");
+      Tasks tasks = new Tasks(scan, served);
+      later.add(tasks);
+      return tasks.kept.isEmpty() ? null : leaf;
+    }
+    LogicalRelation relation = (LogicalRelation) leaf;
+    HadoopFsRelation before = (HadoopFsRelation) relation.relation();
+    if (kind.equals("delta")) {
+      return delta(relation, before, served, label, true);
+    }
+    KeptFiles files = new KeptFiles(before.location(), served);
+    return files.kept == 0 ? null : over(relation, before, files, label + " lacks " + files.kept + "/" + files.total + " files");
+  }
+
+  /** What is left of the tasks of an Iceberg scan. */
+  public class Tasks {
+    final Object scan;
+    final List before, kept = new ArrayList();
+    private final String note;
+
+    Tasks(Object scan, Map without) {
+      this.scan = scan;
+      this.before = (List) call(scan, "tasks");
+      for (int i = 0; i < before.size(); i++) {
+        Object file = call(before.get(i), "file");
+        Object proof = without.get(normal(new Path(String.valueOf(call(file, "location"))).toUri()));
+        if (proof == null || !proof.equals(String.valueOf(call(file, "fileSizeInBytes")))) {
+          kept.add(before.get(i));
+        }
+      }
+      note = kept.size() + "/" + before.size() + " tasks";
+      field(scan, "runtimeFilters");
+    }
+
+    void apply(String label, int sign) {
+      if (kept.size() < before.size()) {
+        mark(scan, label + ": " + note + " #" + Integer.toHexString(sign));
+        invoke(scan, "resetTasks", new Object[] {kept});
+      }
+      done.put(scan, note);
+    }
+
+    void undo() {
+      invoke(scan, "resetTasks", new Object[] {before});
+    }
+  }
+
   /**
-   * A list of the kept `add` actions of the pinned snapshot. Not a copy of the prepared list: where deletion vectors are about, Delta adds a filter afterwards and then takes all files again.
+   * A list of the kept `add` actions of the pinned snapshot; null where none is dropped, or (`rest`) where none is left. Not a copy of the prepared list: where deletion vectors are about, Delta adds a filter afterwards and then takes all files again.
    */
-  private LogicalPlan delta(LogicalRelation relation, HadoopFsRelation before, Map dropped, String label) {
+  private LogicalPlan delta(LogicalRelation relation, HadoopFsRelation before, Map dropped, String label, boolean rest) {
     Object prepared = before.location();
     Object scan = call(prepared, "preparedScan");
     URI root = ((Path) call(prepared, "path")).toUri();
@@ -176,7 +303,7 @@ public class Scans {
         kept.add(add);
       }
     }
-    if (kept.size() == total) {
+    if (rest ? kept.isEmpty() : kept.size() == total) {
       return null;
     }
     Object files = batch(prepared, scan, sequence(kept));
@@ -220,24 +347,6 @@ public class Scans {
     }
   }
 
-  private void iceberg(Object scan, Map dropped, String label) {
-    List tasks = (List) call(scan, "tasks");
-    List kept = new ArrayList();
-    for (int i = 0; i < tasks.size(); i++) {
-      Object file = call(tasks.get(i), "file");
-      Object proof = dropped.get(normal(new Path(String.valueOf(call(file, "location"))).toUri()));
-      if (proof == null || !proof.equals(String.valueOf(call(file, "fileSizeInBytes")))) {
-        kept.add(tasks.get(i));
-      }
-    }
-    String note = label + ": " + kept.size() + "/" + tasks.size() + " tasks";
-    if (kept.size() < tasks.size()) {
-      mark(scan, note + " #" + Integer.toHexString(dropped.hashCode()));
-      invoke(scan, "resetTasks", new Object[] {kept});
-    }
-    done.put(scan, note);
-  }
-
   /** A filter that says what was left out, among those that Iceberg adds at run time: seen in plans, and two scans that read other files are not equal. */
   private static void mark(Object scan, String note) {
     try {
@@ -257,6 +366,18 @@ public class Scans {
 
   static scala.collection.immutable.Seq sequence(List list) {
     return scala.jdk.javaapi.CollectionConverters.asScala(list).toSeq();
+  }
+
+  static scala.collection.immutable.Seq none() {
+    return (scala.collection.immutable.Seq) (Object) scala.collection.immutable.Nil$.MODULE$;
+  }
+
+  static scala.collection.immutable.Set set(Set values) {
+    return scala.jdk.javaapi.CollectionConverters.asScala(values).toSet();
+  }
+
+  static scala.collection.immutable.Map map(Map values) {
+    return scala.collection.immutable.Map$.MODULE$.from(scala.jdk.javaapi.CollectionConverters.asScala(values));
   }
 
   static Object call(Object object, String name) {

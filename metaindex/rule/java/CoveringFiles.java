@@ -1,0 +1,88 @@
+package metaindex;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.types.StructType;
+
+/** The parts of a covering index: one folder of values a run, whose number is the partition column where the query needs it. */
+public class CoveringFiles implements FileIndex {
+  private final List runs = new ArrayList(); // PartitionDirectory
+  private final List names = new ArrayList();
+  private final StructType partitions;
+  private final long size;
+
+  /** `run[i]` is the number of the run of part i, in ascending order; `size`: what a query is expected to read of them. */
+  public CoveringFiles(String[] paths, long[] sizes, int[] run, StructType partitions, long size) {
+    this.partitions = partitions;
+    this.size = size;
+    boolean numbered = partitions.length() > 0;
+    for (int start = 0, end = 0; start < paths.length; start = end) {
+      while (end < paths.length && run[end] == run[start]) {
+        end++;
+      }
+      FileStatus[] files = new FileStatus[end - start];
+      for (int i = start; i < end; i++) {
+        files[i - start] = new FileStatus(sizes[i], false, 1, 128L << 20, 0, path(paths[i]));
+        names.add(files[i - start].getPath().toString());
+      }
+      List values = new ArrayList();
+      if (numbered) {
+        values.add(Integer.valueOf(run[start]));
+      }
+      runs.add(PartitionDirectory.apply(InternalRow.fromSeq(Scans.sequence(values)), files));
+    }
+  }
+
+  /** Names on a local disk are taken as they are: they are no URIs. */
+  private static Path path(String name) {
+    return name.startsWith("/") ? new Path("file", "", name) : new Path(name);
+  }
+
+  public scala.collection.immutable.Seq rootPaths() {
+    List roots = new ArrayList();
+    if (!names.isEmpty()) {
+      roots.add(new Path((String) names.get(0)).getParent());
+    }
+    return Scans.sequence(roots);
+  }
+
+  /** No filter is of the run's number alone, so none decides here. */
+  public scala.collection.immutable.Seq listFiles(scala.collection.immutable.Seq partitionFilters, scala.collection.immutable.Seq dataFilters) {
+    return Scans.sequence(runs);
+  }
+
+  public String[] inputFiles() {
+    return (String[]) names.toArray(new String[0]);
+  }
+
+  public void refresh() {}
+
+  public long sizeInBytes() {
+    return size;
+  }
+
+  public StructType partitionSchema() {
+    return partitions;
+  }
+
+  public scala.Option metadataOpsTimeNs() {
+    return scala.None$.MODULE$;
+  }
+
+  public boolean equals(Object other) {
+    return other instanceof CoveringFiles && ((CoveringFiles) other).names.equals(names) && ((CoveringFiles) other).partitions.equals(partitions);
+  }
+
+  public int hashCode() {
+    return names.hashCode();
+  }
+
+  public String toString() {
+    return "CoveringFiles(" + names.size() + ")";
+  }
+}

@@ -1,0 +1,71 @@
+package metaindex;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.internal.SQLConf;
+
+/** One place of a scan in a plan: what stands above it. */
+public class Found {
+  final LogicalPlan leaf;
+  final List filters; // right above it
+  final Set needed; // ids of the attributes that the plan above names; null: it takes the output as it is
+  final List wants = new ArrayList(); // JSON objects: joins and groups that want its rows partitioned by their keys
+
+  Found(LogicalPlan leaf, List filters, Set needed) {
+    this.leaf = leaf;
+    this.filters = filters;
+    this.needed = needed;
+  }
+
+  static Long id(Attribute one) {
+    return Long.valueOf(one.exprId().id());
+  }
+
+  boolean needs(Attribute one) {
+    return needed == null || needed.contains(id(one));
+  }
+
+  /** The output that is needed, in its order. */
+  List output() {
+    List out = new ArrayList();
+    scala.collection.Iterator each = leaf.output().iterator();
+    while (each.hasNext()) {
+      Attribute one = (Attribute) each.next();
+      if (needs(one)) {
+        out.add(one);
+      }
+    }
+    return out;
+  }
+
+  String request(Scans scans) {
+    StringBuilder out = new StringBuilder(scans.request(leaf)).append(",\"filters\":[");
+    boolean harmless = !older("spark.sql.parquet.datetimeRebaseModeInRead") && !older("spark.sql.parquet.int96RebaseModeInRead");
+    for (int i = 0; i < filters.size(); i++) {
+      out.append(i > 0 ? "," : "");
+      Json.expression((Expression) filters.get(i), leaf.outputSet(), out);
+      harmless = harmless && Harmless.of((Expression) filters.get(i));
+    }
+    out.append("],\"harmless\":").append(harmless).append(",\"bytes\":").append(scans.bytes(leaf)).append(",\"needs\":[");
+    List output = output();
+    for (int i = 0; i < output.size(); i++) {
+      Attribute one = (Attribute) output.get(i);
+      out.append(i > 0 ? "," : "").append("{\"name\":").append(Json.quoted(one.name())).append(",\"type\":").append(one.dataType().json());
+      out.append(one.metadata().json().contains("__CHAR_VARCHAR") ? ",\"padded\":true}" : "}");
+    }
+    out.append("],\"wants\":[");
+    for (int i = 0; i < wants.size(); i++) {
+      out.append(i > 0 ? "," : "").append((String) wants.get(i));
+    }
+    return out.append("]}").toString();
+  }
+
+  /** Are days and instants read as an older calendar has them? */
+  private static boolean older(String name) {
+    return "LEGACY".equalsIgnoreCase(SQLConf.get().getConfString(name, ""));
+  }
+}

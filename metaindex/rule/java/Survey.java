@@ -1,0 +1,263 @@
+package metaindex;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
+import org.apache.spark.sql.catalyst.plans.logical.Command;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Sample;
+import org.apache.spark.sql.catalyst.plans.logical.Window;
+import org.apache.spark.sql.internal.SQLConf;
+
+/**
+ * The scans of a plan, each with the filters right above it, the attributes that the plan above names, and the joins and groups that want its rows partitioned. Refused where nothing may be
+ * rewritten: a command (UPDATE, DELETE and MERGE rewrite the files of their scans, so that a file left out would lose rows), a stream, a sample, or an expression whose value depends on more than
+ * its row. The codes are those of `metaindex.rule.reasons`.
+ */
+class Survey {
+  final List found = new ArrayList(); // what is asked about
+  final List passed = new ArrayList();
+  final List leaves = new ArrayList(); // every one, in the order in which a plan is walked from above
+  String refused;
+  private final Scans scans;
+  private final List places = new ArrayList(); // of each leaf, its Found or null
+  private int joins;
+
+  Survey(Scans scans, LogicalPlan plan) {
+    this.scans = scans;
+    collect(plan, new ArrayList(), null);
+    for (int i = 0; i < places.size() && refused == null; i++) {
+      Found one = (Found) places.get(i);
+      if (one != null && one.filters.isEmpty() && one.wants.isEmpty()) {
+        passed.add(new String[] {scans.name(one.leaf), "NO_FILTER"});
+        places.set(i, null);
+      } else if (one != null) {
+        found.add(one);
+      }
+    }
+  }
+
+  /** The place of the n-th leaf among what is asked about, or -1. */
+  int number(int leaf) {
+    return places.get(leaf) == null ? -1 : found.indexOf(places.get(leaf));
+  }
+
+  /** Does nothing else in the plan read by the same scan? */
+  boolean alone(LogicalPlan leaf) {
+    int readers = 0;
+    for (int i = 0; i < leaves.size(); i++) {
+      if (scans.same((LogicalPlan) leaves.get(i), leaf)) {
+        readers++;
+      }
+    }
+    return readers == 1;
+  }
+
+  /** `needed`: ids of the attributes that are named above; null where the output is taken as it stands. Gives what comes from scans: the id of an attribute to {its Found, its name there}. */
+  private Map collect(LogicalPlan plan, List filters, Set needed) {
+    refused = refused != null ? refused : reason(plan);
+    if (refused != null) {
+      return new HashMap();
+    }
+    if (plan.children().isEmpty()) {
+      return leaf(plan, filters, needed);
+    }
+    if (plan instanceof Filter) {
+      List more = new ArrayList(filters);
+      more.add(((Filter) plan).condition());
+      return collect(child(plan, 0), more, with(needed, plan));
+    }
+    if (plan instanceof Project) { // Delta puts one between filter and scan; what a filter says of other attributes than the scan's is not understood
+      return renamed(collect(child(plan, 0), filters, with(new HashSet(), plan)), ((Project) plan).projectList().iterator());
+    }
+    if (plan instanceof Aggregate) {
+      Map below = collect(child(plan, 0), new ArrayList(), with(new HashSet(), plan));
+      want(below, ((Aggregate) plan).groupingExpressions());
+      return renamed(below, ((Aggregate) plan).aggregateExpressions().iterator());
+    }
+    if (plan instanceof Join) {
+      Set more = with(needed, plan);
+      Map left = collect(child(plan, 0), new ArrayList(), more);
+      Map right = collect(child(plan, 1), new ArrayList(), more);
+      if (refused == null) {
+        want((Join) plan, left, right);
+      }
+      left.putAll(right);
+      return left;
+    }
+    String name = plan.getClass().getSimpleName();
+    boolean named = name.equals("Sort") || name.equals("Window") || name.endsWith("Limit") || name.equals("RepartitionByExpression") || name.equals("RebalancePartitions") || name.equals("Repartition");
+    Map all = new HashMap();
+    for (int i = 0; i < plan.children().size(); i++) {
+      all.putAll(collect(child(plan, i), new ArrayList(), named ? with(needed, plan) : name.equals("Expand") ? with(new HashSet(), plan) : null));
+    }
+    if (plan instanceof Window) {
+      want(all, ((Window) plan).partitionSpec());
+    }
+    return all;
+  }
+
+  private Map leaf(LogicalPlan plan, List filters, Set needed) {
+    String why = scans.passedOver(plan);
+    Found one = why == null ? new Found(plan, filters, needed) : null;
+    if (why != null && scans.reads(plan)) {
+      passed.add(new String[] {scans.name(plan), why});
+    }
+    leaves.add(plan);
+    places.add(one);
+    Map out = new HashMap();
+    if (one != null) {
+      for (Iterator each = one.output().iterator(); each.hasNext(); ) {
+        Attribute attribute = (Attribute) each.next();
+        out.put(Found.id(attribute), new Object[] {one, attribute.name()});
+      }
+    }
+    return out;
+  }
+
+  private static LogicalPlan child(LogicalPlan plan, int number) {
+    return (LogicalPlan) plan.children().apply(number);
+  }
+
+  private static Set with(Set needed, LogicalPlan plan) {
+    if (needed == null) {
+      return null;
+    }
+    Set more = new HashSet(needed);
+    scala.collection.Iterator each = ((AttributeSet) plan.references()).iterator();
+    while (each.hasNext()) {
+      more.add(Found.id((Attribute) each.next()));
+    }
+    return more;
+  }
+
+  /** What comes from scans after a list of expressions: attributes, and other names of them. */
+  private static Map renamed(Map below, scala.collection.Iterator list) {
+    Map out = new HashMap();
+    while (list.hasNext()) {
+      Expression one = (Expression) list.next();
+      Expression from = one instanceof Alias ? (Expression) ((Alias) one).child() : one;
+      Object known = from instanceof Attribute ? below.get(Found.id((Attribute) from)) : null;
+      if (known != null) {
+        out.put(Long.valueOf(((NamedExpression) one).exprId().id()), known);
+      }
+    }
+    return out;
+  }
+
+  /** Rows that are partitioned by some of the keys need no exchange. */
+  private void want(Map below, scala.collection.immutable.Seq keys) {
+    Map names = new HashMap(); // of a scan, those of its attributes that are keys
+    scala.collection.Iterator each = keys.iterator();
+    while (each.hasNext()) {
+      Object key = each.next();
+      Object[] known = key instanceof Attribute ? (Object[]) below.get(Found.id((Attribute) key)) : null;
+      if (known != null) {
+        if (!names.containsKey(known[0])) {
+          names.put(known[0], new ArrayList());
+        }
+        ((List) names.get(known[0])).add(known[1]);
+      }
+    }
+    for (Iterator all = names.keySet().iterator(); all.hasNext(); ) {
+      Found one = (Found) all.next();
+      StringBuilder out = new StringBuilder("{\"group\":[");
+      List keysOf = (List) names.get(one);
+      for (int i = 0; i < keysOf.size(); i++) {
+        out.append(i > 0 ? "," : "").append(Json.quoted((String) keysOf.get(i)));
+      }
+      one.wants.add(out.append("]}").toString());
+    }
+  }
+
+  /** Both sides of an equi-join: its keys by the names that each side's scan has for them, null for a key that is no attribute of one scan. */
+  private void want(Join join, Map left, Map right) {
+    List pairs = new ArrayList();
+    if (join.condition().isEmpty() || !pairs((Expression) join.condition().get(), left, right, pairs) || pairs.isEmpty()) {
+      return;
+    }
+    Found[] scan = new Found[2];
+    StringBuilder[] names = new StringBuilder[] {new StringBuilder(), new StringBuilder()};
+    for (int i = 0; i < pairs.size(); i++) {
+      Object[][] pair = (Object[][]) pairs.get(i);
+      for (int side = 0; side < 2; side++) {
+        if (pair[side] == null || (scan[side] != null && scan[side] != pair[side][0])) {
+          return;
+        }
+        scan[side] = (Found) pair[side][0];
+        names[side].append(i > 0 ? "," : "").append(Json.quoted((String) pair[side][1]));
+      }
+    }
+    boolean small = Math.min(size(child(join, 0)), size(child(join, 1))) <= SQLConf.get().autoBroadcastJoinThreshold(); // Spark sends such a side to every task, and shuffles nothing
+    for (int side = 0; side < 2; side++) {
+      scan[side].wants.add("{\"join\":" + joins + ",\"side\":" + side + ",\"keys\":[" + names[side] + "],\"small\":" + small + "}");
+    }
+    joins++;
+  }
+
+  private static long size(LogicalPlan plan) {
+    scala.math.BigInt bytes = plan.stats().sizeInBytes();
+    return bytes.isValidLong() ? bytes.toLong() : Long.MAX_VALUE;
+  }
+
+  /** The equalities between a scan's attribute on the left and one on the right; false where a key of the join is of another kind. */
+  private static boolean pairs(Expression condition, Map left, Map right, List pairs) {
+    if (condition instanceof And) {
+      return pairs((Expression) ((And) condition).left(), left, right, pairs) && pairs((Expression) ((And) condition).right(), left, right, pairs);
+    }
+    if (condition instanceof EqualNullSafe) {
+      return false;
+    }
+    if (condition instanceof EqualTo) {
+      Object[] one = known((Expression) ((EqualTo) condition).left(), left), other = known((Expression) ((EqualTo) condition).right(), right);
+      if (one == null || other == null) {
+        one = known((Expression) ((EqualTo) condition).right(), left);
+        other = known((Expression) ((EqualTo) condition).left(), right);
+      }
+      if (one == null || other == null) {
+        return false;
+      }
+      pairs.add(new Object[][] {one, other});
+    }
+    return true; // anything else is asked of the joined rows
+  }
+
+  private static Object[] known(Expression one, Map from) {
+    return one instanceof Attribute ? (Object[]) from.get(Found.id((Attribute) one)) : null;
+  }
+
+  private static String reason(LogicalPlan plan) {
+    if (plan instanceof Command || !Scans.harmless(plan)) {
+      return "COMMAND";
+    }
+    if (plan.isStreaming()) {
+      return "STREAM";
+    }
+    if (plan instanceof Sample) {
+      return "SAMPLE";
+    }
+    scala.collection.Iterator expressions = plan.expressions().iterator();
+    while (expressions.hasNext()) {
+      if (!((Expression) expressions.next()).deterministic()) {
+        return "NOT_DETERMINISTIC";
+      }
+    }
+    return null;
+  }
+}

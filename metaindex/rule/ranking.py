@@ -1,0 +1,147 @@
+"""What a way to read a scan costs, in bytes: the one number by which indexes, and no index, are ranked.
+
+    source      what the needed columns take in the files that the scan would read
+    index       what they take in the parts that the filters leave, and the source's price for files that the index lacks
+    shuffle     rows that stand in the buckets which a join or a group wants are not written, sent, sorted and read again: `SHUFFLED` times their bytes
+
+What the needed columns take is known of every index that is built: its log entry says it column by column. The same values take about as much in the table's own files, which is how the source is
+priced; an index that is not built yet (what if?) is priced by the widths of its columns. Shares of rows that a filter leaves are those of System R (Selinger et al., SIGMOD 1979) where nothing
+better is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from expressions.records import dataclass
+from expressions.tree import And, ColumnRef, Comparison, In, IsNull, Op, Predicate, StartsWith
+
+EQUAL: Final = 0.1
+BETWEEN: Final = 0.25
+ONE_SIDED: Final = 1 / 3
+SHUFFLED: Final = 2.0
+GROUPED: Final = 0.5
+"""A group's rows are put together before they are sent; how many are left is not known."""
+MARGIN: Final = 0.95
+"""An index is taken where it costs less than this share of the source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the filters say of one column: that it equals one of `equal` values (0: not that), or lies in a range with so many ends (0: nothing is said)."""
+
+    equal: int = 0
+    ends: int = 0
+
+    @property
+    def share(self) -> float:
+        """Of the rows."""
+        if self.equal:
+            return min(1.0, EQUAL * self.equal)
+        return BETWEEN if self.ends > 1 else ONE_SIDED if self.ends else 1.0
+
+
+def asked_of(conjuncts: Sequence[Predicate]) -> dict[ColumnRef, Asked]:
+    """By column, of the conjuncts that are of one column each."""
+    found: dict[ColumnRef, Asked] = {}
+    for one in conjuncts:
+        match one:
+            case Comparison(op=Op.EQ | Op.NULL_SAFE_EQ, column=column):
+                found[column] = Asked(equal=1)
+            case In(column=column, values=values) if values:
+                found[column] = Asked(equal=len(values))
+            case IsNull(column=column):
+                found[column] = Asked(equal=1)
+            case StartsWith(column=column):
+                found.setdefault(column, Asked(ends=2))
+            case Comparison(op=Op.LT | Op.LE | Op.GT | Op.GE, column=column):
+                before = found.get(column, Asked())
+                found[column] = before if before.equal else Asked(ends=before.ends + 1)
+            case And(parts=parts):
+                found |= asked_of(parts)
+            case _:
+                pass
+    return found
+
+
+def share_read(asked: Mapping[str, Asked], indexed: Sequence[str], buckets: int) -> float:
+    """Of an index's bytes, how much a scan with these filters (by stable name) reads. `buckets`: 0 for ranges. Spark leaves out buckets where one column makes them; else the order inside a part
+    leaves out row groups and pages by the leading column."""
+    first = asked.get(indexed[0], Asked())
+    if buckets and len(indexed) == 1 and first.equal:
+        return min(1.0, first.equal / buckets)
+    return first.share
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """An index, built or not, for one scan. All in bytes of the needed columns. `wants`: the joins (by number and side) and groups (None) whose partitioning it has; `filtered`: the filters name its
+    leading column."""
+
+    index: str
+    source: float
+    read: float
+    filtered: bool
+    wants: frozenset[tuple[int, int] | None]
+    buckets: int
+    order: tuple[str, ...]  # the bucket columns in their order, by the scan's names
+
+    @property
+    def alone(self) -> float:
+        """What is saved without a join; never more than nothing where no rule of the paper lets it be used."""
+        grouped = GROUPED * self.read if None in self.wants else 0.0
+        saved = self.source * MARGIN - self.read + grouped
+        return saved if self.filtered or grouped else min(saved, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinOf:
+    """An equi-join of two scans (by number): the names that each has for the keys, pair by pair."""
+
+    number: int
+    scans: tuple[int, int]
+    keys: tuple[tuple[str, ...], tuple[str, ...]]
+
+
+def choose(offers: Sequence[Sequence[Offer]], joins: Sequence[JoinOf]) -> list[tuple[Offer, bool] | None]:
+    """Of each scan's offers the one to take, and whether its partitioning is of use; None where nothing is expected to be cheaper than the source. Joins come first, the largest gain first."""
+    chosen: list[tuple[Offer, bool] | None] = []
+    for some in offers:
+        best = max(some, key=lambda one: one.alone, default=None)
+        chosen.append((best, None in best.wants) if best is not None and best.alone > 0 else None)
+    fixed: set[int] = set()
+    gains = []
+    for join in joins:
+        pair = _pair(join, offers)
+        if pair is not None:
+            before = sum(one[0].alone for one in (chosen[scan] for scan in join.scans) if one is not None)
+            gains.append((pair[0] - before, join, pair[1]))
+    for gain, join, pair_of in sorted(gains, key=lambda one: -one[0]):
+        taken = [chosen[scan] for scan in join.scans]
+        same = all(
+            scan not in fixed or (was is not None and was[0] is one)
+            for scan, was, one in zip(join.scans, taken, pair_of, strict=True)
+        )
+        if gain > 0 and same:
+            for scan, one in zip(join.scans, pair_of, strict=True):
+                chosen[scan] = one, True
+                fixed.add(scan)
+    return chosen
+
+
+def _pair(join: JoinOf, offers: Sequence[Sequence[Offer]]) -> tuple[float, tuple[Offer, Offer]] | None:
+    """The two indexes that save most of a join, equal numbers of buckets before others: where they differ, one side is shuffled all the same."""
+    best: tuple[float, tuple[Offer, Offer]] | None = None
+    partner = dict(zip(*join.keys, strict=True))
+    for left in offers[join.scans[0]]:
+        for right in offers[join.scans[1]]:
+            if (join.number, 0) not in left.wants or (join.number, 1) not in right.wants:
+                continue
+            if tuple(partner[name] for name in left.order) != right.order:
+                continue
+            shuffled = left.read + right.read if left.buckets == right.buckets else max(left.read, right.read)
+            saved = sum(one.source * MARGIN - one.read for one in (left, right)) + SHUFFLED * shuffled
+            if best is None or saved > best[0]:
+                best = saved, (left, right)
+    return best if best is not None and best[0] > 0 else None
