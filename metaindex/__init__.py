@@ -39,7 +39,7 @@ from .errors import (  # noqa: E402
     IndexStateError,
 )
 from .info import IndexInfo  # noqa: E402
-from .kinds.specs import Bloom, ColumnStats, ValueList, Values  # noqa: E402
+from .kinds.specs import Bloom, ColumnStats, Covering, CoveringRange, ValueList, Values  # noqa: E402
 from .pruning.result import IndexReport, PruneResult  # noqa: E402
 
 if TYPE_CHECKING:  # loaded when asked for
@@ -70,6 +70,8 @@ __all__ = [
     "ColumnStats",
     "ConcurrentWriteError",
     "Config",
+    "Covering",
+    "CoveringRange",
     "DamagedIndexError",
     "IndexExistsError",
     "IndexInfo",

@@ -61,7 +61,7 @@ def search(
     time_zone: str,
 ) -> Searched:
     """See `Table.search`."""
-    stable = {key.columns[0].stable for i in open_indexes for run in i.entry.content.runs for key in run.keys if len(key.columns) == 1}  # fmt: skip
+    stable = {key.columns[0].stable for i in open_indexes for run in i.entry.content.runs for key in run.looked_up if len(key.columns) == 1}  # fmt: skip
     if not stable:
         raise IndexNotFoundError(
             "a search asks the columns that an index keys; no index of this table keys one; create one, for example with mi.Values('user_id')"

@@ -58,6 +58,7 @@ class IndexVerbs(ABC):
         """
         from .actions.action import execute
         from .actions.create import Create
+        from .kinds.covering.plan import covering_plans
         from .store.writer import RunSink, new_run_id
 
         check_name(name)
@@ -66,6 +67,7 @@ class IndexVerbs(ABC):
         target = self._target(at_version(version, timestamp))
         snapshot = target.snapshot()
         leaves_of(kinds, snapshot.schema)
+        covering_plans(kinds, snapshot.schema)
         log = self._log(name)
         action = Create(
             name,

@@ -112,7 +112,13 @@ def notes_of(built: BuiltRun, settled: bool) -> tuple[str, ...]:
     for key in built.ref.keys:
         if key.unkeyed_files > built.report.uncovered_files:
             names = ", ".join(column.name for column in key.columns)
-            why = "too many values" if key.kind == "value_lists" else "values without a key"
+            why = (
+                "too many values"
+                if key.kind == "value_lists"
+                else "values without a key"
+                if key.looked_up
+                else "rows in doubt"
+            )
             notes.append(
                 f"the {key.kind} of {names} leave out files with {why}: {key.unkeyed_files:,}, which every query of it reads"
             )

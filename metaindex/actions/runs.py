@@ -16,10 +16,11 @@ from formats.model import FILE_SCHEMA, FileTable, Snapshot
 from formats.protocol import TableRef
 from metaindex.build.protocol import Builder, BuildReport, BuildRequest, KeyBuild, Progress
 from metaindex.keys import column_id, file_ids, partition_id
+from metaindex.kinds.covering.plan import covering_plans
 from metaindex.kinds.keyed import key_plans
 from metaindex.kinds.rows import FILE_IDS, FILES, PARTITIONS
 from metaindex.kinds.specs import ColumnStats, Kind, leaves_of
-from metaindex.log.entry import CoveredColumn, RunRef
+from metaindex.log.entry import CoveredColumn, CoveredKey, RunRef
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import manifest_path
 from metaindex.store.side_by_side import side_by_side
@@ -67,6 +68,7 @@ def build_run(
         without_nan=without_nan,
     )
     report, keyed = BuildReport(()), KeyBuild((), ())
+    covered: tuple[CoveredKey, ...] = ()
     with side_by_side(sink) as many:
         parts = _write_files(many, files, partition_ord, partitions, ids)
         if builder is not None:
@@ -75,6 +77,9 @@ def build_run(
             if plans := key_plans(kinds, snapshot.schema):
                 keyed = builder.keys(request, plans, many, progress)
                 report = _with_keys(report, keyed)
+            if covering := covering_plans(kinds, snapshot.schema):
+                stored = builder.covering(request, covering, many, progress)
+                report, covered = _with_keys(report, stored), stored.keys
     parts = [*parts, *report.parts]
     manifest = manifest_bytes(parts)
     sink.storage.put(manifest_path(sink.run), manifest)
@@ -94,7 +99,7 @@ def build_run(
         created_ms=int(time.time() * 1000),
         builder=builder.name if builder is not None else "",
         uncovered_files=report.uncovered_files,
-        keys=keyed.keys,
+        keys=(*keyed.keys, *covered),
     )
     return BuiltRun(run, report, rows)
 

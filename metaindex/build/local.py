@@ -14,6 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from formats.model import Leaf
+from metaindex.errors import BuildError
+from metaindex.kinds.covering.plan import CoveringPlan
 from metaindex.kinds.keyed import KeyPlan
 from metaindex.kinds.rows import COLUMN_STATS, PART_ROWS, PARTITION_STATS
 from metaindex.store.writer import RunSink
@@ -75,6 +77,12 @@ class LocalBuilder:
         from .key_build import build_keys
 
         return build_keys(request, plans, sink, self._threads(request), progress)
+
+    def covering(
+        self, request: BuildRequest, plans: Sequence[CoveringPlan], sink: RunSink, progress: Progress | None = None
+    ) -> KeyBuild:
+        """See `protocol.Builder`. Refused: rows are put into buckets and sorted by Spark."""
+        raise BuildError("a covering index is built by Spark; the builder is 'local'; choose builder='spark'")
 
     def _threads(self, request: BuildRequest) -> int:
         return self.threads or (16 if "://" in request.ref.storage.root else 1)

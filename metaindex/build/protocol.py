@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from formats.model import FileTable, Leaf, Snapshot
 from formats.protocol import TableRef
+from metaindex.kinds.covering.plan import CoveringPlan
 from metaindex.kinds.keyed import KeyPlan
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
@@ -73,3 +74,8 @@ class Builder(Protocol):
         self, request: BuildRequest, plans: Sequence[KeyPlan], sink: RunSink, progress: Progress | None = None
     ) -> KeyBuild:
         """Writes the rows of every key (at least one) for the request's files into the sink, and the ordinals of the files of which a key knows nothing."""
+
+    def covering(
+        self, request: BuildRequest, plans: Sequence[CoveringPlan], sink: RunSink, progress: Progress | None = None
+    ) -> KeyBuild:
+        """As `keys`, for covering indexes: every physical row of the request's files but those of unkeyed ones. BuildError where the builder builds none."""

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from expressions.errors import MetaIndexError
 from metaindex.errors import BuildError
+from metaindex.kinds.covering.plan import CoveringPlan
 from metaindex.kinds.keyed import KeyPlan
 from metaindex.kinds.rows import COLUMN_STATS, PART_ROWS, PARTITION_STATS, StatState
 from metaindex.store.layout import PartInfo
@@ -95,6 +96,17 @@ class SparkBuilder:
             files = self._files(request, tasks_for(request, self.files_per_task))
             held = self.task_bytes or held_bytes_for(request)
             return KeyJob(self.spark, request, tuple(plans), sink, held).run(files, progress or _silent)
+
+    def covering(
+        self, request: BuildRequest, plans: Sequence[CoveringPlan], sink: RunSink, progress: Progress | None = None
+    ) -> KeyBuild:
+        """See `protocol.Builder`."""
+        from .spark_covering import CoveringJob
+        from .spark_workers import ship
+
+        with _spark_errors():
+            ship(self.spark)
+            return CoveringJob(self.spark, request, sink, self.files_per_task).run(plans, progress or _silent)
 
     def _files(self, request: BuildRequest, tasks: int | None = None) -> DataFrame:
         """The files (FILE), spread over as many tasks as they need."""

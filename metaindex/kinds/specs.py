@@ -14,6 +14,9 @@ from formats.model import Leaf, Schema
 from metaindex.errors import DamagedIndexError
 from metaindex.log.entry import KindSpec
 
+from .covering.spec import Covering as Covering
+from .covering.spec import CoveringRange as CoveringRange
+
 
 @dataclass(frozen=True, slots=True, init=False)
 class ColumnStats:
@@ -146,13 +149,13 @@ class ValueList(_Keyed):
 Keyed = Values | Bloom | ValueList
 """The kinds that key values."""
 
-Kind = ColumnStats | Keyed
+Kind = ColumnStats | Keyed | Covering | CoveringRange
 """The union of all kinds."""
 
 
 def kind_from_spec(spec: KindSpec) -> Kind:
     """The kind that a log entry names. DamagedIndexError, with advice, for a kind or a version that is not known here."""
-    newest = {kind.name: kind.version for kind in (ColumnStats, Values, Bloom, ValueList)}
+    newest = {kind.name: kind.version for kind in (ColumnStats, Values, Bloom, ValueList, Covering, CoveringRange)}
     if spec.version > newest.get(spec.name, 0):
         raise DamagedIndexError(
             f"this metaindex knows the index kinds {', '.join(f'{name} up to version {version}' for name, version in newest.items())}; "
@@ -166,6 +169,10 @@ def kind_from_spec(spec: KindSpec) -> Kind:
             return Bloom(*said["keys"], fpp=said["fpp"])
         case ValueList.name:
             return ValueList(*said["keys"], limit=said["limit"])
+        case Covering.name:
+            return Covering(said["indexed"], said["included"], said["buckets"])
+        case CoveringRange.name:
+            return CoveringRange(said["indexed"], said["included"])
         case _:
             marks = {name: bool(said.get(name, name == "scan_floats")) for name in ("scan_floats", "trust_log")}
             return ColumnStats(*said.get("columns", []), **marks)

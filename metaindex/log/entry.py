@@ -54,6 +54,11 @@ class CoveredKey:
     layout: Mapping[str, int | str] = field(default_factory=dict)
     unkeyed_files: int = 0
 
+    @property
+    def looked_up(self) -> bool:
+        """Does it answer in which files a value is? A covering index holds rows, and answers nothing of files."""
+        return self.kind != "covering"
+
 
 @dataclass(frozen=True, slots=True)
 class RunRef:
@@ -75,7 +80,12 @@ class RunRef:
     @property
     def covered_columns(self) -> set[str]:
         """Stable names of the columns of which statistics or a key know."""
-        return {c.stable for c in (*self.columns, *(c for key in self.keys for c in key.columns))}
+        return {c.stable for c in (*self.columns, *(c for key in self.looked_up for c in key.columns))}
+
+    @property
+    def looked_up(self) -> tuple[CoveredKey, ...]:
+        """The keys that answer in which files a value is."""
+        return tuple(key for key in self.keys if key.looked_up)
 
     @property
     def listed_only(self) -> bool:

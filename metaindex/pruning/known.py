@@ -46,7 +46,7 @@ class Asked:
             found
             for index in indexes
             for run in index.entry.content.runs
-            for key in run.keys
+            for key in run.looked_up
             if len(key.columns) > 1 and (found := _columns(key, leaves)) is not None and set(found) <= set(named)
         }
         walked, combinations = with_combinations(predicate, keys)
@@ -76,7 +76,7 @@ class Known:
     @classmethod
     def of(cls, index: OpenIndex, run: RunRef, asked: Asked) -> Known:
         stored = index.stored_columns(run, asked.columns, asked.schema) if run.columns else {}
-        keys = _asked_keys(index, run, asked) if run.keys else []
+        keys = _asked_keys(index, run, asked) if run.looked_up else []
         named = frozenset(column for key in keys for column in key.columns)
         return cls(stored, KeySource(run.files, keys, asked.combinations), named)
 
@@ -105,7 +105,7 @@ def _asked_keys(index: OpenIndex, run: RunRef, asked: Asked) -> list[AskedKey]:
     alone = set(asked.columns)
     together = {one.columns for one in asked.combinations.values()}
     found = []
-    for key in run.keys:
+    for key in run.looked_up:
         columns_ = _columns(key, leaves)
         if columns_ is None or not (columns_ in together if len(columns_) > 1 else columns_[0] in alone):
             continue

@@ -117,7 +117,7 @@ def _looked_up(run: RunRef, asked: Asked) -> Iterator[str]:
     equal = {leaf.stable for leaf in asked.schema.leaves() if ColumnRef(leaf.parts) in asked.only_equal}
     together = {columns for one in asked.combinations.values() for columns in one.columns}
     fixed = {leaf.stable for leaf in asked.schema.leaves() if ColumnRef(leaf.parts) in together}
-    for key in run.keys:
+    for key in run.looked_up:
         names = {column.stable for column in key.columns}
         if names <= fixed if len(names) > 1 else key.kind not in ("values", "bloom_filters") or names <= equal:
             yield from names

@@ -195,6 +195,21 @@ class RunReader:
                 raise
             raise self.damaged(part.path, f"row groups cannot be decoded ({_line(error)})") from error
 
+    def open(self, part: PartInfo) -> ParquetReader:
+        """A part, to be read row group by row group: its footer is checked here, its pages when they are read. What Arrow reads of it is not counted."""
+        footer = self.footer(part)
+        try:
+            return _opened(self._storage.open_input(part.path), footer.metadata)
+        except (pa.ArrowException, OSError, MetaIndexError) as error:
+            raise self.damaged(part.path, f"it cannot be opened ({_line(error)})") from error
+
+    def whole(self, part: PartInfo) -> bytes:
+        """A part, byte for byte. DamagedIndexError where its size or its footer is not as the manifest says; its pages have checksums of their own."""
+        data = self._read(part.path, 0, part.size_bytes)
+        if xxhash.xxh3_128_hexdigest(data[part.size_bytes - part.footer_bytes :]) != part.footer_digest:
+            raise self.damaged(part.path, "the footer does not match its digest")
+        return data
+
     def stretches(self, wanted: Sequence[tuple[PartInfo, int, int]]) -> list[memoryview]:
         """Bytes of parts: `length` from `start` on, of each that is wanted, in their order. One storage read for neighbours; on an object store all reads at once.
         Nothing vouches for the bytes: who asks has a way to check them."""

@@ -55,7 +55,7 @@ def verify(
     sound = check_versions(index, rows, format_, ref, every_version, report)
     if sound and sample != 0:
         check_rows(index, rows, sound[-1], snapshot, ref, sample, report, progress)
-        if any(run.keys for run in entry.content.runs):
+        if any(run.looked_up for run in entry.content.runs):
             from .key_rows import check_key_rows
 
             check_key_rows(index, rows, sound[-1], snapshot, ref, sample, report, progress)

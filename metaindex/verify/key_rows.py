@@ -53,7 +53,7 @@ def check_key_rows(
     progress: Progress | None = None,
 ) -> None:
     """Compares `sample` files (None: all) that are live at the version `found`, spread over its runs. `snapshot` says how the files are read."""
-    runs = [rows[run] for run in found.live.dead if rows[run].run.keys]
+    runs = [rows[run] for run in found.live.dead if rows[run].run.looked_up]
     chosen = sampled([np.flatnonzero(found.live.mask(one.run)) for one in runs], sample)
     total, done = sum(map(len, chosen)), 0
     for one, ordinals in zip(runs, chosen, strict=True):
@@ -82,7 +82,7 @@ def _planned(
     """The keys whose columns the schema of the version has, each with the types that it was written with."""
     by_stable = {leaf.stable: leaf for leaf in schema.leaves()}
     out: list[tuple[CoveredKey, KeyPlan]] = []
-    for key in one.run.keys:
+    for key in one.run.looked_up:
         leaves = []
         for column in key.columns:
             leaf, type_ = by_stable.get(column.stable), type_from_text(column.type_text)

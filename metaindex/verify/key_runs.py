@@ -42,7 +42,7 @@ def check_keys(index: OpenIndex, run: RunRef) -> None:
     for kind in sorted({key.kind for key in run.keys}):
         if any(not part_is_of(part.first_key, part.last_key, named) for part in reader.parts(kind)):
             raise Mismatch("a part has rows of no key of the run", kind)
-    for key in run.keys:
+    for key in run.looked_up:
         mask = np.zeros(run.files, np.bool_)
         without = unkeyed.get(key.key_id, np.zeros(0, np.int64))
         if len(without) and not 0 <= without[0] <= without[-1] < run.files:

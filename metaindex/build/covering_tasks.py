@@ -1,0 +1,200 @@
+"""What runs in Spark's Python workers for a covering index: rows out of data files, and sorted rows into parts. No Spark is imported here.
+
+Every file ends in a *tally*, a row without values whose `_mi_row` says what became of it: so that the driver knows of each file that it was read once, and of how many rows, and can tell whether
+all of them were written.
+
+    -2        the file is in doubt, and gave no rows
+    -3        the same, after it gave some: they count for nothing
+    -4 - n    the file gave n rows
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from expressions.errors import StorageUnavailableError
+from formats.storage import Storage
+from metaindex.errors import BuildError
+from metaindex.kinds.covering.parts import PartWriter, WrittenPart
+from metaindex.kinds.covering.plan import NO_ROW, ORDINAL, ROW, CoveringPlan, with_lineage
+from metaindex.store.writer import RunSink
+
+from .collect import UNREADABLE
+from .row_source import DataFile, RowSource
+from .spark_schemas import GATHERED
+
+EMPTY_DOUBT, LATE_DOUBT, TOLD = -2, -3, -4
+BUCKET = "_mi_bucket"
+"""What Spark says is the bucket of a row: a check."""
+
+ROW_FILE = pa.schema(
+    [
+        pa.field("ordinal", pa.int32()),
+        pa.field("path", pa.string()),
+        pa.field("size_bytes", pa.int64()),
+        pa.field("modified_ms", pa.int64()),
+        pa.field("rows", pa.int64()),
+        pa.field("kind", pa.int32()),
+    ]
+)
+"""A file as a task is told of it: `row_source.DataFile`."""
+
+
+def travelling(plan: CoveringPlan) -> pa.Schema:
+    """The stored columns and lineage under names that mean nothing to SQL."""
+    fields = [pa.field(f"c{place}", one.type) for place, one in enumerate(plan.stored)]
+    return with_lineage(pa.schema(fields))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRows:
+    """Reads files (ROW_FILE) into rows (`travelling`) and tallies."""
+
+    storage: Storage
+    source: RowSource
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                ordinal = row.pop("ordinal")
+                yield from self._file(ordinal, DataFile(**row))
+
+    def _file(self, ordinal: int, file: DataFile) -> Iterator[pa.RecordBatch]:
+        schema, given = travelling(self.source.plan), 0
+        try:
+            for first, columns in self.source.read(self.storage, file):
+                count = len(columns[0])
+                rows = pa.array(np.arange(first, first + count, dtype=np.int64))
+                lineage = [pa.repeat(pa.scalar(ordinal, pa.int32()), count), rows]
+                yield pa.RecordBatch.from_arrays([*columns, *lineage], schema=schema)
+                given += count
+        except StorageUnavailableError:
+            raise  # says nothing of the file
+        except UNREADABLE:
+            yield _tally(schema, ordinal, LATE_DOUBT if given else EMPTY_DOUBT)
+        else:
+            yield _tally(schema, ordinal, TOLD - given)
+
+
+def _tally(schema: pa.Schema, ordinal: int, says: int) -> pa.RecordBatch:
+    nulls = [pa.nulls(1, one.type) for one in list(schema)[:-2]]
+    return pa.RecordBatch.from_arrays(
+        [*nulls, pa.array([ordinal], pa.int32()), pa.array([says], pa.int64())], schema=schema
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Doubts:
+    """Says why files (ROW_FILE) are in doubt: GATHERED rows of the ordinal and the reason; none for a file that can be read after all."""
+
+    storage: Storage
+    source: RowSource
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                ordinal = row.pop("ordinal")
+                try:
+                    for _ in self.source.read(self.storage, DataFile(**row)):
+                        pass
+                except StorageUnavailableError:
+                    raise
+                except UNREADABLE as error:
+                    lines = str(error).splitlines()
+                    yield gathered(ordinal, f"cannot read {row['path']!r}: {lines[0] if lines else repr(error)}")
+
+
+def gathered(place: int, value: object) -> pa.RecordBatch:
+    """One row of GATHERED."""
+    return pa.RecordBatch.from_arrays(
+        [pa.array([place], pa.int32()), pa.array([pickle.dumps(value)], pa.binary())], schema=GATHERED
+    )
+
+
+@dataclass(slots=True)
+class Written:
+    """What a task wrote and was told. `sum_of_rows`: of `weights` of the ordinals of its rows, so that lost and doubled rows show."""
+
+    parts: list[WrittenPart] = field(default_factory=list)
+    rows: int = 0
+    sum_of_rows: int = 0
+    tallied: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    tallies: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRows:
+    """Writes the sorted rows of one partition of Spark's: a bucket or a range. `tallied`: files end in tallies (those read by Spark do not)."""
+
+    sink: RunSink
+    plan: CoveringPlan
+
+    def run(self, batches: Iterator[pa.RecordBatch], partition: int, attempt: int) -> Iterator[pa.RecordBatch]:
+        plan = self.plan
+        tag = f"{attempt:06d}" if plan.buckets else f"{partition:06d}-{attempt:06d}"
+        bucket = partition if plan.buckets else None
+        schema = with_lineage(plan.stored)
+        writer = PartWriter(self.sink, plan.key_id, plan.stored, plan.place, tag, bucket)
+        out, told = Written(), []
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            tallies = pc.less(table.column(ROW), NO_ROW)
+            if pc.any(tallies, min_count=0).as_py():
+                some = table.filter(tallies).select([ORDINAL, ROW])
+                told.append(some)
+                table = table.filter(pc.invert(tallies))
+            if not table.num_rows:
+                continue
+            ordinals = table.column(ORDINAL)
+            if ordinals.null_count:
+                raise BuildError(
+                    "every row read belongs to a file of the request; Spark read one that does not; report this"
+                )
+            if bucket is not None and pc.any(pc.not_equal(table.column(BUCKET), bucket)).as_py():
+                raise BuildError(f"rows of bucket {bucket} hash to it; Spark put others there; report this")
+            out.rows += table.num_rows
+            out.sum_of_rows = (out.sum_of_rows + _sum(weights(ordinals.to_numpy()))) % _WHOLE
+            columns = table.drop_columns([BUCKET]) if BUCKET in table.column_names else table
+            writer.add(columns.rename_columns(schema.names).cast(schema))
+        out.parts = writer.close()
+        if told:
+            every = pa.concat_tables(told)
+            out.tallied, out.tallies = every.column(ORDINAL).to_numpy(), every.column(ROW).to_numpy()
+        yield gathered(partition, out)
+
+
+_WHOLE = 1 << 64
+
+
+def weights(ordinals: npt.NDArray[np.integer]) -> npt.NDArray[np.uint64]:
+    """A number for each ordinal, far from those of others: the finalizer of splitmix64."""
+    with np.errstate(over="ignore"):
+        z = (ordinals.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(z ^ (z >> np.uint64(31)), np.uint64)
+
+
+def _sum(values: npt.NDArray[np.uint64]) -> int:
+    return int(np.add.reduce(values, dtype=np.uint64))
+
+
+def told_sum(ordinals: npt.NDArray[np.int32], rows: npt.NDArray[np.int64]) -> int:
+    """What the rows of these files sum to."""
+    with np.errstate(over="ignore"):
+        return _sum(weights(ordinals) * rows.astype(np.uint64))
+
+
+Run = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def unpickled(rows: Sequence[object]) -> list[tuple[int, object]]:
+    """Rows of GATHERED as they were collected."""
+    return [(row["place"], pickle.loads(bytes(row["data"]))) for row in rows]  # type: ignore[index]  # noqa: S301 - our own tasks wrote it

@@ -1,0 +1,288 @@
+"""Covering indexes on Spark: rows are read by tasks, put into buckets by Spark's own hash (or into ranges), sorted there, and written by the tasks that sorted them.
+
+    files -> tasks read physical rows (`covering_tasks.ReadRows`; CSV and JSON: Spark's own readers, `spark_covering_text`)
+          -> repartition(buckets, indexed) or repartitionByRange(indexed) -> sortWithinPartitions
+          -> tasks write the parts of their bucket (`WriteRows`) -> to the driver one line a bucket
+
+Files that are in doubt are *unkeyed*: a reader takes their rows from the table. Where doubt came after rows had been given, all is done once more without those files. Nothing is kept
+unless as many rows of each file were written as were read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from expressions.errors import StorageError
+from metaindex.errors import BuildError
+from metaindex.kinds.covering.parts import WrittenPart
+from metaindex.kinds.covering.plan import ORDINAL, PARTITION, ROW, CoveringPlan
+from metaindex.kinds.covering.types import spark_schema
+from metaindex.kinds.keyed import UNKEYED
+from metaindex.log.entry import CoveredKey
+from metaindex.store.layout import PartInfo
+from metaindex.store.writer import RunSink
+
+from .covering_tasks import (
+    BUCKET,
+    EMPTY_DOUBT,
+    LATE_DOUBT,
+    ROW_FILE,
+    TOLD,
+    Doubts,
+    ReadRows,
+    Run,
+    WriteRows,
+    Written,
+    told_sum,
+    travelling,
+    unpickled,
+)
+from .protocol import BuildRequest, KeyBuild, Progress
+from .row_source import RowSource
+from .spark_keys import tasks_for
+from .spark_schemas import GATHERED, sql_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+_TRIES = 3
+_RANGE_BYTES = 64 << 20
+"""Of data files, in the columns that are stored, that a range is made of."""
+_MOST_RANGES = 10_000
+_UNKEYED_PARTS = 1_000_000
+"""Number of the first part of `unkeyed` that is written here: those of keys that are looked up come before."""
+_STEPS = 2
+
+Ordinals = npt.NDArray[np.int32]
+
+
+class Rows(Protocol):
+    """The rows of the data files of a run, as a covering index stores them."""
+
+    @property
+    def tallied(self) -> bool:
+        """Does each file end in a tally?"""
+
+    def frame(self, ordinals: Ordinals) -> DataFrame:
+        """Of these files: `travelling` columns."""
+
+    def doubts(self, ordinals: Ordinals) -> dict[int, str]:
+        """Why files are in doubt: those of them that are."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltRows:
+    """One covering index of a run, written."""
+
+    key: CoveredKey
+    parts: tuple[PartInfo, ...]
+    unkeyed: dict[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CoveringJob:
+    """All covering indexes of a run."""
+
+    spark: SparkSession
+    request: BuildRequest
+    sink: RunSink
+    files_per_task: int
+
+    def run(self, plans: Sequence[CoveringPlan], progress: Progress) -> KeyBuild:
+        """Builds them, one after the other."""
+        built = []
+        for done, plan in enumerate(plans):
+            progress("covering indexes written", done, len(plans))
+            built.append(self._build(plan))
+            progress("covering indexes written", done + 1, len(plans))
+        self._remove_strays({part.path for one in built for part in one.parts})
+        paths = self.request.files.paths
+        why: dict[int, str] = {}
+        for one in built:
+            why |= one.unkeyed
+        return KeyBuild(
+            keys=tuple(one.key for one in built),
+            parts=(*(part for one in built for part in one.parts), *self._write_unkeyed(built)),
+            uncovered=tuple((paths[ordinal].as_py(), said) for ordinal, said in sorted(why.items())[:100]),
+            uncovered_files=len(why),
+            files_scanned=len(paths) - len(why),
+        )
+
+    def _build(self, plan: CoveringPlan) -> BuiltRows:
+        if not len(self.request.files):
+            return BuiltRows(plan.covered({}, 0), (), {})
+        rows = self._rows(plan)
+        unkeyed: dict[int, str] = {}
+        for _ in range(_TRIES):
+            asked = np.setdiff1d(np.arange(len(self.request.files), dtype=np.int32), np.array([*unkeyed], np.int32))
+            written = self._write(plan, rows, asked)
+            early, late = _doubted(written)
+            if len(early) or len(late):
+                found = rows.doubts(np.concatenate([early, late]))
+                unkeyed |= found
+                if len(late) or len(found) < len(early):
+                    continue  # what was written holds rows of files in doubt, or lacks those of some that can be read after all
+                asked = np.setdiff1d(asked, early)
+            if rows.tallied:
+                _check(written, asked)
+            parts = [part for one in written for part in one.parts]
+            sizes = _column_bytes(parts)
+            return BuiltRows(plan.covered(sizes, len(unkeyed)), tuple(part.info for part in parts), unkeyed)
+        raise BuildError(
+            "data files stay as they are while they are indexed; some were in doubt each time anew; try again later"
+        )
+
+    def _rows(self, plan: CoveringPlan) -> Rows:
+        file_format = self.request.snapshot.details.read_options().get("file_format", "parquet")
+        match file_format:
+            case "parquet":
+                return FileRows.of(self.spark, self.request, plan, self.files_per_task)
+            case _:
+                raise BuildError(
+                    f"a covering index is built of Parquet, CSV and JSON; this table is of {file_format!r}; build another kind"
+                )
+
+    def _write(self, plan: CoveringPlan, rows: Rows, asked: Ordinals) -> list[Written]:
+        from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
+
+        frame = rows.frame(asked)
+        indexed: list[Column] = [F.col(f"c{place}") for place in range(plan.indexed)]
+        if plan.buckets:
+            frame = frame.repartition(plan.buckets, *indexed)
+        else:
+            ranges = self._ranges(plan)
+            frame = frame.repartitionByRange(ranges, *indexed) if ranges > 1 else frame.coalesce(1)
+        frame = frame.sortWithinPartitions(*indexed, ORDINAL, ROW)
+        if plan.buckets:
+            frame = frame.withColumn(BUCKET, F.pmod(F.hash(*indexed), F.lit(plan.buckets)))
+        task = WriteRows(self.sink, plan)
+
+        def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            from pyspark import TaskContext
+
+            context = TaskContext.get()
+            if context is None:
+                raise BuildError("parts are written by tasks of Spark; there is none; report this")
+            return task.run(batches, context.partitionId(), context.taskAttemptId())
+
+        found = unpickled(frame.mapInArrow(write, sql_schema(GATHERED)).collect())
+        return [one for _, one in sorted(found, key=lambda pair: pair[0]) if isinstance(one, Written)]
+
+    def _ranges(self, plan: CoveringPlan) -> int:
+        size = int(pc.sum(self.request.files.table.column("size_bytes")).as_py() or 0)
+        columns = max(1, len(self.request.snapshot.schema.leaves()))
+        return max(1, min(_MOST_RANGES, size * min(len(plan.columns), columns) // columns // _RANGE_BYTES))
+
+    def _write_unkeyed(self, built: Sequence[BuiltRows]) -> list[PartInfo]:
+        some = sorted((one.key.key_id, ordinal) for one in built for ordinal in one.unkeyed)
+        if not some:
+            return []
+        ids, ordinals = pa.array([key for key, _ in some], pa.int64()), pa.array([o for _, o in some], pa.int32())
+        return [self.sink.write("unkeyed", pa.Table.from_arrays([ids, ordinals], schema=UNKEYED), _UNKEYED_PARTS)]
+
+    def _remove_strays(self, named: set[str]) -> None:
+        """Parts of tasks that were run twice, and of tries that came to nothing. What a store does not remove now is for `clean`."""
+        with suppress(StorageError):
+            there = [info.path for info in self.sink.storage.list(f"{PARTITION}/{self.sink.run}")]
+            for path in set(there) - named:
+                self.sink.storage.delete(path)
+
+
+@dataclass(frozen=True)
+class FileRows:
+    """Rows of Parquet files, whatever the table's format: see `Rows`."""
+
+    spark: SparkSession
+    source: RowSource
+    request: BuildRequest
+    files: pa.Table  # ROW_FILE
+    files_per_task: int
+    tallied: bool = True
+
+    @classmethod
+    def of(cls, spark: SparkSession, request: BuildRequest, plan: CoveringPlan, files_per_task: int) -> FileRows:
+        kinds, source = RowSource.of(request, plan)
+        table = request.files.table
+        count, plain = len(request.files), request.snapshot.format == "files"
+        files = pa.Table.from_arrays(
+            [
+                pa.array(np.arange(count, dtype=np.int32)),
+                table.column("path"),
+                table.column("size_bytes"),
+                table.column("modified_ms") if plain else pa.nulls(count, pa.int64()),
+                table.column("record_count"),
+                pa.array(kinds),
+            ],
+            schema=ROW_FILE,
+        )
+        return cls(spark, source, request, files, files_per_task)
+
+    def frame(self, ordinals: Ordinals) -> DataFrame:
+        schema = spark_schema(list(travelling(self.source.plan)))
+        return self._over(ordinals, ReadRows(self.request.ref.storage, self.source).run, _struct(schema))
+
+    def doubts(self, ordinals: Ordinals) -> dict[int, str]:
+        rows = self._over(ordinals, Doubts(self.request.ref.storage, self.source).run, sql_schema(GATHERED)).collect()
+        return {ordinal: str(why) for ordinal, why in unpickled(rows)}
+
+    def _over(self, ordinals: Ordinals, run: Run, schema: object) -> DataFrame:
+        files = self.spark.createDataFrame(self.files.take(pa.array(ordinals)))
+        tasks = min(tasks_for(self.request, self.files_per_task), max(1, len(ordinals)))
+        spread = files.coalesce(1) if tasks == 1 else files.repartition(tasks)
+
+        def over(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return run(batches)
+
+        return spread.mapInArrow(over, schema)
+
+
+def _struct(text: str) -> object:
+    from pyspark.sql.types import StructType
+
+    return StructType.fromJson(json.loads(text))
+
+
+def _doubted(written: Sequence[Written]) -> tuple[Ordinals, Ordinals]:
+    """Files in doubt that gave no rows, and those that gave some."""
+    ordinals, says = _tallies(written)
+    return ordinals[says == EMPTY_DOUBT], np.unique(ordinals[says == LATE_DOUBT])
+
+
+def _tallies(written: Sequence[Written]) -> tuple[Ordinals, npt.NDArray[np.int64]]:
+    return (
+        np.concatenate([np.zeros(0, np.int32), *(one.tallied for one in written)]),
+        np.concatenate([np.zeros(0, np.int64), *(one.tallies for one in written)]),
+    )
+
+
+def _check(written: Sequence[Written], asked: Ordinals) -> None:
+    """Raises unless every file was told of once, and as many rows of each were written as it gave."""
+    ordinals, says = _tallies(written)
+    told = says <= TOLD
+    ordinals, rows = ordinals[told], TOLD - says[told]
+    if not np.array_equal(np.sort(ordinals), asked):
+        raise BuildError(
+            f"every file of a run is read once; Spark's tasks told of {len(ordinals):,}, {len(asked):,} were asked; try again"
+        )
+    count, total = sum(one.rows for one in written), sum(one.sum_of_rows for one in written) % (1 << 64)
+    if count != int(rows.sum()) or total != told_sum(ordinals, rows):
+        raise BuildError(
+            f"every row that is read is written once; of {int(rows.sum()):,} rows read {count:,} were written; nothing became visible, try again"
+        )
+
+
+def _column_bytes(parts: Sequence[WrittenPart]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for part in parts:
+        for name, size in part.column_bytes.items():
+            found[name] = found.get(name, 0) + size
+    return found

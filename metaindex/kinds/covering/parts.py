@@ -1,0 +1,235 @@
+"""The parts of a covering index: plain Parquet that Spark reads as it is, written row group by row group.
+
+    covering/<run>/<place>-<tag>-<piece>_<bucket>.mix      a bucket; Spark finds its number in the name
+    covering/<run>/<place>-<tag>-<piece>.mix               a range: the tags ascend with the values
+
+Rows are sorted by the indexed columns in Spark's order (NULL first, NaN last, -0.0 as 0.0), then by `_mi_ordinal` and `_mi_row`. A bucket without rows has no part. Names are never written
+twice: a task that is run again has another tag.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import xxhash
+
+from metaindex.errors import DamagedIndexError
+from metaindex.log.entry import CoveredKey
+from metaindex.store.layout import PartInfo
+from metaindex.store.reader import RunReader
+from metaindex.store.writer import SUFFIX, RunSink
+
+from .plan import LINEAGE, ORDINAL, PARTITION, ROW, CoveringLayout, with_lineage
+
+GROUP_ROWS = 1_000_000
+GROUP_BYTES = 64 << 20
+"""Rows of a row group, and bytes in memory."""
+PART_BYTES = 256 << 20
+"""Of a part, as stored, from which on the next begins: a part is put whole."""
+
+_BUCKET = re.compile(r".*_(\d+)\.mix\Z")
+_SPARK = {b"org.apache.spark.version": b"4.0.0"}
+"""Tells Spark that days and instants are of the Gregorian calendar, whatever the session says of files by others."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPart:
+    """A part, and what each of its columns takes."""
+
+    info: PartInfo
+    column_bytes: Mapping[str, int]
+
+
+@dataclass(slots=True)
+class PartWriter:
+    """Takes sorted tables of `with_lineage(stored)` and writes a bucket's or a range's parts. `tag`: as in the names."""
+
+    sink: RunSink
+    key_id: int
+    stored: pa.Schema
+    place: int
+    tag: str
+    bucket: int | None
+    rows: int = 0
+    _done: list[WrittenPart] = field(default_factory=list)
+    _waiting: list[pa.Table] = field(default_factory=list)
+    _waiting_rows: int = 0
+    _waiting_bytes: int = 0
+    _out: pa.BufferOutputStream | None = None
+    _writer: pq.ParquetWriter | None = None
+    _first: pa.Table | None = None  # one row
+    _last: pa.Table | None = None
+    _part_rows: int = 0
+
+    def add(self, table: pa.Table) -> None:
+        """The next rows."""
+        while table.num_rows:
+            taken = table.slice(0, GROUP_ROWS - self._waiting_rows)
+            table = table.slice(taken.num_rows)
+            self._waiting.append(taken)
+            self._waiting_rows += taken.num_rows
+            self._waiting_bytes += taken.nbytes
+            if self._waiting_rows == GROUP_ROWS or self._waiting_bytes >= GROUP_BYTES:
+                self._flush()
+
+    def close(self) -> list[WrittenPart]:
+        """All parts; none where there were no rows."""
+        self._flush()
+        self._end()
+        return self._done
+
+    def _flush(self) -> None:
+        if not self._waiting_rows:
+            return
+        table = pa.concat_tables(self._waiting)
+        self._waiting, self._waiting_rows, self._waiting_bytes = [], 0, 0
+        if self._writer is None:
+            self._out = pa.BufferOutputStream()
+            self._writer = _writer(self._out, table.schema)
+            self._first, self._part_rows = table.slice(0, 1), 0
+        self._writer.write_table(table, row_group_size=table.num_rows)
+        self._last = table.slice(table.num_rows - 1)
+        self._part_rows += table.num_rows
+        self.rows += table.num_rows
+        assert self._out is not None
+        if self._out.tell() >= PART_BYTES:
+            self._end()
+
+    def _end(self) -> None:
+        if self._writer is None or self._out is None or self._first is None or self._last is None:
+            return
+        self._writer.close()
+        buffer = self._out.getvalue()
+        footer_bytes = int.from_bytes(buffer.slice(buffer.size - 8, 4).to_pybytes(), "little") + 8
+        footer = buffer.slice(buffer.size - footer_bytes, footer_bytes)
+        end = SUFFIX if self.bucket is None else f"_{self.bucket:05d}{SUFFIX}"
+        path = f"{PARTITION}/{self.sink.run}/{self.place:03d}-{self.tag}-{len(self._done):05d}{end}"
+        self.sink.storage.put(path, buffer.to_pybytes())
+        info = PartInfo(
+            PARTITION,
+            path,
+            self._part_rows,
+            buffer.size,
+            footer_bytes,
+            xxhash.xxh3_128_hexdigest(footer),
+            self.key_id,
+            self.key_id,
+            _bound(self._first),
+            _bound(self._last),
+        )
+        self._done.append(WrittenPart(info, _column_bytes(pq.read_metadata(pa.BufferReader(buffer)), self.stored)))
+        self._writer = self._out = None
+
+
+def _writer(out: pa.BufferOutputStream, schema: pa.Schema) -> pq.ParquetWriter:
+    return pq.ParquetWriter(
+        out,
+        schema.with_metadata(_SPARK),
+        compression="zstd",
+        use_dictionary=_with_dictionary(schema),
+        column_encoding=dict.fromkeys((ORDINAL, ROW), "DELTA_BINARY_PACKED"),
+        write_page_checksum=True,
+        write_page_index=True,
+        store_schema=False,
+        store_decimal_as_integer=True,
+    )
+
+
+def _with_dictionary(schema: pa.Schema) -> list[str]:
+    """The leaves of all columns but lineage, as pyarrow names them."""
+    paths = []
+    for one in schema:
+        if one.name not in (ORDINAL, ROW):
+            paths += [".".join((one.name, *below)) for below in _paths(one.type)]
+    return paths
+
+
+def _paths(t: pa.DataType) -> Iterator[tuple[str, ...]]:
+    if pa.types.is_list(t):
+        yield from (("list", "element", *below) for below in _paths(t.value_type))
+    elif pa.types.is_map(t):
+        yield from (("key_value", "key", *below) for below in _paths(t.key_type))
+        yield from (("key_value", "value", *below) for below in _paths(t.item_type))
+    elif pa.types.is_struct(t):
+        for at in range(t.num_fields):
+            yield from ((t.field(at).name, *below) for below in _paths(t.field(at).type))
+    else:
+        yield ()
+
+
+def _column_bytes(metadata: pq.FileMetaData, stored: pa.Schema) -> dict[str, int]:
+    found, at = {}, 0
+    for one in with_lineage(stored):
+        leaves = len(list(_paths(one.type)))
+        found[one.name] = sum(
+            metadata.row_group(group).column(leaf).total_compressed_size
+            for group in range(metadata.num_row_groups)
+            for leaf in range(at, at + leaves)
+        )
+        at += leaves
+    return found
+
+
+def _bound(row: pa.Table) -> str:
+    """The value of the first indexed column as `value_keys` has its keys, in hex of their bytes; NULL, which comes first, is the empty text."""
+    from metaindex.kinds.values.encoding import as_bytes, encode_values
+
+    column = row.column(0).combine_chunks()
+    key = as_bytes(encode_values(column if isinstance(column, pa.Array) else column.chunk(0), column.type))[0].as_py()
+    return "" if key is None else key.hex()
+
+
+# Reading ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPart:
+    """A part as a reader finds it. `bucket`: None in ranges. `least`, `greatest`: see `_bound`."""
+
+    info: PartInfo
+    bucket: int | None
+
+    @property
+    def path(self) -> str:
+        return self.info.path
+
+
+def stored_parts(reader: RunReader, key: CoveredKey) -> list[StoredPart]:
+    """The parts of a covering key in a run, in order of their bucket or range. One read: the manifest (cached)."""
+    hashed = CoveringLayout.of(key).buckets > 0
+    found = [
+        StoredPart(part, bucket_of(part.path) if hashed else None)
+        for part in reader.parts(PARTITION)
+        if part.first_key == key.key_id
+    ]
+    return sorted(found, key=lambda one: (one.bucket or 0, one.path))
+
+
+def bucket_of(path: str) -> int:
+    """The bucket in a part's name, as Spark finds it. DamagedIndexError where there is none."""
+    match = _BUCKET.match(path)
+    if match is None:
+        raise DamagedIndexError(
+            f"a part of a bucket says which in its name; {path!r} does not; refresh the index with mode='full'"
+        )
+    return int(match[1])
+
+
+def read_groups(reader: RunReader, part: PartInfo, stored: pa.Schema, groups: Sequence[int] | None = None) -> pa.Table:
+    """Rows of a part (of some row groups), with lineage. Checksums are verified: DamagedIndexError."""
+    opened = reader.open(part)
+    try:
+        some = list(range(opened.metadata.num_row_groups)) if groups is None else list(groups)
+        table = opened.read_row_groups(some, use_threads=False)
+        return table.rename_columns(with_lineage(stored).names).cast(with_lineage(stored))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise reader.damaged(part.path, f"row groups cannot be decoded ({str(error).splitlines()[0]})") from error
+
+
+def lineage_names() -> tuple[str, ...]:
+    """Of a part's last columns."""
+    return tuple(one.name for one in LINEAGE)

@@ -1,0 +1,181 @@
+"""A covering index to build: what the user asked for, with its columns at the version that is indexed; and what a stored row is."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import pyarrow as pa
+
+from expressions.build import parse_path
+from expressions.errors import UnknownColumnError, UnsupportedFeatureError
+from expressions.records import dataclass
+from formats.model import Field, Leaf, Schema
+from metaindex.keys import column_id, key_id
+from metaindex.kinds.specs import Kind
+from metaindex.log.entry import CoveredColumn, CoveredKey
+
+from .spec import AnyCovering, Covering, CoveringRange
+from .types import arrow_schema, refuse, spark_schema, stored_type
+
+PARTITION = "covering"
+"""The metadata partition that holds the rows of both kinds: `CoveredKey.kind`."""
+
+ORDINAL, ROW = "_mi_ordinal", "_mi_row"
+LINEAGE = (pa.field(ORDINAL, pa.int32()), pa.field(ROW, pa.int64()))
+"""The last columns of a part: which file of the run a row is of, and which row of it. Files of texts have no row numbers: -1."""
+
+NO_ROW = -1
+
+
+@dataclass(frozen=True)
+class CoveringPlan:
+    """`columns`: the indexed ones first; each by the fields that lead to it. `place`: its number among the covering keys of its run, so that the parts of each have names of their own."""
+
+    kind: AnyCovering
+    key_id: int
+    columns: tuple[Leaf, ...]
+    place: int = 0
+
+    @property
+    def buckets(self) -> int:
+        """0: rows are in ranges."""
+        return self.kind.buckets if isinstance(self.kind, Covering) else 0
+
+    @property
+    def indexed(self) -> int:
+        """How many of the columns are."""
+        return len(self.kind.indexed)
+
+    @cached_property
+    def stored(self) -> pa.Schema:
+        """The columns as they are stored, under their stable names, which are those of every run; lineage apart."""
+        fields = []
+        for leaf in self.columns:
+            found = stored_type(leaf.type)
+            assert found is not None, "checked when it was planned"
+            fields.append(pa.field(leaf.stable, found))
+        return pa.schema(fields)
+
+    def covered(self, column_bytes: Mapping[str, int], unkeyed_files: int) -> CoveredKey:
+        """The key as the log entry names it. `column_bytes`: what each stored column takes in all parts."""
+        columns = (
+            CoveredColumn(
+                leaf.stable, column_id(leaf.stable), ".".join(leaf.parts), str(stored.type), leaf.field.partition
+            )
+            for leaf, stored in zip(self.columns, self.stored, strict=True)
+        )
+        layout = {
+            "by": "hash" if self.buckets else "range",
+            "buckets": self.buckets,
+            "indexed": self.indexed,
+            "schema": spark_schema(list(self.stored)),
+            **bytes_of(column_bytes),
+        }
+        return CoveredKey(PARTITION, self.key_id, tuple(columns), layout, unkeyed_files)
+
+
+@dataclass(frozen=True)
+class CoveringLayout:
+    """What the layout of a covering key says."""
+
+    buckets: int  # 0: rows are in ranges
+    indexed: int
+    schema_json: str  # a StructType of Spark, lineage apart
+    column_bytes: Mapping[str, int]  # compressed, in all parts of the run; of lineage too
+
+    @classmethod
+    def of(cls, key: CoveredKey) -> CoveringLayout:
+        said = key.layout
+        sizes = {name.removeprefix(_BYTES): int(value) for name, value in said.items() if name.startswith(_BYTES)}
+        return cls(int(said["buckets"]), int(said["indexed"]), str(said["schema"]), sizes)
+
+    @cached_property
+    def stored(self) -> pa.Schema:
+        """The columns of a part, lineage apart."""
+        return arrow_schema(self.schema_json)
+
+
+_BYTES = "bytes:"
+
+
+def bytes_of(column_bytes: Mapping[str, int]) -> dict[str, int | str]:
+    """The sizes of columns as the layout says them."""
+    return {f"{_BYTES}{name}": size for name, size in column_bytes.items()}
+
+
+def with_lineage(stored: pa.Schema) -> pa.Schema:
+    """All columns of a part."""
+    return pa.schema([*stored, *LINEAGE])
+
+
+def covering_plans(kinds: Sequence[Kind], schema: Schema) -> list[CoveringPlan]:
+    """The covering indexes that kinds ask for at a schema, each once. UnknownColumnError, with the near names, for a column that is not there; UnsupportedFeatureError for one whose type is not
+    stored, or that is indexed and has no order."""
+    plans: dict[int, CoveringPlan] = {}
+    for kind in kinds:
+        if isinstance(kind, Covering | CoveringRange):
+            columns = tuple(_find(schema, name) for name in (*kind.indexed, *kind.included))
+            _check(kind, columns)
+            number = covering_key_id(kind, [leaf.stable for leaf in columns])
+            plans.setdefault(number, CoveringPlan(kind, number, columns, len(plans)))
+    return list(plans.values())
+
+
+def covering_key_id(kind: AnyCovering, stables: Sequence[str]) -> int:
+    """The id of the key: of the columns in their order, of which of them are indexed, and of how rows are put."""
+    indexed = len(kind.indexed)
+    how = f"hash:{kind.buckets}" if isinstance(kind, Covering) else "range"
+    return key_id(PARTITION, [*stables[:indexed], "|", *stables[indexed:], how])
+
+
+def _check(kind: AnyCovering, columns: Sequence[Leaf]) -> None:
+    for place, leaf in enumerate(columns):
+        name = ".".join(leaf.parts)
+        if stored_type(leaf.type) is None:
+            raise refuse(name, leaf.type)
+        if place < len(kind.indexed) and pa.types.is_nested(leaf.type):
+            raise UnsupportedFeatureError(
+                f"an indexed column has an order; {name!r} is {leaf.type}; index a field of it, or include it"
+            )
+    names = [leaf.stable.lower() for leaf in columns]
+    if len({*names, ORDINAL, ROW}) < len(names) + 2:
+        raise UnsupportedFeatureError(
+            f"the columns of a covering index differ without regard to case, and from {ORDINAL} and {ROW}; those given do not; leave one out"
+        )
+
+
+def _find(schema: Schema, name: str) -> Leaf:
+    """The column that a dotted name means: of any type; exact case first, then the only one that fits when case is ignored."""
+    parts = parse_path(name)
+    every = list(_columns(schema.fields, ()))
+    exact = [leaf for leaf in every if leaf.parts == parts]
+    folded = [leaf for leaf in every if [p.lower() for p in leaf.parts] == [p.lower() for p in parts]]
+    found = exact or folded
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UnknownColumnError(
+            f"a column name fits one column; {name!r} fits {len(found)} when case is ignored; write it as the table does"
+        )
+    names = [".".join(leaf.parts) for leaf in every]
+    near = difflib.get_close_matches(name, names, 3, 0.5)
+    hint = f"near names: {', '.join(near)}" if near else f"columns: {', '.join(names[:12])}"
+    raise UnknownColumnError(f"a covering index stores columns of the table; there is no {name!r}; {hint}")
+
+
+def _columns(fields: Sequence[Field], above: tuple[Field, ...]) -> list[Leaf]:
+    found = []
+    for one in fields:
+        found += [Leaf((*above, one)), *_columns(one.children, (*above, one))]
+    return found
+
+
+def chain(leaf: Leaf) -> Field:
+    """The column's top-level field with nothing else inside it."""
+    field = leaf.path[-1]
+    for above in reversed(leaf.path[:-1]):
+        field = replace(above, children=(field,), type=pa.struct([pa.field(field.name, field.type)]))
+    return field

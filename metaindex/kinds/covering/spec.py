@@ -1,0 +1,80 @@
+"""What a user asks for: rows of the table kept a second time, bucketed or in ranges, sorted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from expressions.records import dataclass
+from metaindex.log.entry import KindSpec
+
+MOST_BUCKETS = 100_000
+"""The five digits of a bucket in a part's name, by which Spark finds it."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Covering:
+    """A covering index (Hyperspace): the indexed and included columns of every row, in `buckets` buckets by Spark's own hash of the indexed columns and sorted by them in each.
+
+    Spark reads it in the place of the table where a query needs no other columns: for filters on the first indexed column, and for joins and groups by the indexed columns, which then
+    need no shuffle. Columns are top-level ones or fields of structs (`payload.user`); the indexed ones have a primitive type. Built by Spark.
+    """
+
+    indexed: tuple[str, ...]
+    included: tuple[str, ...]
+    buckets: int
+
+    def __init__(self, indexed: str | Sequence[str], included: str | Sequence[str] = (), buckets: int = 200) -> None:
+        if not isinstance(buckets, int) or isinstance(buckets, bool) or not 1 <= buckets < MOST_BUCKETS:
+            raise ValueError(f"buckets is a number from 1 to {MOST_BUCKETS - 1:,}; got {buckets!r}")
+        object.__setattr__(self, "indexed", _names("Covering", "indexed", indexed))
+        object.__setattr__(self, "included", _names("Covering", "included", included))
+        object.__setattr__(self, "buckets", buckets)
+        _check("Covering", self.indexed, self.included)
+
+    name = "covering"
+    version = 1
+
+    def spec(self) -> KindSpec:
+        said = {"indexed": list(self.indexed), "included": list(self.included), "buckets": self.buckets}
+        return KindSpec(self.name, self.version, said)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class CoveringRange:
+    """As `Covering`, but for ranges that cross partitions: the rows of a run are cut into ranges of the indexed columns, each sorted, so that `BETWEEN` reads few parts. Joins shuffle."""
+
+    indexed: tuple[str, ...]
+    included: tuple[str, ...]
+
+    def __init__(self, indexed: str | Sequence[str], included: str | Sequence[str] = ()) -> None:
+        object.__setattr__(self, "indexed", _names("CoveringRange", "indexed", indexed))
+        object.__setattr__(self, "included", _names("CoveringRange", "included", included))
+        _check("CoveringRange", self.indexed, self.included)
+
+    name = "covering_range"
+    version = 1
+
+    def spec(self) -> KindSpec:
+        return KindSpec(self.name, self.version, {"indexed": list(self.indexed), "included": list(self.included)})
+
+
+AnyCovering = Covering | CoveringRange
+
+
+def _names(kind: str, what: str, columns: str | Sequence[str]) -> tuple[str, ...]:
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    if not all(isinstance(name, str) and name for name in names):
+        raise TypeError(
+            f"columns are names, as in {kind}(indexed=['day'], included=['tailnum']); {what} is {columns!r}"
+        )
+    return names
+
+
+def _check(kind: str, indexed: tuple[str, ...], included: tuple[str, ...]) -> None:
+    if not indexed:
+        raise ValueError(
+            f"{kind} indexes at least one column; none was given; name it, as in {kind}(indexed=['user_id'])"
+        )
+    every = [*indexed, *included]
+    if again := next((name for name in every if every.count(name) > 1), None):
+        raise ValueError(f"{kind} names each column once; {again!r} is named again; leave it out")
