@@ -44,6 +44,10 @@ class IndexFolder:
             self._logs[name] = OperationLog(index_storage(self._folder, name, self._options))
         return self._logs[name]
 
+    def entries(self) -> list[IndexLogEntry]:
+        """The latest entry of each index that has one that can be read."""
+        return [entry for _, entry in self._latest(self.names()) if isinstance(entry, IndexLogEntry)]
+
     def readable(self, ref: TableRef, only: Iterable[str] | None) -> tuple[list[OpenIndex], list[IndexReport]]:
         """The indexes that a query of the table may use, and a report of each that it may not. IndexNotFoundError for a name in `only` that is no index; nothing else is raised."""
         wanted = set(only) if only is not None else None

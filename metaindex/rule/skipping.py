@@ -31,6 +31,7 @@ from formats.model import FileTable, Schema
 from metaindex.config import Config
 from metaindex.pruning.result import PruneResult
 
+from . import text_scans
 from .reasons import Reason
 from .settings import RuleConfig
 
@@ -130,48 +131,74 @@ class Skipping:
             return Reason.NOT_UNDERSTOOD
         if scan.get("version") == "null":
             return Reason.NO_VERSION
-        if plain and not _is_plain_parquet(scan):
+        text = text_scans.FORMATS.get(scan["format"]) if plain else None
+        if plain and not (text_scans.usual_session(scan["session"]) if text else _is_plain_parquet(scan)):
             return Reason.READER_OPTIONS
-        table = self._table(scan["root"], scan["kind"], rule)
-        if table is None:
-            return Reason.NO_INDEX
+        table = self._table(scan, text, rule)
+        if isinstance(table, Reason):
+            return table
         allowed = [name for name in table.usable_indexes() if rule.allows(name)] if rule.restricted else None
         if allowed == []:
             return Reason.NOT_ALLOWED
         if plain:
             types = _types_of(scan)
             schemas = [schema for _, schema in table.recorded()]
+            if text and not all(text_scans.same_columns(schema, text, scan) for schema in schemas):
+                return Reason.OTHER_TYPES
+            if text and not text_scans.same_zone(table, scan):
+                types = {parts: one for parts, one in types.items() if not text_scans.has_instants(one)}
             filters = [one for one in filters if all(_as_spark_reads(one, schema, types) for schema in schemas)]
             if not filters:
                 return Reason.OTHER_TYPES
         result = _pruned(table, filters, None if plain else scan["version"], allowed)
         if result is None:
             return Reason.NOT_UNDERSTOOD
+        if text and not text_scans.tabs_are_told(table, result):
+            return Reason.READER_OPTIONS
         return result if result.dropped_files else Reason.NOTHING_PROVED
 
-    def _table(self, root: str, kind: str, rule: RuleConfig) -> Table | None:
-        """A handle of this thread's own; None, for some seconds, where no index can be used."""
+    def _table(self, scan: Mapping[str, Any], text: str | None, rule: RuleConfig) -> Table | Reason:
+        """A handle of this thread's own; or, for some seconds, why no index can be used."""
+        tables: dict[str, _Held] = self._local.__dict__.setdefault("tables", {})
+        place = _place(scan["root"])
+        key = f"{place}\0{text}\0{sorted(scan['options'].items())}" if text else place
+        held = tables.get(key)
+        if held is None or (held.why is not None and time.monotonic() >= held.until):
+            held = tables[key] = self._opened(place, scan, text)
+        if held.why is None and not held.table.recorded():
+            held = tables[key] = _Held(held.table, Reason.NO_INDEX)
+        if held.why is None:
+            return held.table
+        if held.until == 0.0:
+            held.until = time.monotonic() + rule.cache_expiry_seconds
+        return held.why
+
+    def _opened(self, place: str, scan: Mapping[str, Any], text: str | None) -> _Held:
         from metaindex.api import open_table
 
-        held: dict[str, tuple[Table, float]] = self._local.__dict__.setdefault("tables", {})
-        place = _place(root)
-        if place not in held:
-            options: dict[str, Any] = {"trust_index": True} if kind == "files" else {}
-            table = open_table(
-                place,
-                format=kind if kind != "files" else "parquet",
-                storage_options=self.storage_options,
-                config=self.config,
-                **options,
-            )
-            held[place] = table, 0.0
-        table, empty_until = held[place]
-        if time.monotonic() < empty_until:
-            return None
-        if not table.recorded():
-            held[place] = table, time.monotonic() + rule.cache_expiry_seconds
-            return None
-        return table
+        kind = scan["kind"]
+        table = open_table(
+            place,
+            format=kind if kind != "files" else text or "parquet",
+            storage_options=self.storage_options,
+            config=self.config,
+            **({"trust_index": True} if kind == "files" else {}),
+        )
+        if text is None:
+            return _Held(table, None)
+        found = text_scans.as_spark_reads(table, text, scan)
+        if found is not None:
+            return _Held(found, None)
+        return _Held(table, Reason.READER_OPTIONS if table.entries() else Reason.NO_INDEX)
+
+
+@dataclass(slots=True)
+class _Held:
+    """A table of one thread, and why its indexes are not looked at again until then."""
+
+    table: Table
+    why: Reason | None
+    until: float = 0.0
 
 
 def _place(root: str) -> str:

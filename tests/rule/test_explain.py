@@ -64,7 +64,7 @@ def test_what_an_index_leaves_out_is_told(enabled: SparkSession, lake: Path) -> 
         ("SELECT id FROM parquet.`{0}/par quet` WHERE coalesce(id, 1) = 1", Reason.NOT_UNDERSTOOD),
         ("SELECT id FROM parquet.`{0}/par quet` WHERE id >= 0 AND id % 2 = 1", Reason.NOTHING_PROVED),
         ("SELECT id FROM parquet.`{0}/bare` WHERE id = 3", Reason.NO_INDEX),
-        ("SELECT _c0 FROM csv.`{0}/csv` WHERE _c0 = '3'", Reason.READER_OPTIONS),
+        ("SELECT _c0 FROM csv.`{0}/csv` WHERE _c0 = '3'", Reason.NO_INDEX),
         ("SELECT id, _metadata.file_path FROM parquet.`{0}/par quet` WHERE id = 3", Reason.FILE_METADATA),
         ("SELECT id FROM parquet.`{0}/par quet` WHERE id = 3 AND rand(1) < 0.5", Reason.NOT_DETERMINISTIC),
         ("SELECT id FROM parquet.`{0}/par quet` TABLESAMPLE (50 PERCENT) WHERE id = 3", Reason.SAMPLE),

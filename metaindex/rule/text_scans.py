@@ -1,0 +1,179 @@
+"""CSV and JSON in a Spark plan: does Spark read of the files what the index was built from?
+
+The bytes of a text file mean what schema and reader options make of them, so both have to be those of the index: the same columns in the same order with the same types, and every option that has a
+say, with Spark's default where nothing is said. Options that the index's own reader does not honour (`metaindex.text`) are never equal: modes that drop or refuse records, corrupt records as a
+column, patterns that it cannot read. Settings of the session that change what a text means count as options; its time zone does for columns of instants.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from expressions.errors import MetaIndexError
+from formats.files.options import FilesOptions
+from formats.files.schema import plain_type
+from formats.files.table import version_named
+from formats.model import Schema
+from metaindex.log.entry import IndexLogEntry
+from metaindex.pruning.result import PruneResult
+from metaindex.text import TextReader
+
+if TYPE_CHECKING:
+    from metaindex.api import Table
+
+FORMATS: Final = {"CSVFileFormat": "csv", "JsonFileFormat": "json"}
+"""Spark's classes of text files, and our names."""
+
+_NO_SAY: Final = frozenset(
+    {
+        *("path", "paths", "basepath", "serialization.format", "recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter", "mergeschema", "file_format"),
+        *("schema", "inferschema", "samplingratio", "infertimestampntz", "prefersdecimal", "dropfieldifallnull", "compression", "columnpruning", "timezone"),
+        *("ignorecorruptfiles", "ignoremissingfiles", "maxcharspercolumn", "maxcolumns"),
+    }
+)  # fmt: skip
+"""Options that choose files, or columns and types that are compared as such; the time zone is asked for where it matters."""
+_DEFAULTS: Final = {
+    "csv": {
+        "header": "false", "sep": ",", "quote": '"', "escape": "\\", "comment": "", "nullvalue": "", "emptyvalue": "", "ignoreleadingwhitespace": "false", "ignoretrailingwhitespace": "false",
+        "nanvalue": "NaN", "positiveinf": "Inf", "negativeinf": "-Inf", "enforceschema": "true", "multiline": "false", "mode": "permissive", "encoding": "utf-8", "prefersdate": "true",
+    },
+    "json": {"multiline": "false", "mode": "permissive", "encoding": "utf-8", "prefersdate": "true", "primitivesasstring": "false"},
+}  # fmt: skip
+_ANY_CASE: Final = frozenset({"header", "ignoreleadingwhitespace", "ignoretrailingwhitespace", "enforceschema", "multiline", "mode", "encoding", "prefersdate", "primitivesasstring"})  # fmt: skip
+_OTHER_NAMES: Final = {"delimiter": "sep", "charset": "encoding", "wholefile": "multiline", "preferdate": "prefersdate"}
+_ZULU: Final = frozenset({"utc", "z", "gmt", "etc/utc", "+00:00"})
+_HARMLESS: Final = re.compile(
+    r"spark\.sql\.((csv|json)\.filterPushdown\.enabled|csv\.parser\.columnPruning\.enabled)", re.IGNORECASE
+)
+_EXPECTED: Final = {
+    "spark.sql.legacy.timeparserpolicy": "corrected",
+    "spark.sql.columnnameofcorruptrecord": "_corrupt_record",
+}
+_CORRUPT: Final = "_corrupt_record"
+
+
+def meaning(file_format: str, options: Mapping[str, object]) -> dict[str, str]:
+    """The options that have a say in what is read, without those that are Spark's defaults."""
+    found = {}
+    for key, value in options.items():
+        name = _OTHER_NAMES.get(key.lower(), key.lower())
+        if name in _NO_SAY or value is None:
+            continue
+        text = str(value).lower() if name in _ANY_CASE or isinstance(value, bool) else str(value)
+        if _DEFAULTS[file_format].get(name) != text:
+            found[name] = text
+    return found
+
+
+def zone_of(options: Mapping[str, object], default: str) -> str:
+    """The time zone that texts without one are read in."""
+    for name, value in options.items():
+        if name.lower() == "timezone":
+            default = str(value)
+    return "UTC" if default.lower() in _ZULU else default
+
+
+def usual_session(session: Mapping[str, Any] | None) -> bool:
+    """Is nothing set in the session that changes what texts mean? `session` is None where the relation belongs to another one."""
+    if session is None:
+        return False
+    for key, value in session["set"].items():
+        expected = _EXPECTED.get(key.lower())
+        if expected is not None:
+            if value.strip().lower() != expected:
+                return False
+        elif not _HARMLESS.fullmatch(key):
+            return False
+    return True
+
+
+def as_spark_reads(table: Table, file_format: str, scan: Mapping[str, Any]) -> Table | None:
+    """The table opened with the options that an index of it was built with, where those mean what Spark's mean; None where there is no such index.
+
+    `table` is the same as it is opened without any option.
+    """
+    asked = meaning(file_format, scan["options"])
+    for entry in table.entries():
+        stored = entry.table.options
+        if not entry.readable or stored.get("file_format") != file_format:
+            continue
+        given = {name: value for name, value in stored.items() if name != "file_format"}
+        options = FilesOptions.of(given).read_options(file_format)
+        if meaning(file_format, options) == asked:
+            found = _opened(table, entry, file_format, given)
+            if found is not None and _is_read_alike(file_format, options, found):
+                return found
+    return None
+
+
+def _opened(table: Table, entry: IndexLogEntry, file_format: str, given: Mapping[str, object]) -> Table | None:
+    """With the schema that was given to the index, where that was no text: the one of its newest record."""
+    record = entry.content.versions[-1] if entry.content.versions else None
+    if record is None:
+        return None
+    schema = entry.content.schemas[record.schema]
+    for more in ({}, {"schema": pa.schema([(f.name, f.type) for f in schema if not f.partition])}):
+        found = table.with_options(file_format, {**given, **more})
+        if version_named(found._ref, record.version.id) == record.version:
+            return found
+    return None
+
+
+def _is_read_alike(file_format: str, options: Mapping[str, object], table: Table) -> bool:
+    """By the reader that the index's rows are by, wherever it was built: an option that it refuses is read otherwise, or not known to be read alike."""
+    try:
+        for _, schema in table.recorded():
+            TextReader(file_format, options, schema)
+    except MetaIndexError:
+        return False
+    return True
+
+
+def same_columns(schema: Schema, file_format: str, scan: Mapping[str, Any]) -> bool:
+    """Are the columns of the files those of the scan, with their types, and the others partitions in both? CSV finds a column by its place, JSON by its name."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
+
+    try:
+        theirs, partitions = (to_arrow_schema(StructType.fromJson(scan[part])) for part in ("schema", "partitions"))
+    except PySparkException:
+        return False  # a type that Arrow has not
+    ours = [(f.name, plain_type(f.type)) for f in schema if not f.partition]
+    asked = [(f.name, plain_type(f.type)) for f in theirs]
+    if file_format == "json":
+        ours, asked = sorted(ours, key=_by_name), sorted(asked, key=_by_name)
+    return (
+        ours == asked
+        and {f.name for f in schema if f.partition} == set(partitions.names)
+        and not any(name.lower() == _CORRUPT for name, _ in ours)
+    )
+
+
+def _by_name(column: tuple[str, pa.DataType]) -> str:
+    return column[0]
+
+
+def same_zone(table: Table, scan: Mapping[str, Any]) -> bool:
+    """Are texts without a time zone read in the same one? An index takes UTC where its options name none."""
+    session = str(scan["session"]["zone"])
+    return zone_of(FilesOptions.of(table._ref.options).reader, "UTC") == zone_of(scan["options"], session)
+
+
+def has_instants(type_: pa.DataType) -> bool:
+    """Does what a text says as this type depend on a time zone?"""
+    return bool(pa.types.is_timestamp(type_) and type_.tz is not None)
+
+
+def tabs_are_told(table: Table, result: PruneResult) -> bool:
+    """The index reads files by tabs where the first is called .tsv and no separator was said, which Spark does not."""
+    said = FilesOptions.of(table._ref.options).reader
+    lists: Sequence[pa.ChunkedArray] = (result.files.paths, result.dropped.paths)
+    return "sep" in said or not any(
+        pc.any(pc.match_substring(one, ".tsv", ignore_case=True)).as_py() for one in lists if len(one)
+    )

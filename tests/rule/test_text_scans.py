@@ -1,0 +1,233 @@
+"""CSV and JSON in a Spark plan: files are left out where Spark reads of them what the index was built from, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import metaindex as mi
+from metaindex import rule
+from metaindex.rule.text_scans import meaning, usual_session, zone_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+FILES, ROWS = 8, 10
+SCHEMA = "id BIGINT, k INT, name STRING, at TIMESTAMP, day DATE"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ({}, {"HEADER": "False", "sep": ",", "inferSchema": "true", "path": "/x"}, True),
+        ({"delimiter": ";"}, {"sep": ";", "MODE": "permissive", "multiLine": False}, True),
+        ({"header": True}, {"header": "true", "pathGlobFilter": "*.csv"}, True),
+        ({"header": True}, {}, False),
+        ({"nullValue": "x"}, {"nullValue": "X"}, False),
+        ({}, {"mode": "FAILFAST"}, False),
+        ({}, {"preferDate": "false"}, False),
+        ({}, {"somethingNew": "1"}, False),
+        ({"charset": "UTF-8"}, {}, True),
+        ({"dateFormat": "dd.MM.yyyy"}, {}, False),
+    ],
+)
+def test_options_are_compared_by_what_they_say(one: dict[str, Any], other: dict[str, Any], same: bool) -> None:
+    assert (meaning("csv", one) == meaning("csv", other)) is same
+
+
+def test_a_session_that_reads_otherwise_is_seen() -> None:
+    assert usual_session({"set": {}})
+    assert usual_session({"set": {"spark.sql.csv.filterPushdown.enabled": "false"}})
+    assert usual_session({"set": {"spark.sql.legacy.timeParserPolicy": "CORRECTED"}})
+    assert not usual_session(None)
+    assert not usual_session({"set": {"spark.sql.legacy.timeParserPolicy": "LEGACY"}})
+    assert not usual_session({"set": {"spark.sql.columnNameOfCorruptRecord": "bad"}})
+    assert not usual_session({"set": {"spark.sql.json.enablePartialResults": "false"}})
+    assert (zone_of({"timeZone": "GMT"}, "Asia/Tokyo"), zone_of({}, "Asia/Tokyo")) == ("UTC", "Asia/Tokyo")
+
+
+def values(number: int) -> list[tuple[Any, ...]]:
+    """Rows of a file. One id that is no number, and one line that is too short, in files of their own."""
+    found: list[tuple[Any, ...]] = []
+    for i in range(number * ROWS, number * ROWS + ROWS):
+        at = f"2024-01-{1 + i // 4:02d} 12:00:00"
+        found.append((i, i % 7, f"n{i}", at, at[:10]))
+    if number == 5:
+        found[3] = ("none", *found[3][1:])
+    return found
+
+
+def write_csv(folder: Path, header: bool = True, sep: str = ",", suffix: str = ".csv") -> str:
+    folder.mkdir(parents=True)
+    for number in range(FILES):
+        lines = [sep.join(SCHEMA.replace(",", "").split()[::2])] if header else []
+        lines += [sep.join(map(str, row)) for row in values(number)]
+        if number == 6:
+            lines.append("66")
+        (folder / f"f{number}{suffix}").write_text("\n".join(lines) + "\n")
+    return str(folder)
+
+
+def write_json(folder: Path) -> str:
+    folder.mkdir(parents=True)
+    names = SCHEMA.replace(",", "").split()[::2]
+    for number in range(FILES):
+        lines = [json.dumps(dict(zip(names, row, strict=True))) for row in values(number)]
+        if number == 6:
+            lines.append('{"id": 66, "k": tru')
+        (folder / f"f{number}.json").write_text("\n".join(lines) + "\n")
+    return str(folder)
+
+
+def indexed(path: str, **options: Any) -> None:
+    table = mi.open_table(path, **options)
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+    table.create_index("names", mi.Values("name"), builder="local")
+
+
+@pytest.fixture(scope="module")
+def session(spark: SparkSession) -> Iterator[SparkSession]:
+    found = spark.newSession()
+    rule.enable(found)
+    yield found
+    rule.disable(found)
+
+
+def read_files(frame: DataFrame) -> int:
+    """From the metrics of the scans of an executed query."""
+    leaves = frame._jdf.queryExecution().executedPlan().collectLeaves()
+    counted = [leaves.apply(i).metrics() for i in range(leaves.size())]
+    return sum(int(one.apply("numFiles").value()) for one in counted if one.contains("numFiles"))
+
+
+def answered(session: SparkSession, ask: Callable[[], DataFrame]) -> tuple[list[Row], int]:
+    """The rows, which are those without the rule, and how many files were read for them."""
+    query = ask()
+    found = sorted(query.collect(), key=repr)
+    session.conf.set("spark.metaindex.enabled", "false")
+    assert found == sorted(ask().collect(), key=repr)
+    session.conf.unset("spark.metaindex.enabled")
+    return found, read_files(query)
+
+
+def why_not(query: DataFrame) -> set[rule.Reason | None]:
+    return {scan.reason for scan in mi.explain(query).scans}
+
+
+# rows, and files at most: of the file with an id that is no number nothing is known about ids
+CONDITIONS = [
+    ("id = 21", 1, 2),
+    ("id IS NULL", None, 2),
+    ("name = 'n47'", 1, 1),
+    ("at = timestamp'2024-01-03 12:00:00'", 4, 2),
+    ("day > date'2024-01-19' AND k < 7", None, 2),
+    ("id = 66", None, 2),
+    ("k IS NULL AND id > 60", None, 1),
+    ("id = 4711", 0, 1),
+    ("id BETWEEN 8 AND 11 OR name = 'n70'", 5, 4),
+]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("file_format", ["csv", "json"])
+def test_only_files_that_can_match_are_read(session: SparkSession, tmp_path: Path, file_format: str) -> None:
+    path = write_csv(tmp_path / "t") if file_format == "csv" else write_json(tmp_path / "t")
+    options: dict[str, Any] = {"header": True} if file_format == "csv" else {}
+    indexed(path, format=file_format, schema=SCHEMA, **options)
+    for condition, rows, most in CONDITIONS:
+        found, files = answered(
+            session,
+            lambda c=condition: (
+                session.read.schema(SCHEMA)  # type: ignore[misc]
+                .options(**options)
+                .format(file_format)
+                .load(path)
+                .where(c)
+                .select("id", "name")
+            ),
+        )
+        assert rows is None or len(found) == rows, condition
+        assert files <= most, (condition, files)
+    counts = rule.counts(session)
+    assert (counts.failed, counts.bad_settings) == (0, 0), counts.last_error
+
+
+@pytest.mark.spark
+def test_what_is_read_otherwise_is_left_alone(session: SparkSession, tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "t")
+    indexed(path, format="csv", header=True, schema=SCHEMA)
+    corrupt = f"{SCHEMA}, _corrupt_record STRING"
+    Reason = rule.Reason  # noqa: N806
+    for schema, options, reason in [
+        (SCHEMA, {}, Reason.READER_OPTIONS),
+        (SCHEMA, {"header": "true", "mode": "DROPMALFORMED"}, Reason.READER_OPTIONS),
+        (SCHEMA, {"header": "true", "nullValue": "n21"}, Reason.READER_OPTIONS),
+        (SCHEMA, {"header": "true", "escape": '"'}, Reason.READER_OPTIONS),
+        ("id INT, k INT, name STRING, at TIMESTAMP, day DATE", {"header": "true"}, Reason.OTHER_TYPES),
+        ("k BIGINT, id INT, name STRING, at TIMESTAMP, day DATE", {"header": "true"}, Reason.OTHER_TYPES),
+        ("id BIGINT, k INT", {"header": "true"}, Reason.OTHER_TYPES),
+        (corrupt, {"header": "true"}, Reason.OTHER_TYPES),
+    ]:
+        frame = session.read.schema(schema).options(**options).csv(path).where("id = 21")
+        assert why_not(frame) == {reason}, (schema, options)
+        assert answered(session, lambda f=frame: f.select("id"))[1] == FILES  # type: ignore[misc]
+    plain = session.read.schema(SCHEMA).options(header=True).csv(path)
+    for name, value in [
+        ("spark.sql.legacy.timeParserPolicy", "LEGACY"),
+        ("spark.sql.columnNameOfCorruptRecord", "name"),
+    ]:
+        session.conf.set(name, value)
+        assert why_not(plain.where("id = 21")) == {Reason.READER_OPTIONS}, name
+        session.conf.unset(name)
+    assert why_not(plain.where("id = 21")) == {None}
+
+
+@pytest.mark.spark
+def test_texts_without_a_zone_are_of_the_sessions_zone(session: SparkSession, tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "t")
+    indexed(path, format="csv", header=True, schema=SCHEMA)
+
+    def ask(condition: str, **options: str) -> Callable[[], DataFrame]:
+        return lambda: session.read.schema(SCHEMA).options(header=True, **options).csv(path).where(condition)
+
+    session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        moment = "at = timestamp'2024-01-03 12:00:00'"
+        found, files = answered(session, ask(moment))
+        assert (len(found), files) == (4, FILES)
+        found, files = answered(session, ask(f"{moment} AND id = 9"))
+        assert (len(found), files) == (1, 2)
+        found, files = answered(session, ask("at = timestamp'2024-01-03 21:00:00'", timeZone="UTC"))
+        assert (len(found), files) == (4, 2)
+    finally:
+        session.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+@pytest.mark.spark
+def test_inferred_types_partitions_views_and_tabs(session: SparkSession, tmp_path: Path) -> None:
+    """Types that both infer alike; partitions in folder names; SQL over a view; a separator that only the name of the files says."""
+    rows = session.range(0, 80, 1, 4).selectExpr(
+        "id", "id * 2 AS twice", "CAST(id AS string) AS text", "id DIV 20 AS p"
+    )
+    parted = str(tmp_path / "parted")
+    rows.write.partitionBy("p").option("header", True).csv(parted)
+    indexed_parts = mi.open_table(parted, format="csv", header=True)
+    indexed_parts.create_index("stats", mi.ColumnStats(), builder="local")
+    frame = session.read.options(header=True, inferSchema=True).csv(parted)
+    assert answered(session, lambda: frame.where("twice = 46"))[1] == 1
+    assert answered(session, lambda: frame.where("p = 3 AND id < 70"))[1] == 1
+    lines = str(tmp_path / "lines")
+    rows.write.json(lines)
+    mi.open_table(lines, format="json").create_index("stats", mi.ColumnStats(), builder="local")
+    session.read.json(lines).createOrReplaceTempView("texts_seen")
+    assert answered(session, lambda: session.sql("SELECT text FROM texts_seen WHERE twice = 46"))[1] == 1
+    tabs = write_csv(tmp_path / "tabs", sep="\t", suffix=".tsv")
+    indexed(tabs, format="csv", header=True, schema=SCHEMA)
+    broken = session.read.schema(SCHEMA).options(header=True).csv(tabs)
+    assert why_not(broken.where("name = 'n21'")) == {rule.Reason.READER_OPTIONS}
+    assert answered(session, lambda: broken.where("k IS NULL"))[1] == FILES
+    assert rule.counts(session).failed == 0, rule.counts(session).last_error
