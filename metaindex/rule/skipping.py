@@ -31,7 +31,7 @@ from formats.model import FileTable, Schema
 from metaindex.config import Config
 from metaindex.pruning.result import PruneResult
 
-from . import text_scans
+from . import covers, text_scans
 from .reasons import Reason
 from .settings import RuleConfig
 
@@ -54,6 +54,16 @@ class Counts:
     timed_out: int = 0
     bad_settings: int = 0
     last_error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """How one scan of a query is to be read. `refused`: the covering indexes that do not stand for it."""
+
+    skipping: PruneResult | Reason
+    cover: covers.Cover | None
+    refused: Mapping[str, Reason]
+    table: Table | None
 
 
 @dataclass(slots=True)
@@ -103,12 +113,39 @@ class Skipping:
         if not rule.enabled:
             return ""
         replies = {}
-        for number, scan in enumerate(scans):
-            found = self.decide(scan, rule)
-            if isinstance(found, PruneResult):
-                names = ", ".join(one.name for one in found.indexes if one.used and one.dropped_files)
-                replies[str(number)] = {"label": names, "dropped": _packed(found, by_time=scan["kind"] == "files")}
+        for number, (scan, one) in enumerate(zip(scans, self.plan(scans, rule), strict=True)):
+            reply: dict[str, object] = {}
+            if isinstance(one.skipping, PruneResult):
+                names = ", ".join(each.name for each in one.skipping.indexes if each.used and each.dropped_files)
+                reply = {"label": names, "dropped": _packed(one.skipping, by_time=scan["kind"] == "files")}
+            if one.cover is not None and one.table is not None:
+                reply["cover"] = covers.told(one.cover, scan, one.table._root(None), _normal)
+            if reply:
+                replies[str(number)] = reply
         return json.dumps(replies) if replies else ""
+
+    def plan(self, scans: Sequence[dict[str, Any]], rule: RuleConfig) -> list[Planned]:
+        """Of each scan of a query what is proved about its files, which covering index stands for it, and of every other covering index why not."""
+        found = [self.decide(scan, rule) for scan in scans]
+        offers = [self._offered(scan, one, rule) for scan, one in zip(scans, found, strict=True)]
+        chosen = covers.ranked(scans, [some for _, some in offers], rule)
+        return [
+            Planned(one, cover, some.refused, table)
+            for one, cover, (table, some) in zip(found, chosen, offers, strict=True)
+        ]
+
+    def _offered(
+        self, scan: dict[str, Any], skipping: PruneResult | Reason, rule: RuleConfig
+    ) -> tuple[Table | None, covers.Offered]:
+        """The covering indexes that may stand for a scan."""
+        try:
+            table = None if scan["kind"] == "files" and not _is_plain_parquet(scan) else self._table(scan, None, rule)
+            if table is not None and not isinstance(table, Reason):
+                kept = skipping.kept_bytes if isinstance(skipping, PruneResult) else None
+                return table, covers.offered(table, scan, rule, kept)
+        except Exception as error:  # noqa: BLE001 - the other scans are still answered
+            self._failed(error)
+        return None, covers.Offered()
 
     def decide(self, scan: dict[str, Any], rule: RuleConfig) -> PruneResult | Reason:
         """What is proved about one scan of a request, or why nothing is."""
@@ -128,7 +165,7 @@ class Skipping:
         filters = [one for one in filters if not isinstance(one, Opaque) and columns(one)]
         plain = scan["kind"] == "files"
         if not filters:
-            return Reason.NOT_UNDERSTOOD
+            return Reason.NOT_UNDERSTOOD if scan["filters"] else Reason.NO_FILTER
         if scan.get("version") == "null":
             return Reason.NO_VERSION
         text = text_scans.FORMATS.get(scan["format"]) if plain else None

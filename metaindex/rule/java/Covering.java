@@ -14,11 +14,9 @@ import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
-import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
-import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -27,7 +25,6 @@ import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation$;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
-import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructField;
@@ -241,26 +238,11 @@ class Covering {
   /** What the filters above ask of the scan's attributes alone: it is asked in both branches of a hybrid scan, and once more above. */
   private Expression filter() {
     Expression all = null;
-    for (int i = 0; i < one.filters.size(); i++) {
-      List parts = new ArrayList();
-      conjuncts((Expression) one.filters.get(i), parts);
-      for (int j = 0; j < parts.size(); j++) {
-        Expression part = (Expression) parts.get(j);
-        if (((AttributeSet) part.references()).subsetOf((AttributeSet) one.leaf.outputSet()) && !SubqueryExpression$.MODULE$.hasSubquery(part)) {
-          all = all == null ? part : new And(all, part);
-        }
-      }
+    for (Iterator each = one.own().iterator(); each.hasNext(); ) {
+      Expression part = (Expression) each.next();
+      all = all == null ? part : new And(all, part);
     }
     return all;
-  }
-
-  private static void conjuncts(Expression one, List out) {
-    if (one instanceof And) {
-      conjuncts((Expression) ((And) one).left(), out);
-      conjuncts((Expression) ((And) one).right(), out);
-    } else {
-      out.add(one);
-    }
   }
 
   private static Expression replaced(Expression filter, List from, List to) {

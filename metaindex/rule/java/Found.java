@@ -3,8 +3,11 @@ package metaindex;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.internal.SQLConf;
 
@@ -50,7 +53,7 @@ public class Found {
       Json.expression((Expression) filters.get(i), leaf.outputSet(), out);
       harmless = harmless && Harmless.of((Expression) filters.get(i));
     }
-    out.append("],\"harmless\":").append(harmless).append(",\"bytes\":").append(scans.bytes(leaf)).append(",\"needs\":[");
+    out.append("],\"harmless\":").append(harmless).append(",\"bytes\":").append(scans.bytes(leaf, own())).append(",\"needs\":[");
     List output = output();
     for (int i = 0; i < output.size(); i++) {
       Attribute one = (Attribute) output.get(i);
@@ -62,6 +65,30 @@ public class Found {
       out.append(i > 0 ? "," : "").append((String) wants.get(i));
     }
     return out.append("]}").toString();
+  }
+
+  /** What the filters ask of the scan's attributes alone, part by part. */
+  List own() {
+    List out = new ArrayList();
+    for (int i = 0; i < filters.size(); i++) {
+      conjuncts((Expression) filters.get(i), out);
+    }
+    for (int i = out.size() - 1; i >= 0; i--) {
+      Expression part = (Expression) out.get(i);
+      if (!((AttributeSet) part.references()).subsetOf((AttributeSet) leaf.outputSet()) || SubqueryExpression$.MODULE$.hasSubquery(part)) {
+        out.remove(i);
+      }
+    }
+    return out;
+  }
+
+  private static void conjuncts(Expression one, List out) {
+    if (one instanceof And) {
+      conjuncts((Expression) ((And) one).left(), out);
+      conjuncts((Expression) ((And) one).right(), out);
+    } else {
+      out.add(one);
+    }
   }
 
   /** Are days and instants read as an older calendar has them? */

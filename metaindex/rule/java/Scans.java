@@ -15,6 +15,8 @@ import java.util.Set;
 import java.util.WeakHashMap;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.datasources.FileIndex;
@@ -188,13 +190,51 @@ public class Scans {
     return (LogicalPlan) ((TreeNode) relation).makeCopy(parts);
   }
 
-  /** Bytes of the files that a scan lists; -1 where they are not counted. */
-  public long bytes(LogicalPlan leaf) {
-    if (leaf instanceof LogicalRelation) {
-      return ((HadoopFsRelation) ((LogicalRelation) leaf).relation()).location().sizeInBytes();
+  /** Bytes of the files that a scan lists, without those of partitions that these filters leave out; -1 where they are not counted. */
+  public long bytes(LogicalPlan leaf, List filters) {
+    if (!(leaf instanceof LogicalRelation)) {
+      return taskBytes((List) call(call(leaf, "scan"), "tasks"));
     }
-    List tasks = (List) call(call(leaf, "scan"), "tasks");
-    return tasks.isEmpty() ? 0 : -1;
+    FileIndex files = ((HadoopFsRelation) ((LogicalRelation) leaf).relation()).location();
+    if (!(files instanceof InMemoryFileIndex) || filters.isEmpty() || files.partitionSchema().isEmpty()) {
+      return files.sizeInBytes();
+    }
+    List named = new ArrayList();
+    for (int i = 0; i < filters.size(); i++) {
+      scala.collection.Iterator each = ((AttributeSet) ((Expression) filters.get(i)).references()).iterator();
+      boolean all = each.hasNext();
+      while (each.hasNext()) {
+        all = all && files.partitionSchema().getFieldIndex(((Attribute) each.next()).name()).isDefined();
+      }
+      if (all) {
+        named.add(filters.get(i));
+      }
+    }
+    if (named.isEmpty()) {
+      return files.sizeInBytes();
+    }
+    long size = 0;
+    scala.collection.Iterator folders = files.listFiles(sequence(named), none()).iterator();
+    while (folders.hasNext()) {
+      scala.collection.Iterator inside = ((PartitionDirectory) folders.next()).files().iterator();
+      while (inside.hasNext()) {
+        size += ((FileStatusWithMetadata) inside.next()).getLen();
+      }
+    }
+    return size;
+  }
+
+  private static long taskBytes(List tasks) {
+    try {
+      Method size = tasks.isEmpty() ? null : Class.forName("org.apache.iceberg.ScanTask", true, tasks.get(0).getClass().getClassLoader()).getMethod("sizeBytes", new Class[0]);
+      long bytes = 0;
+      for (int i = 0; i < tasks.size(); i++) {
+        bytes += ((Long) size.invoke(tasks.get(i), new Object[0])).longValue();
+      }
+      return bytes;
+    } catch (Exception error) {
+      return -1;
+    }
   }
 
   /** Is its version what decides which files it reads, so that its list is but what its filters leave of them? */

@@ -1,0 +1,358 @@
+"""Covering indexes in place of scans: which may stand for which scan, which of them the ranker takes, and what the optimizer's rule is told of them.
+
+The rules are those of the paper. An index may stand for a scan where it has every column that the query needs of it, and a filter names its leading column, or both sides of an equi-join are covered by
+indexes on the join's keys, or a group's keys hold the columns of its buckets.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from expressions.engines.spark_json import from_spark_json
+from expressions.references import conjuncts
+from formats.model import FileTable, Leaf, Schema
+from metaindex.asked import at_version
+from metaindex.kinds.covering.parts import stored_parts
+from metaindex.kinds.covering.plan import ORDINAL, PARTITION, ROW, CoveringLayout
+from metaindex.log.entry import CoveredKey
+from metaindex.pruning.open_index import OpenIndex
+from metaindex.pruning.serving import Serving, serving, stored_types, usable_runs
+
+from .ranking import Asked, JoinOf, Offer, asked_of, choose, share_read
+from .reasons import Reason
+from .settings import RuleConfig
+
+if TYPE_CHECKING:
+    from metaindex.api import Table
+
+_HELD: Final = 16
+_held: OrderedDict[tuple[object, ...], Serving] = OrderedDict()
+_held_lock = threading.Lock()
+"""What indexes serve of versions, of all sessions: it follows from immutable things."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An index that may stand for a scan. `columns`: the scan's names of what it needs, and the index's."""
+
+    offer: Offer
+    serving: Serving
+    layout: CoveringLayout
+    columns: Mapping[str, str]
+    bucketed: tuple[str, ...]  # the scan's names of the bucket columns, where it needs them all
+
+    @property
+    def name(self) -> str:
+        return self.serving.index.name
+
+
+@dataclass(frozen=True)
+class Cover:
+    """The index that stands for a scan. `partitioned`: a join or a group uses its buckets. `read_bytes`, `source_bytes`: predicted, of the needed columns."""
+
+    candidate: Candidate
+    partitioned: bool
+    bucket_spec: bool
+
+    @property
+    def index(self) -> str:
+        return self.candidate.name
+
+    @property
+    def read_bytes(self) -> int:
+        return int(self.candidate.offer.read)
+
+    @property
+    def source_bytes(self) -> int:
+        return int(self.candidate.offer.source)
+
+
+@dataclass(slots=True)
+class Offered:
+    """What there is for one scan: candidates, and of every other covering index why not."""
+
+    candidates: list[Candidate] = field(default_factory=list)
+    refused: dict[str, Reason] = field(default_factory=dict)
+
+
+def offered(table: Table, scan: Mapping[str, Any], rule: RuleConfig, kept_bytes: int | None) -> Offered:
+    """The table's covering indexes for one scan of a request. `kept_bytes`: of the files that data skipping leaves, where it leaves some out. Raises what reading an index raises."""
+    out = Offered()
+    opened = [index for index in table._open_indexes(None)[0] if rule.allows(index.name)]
+    for index in opened:
+        keys = {key.key_id: key for run in index.entry.content.runs for key in run.keys if key.kind == PARTITION}
+        for key in keys.values():
+            found = _candidate(table, index, key, scan, rule, kept_bytes)
+            if isinstance(found, Reason):
+                out.refused.setdefault(index.name, found)
+            else:
+                out.candidates.append(found)
+    return out
+
+
+def _candidate(
+    table: Table, index: OpenIndex, key: CoveredKey, scan: Mapping[str, Any], rule: RuleConfig, kept_bytes: int | None
+) -> Candidate | Reason:
+    layout = CoveringLayout.of(key)
+    if any(one.get("padded") for one in scan["needs"]):
+        return Reason.OTHER_TYPES
+    if not scan["harmless"]:
+        return Reason.MAY_FAIL
+    schema = _newest_schema(index)  # names of today; those of the version are compared below
+    if schema is None:
+        return Reason.NO_VERSION
+    if len(scan["needs"]) > len(key.columns):
+        return Reason.NOT_COVERED
+    served = _served(table, index, key, scan)
+    if isinstance(served, Reason):
+        return served
+    columns = _columns(served.schema, key, scan)
+    if columns is None:
+        return Reason.NOT_COVERED
+    names = {stable: name for name, stable in columns.items()}
+    indexed = [one.stable for one in key.columns[: layout.indexed]]
+    asked = _asked(served.schema, scan)
+    filtered = indexed[0] in asked
+    wants = _wants(scan, columns, indexed) if layout.buckets else frozenset()
+    if not filtered and not wants:
+        return Reason.NOT_ASKED
+    stale = _stale(served, rule)
+    if stale is not None:
+        return stale
+    if not served.runs:
+        return Reason.NOTHING_SERVED
+    source, read = _prices(served, list(columns.values()), scan, kept_bytes, share_read(asked, indexed, layout.buckets))
+    order = tuple(names[one] for one in indexed) if set(indexed) <= set(names) and layout.buckets else ()
+    offer = Offer(index.name, source, read, filtered, wants, layout.buckets, order)
+    return Candidate(offer, served, layout, columns, order)
+
+
+def _newest_schema(index: OpenIndex) -> Schema | None:
+    newest = index.versions.newest()
+    found = index.versions.find(newest.version) if newest is not None else None
+    return None if found is None else found.schema
+
+
+def _served(table: Table, index: OpenIndex, key: CoveredKey, scan: Mapping[str, Any]) -> Serving | Reason:
+    """What the index serves of the version that Spark has pinned; of plain files, of the newest listing that it recorded: Spark's own list is compared with it file by file."""
+    newest = index.versions.newest()
+    plain = scan["kind"] == "files"
+    if newest is None or scan.get("version") == "null":
+        return Reason.NO_VERSION
+    at = at_version(newest.version.id if plain else scan["version"], None)
+    resolved = table._resolved(at, [index])
+    recorded = index.versions.find(resolved.version)
+    loaded = None if recorded is not None else table._loaded(resolved)
+    schema = recorded.schema if recorded is not None else loaded.schema if loaded is not None else None
+    assert schema is not None
+    types = _types(schema, key, scan)
+    if types is None:
+        return Reason.NOT_COVERED
+    entry = index.entry
+    name = (
+        entry.index_uuid,
+        entry.id,
+        entry.nonce,
+        key.key_id,
+        resolved.version,
+        tuple(sorted(map(str, types.items()))),
+    )
+    with _held_lock:
+        if name in _held:
+            _held.move_to_end(name)
+            return _held[name]
+    runs = usable_runs(index, key.key_id, types)
+    if not runs:
+        return Reason.OTHER_TYPES
+    found = serving(index, runs, resolved, loaded)
+    with _held_lock:
+        _held[name] = found
+        while len(_held) > _HELD:
+            _held.popitem(last=False)
+    return found
+
+
+def _stables(schema: Schema) -> dict[str, str]:
+    """The stable name of each column by its name."""
+    return {one.name: Leaf((one,)).stable for one in schema.fields}
+
+
+def _types(schema: Schema, key: CoveredKey, scan: Mapping[str, Any]) -> dict[str, object] | None:
+    """By stable name, the types that Spark reads the needed columns with; None where one is not in the index."""
+    stables = _stables(schema)
+    stored = {one.stable for one in key.columns}
+    found = {stables.get(one["name"], ""): one["type"] for one in scan["needs"]}
+    return found if found.keys() <= stored and len(found) == len(scan["needs"]) else None
+
+
+def _columns(schema: Schema, key: CoveredKey, scan: Mapping[str, Any]) -> dict[str, str] | None:
+    stables = _stables(schema)
+    types = stored_types(key)
+    found = {one["name"]: stables.get(one["name"], "") for one in scan["needs"]}
+    return found if set(found.values()) <= types.keys() else None
+
+
+def _asked(schema: Schema, scan: Mapping[str, Any]) -> dict[str, Asked]:
+    stables = {leaf.parts: leaf.stable for leaf in schema.leaves()}
+    parts = [part for one in scan["filters"] for part in conjuncts(from_spark_json(one))]
+    return {stables[ref.parts]: asked for ref, asked in asked_of(parts).items() if ref.parts in stables}
+
+
+def _wants(scan: Mapping[str, Any], columns: Mapping[str, str], indexed: Sequence[str]) -> frozenset[Any]:
+    """The joins whose keys are the indexed columns, and None for a group whose keys hold them."""
+    found: set[Any] = set()
+    for want in scan["wants"]:
+        if "group" in want:
+            if set(indexed) <= {columns.get(name) for name in want["group"]}:
+                found.add(None)
+        elif not want["small"] and sorted(columns.get(name, "") for name in want["keys"]) == sorted(indexed):
+            found.add((want["join"], want["side"]))
+    return frozenset(found)
+
+
+def _stale(served: Serving, rule: RuleConfig) -> Reason | None:
+    """The limits of a hybrid scan, in the paper's words: appended bytes in those of the table, deleted bytes in those of the index."""
+    appended = served.total_bytes - served.served_bytes
+    if not rule.hybrid_scan and (not served.whole or served.dead_bytes or served.deleted):
+        return Reason.NO_HYBRID_SCAN
+    if appended > rule.max_appended_ratio * served.total_bytes:
+        return Reason.TOO_MUCH_APPENDED
+    if served.dead_bytes > rule.max_deleted_ratio * (served.dead_bytes + served.served_bytes):
+        return Reason.TOO_MUCH_DELETED
+    return None
+
+
+def _prices(
+    served: Serving, stables: Sequence[str], scan: Mapping[str, Any], kept_bytes: int | None, share: float
+) -> tuple[float, float]:
+    """Of the scan and of the index, for the needed columns."""
+    sizes = served.column_bytes
+    needed = float(sum(sizes.get(one, 0) for one in stables))
+    in_index = max(1, served.served_bytes + served.dead_bytes)
+    every = needed * served.total_bytes / in_index
+    listed = scan["bytes"] if scan["bytes"] >= 0 else served.total_bytes
+    kept = min(listed, served.total_bytes if kept_bytes is None else kept_bytes)
+    source = every * kept / max(1, served.total_bytes)
+    lineage: tuple[str, ...] = (ORDINAL,) if not served.deleted and any(len(one.dead) for one in served.runs) else ()
+    lineage = (ORDINAL, ROW) if served.deleted else lineage
+    read = share * (needed + sum(sizes.get(one, 0) for one in lineage))
+    lacking = min(served.total_bytes - served.served_bytes, kept)
+    return source, read + every * lacking / max(1, served.total_bytes)
+
+
+def ranked(scans: Sequence[Mapping[str, Any]], offers: Sequence[Offered], rule: RuleConfig) -> list[Cover | None]:
+    """The index that stands for each scan, if one does. Of the others it is noted in `offers` that they cost more."""
+    sides: dict[int, dict[int, tuple[int, tuple[str, ...]]]] = {}
+    for number, scan in enumerate(scans):
+        for want in scan["wants"]:
+            if "join" in want:
+                sides.setdefault(want["join"], {})[want["side"]] = number, tuple(want["keys"])
+    joins = [
+        JoinOf(join, (both[0][0], both[1][0]), (both[0][1], both[1][1]))
+        for join, both in sides.items()
+        if len(both) == 2 and len(set(both[0][1])) == len(both[0][1])
+    ]
+    chosen = choose([[one.offer for one in some.candidates] for some in offers], joins)
+    covers: list[Cover | None] = []
+    for some, scan, taken in zip(offers, scans, chosen, strict=True):
+        cover = None
+        for one in some.candidates:
+            if taken is not None and one.offer is taken[0]:
+                asked = (
+                    _asked(one.serving.schema, scan).get(one.columns.get(one.bucketed[0], "")) if one.bucketed else None
+                )
+                fixed = len(one.bucketed) == 1 and asked is not None and asked.equal > 0
+                spec = bool(one.bucketed) and (taken[1] or fixed or rule.use_bucket_spec)
+                cover = Cover(one, taken[1] and bool(one.bucketed), spec)
+            else:
+                some.refused.setdefault(one.name, Reason.COSTS_MORE)
+        if cover is not None:
+            some.refused.pop(cover.index, None)
+        covers.append(cover)
+    return covers
+
+
+# What the rule is told --------------------------------------------------------------------------------------------
+
+
+def told(
+    cover: Cover, scan: Mapping[str, Any], root: str, normal: Callable[[FileTable, str], pa.ChunkedArray]
+) -> dict[str, object]:
+    """The reply about one scan (`Covering.java`). `normal`: one spelling of a file for every engine."""
+    one, served = cover.candidate, cover.candidate.serving
+    reply: dict[str, object] = {
+        "label": f"{cover.index}: covering",
+        "columns": dict(one.columns),
+        "buckets": one.layout.buckets if cover.bucket_spec else 0,
+        "bucketed": list(one.bucketed),
+        "bucketed_as": [one.columns[name] for name in one.bucketed],
+        "partitioned": cover.partitioned,
+        "bytes": max(1, sum(served.column_bytes.get(name, 0) for name in one.columns.values())),
+        "parts": _packed(_parts(served, str(scan["root"]))),
+        "dead": _packed(
+            [text for run in served.runs for ordinal in run.dead.tolist() for text in (str(run.number), str(ordinal))]
+        ),
+    }
+    if scan["kind"] != "delta" or not served.whole:
+        reply["served"] = _packed(_files(served, normal(served.files, root), by_time=scan["kind"] == "files"))
+    if served.deleted:
+        reply |= _deleted(served)
+    return reply
+
+
+def _parts(served: Serving, root: str) -> list[str]:
+    """Number of the run, what Spark opens, and size of each part."""
+    scheme = re.match(r"s3[an]?://", root)
+    out = []
+    for one in served.runs:
+        for part in stored_parts(served.index.reader(one.run), one.key):
+            uri = served.index.storage.uri(part.path)
+            if scheme is not None:
+                uri = re.sub(r"^s3[an]?://", scheme[0], uri)
+            out += [str(one.number), uri, str(part.info.size_bytes)]
+    return out
+
+
+def _files(served: Serving, paths: pa.ChunkedArray, *, by_time: bool) -> list[str]:
+    """Path, identity, number of the run and ordinal of each served file."""
+    identity = served.files.table.column("size_bytes").cast(pa.string())
+    if by_time:
+        times = served.files.table.column("modified_ms").cast(pa.string())
+        identity = pc.binary_join_element_wise(identity, times, ":").fill_null("unknown")
+    runs = [str(one.number) for one in served.runs for _ in one.served]
+    ordinals = np.concatenate([one.served for one in served.runs]).tolist()
+    rows = zip(paths.to_pylist(), identity.to_pylist(), runs, ordinals, strict=True)
+    return [text for path, sign, run, ordinal in rows for text in (path, sign, run, str(ordinal))]
+
+
+def _deleted(served: Serving) -> dict[str, object]:
+    """Deleted rows as numbers: run, ordinal and position side by side in 63 bits."""
+    row_bits = max(int(max(positions)) for _, _, positions in served.deleted).bit_length()
+    file_bits = max(ordinal for _, ordinal, _ in served.deleted).bit_length()
+    file_bits = max(file_bits, max(one.run.files for one in served.runs).bit_length())
+    run_bits = max(one.number for one in served.runs).bit_length()
+    row_bits = max(row_bits, 40)  # rows behind the last deleted one must not run into the ordinal
+    if row_bits + file_bits + run_bits > 62:
+        raise OverflowError("places of deleted rows do not fit into 62 bits")
+    places = [
+        str((run << (row_bits + file_bits)) | (ordinal << row_bits) | int(row))
+        for run, ordinal, positions in served.deleted
+        for row in positions
+    ]
+    return {"deleted": _packed(places), "run_shift": row_bits + file_bits, "file_shift": row_bits}
+
+
+def _packed(texts: Sequence[str]) -> str:
+    """See `Reply.unpacked`."""
+    return base64.b64encode(gzip.compress("\0".join(texts).encode("utf-8", "surrogatepass"), 1)).decode()

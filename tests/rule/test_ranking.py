@@ -1,0 +1,79 @@
+"""The ranker: what is expected to be cheaper is taken, and nothing else."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from expressions import col
+from metaindex.rule.ranking import MARGIN, Asked, JoinOf, Offer, asked_of, choose, share_read
+
+
+def offer(
+    index: str = "i",
+    source: float = 100,
+    read: float = 50,
+    *,
+    filtered: bool = True,
+    wants: frozenset = frozenset(),
+    buckets: int = 8,
+    order: tuple[str, ...] = ("k",),
+) -> Offer:  # type: ignore[type-arg]
+    return Offer(index, source, read, filtered, wants, buckets, order)
+
+
+def test_the_cheapest_of_what_is_cheaper_than_the_source() -> None:
+    a, b = offer("a", read=50), offer("b", read=20)
+    assert choose([[a, b]], []) == [(b, False)]
+    assert choose([[offer(read=97)]], []) == [None]
+    assert choose([[]], []) == [None]
+
+
+def test_an_index_that_no_rule_allows_is_not_taken() -> None:
+    assert choose([[offer(read=1, filtered=False)]], []) == [None]
+
+
+def test_a_group_saves_what_is_not_shuffled() -> None:
+    (taken,) = choose([[offer(read=100, filtered=False, wants=frozenset([None]))]], [])
+    assert taken is not None
+    assert taken[1]
+
+
+def test_a_join_takes_equal_buckets_before_others() -> None:
+    def side(n: int, name: str, buckets: int) -> Offer:
+        return offer(
+            name, read=100, filtered=False, wants=frozenset([(0, n)]), buckets=buckets, order=("k" if n == 0 else "q",)
+        )
+
+    join = JoinOf(0, (0, 1), (("k",), ("q",)))
+    left = [side(0, "l8", 8), side(0, "l16", 16)]
+    right = [side(1, "r16", 16)]
+    chosen = choose([left, right], [join])
+    assert [one[0].index for one in chosen if one is not None] == ["l16", "r16"]
+    assert choose([left, []], [join]) == [None, None]
+
+
+def test_keys_in_another_order_do_not_meet() -> None:
+    one = offer("a", read=100, filtered=False, wants=frozenset([(0, 0)]), order=("x", "y"))
+    other = offer("b", read=100, filtered=False, wants=frozenset([(0, 1)]), order=("v", "u"))
+    assert choose([[one], [other]], [JoinOf(0, (0, 1), (("x", "y"), ("u", "v")))]) == [None, None]
+    assert None not in choose([[one], [other]], [JoinOf(0, (0, 1), (("y", "x"), ("u", "v")))])
+
+
+@given(st.lists(st.tuples(st.floats(1, 1e9), st.floats(1, 1e9)), max_size=5))
+def test_nothing_that_is_expected_to_lose_is_taken(prices: list[tuple[float, float]]) -> None:
+    (taken,) = choose([[offer(str(i), source, read) for i, (source, read) in enumerate(prices)]], [])
+    assert taken is None or taken[0].read < taken[0].source * MARGIN
+    assert (taken is None) == all(read >= source * MARGIN for source, read in prices)
+
+
+def test_what_filters_say_of_a_column() -> None:
+    from expressions.references import conjuncts
+
+    asked = {
+        ref.parts[0]: one
+        for ref, one in asked_of(conjuncts((col("a") == 3) & (col("b") > 1) & (col("b") < 9) & (col("c") >= 2))).items()
+    }
+    assert asked == {"a": Asked(equal=1), "b": Asked(ends=2), "c": Asked(ends=1)}
+    assert share_read(asked, ["a"], 200) == 1 / 200
+    assert share_read(asked, ["b"], 0) < share_read(asked, ["c"], 0) < share_read(asked, ["z"], 0) == 1
