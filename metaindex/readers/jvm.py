@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from expressions.vectors import one_array, valid_mask, vector
 from formats.model import Snapshot
 
 from .errors import ScanError
@@ -40,26 +43,53 @@ def java_list(jvm: Any, texts: Sequence[str]) -> Any:
     return jvm.com.google.common.base.Splitter.on(_SEPARATOR).splitToList(_SEPARATOR.join(texts))
 
 
-def compiled(spark: SparkSession, name: str, source: str, parent: Any) -> Any:
-    """An instance of the class `name` of a Java source, compiled by the Janino inside Spark; `parent` loads what it names.
+def compiled(spark: SparkSession, name: str) -> Any:
+    """The one instance of the class of `java/<name>.java`, compiled by the Janino inside Spark.
 
-    One instance a JVM: py4j remembers methods by the name of their class, so a class must not be compiled twice.
+    One a JVM: py4j remembers methods by the name of their class, so a class must not be compiled twice.
     """
-    gateway = gateway_of(spark)
-    known = _INSTANCES.setdefault(gateway, {})
+    known = _INSTANCES.setdefault(gateway_of(spark), {})
     if name not in known:
-        compiler = jvm_of(spark).org.codehaus.janino.SimpleCompiler()
-        compiler.setParentClassLoader(parent)
-        compiler.cook(source)
-        nothing = gateway.new_array(gateway.jvm.java.lang.Class, 0)
-        constructor = compiler.getClassLoader().loadClass(name).getDeclaredConstructor(nothing)
-        known[name] = constructor.newInstance(gateway.new_array(gateway.jvm.java.lang.Object, 0))
+        jvm = jvm_of(spark)
+        if "" not in known:
+            sources = jvm.java.util.HashMap()
+            for source in files("metaindex.readers").joinpath("java").iterdir():
+                sources.put(f"metaindex/{source.name}", bytearray(source.read_bytes()))
+            finder = jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder(sources)
+            parent = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+            known[""] = jvm.org.codehaus.janino.JavaSourceClassLoader(parent, finder, "UTF-8")
+        known[name] = known[""].loadClass(f"metaindex.{name}").getConstructors()[0].newInstance(_no_objects(spark))
     return known[name]
 
 
-def ordinals(rows: npt.NDArray[np.int64]) -> bytes:
-    """Whole numbers as Java's DataInput reads them."""
-    return rows.astype(">i4").tobytes()
+def _no_objects(spark: SparkSession) -> Any:
+    gateway = gateway_of(spark)
+    return gateway.new_array(gateway.jvm.java.lang.Object, 0)
+
+
+def counts(*values: int | npt.NDArray[np.integer[Any]]) -> bytes:
+    """Numbers of 4 bytes, as Columns.java reads them."""
+    return b"".join(np.asarray(one).astype(">i4").tobytes() for one in values)
+
+
+def numbers(column: pa.Array | pa.ChunkedArray) -> bytes:
+    """Of a column of whole numbers, as Columns.java reads them."""
+    values = one_array(column).cast(pa.int64())
+    valid = valid_mask(values)
+    found = vector(values, np.int64)
+    return (found if valid is None else np.where(valid, found, np.iinfo(np.int64).min)).astype(">i8").tobytes()
+
+
+def texts(column: pa.Array | pa.ChunkedArray) -> bytes:
+    """Of a column of strings, as Columns.java reads them."""
+    values = one_array(column).cast(pa.string())
+    valid = valid_mask(values)
+    filled = values.fill_null("")
+    offsets = np.frombuffer(filled.buffers()[1], np.int32, len(filled) + 1, filled.offset * 4)
+    data = filled.buffers()[2]
+    lengths = np.diff(offsets)
+    said = b"" if data is None else data[int(offsets[0]) : int(offsets[-1])].to_pybytes()
+    return counts(lengths if valid is None else np.where(valid, lengths, -1)) + said
 
 
 def refuse_unlisted(snapshot: Snapshot, paths: Sequence[str]) -> None:

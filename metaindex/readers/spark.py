@@ -1,10 +1,10 @@
 """A scan as a Spark DataFrame: Spark's own readers read the kept files and nothing else, on the executors.
 
     plain files   spark.read over the list of files, with the snapshot's schema and options
-    Delta         the log's own DataFrame over the kept `add` actions of the version (deletion vectors, column mapping)
-    Iceberg       the version's own scan tasks of the kept files, staged for a scan of the table (delete files, field ids)
+    Delta         Delta's own relation of the version, over the `add` actions of the kept files (deletion vectors, column mapping)
+    Iceberg       scan tasks of the kept files, staged for a scan of the table (delete files, field ids)
 
-The table's log is asked by Spark once more, for the same version. A kept file that it does not list there is an error.
+Spark asks the table for its schema and its protocol, not for its files: those are given to it, with all that the log says of them.
 Plain files have no log: a file that was replaced since it was listed is refused here; one that is replaced between this
 call and Spark's job is not noticed.
 """
@@ -47,16 +47,14 @@ def data_frame(scan: Scan, spark: SparkSession) -> DataFrame:
     if not len(rows):
         frame = _no_rows(snapshot, spark)
     else:
-        paths = snapshot.files.paths.take(pa.array(rows)).to_pylist()
-        whole = len(rows) == len(snapshot.files)
         match snapshot.format:
             case "delta":
-                frame = delta_frame(snapshot, paths, whole, spark)
+                frame = delta_frame(snapshot, rows, spark)
             case "iceberg":
-                frame = iceberg_frame(snapshot, paths, spark)
+                frame = iceberg_frame(snapshot, rows, spark)
             case _:
                 refuse_replaced(scan.storage, snapshot, rows.tolist())
-                frame = _files(snapshot, paths, spark)
+                frame = _files(snapshot, snapshot.files.paths.take(pa.array(rows)).to_pylist(), spark)
     frame = _filtered(scan, frame)
     return frame.select(*(_quoted(f.name) for f in scan.fields))
 

@@ -1,72 +1,56 @@
-"""Delta: the log's own DataFrame over the kept `add` actions of the version, so that deletion vectors and column mapping are Delta's business."""
+"""Delta: the version's own DataFrame over the kept files, so that deletion vectors and column mapping are Delta's business.
+
+What the log says of each file is what metaindex read of it: Delta would run a job over its log to say it again.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from formats.delta.snapshot import DeltaDetails
 from formats.model import Snapshot
 
 from .errors import ScanError
-from .jvm import java_list, jvm_of, refuse_unlisted
+from .jvm import compiled, counts, numbers, texts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_FEW = 1000  # files asked for by name; more are found in the list of all
+_OF_FILES = ("size_bytes", "modified_ms", "delta_base_row_id", "delta_row_commit_version")
+_OF_DELETES = ("delta_dv_offset", "delta_dv_size", "deleted_count")
 
 
-def delta_frame(snapshot: Snapshot, paths: list[str], whole: bool, spark: SparkSession) -> DataFrame:
-    """The rows of the files `paths` of the snapshot's version; `whole`: they are all that it has."""
+def delta_frame(snapshot: Snapshot, rows: npt.NDArray[np.int64], spark: SparkSession) -> DataFrame:
+    """The rows of the files at `rows` of the snapshot's list."""
     from pyspark.sql import DataFrame
 
-    jvm = jvm_of(spark)
-    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, snapshot.table)
-    none = [getattr(log, f"getSnapshotAt$default${i}")() for i in (2, 3, 4)]
-    at = log.getSnapshotAt(int(snapshot.version.id), *none)
-    files = at.allFiles()
-    if whole:
-        actions = files.collectAsList()
-        if actions.size() != len(paths):
-            raise ScanError(
-                f"Spark must see the files that were kept; it lists {actions.size()} files in version {snapshot.version} of {snapshot.table}, not {len(paths)}; open the table again"
-            )
-    else:
-        actions = _kept(snapshot, files, paths, spark)
-    rest = [getattr(log, f"createDataFrame$default${i}")() for i in (3, 4)]
-    return DataFrame(log.createDataFrame(at, jvm.PythonUtils.toSeq(actions), *rest), spark)
+    frame = compiled(spark, "DeltaFrames").frame(
+        spark._jsparkSession,
+        snapshot.table,
+        int(snapshot.version.id),
+        snapshot.properties["table_uuid"],
+        _sent(snapshot, pa.array(rows)),
+    )
+    if frame is None:
+        raise ScanError(
+            f"Spark must see the table that was asked; version {snapshot.version} of {snapshot.table} is another table's by now; open the table again"
+        )
+    return DataFrame(frame, spark)
 
 
-def _kept(snapshot: Snapshot, files: Any, paths: list[str], spark: SparkSession) -> Any:
-    """The add actions of `paths` among `files`, a Dataset of them."""
-    from pyspark.sql import DataFrame
-    from pyspark.sql import functions as f
-
-    from formats.delta.paths import decoded_column
-
-    # Most names are written as they are: then one small filter finds them, and the list of all is not asked for.
-    if len(paths) <= _FEW and not any("%" in path or ":" in path for path in paths):
-        actions = files.filter(f.col("path").isin(paths)._jc).collectAsList()
-        if actions.size() == len(paths):
-            return actions
-    frame = DataFrame(files.toDF(), spark)
-    raw = frame.select("path").toArrow().column("path").combine_chunks().cast(pa.string())
-    shown = decoded_column(raw)
-    wanted = pa.array(paths, pa.string())
-    refuse_unlisted(snapshot, wanted.filter(_within(wanted, shown, among=False)).to_pylist())
-    names = raw.filter(_within(shown, wanted, among=True)).to_pylist()
-    if len(names) <= _FEW:
-        return files.filter(f.col("path").isin(names)._jc).collectAsList()
-    jvm = jvm_of(spark)
-    asked = spark._jsparkSession.createDataset(java_list(jvm, names), jvm.org.apache.spark.sql.Encoders.STRING())
-    by_name = DataFrame(asked.toDF(), spark).toDF("path")
-    joined = frame.join(by_name, "path", "left_semi").select(*frame.columns)
-    return getattr(joined._jdf, "as")(files.encoder()).collectAsList()
-
-
-def _within(values: pa.Array, members: pa.Array, *, among: bool) -> pa.Array:
-    import pyarrow.compute as pc
-
-    found = pc.is_in(values, value_set=members)
-    return found if among else pc.invert(found)
+def _sent(snapshot: Snapshot, rows: pa.Array) -> bytes:
+    """The files' `add` actions as DeltaFrames.java reads them."""
+    details = snapshot.details
+    assert isinstance(details, DeltaDetails), "a Delta snapshot"
+    files = snapshot.files.table.take(rows)
+    names = details.schema.partition_sources
+    parts = [counts(len(rows), len(names)), texts(pa.array(names, pa.string())), texts(files.column("path"))]
+    parts += [numbers(files.column(name)) for name in _OF_FILES]
+    parts += [texts(files.column(name)) for name in ("delta_dv_storage", "delta_dv_path")]
+    parts += [numbers(files.column(name)) for name in _OF_DELETES]
+    parts += [texts(values.take(rows)) for values in details.values]
+    return b"".join(parts)

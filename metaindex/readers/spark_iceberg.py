@@ -1,122 +1,79 @@
-"""Iceberg: the version's own scan tasks of the kept files, staged for a scan of the table, so that delete files and field ids are Iceberg's business."""
+"""Iceberg: scan tasks of the kept files, staged for a scan of the table, so that delete files and field ids are Iceberg's business.
+
+Iceberg would plan the whole snapshot. Which manifests list the files, and which deletes apply to them, metaindex has read already: the JVM reads those manifests, and keeps them.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
 
-from formats.model import Field, Schema, Snapshot
+from formats.iceberg.snapshot import IcebergDetails
+from formats.model import Snapshot
 
 from .errors import ScanError
-from .jvm import compiled, gateway_of, jvm_of, ordinals, refuse_unlisted
+from .jvm import compiled, counts, numbers, refuse_unlisted, texts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# Three calls for any number of files: all of them, where they are, and which to keep.
-_TASKS: Final = """
-package metaindex;
 
-import java.io.ByteArrayInputStream;
-import java.io.DataInputStream;
-import java.io.IOException;
-import java.util.ArrayList;
-import java.util.Iterator;
-import java.util.List;
-import org.apache.iceberg.ContentScanTask;
-import org.apache.iceberg.io.CloseableIterable;
-
-public final class PlannedTasks {
-  public List all(CloseableIterable planned) throws IOException {
-    List tasks = new ArrayList();
-    try {
-      for (Iterator i = planned.iterator(); i.hasNext();) {
-        tasks.add(i.next());
-      }
-    } finally {
-      planned.close();
-    }
-    return tasks;
-  }
-
-  public String locations(List tasks) {
-    StringBuilder out = new StringBuilder();
-    for (Iterator i = tasks.iterator(); i.hasNext();) {
-      out.append(((ContentScanTask) i.next()).file().location()).append((char) 0);
-    }
-    return out.toString();
-  }
-
-  public List kept(List tasks, byte[] ordinals) throws IOException {
-    DataInputStream in = new DataInputStream(new ByteArrayInputStream(ordinals));
-    List out = new ArrayList(ordinals.length / 4);
-    for (int i = 0; i < ordinals.length / 4; i++) {
-      out.add(tasks.get(in.readInt()));
-    }
-    return out;
-  }
-}
-"""
-
-
-def iceberg_frame(snapshot: Snapshot, paths: list[str], spark: SparkSession) -> DataFrame:
-    """The rows of the files `paths` of the snapshot's version."""
+def iceberg_frame(snapshot: Snapshot, rows: npt.NDArray[np.int64], spark: SparkSession) -> DataFrame:
+    """The rows of the files at `rows` of the snapshot's list."""
     import xxhash
+    from pyspark.sql import DataFrame
 
-    from formats.iceberg.locations import normal
-
-    jvm = jvm_of(spark)
-    metadata: Any = getattr(snapshot.details, "metadata")  # noqa: B009  # of Iceberg's details only
-    table = _pinned_table(jvm, spark, str(metadata.file), snapshot)
-    manager = jvm.org.apache.iceberg.spark.ScanTaskSetManager.get()
-    wanted = {normal(snapshot.uri(path)) for path in paths}
-    java = compiled(spark, "metaindex.PlannedTasks", _TASKS, manager.getClass().getClassLoader())
-    tasks = java.all(table.newBatchScan().useSnapshot(int(snapshot.version.id)).planFiles())
-    locations = [normal(location) for location in java.locations(tasks).split("\0")[:-1]]
-    refuse_unlisted(snapshot, sorted(wanted.difference(locations)))
-    rows = np.array([i for i, location in enumerate(locations) if location in wanted], np.int64)
-    # The same files of the same version are one staged set, however often they are asked for.
-    names = "\n".join(sorted(wanted))
-    group = f"metaindex-{table.uuid()}-{snapshot.version.id}-{xxhash.xxh3_128_hexdigest(names.encode())}"
-    manager.stageTasks(table, group, java.kept(tasks, ordinals(rows)))
-    _table_cache(spark, manager).add(group, table)
-    return spark.read.format("iceberg").load(group)
-
-
-def _table_cache(spark: SparkSession, neighbour: Any) -> Any:
-    """Iceberg's SparkTableCache.get(), by reflection: py4j takes it for the method of the same name that has an argument."""
-    gateway = gateway_of(spark)
-    found = neighbour.getClass().getClassLoader().loadClass("org.apache.iceberg.spark.SparkTableCache")
-    nothing = gateway.new_array(gateway.jvm.java.lang.Class, 0)
-    return found.getMethod("get", nothing).invoke(None, gateway.new_array(gateway.jvm.java.lang.Object, 0))
+    details = snapshot.details
+    assert isinstance(details, IcebergDetails), "an Iceberg snapshot"
+    if details.place.moved:
+        refuse_unlisted(snapshot, [snapshot.files.paths[int(rows[0])].as_py()])
+    metadata = details.metadata
+    schema_id = int(snapshot.version.fingerprint.rpartition("-")[2])  # see formats.iceberg.table.version_of
+    # Equal for the same files of the same version: they are one staged set, however often they are asked for.
+    key = f"metaindex-{metadata.table_uuid}-{snapshot.version.id}-{schema_id}-{xxhash.xxh3_64_hexdigest(metadata.file.encode())}"
+    java = compiled(spark, "IcebergFrames")
+    session = spark._jsparkSession
+    if not java.isOpen(session, key) and not java.open(
+        session, key, metadata.file, json.dumps(metadata.schemas[schema_id])
+    ):
+        raise ScanError(
+            f"Spark must read the columns of the asked version; {metadata.file} has no schema with {', '.join(snapshot.schema.names)}; open the table again"
+        )
+    locations = details.data["location"].gather(rows.tolist()).to_arrow()
+    sent = b"".join([counts(len(rows)), texts(locations), *_manifests(details, rows), *_deletes(details, rows)])
+    found: Any = java.frame(session, key, details.snapshot_id, f"{key}-{xxhash.xxh3_128_hexdigest(sent)}", sent)
+    if isinstance(found, str):
+        refuse_unlisted(snapshot, [found])
+    return DataFrame(found, spark)
 
 
-def _pinned_table(jvm: Any, spark: SparkSession, metadata_file: str, snapshot: Snapshot) -> Any:
-    """The table as its metadata file has it, with the schema of the asked version as the current one."""
-    from formats.iceberg.schema import read_schema
+def _manifests(details: IcebergDetails, rows: npt.NDArray[np.int64]) -> tuple[bytes, bytes]:
+    """Those that list the files; none where the manifest list does not tell."""
+    live = [one.live_files for one in details.data_manifests]
+    known = [count for count in live if count is not None]
+    named: list[str] = []
+    if len(known) == len(live) and sum(known) == details.data.height:
+        places = np.unique(np.searchsorted(np.cumsum(known), rows, side="right"))
+        named = [details.data_manifests[place].location for place in places.tolist()]
+    return counts(len(named)), texts(pa.array(named, pa.string()))
 
-    conf = spark._jsparkSession.sessionState().newHadoopConf()
-    table = jvm.org.apache.iceberg.hadoop.HadoopTables(conf).load(metadata_file)
-    parser = jvm.org.apache.iceberg.SchemaParser
-    for schema in (table.schema(), *table.schemas().values()):
-        if _same(read_schema(json.loads(parser.toJson(schema)), metadata_file), snapshot.schema):
-            if schema.schemaId() == table.schema().schemaId():
-                return table
-            old = table.operations().current()
-            pinned = jvm.org.apache.iceberg.TableMetadata.buildFrom(old).setCurrentSchema(schema.schemaId())
-            operations = jvm.org.apache.iceberg.StaticTableOperations(pinned.discardChanges().build(), table.io())
-            return jvm.org.apache.iceberg.BaseTable(operations, table.name())
-    raise ScanError(
-        f"Spark must read the columns of the asked version; {metadata_file} has no schema with {', '.join(snapshot.schema.names)}; open the table again"
+
+def _deletes(details: IcebergDetails, rows: npt.NDArray[np.int64]) -> tuple[bytes, ...]:
+    """Delete files that apply to the files, and the pairs of both, counted in the order of `rows` and of the former."""
+    files = pl.DataFrame({"file": rows.astype(np.uint32), "place": np.arange(len(rows), dtype=np.int32)})
+    pairs = details.pairs.select(pl.col("file").cast(pl.UInt32), "delete").join(files, on="file")
+    asked = pairs["delete"].unique(maintain_order=True)
+    entries = details.delete_entries[asked.to_list()] if len(asked) else details.delete_entries.head(0)
+    order = pl.DataFrame({"delete": asked, "number": np.arange(len(asked), dtype=np.int32)})
+    numbered = pairs.join(order, on="delete")
+    return (
+        counts(len(asked)),
+        texts(entries["location"].to_arrow()),
+        numbers(entries["content_offset"].to_arrow()),
+        counts(numbered.height, numbered["place"].to_numpy(), numbered["number"].to_numpy()),
     )
-
-
-def _same(a: Schema, b: Schema) -> bool:
-    """The same columns, those inside lists and maps with their ids. Which of them partition the table is no part of a schema."""
-
-    def shape(fields: tuple[Field, ...]) -> list[object]:
-        return [(f.name, f.field_id, shape(f.children)) for f in fields]
-
-    return shape(a.fields) == shape(b.fields) and a.arrow().equals(b.arrow(), check_metadata=True)

@@ -335,27 +335,3 @@ def arrow_schema(frame: DataFrame) -> pa.Schema:
         for f in to_arrow_schema(frame.schema)
     ]
     return pa.schema(types)
-
-
-def test_many_kept_files_are_named_to_spark_in_one_text(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from metaindex.readers import spark_delta
-
-    root = str(tmp_path / "t")
-    spark.sql(f"CREATE TABLE delta.`{root}` (id BIGINT, ps STRING) USING delta PARTITIONED BY (ps)")
-    spark.sql(f"INSERT INTO delta.`{root}` SELECT id, {PARTITIONS['ps'][1]} AS ps FROM range(0, 9, 1, 1)")
-    snapshot = delta_snapshot(root)
-    for few in (1000, 3, 0):
-        monkeypatch.setattr(spark_delta, "_FEW", few)
-        for rows in (range(1, len(snapshot.files)), [2, 5]):
-            some = scan_of(snapshot, root, rows=rows)
-            assert of_spark(some.to_spark(spark)) == of_arrow(some.to_arrow())
-    with pytest.raises(ScanError, match="does not list"):
-        spark_delta._kept(snapshot, _all_files(snapshot, spark), ["nowhere.parquet"], spark)
-
-
-def _all_files(snapshot: Snapshot, spark: SparkSession) -> Any:
-    jvm: Any = spark.sparkContext._jvm
-    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, snapshot.table)
-    return log.update(*(getattr(log, f"update$default${i}")() for i in (1, 2, 3))).allFiles()
