@@ -41,6 +41,8 @@ _SOURCES: Final = (
     "Scans",
     "Survey",
 )
+_SORTED_BUCKETS: Final = "spark.sql.legacy.bucketedTableScan.outputOrdering"
+"""Where it is true and a bucket is one file, Spark does not sort what is sorted: the buckets of an optimized covering index are. The session's own setting stands, where it has one."""
 _LOCK = threading.Lock()
 _LOADERS: dict[
     int, Any
@@ -69,6 +71,7 @@ class Enabled:
     rule: Any
     skipping: Skipping
     callback: _Callback
+    sorted_buckets: bool = False  # was told to Spark, and is taken back
 
     def planned(self, query: DataFrame, *, rewritten: bool) -> Any:
         """A query execution of Spark's with, or without, the rule; it is planned and not run."""
@@ -125,7 +128,10 @@ def enable(
         conf = spark._jsparkSession.sessionState().conf()
         added = _new(spark, loader, "metaindex.MetaIndexRule", callback, scans, conf)
         _set_rules(spark, [*_rules(spark), added])
-        _ENABLED[_key(spark)] = Enabled(added, skipping, callback)
+        ordered = spark.conf.get(_SORTED_BUCKETS, None) is None
+        if ordered:
+            spark.conf.set(_SORTED_BUCKETS, "true")
+        _ENABLED[_key(spark)] = Enabled(added, skipping, callback, ordered)
 
 
 def disable(spark: SparkSession) -> None:
@@ -134,6 +140,8 @@ def disable(spark: SparkSession) -> None:
         found = _ENABLED.pop(_key(spark), None)
         if found is not None:
             _set_rules(spark, [one for one in _rules(spark) if not one.equals(found.rule)])
+            if found.sorted_buckets and spark.conf.get(_SORTED_BUCKETS, None) == "true":
+                spark.conf.unset(_SORTED_BUCKETS)
             found.skipping.close()
 
 

@@ -93,6 +93,6 @@ public class Found {
 
   /** Are days and instants read as an older calendar has them? */
   private static boolean older(String name) {
-    return "LEGACY".equalsIgnoreCase(SQLConf.get().getConfString(name, ""));
+    return "LEGACY".equalsIgnoreCase(SQLConf.get().getConfString(name, "CORRECTED"));
   }
 }
