@@ -9,6 +9,8 @@ a deletion vector, whatever `tightBounds` says    unknown: the numbers may be th
 tightBounds false, no deletion vector             bounds, not exact; null count unknown
 NaN as a bound                                    both unknown; nan_count is never known
 float printed before the column became double     loosened to the nearest floats
+decimals of many digits passed through a double   both bounds wider by their size / 2^50, never exact
+whole decimals at an end of int64                 that bound is unknown: it may have been cut off there
 lower above upper, counts beyond the rows         unknown
 """
 
@@ -29,6 +31,7 @@ from formats.model import Leaf
 from formats.storage import Storage
 
 from .columns import booleans, int64_values, rows_array, where
+from .decimals import loosened
 from .parquet_part import Batch, batches, has_field, opened
 from .stats_json import FEW_TEXTS, Column, LeafStatistics, Row, parsed_rows, read_leaves, read_rows
 
@@ -214,11 +217,14 @@ def _repaired(
     lower, upper = written.lower, written.upper
     low_known, high_known = ~_null_mask(lower), ~_null_mask(upper)
     is_ = pa.types
-    exact = not (is_.is_string(type_) or is_.is_timestamp(type_) or once_float)
+    exact = not (is_.is_string(type_) or is_.is_timestamp(type_) or is_.is_decimal(type_) or once_float)
     if is_.is_timestamp(type_):
         lower, upper = _wider_times(lower, upper)
     elif is_.is_string(type_):
         upper = _above_cut_texts(upper)
+    elif is_.is_decimal(type_):
+        lower, upper = loosened(lower, upper, type_)
+        low_known, high_known = ~_null_mask(lower), ~_null_mask(upper)
     elif once_float and is_.is_float64(type_):
         lower, upper = _wider_floats(lower, upper)
 

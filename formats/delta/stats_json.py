@@ -10,7 +10,7 @@ import datetime as dt
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ _PREFIX = b'{"numRecords":'
 _WINDOW = 32  # the prefix and up to 18 digits, in whole words
 _PREFIX_WORDS = np.frombuffer(_PREFIX.ljust(16, b"\0"), "<u8")
 _PREFIX_MASK = np.uint64(2**48 - 1)  # six bytes of the second word
+_EXACT = Context(prec=100)  # Python's own context ends at 28 digits
 _NOT_NUMBERS = r':\s*"(?:NaN|[+\-]?(?:Infinity|infinity|INF|Inf|inf))"'
 
 
@@ -387,7 +388,7 @@ def _value(raw: Any, type_: pa.DataType, rounding: str) -> Any:
         if is_.is_integer(type_):
             return _whole(int(exact.to_integral_value(rounding=rounding)))
         if is_.is_decimal(type_):
-            scaled = exact.quantize(Decimal(1).scaleb(-type_.scale), rounding=rounding)
+            scaled = exact.quantize(Decimal(1).scaleb(-type_.scale), rounding, _EXACT)
             return scaled if len(scaled.as_tuple().digits) <= type_.precision else None
     except (InvalidOperation, OverflowError, ValueError):
         return None
