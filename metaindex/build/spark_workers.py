@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import tempfile
 import zipfile
 from importlib.metadata import PackageNotFoundError, distribution
@@ -30,10 +32,13 @@ def ship(spark: SparkSession) -> None:
         ) from error
     if context.applicationId in _shipped or (_is_local(context) and _is_installed()):
         return
-    with tempfile.TemporaryDirectory(prefix="metaindex-") as folder:
-        archive = Path(folder) / "metaindex-rooms.zip"
-        write_archive(archive)
-        context.addPyFile(str(archive))
+    folder = tempfile.mkdtemp(prefix="metaindex-")
+    atexit.register(
+        shutil.rmtree, folder, ignore_errors=True
+    )  # the driver serves the file to executors from where it lies, whenever one starts
+    archive = Path(folder) / "metaindex-rooms.zip"
+    write_archive(archive)
+    context.addPyFile(str(archive))
     _shipped.add(context.applicationId)
 
 

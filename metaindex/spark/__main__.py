@@ -1,13 +1,15 @@
-"""`python -m metaindex.spark java|jars`: which Java is taken; fetch and check the jars. `make install` runs both."""
+"""`python -m metaindex.spark java|jars|daemon`: which Java is taken; fetch and check the jars (`make install` runs both); be the master or a worker of a standalone cluster, of the pyspark and the Java
+that are installed here."""
 
 import sys
 
 from expressions.errors import MetaIndexError
 
+from .daemon import run_daemon
 from .jars import Jar, JarGroup, jar_paths
 from .runtime import find_java
 
-_USAGE = f"usage: python -m metaindex.spark java [--quiet] | jars [{'|'.join(JarGroup)} ...]"
+_USAGE = f"usage: python -m metaindex.spark java [--quiet] | jars [{'|'.join(JarGroup)} ...] | daemon master|worker [Spark's own arguments ...]"
 
 
 def main(arguments: list[str]) -> int:
@@ -19,6 +21,8 @@ def main(arguments: list[str]) -> int:
                 find_java()
             case ["jars", *groups] if set(groups) <= set(JarGroup):
                 _jars([JarGroup(group) for group in groups] or [JarGroup.DELTA, JarGroup.ICEBERG])
+            case ["daemon", ("master" | "worker") as role, *rest]:
+                run_daemon(role, rest)
             case _:
                 sys.stderr.write(f"{_USAGE}\n")
                 return 2

@@ -1,0 +1,88 @@
+"""A real standalone cluster on loopback: a master and workers in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.s3.server import S3Server
+
+_STARTED = "I have been elected leader"
+_REGISTERED = "Successfully registered with master"
+_PATIENCE_SECONDS = 90.0
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """`master` is what a session names. Each worker has one core and its executors' whole memory."""
+
+    master: str
+    workers: tuple[subprocess.Popen[bytes], ...]
+    s3: S3Server | None = None  # that the workers know
+
+    def lose_worker(self, number: int) -> None:
+        """As a machine that is lost: the worker and its executors end at once."""
+        _end(self.workers[number])
+
+
+@contextmanager
+def cluster(folder: Path, workers: int = 2, environment: Mapping[str, str] | None = None) -> Iterator[Cluster]:
+    """Starts it, and ends every process of it. `environment`: what workers, and so executors, have besides this process's own."""
+    port = _free_port()
+    address = f"spark://127.0.0.1:{port}"
+    with ExitStack() as stack:
+        master = ["master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(_free_port())]
+        stack.enter_context(_daemon(folder, "master", master, _STARTED, {}))
+        started = []
+        for number in range(workers):
+            arguments = ["worker", "--host", "127.0.0.1", "--webui-port", str(_free_port())]
+            arguments += ["--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"worker-{number}"), address]
+            daemon = _daemon(folder, f"worker-{number}", arguments, _REGISTERED, environment or {})
+            started.append(stack.enter_context(daemon))
+        yield Cluster(address, tuple(started))
+
+
+@contextmanager
+def _daemon(
+    folder: Path, name: str, arguments: list[str], ready: str, environment: Mapping[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
+    """One of the cluster's processes, from the moment when its log says that it is ready."""
+    settings = {**os.environ, **environment, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m"}
+    log = folder / f"{name}.log"
+    command = [sys.executable, "-m", "metaindex.spark", "daemon", *arguments]
+    with open(log, "wb") as out:
+        process = subprocess.Popen(command, env=settings, stdout=out, stderr=out, start_new_session=True)
+    try:
+        _wait_for(ready, log, process)
+        yield process
+    finally:
+        _end(process)
+
+
+def _wait_for(ready: str, log: Path, process: subprocess.Popen[bytes]) -> None:
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while ready not in log.read_text():
+        if process.poll() is not None or time.monotonic() > until:
+            raise RuntimeError(f"a Spark daemon says {ready!r} when it is ready; its log: {log.read_text()[-2000:]}")
+        time.sleep(0.1)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """The process and all that it started: they are a group of their own."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
