@@ -12,13 +12,18 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--folder", metavar="FOLDER", help="write the tables here and keep them; the folder must be new or empty"
     )
+    parser.add_argument(
+        "--master",
+        metavar="URL",
+        help="Spark's master, for example spark://host:7077; FOLDER then lies where all its workers see it (default: Spark in this process)",
+    )
     parser.add_argument("--keep", action="store_true", help="keep the temporary folder")
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
     from metaindex.demo import run_demo
 
-    return run_demo(args.folder, args.keep, out)
+    return run_demo(args.folder, args.keep, out, master=args.master)
 
 
 COMMAND = Command(

@@ -52,15 +52,21 @@ class Indexed:
 
 
 def run_demo(
-    folder: str | None, keep: bool, out: Output, *, spark: SparkSession | None = None, flown: pa.Table | None = None
+    folder: str | None,
+    keep: bool,
+    out: Output,
+    *,
+    master: str | None = None,
+    spark: SparkSession | None = None,
+    flown: pa.Table | None = None,
 ) -> int:
     """Tells the story in `folder` (new or empty; kept), or in a temporary folder (removed unless `keep`).
-    `flown`: other flights than all of them; their last day must be data.LAST_DAY."""
+    `master`: of a cluster; else Spark runs in this process. `flown`: other flights than all of them; their last day must be data.LAST_DAY."""
     place = _place(folder)
     report = Report(out)
     kept = keep or folder is not None
     try:
-        _tell(place, report, spark, flown if flown is not None else flights())
+        _tell(place, report, spark or _session(place, master, report), flown if flown is not None else flights())
     finally:
         if not kept:
             shutil.rmtree(place, ignore_errors=True)
@@ -87,16 +93,18 @@ def conclude(report: Report) -> int:
     return DONE
 
 
-def _tell(place: Path, report: Report, given: SparkSession | None, flown: pa.Table) -> None:
+def _session(place: Path, master: str | None, report: Report) -> SparkSession:
+    started = time.monotonic()
+    conf = _CONF | {"spark.sql.warehouse.dir": str(place / "spark")}
+    spark = quiet_session("metaindex demo", master=master or "local[*]", conf=conf, log=place / "spark.log")
+    report.step(f"Spark {spark.version} on {spark.sparkContext.master} started in {time.monotonic() - started:.1f} s")
+    return spark
+
+
+def _tell(place: Path, report: Report, spark: SparkSession, flown: pa.Table) -> None:
     year, last_day = split(flown)
     report.facts["flights"] = flown.num_rows
     report.step(f"{flown.num_rows:,} flights of 2013 read; the {last_day.num_rows:,} of 31 December are held back")
-    started = time.monotonic()
-    spark = given or quiet_session(
-        "metaindex demo", conf=_CONF | {"spark.sql.warehouse.dir": str(place / "spark")}, log=place / "spark.log"
-    )
-    report.step(f"Spark {spark.version} started in {time.monotonic() - started:.1f} s")
-
     report.headline("1. Four tables of one year, a file per day, partitioned by month")
     daily = _daily(spark, year).cache()
     found = lakes(spark, place)
