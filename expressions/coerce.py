@@ -6,7 +6,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from enum import Enum, auto
 from typing import TypeVar
 
@@ -37,6 +37,7 @@ _TIMESTAMP = re.compile(
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "+inf": math.inf, "-inf": -math.inf}
 _SPECIAL |= {"infinity": math.inf, "+infinity": math.inf, "-infinity": -math.inf}
 _DOUBLE_DIGITS = 15  # decimals of so many digits are told apart by doubles
+_EXACT = Context(prec=2000)  # Python's own context rounds to 28 digits
 
 
 def coerce(lit: Literal, t: pa.DataType, time_zone: str) -> Answer:
@@ -152,7 +153,7 @@ def _for_decimal(lit: Literal, t: pa.DataType) -> Answer:
 
 def _as_doubles(value: Decimal | None, t: pa.DataType) -> Answer:
     """Spark compares both as doubles: the same as exactly, while neither has more digits than doubles tell apart."""
-    if value is None or t.precision > _DOUBLE_DIGITS or len(value.normalize().as_tuple().digits) > _DOUBLE_DIGITS:
+    if value is None or t.precision > _DOUBLE_DIGITS or len(value.normalize(_EXACT).as_tuple().digits) > _DOUBLE_DIGITS:
         return Coerced.UNKNOWN
     return Literal(value) if abs(value.adjusted()) < 100 or not value else Coerced.UNKNOWN
 
@@ -280,7 +281,7 @@ def _in_every_float(double: float, value: float, t: pa.DataType) -> bool:
 
 
 def _scale(value: Decimal) -> int:
-    exponent = value.normalize().as_tuple().exponent
+    exponent = value.normalize(_EXACT).as_tuple().exponent
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
 

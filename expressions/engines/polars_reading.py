@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -203,7 +203,7 @@ def _scalar(kind: str, value: Any) -> LiteralValue:
         case "Date", int():
             return dt.date(1970, 1, 1) + dt.timedelta(days=value)
         case "Decimal", [int() as unscaled, int(), int() as scale]:
-            return Decimal(unscaled).scaleb(-scale)
+            return Decimal(unscaled).scaleb(-scale, _EXACT)
         case (("Datetime" | "DatetimeOwned"), [int() as ticks, str() as unit, zone]):
             ticks *= {"Milliseconds": 1000, "Microseconds": 1}[unit]
             moment = dt.datetime(1970, 1, 1, tzinfo=None if zone is None else dt.UTC)
@@ -247,4 +247,5 @@ _OPS: Final = {
     "EqValidity": Op.NULL_SAFE_EQ,
 }
 _MIRRORED: Final = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
+_EXACT: Final = Context(prec=60)  # Python's own context rounds to 28 digits
 _WIDER: Final = {"Int16": pa.int16(), "Int32": pa.int32(), "Int64": pa.int64(), "Float64": pa.float64()}

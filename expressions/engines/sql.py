@@ -280,6 +280,8 @@ class _Reader:
         value = self._value(node)
         if value is None or isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
             raise NotReadable
+        if isinstance(value, Decimal):
+            return value.copy_negate() if value else value  # a minus would round to the 28 digits of Python's context
         return -value if value or isinstance(value, float) else value
 
     def _text(self, node: exp.Expression) -> str:

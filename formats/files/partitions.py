@@ -18,7 +18,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -32,6 +32,7 @@ HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 Kind: TypeAlias = tuple[str, int]  # name of Spark's type, and the precision of a decimal
 _NULL: Kind = ("null", 0)
 _STRING: Kind = ("string", 0)
+_EXACT = Context(prec=60)  # Python's own context refuses more than 28 digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +269,7 @@ def _decimal(raw: str, t: pa.DataType) -> Decimal:
     value = Decimal(raw)
     if not value.is_finite():
         raise ValueError(f"{raw!r}")
-    scaled: Decimal = value.quantize(Decimal(1).scaleb(-t.scale))
+    scaled: Decimal = value.quantize(Decimal(1).scaleb(-t.scale), context=_EXACT)
     if scaled != value:
         raise ValueError(f"{raw!r}")
     return scaled

@@ -322,3 +322,9 @@ def test_an_instant_is_a_time_of_the_sessions_zone_where_clocks_never_change(
     found = bind(col("t") >= instant, pa.schema([("t", pa.timestamp("us"))]), time_zone=zone)
     assert found == (Comparison(ColumnRef(("t",)), Op.GE, Literal(local)) if local else found)
     assert isinstance(found, Opaque) == (local is None)
+
+
+def test_decimals_of_more_digits_than_pythons_context_are_not_rounded_on_the_way() -> None:
+    """Text is compared with decimals as doubles: 38 nines are one, which no exact comparison would find."""
+    assert bound("0." + "9" * 38, NINE_TWO) == OPAQUE
+    assert bound(Decimal("0." + "1" * 37), pa.decimal128(9, 2)) == OPAQUE

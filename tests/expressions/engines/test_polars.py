@@ -189,3 +189,10 @@ def test_struct_fields_are_read_by_path() -> None:
 def test_opaque_cannot_be_written() -> None:
     with pytest.raises(ExpressionError, match="not understood"):
         to_polars(Opaque("f(a)"))
+
+
+@pytest.mark.parametrize(
+    "digits", ["12345678901234567890123456789012345678", "-0.12345678901234567890123456789012345678"]
+)
+def test_a_decimal_keeps_all_of_its_digits(digits: str) -> None:
+    assert from_polars(pl.col("a") == pl.lit(Decimal(digits))) == Comparison(A, Op.EQ, Literal(Decimal(digits)))

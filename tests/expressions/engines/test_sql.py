@@ -38,6 +38,7 @@ READ = [
     ("a = 0.1F", compare(Op.EQ, 0.10000000149011612)),
     ("a = 1.5BD", compare(Op.EQ, Decimal("1.5"))),
     ("a = -2Y", compare(Op.EQ, -2)),
+    (f"a = -0.{'12345678' * 4}", compare(Op.EQ, Decimal(f"-0.{'12345678' * 4}"))),
     ("a = double('NaN')", compare(Op.EQ, math.nan)),
     ("a < cast('-inf' as double)", compare(Op.LT, -math.inf)),
     ("a = 'it''s'", compare(Op.EQ, "it's")),

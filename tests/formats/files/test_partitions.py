@@ -62,6 +62,7 @@ def test_types_widen_over_all_values() -> None:
     assert values("1", "1.5") == (pa.float64(), [1.0, 1.5])
     assert values("3000000000", "1.5") == (pa.string(), ["3000000000", "1.5"])
     assert values("1", "9223372036854775808") == (pa.decimal128(19, 0), [Decimal(1), Decimal("9223372036854775808")])
+    assert values("9" * 38) == (pa.decimal128(38, 0), [Decimal("9" * 38)])
     assert values("2024-01-31", "2024-01-31 00%3A00%3A01")[0] == pa.timestamp("us", "UTC")
     assert values("1", "x") == (pa.string(), ["1", "x"])
     assert values("2024-01-31", "1") == (pa.string(), ["2024-01-31", "1"])
