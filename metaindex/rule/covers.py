@@ -21,14 +21,17 @@ import pyarrow.compute as pc
 
 from expressions.engines.spark_json import from_spark_json
 from expressions.references import conjuncts
-from formats.model import FileTable, Leaf, Schema
+from expressions.tree import ColumnRef
+from formats.model import FileTable, Leaf, Schema, Snapshot
+from formats.protocol import Resolved
 from metaindex.asked import at_version
-from metaindex.kinds.covering.parts import stored_parts
+from metaindex.kinds.covering.parts import StoredPart, stored_parts
 from metaindex.kinds.covering.plan import ORDINAL, PARTITION, ROW, CoveringLayout
 from metaindex.log.entry import CoveredKey
 from metaindex.pruning.open_index import OpenIndex
-from metaindex.pruning.serving import Serving, serving, stored_types, usable_runs
+from metaindex.pruning.serving import Serving, serving, usable_runs
 
+from .range_parts import parts_left
 from .ranking import Asked, JoinOf, Offer, asked_of, choose, share_read
 from .reasons import Reason
 from .settings import RuleConfig
@@ -51,6 +54,7 @@ class Candidate:
     layout: CoveringLayout
     columns: Mapping[str, str]
     bucketed: tuple[str, ...]  # the scan's names of the bucket columns, where it needs them all
+    parts: tuple[tuple[int, StoredPart], ...]  # that are to be read, with the numbers of their runs
 
     @property
     def name(self) -> str:
@@ -105,77 +109,81 @@ def _candidate(
     table: Table, index: OpenIndex, key: CoveredKey, scan: Mapping[str, Any], rule: RuleConfig, kept_bytes: int | None
 ) -> Candidate | Reason:
     layout = CoveringLayout.of(key)
-    if any(one.get("padded") for one in scan["needs"]):
-        return Reason.OTHER_TYPES
-    if not scan["harmless"]:
-        return Reason.MAY_FAIL
-    schema = _newest_schema(index)  # names of today; those of the version are compared below
-    if schema is None:
-        return Reason.NO_VERSION
     if len(scan["needs"]) > len(key.columns):
         return Reason.NOT_COVERED
-    served = _served(table, index, key, scan)
-    if isinstance(served, Reason):
-        return served
-    columns = _columns(served.schema, key, scan)
+    at = _version(table, index, scan)
+    if at is None:
+        return Reason.NO_VERSION
+    columns = _columns(at.schema, key, scan)
     if columns is None:
         return Reason.NOT_COVERED
-    names = {stable: name for name, stable in columns.items()}
     indexed = [one.stable for one in key.columns[: layout.indexed]]
-    asked = _asked(served.schema, scan)
-    filtered = indexed[0] in asked
+    asked = _asked(at.schema, scan)
     wants = _wants(scan, columns, indexed) if layout.buckets else frozenset()
-    if not filtered and not wants:
+    if indexed[0] not in asked and not wants:
         return Reason.NOT_ASKED
+    if not scan["harmless"]:
+        return Reason.MAY_FAIL
+    if any(one.get("padded") for one in scan["needs"]):
+        return Reason.OTHER_TYPES
+    served = _served(index, key, scan, at, columns)
+    if served is None:
+        return Reason.OTHER_TYPES
+    if not served.runs:
+        return Reason.NOTHING_SERVED
     stale = _stale(served, rule)
     if stale is not None:
         return stale
-    if not served.runs:
-        return Reason.NOTHING_SERVED
-    source, read = _prices(served, list(columns.values()), scan, kept_bytes, share_read(asked, indexed, layout.buckets))
+    every = [(one.number, part) for one in served.runs for part in stored_parts(index.reader(one.run), one.key)]
+    parts = every if layout.buckets else _in_range(every, at.schema, layout, indexed[0], scan)
+    share = share_read(asked, indexed, layout.buckets)
+    if len(parts) < len(every):
+        share = sum(part.info.size_bytes for _, part in parts) / sum(part.info.size_bytes for _, part in every)
+    names = {stable: name for name, stable in columns.items()}
     order = tuple(names[one] for one in indexed) if set(indexed) <= set(names) and layout.buckets else ()
-    offer = Offer(index.name, source, read, filtered, wants, layout.buckets, order)
-    return Candidate(offer, served, layout, columns, order)
+    source, read = _prices(served, list(columns.values()), scan, kept_bytes, share)
+    offer = Offer(index.name, source, read, indexed[0] in asked, wants, layout.buckets, order)
+    return Candidate(offer, served, layout, columns, order, tuple(parts))
 
 
-def _newest_schema(index: OpenIndex) -> Schema | None:
+@dataclass(frozen=True, slots=True)
+class _At:
+    """The version that a scan reads, and its columns. `loaded`: its snapshot, where the index has not recorded it."""
+
+    resolved: Resolved
+    loaded: Snapshot | None
+    schema: Schema
+
+
+def _version(table: Table, index: OpenIndex, scan: Mapping[str, Any]) -> _At | None:
+    """The one that Spark has pinned; of plain files the newest listing that the index recorded: Spark's own list is compared with it file by file. None where there is none yet."""
     newest = index.versions.newest()
-    found = index.versions.find(newest.version) if newest is not None else None
-    return None if found is None else found.schema
-
-
-def _served(table: Table, index: OpenIndex, key: CoveredKey, scan: Mapping[str, Any]) -> Serving | Reason:
-    """What the index serves of the version that Spark has pinned; of plain files, of the newest listing that it recorded: Spark's own list is compared with it file by file."""
-    newest = index.versions.newest()
-    plain = scan["kind"] == "files"
     if newest is None or scan.get("version") == "null":
-        return Reason.NO_VERSION
-    at = at_version(newest.version.id if plain else scan["version"], None)
+        return None
+    at = at_version(newest.version.id if scan["kind"] == "files" else scan["version"], None)
     resolved = table._resolved(at, [index])
     recorded = index.versions.find(resolved.version)
-    loaded = None if recorded is not None else table._loaded(resolved)
-    schema = recorded.schema if recorded is not None else loaded.schema if loaded is not None else None
-    assert schema is not None
-    types = _types(schema, key, scan)
-    if types is None:
-        return Reason.NOT_COVERED
+    if recorded is not None:
+        return _At(resolved, None, recorded.schema)
+    loaded = table._loaded(resolved)
+    return _At(resolved, loaded, loaded.schema)
+
+
+def _served(
+    index: OpenIndex, key: CoveredKey, scan: Mapping[str, Any], at: _At, columns: Mapping[str, str]
+) -> Serving | None:
+    """What the index serves of the version; None where no run has the columns as the types that Spark reads them with."""
+    types = {columns[one["name"]]: one["type"] for one in scan["needs"]}
     entry = index.entry
-    name = (
-        entry.index_uuid,
-        entry.id,
-        entry.nonce,
-        key.key_id,
-        resolved.version,
-        tuple(sorted(map(str, types.items()))),
-    )
+    name = (entry.index_uuid, entry.id, entry.nonce, key.key_id, at.resolved.version, str(sorted(types.items())))
     with _held_lock:
         if name in _held:
             _held.move_to_end(name)
             return _held[name]
     runs = usable_runs(index, key.key_id, types)
     if not runs:
-        return Reason.OTHER_TYPES
-    found = serving(index, runs, resolved, loaded)
+        return None
+    found = serving(index, runs, at.resolved, at.loaded)
     with _held_lock:
         _held[name] = found
         while len(_held) > _HELD:
@@ -183,28 +191,42 @@ def _served(table: Table, index: OpenIndex, key: CoveredKey, scan: Mapping[str, 
     return found
 
 
-def _stables(schema: Schema) -> dict[str, str]:
-    """The stable name of each column by its name."""
+def _in_range(
+    parts: Sequence[tuple[int, StoredPart]],
+    schema: Schema,
+    layout: CoveringLayout,
+    leading: str,
+    scan: Mapping[str, Any],
+) -> list[tuple[int, StoredPart]]:
+    """Of an index in ranges, the parts that the filters leave."""
+    names: dict[str, tuple[str, ...]] = {stable: (name,) for name, stable in _stables(schema, scan).items()}
+    names |= {one.stable: one.parts for one in schema.leaves() if one.stable not in names}
+    conditions = [part for one in scan["filters"] for part in conjuncts(from_spark_json(one))]
+    if leading not in names or not conditions:
+        return list(parts)
+    left = parts_left([part for _, part in parts], conditions, ColumnRef(names[leading]), layout.stored.field(0).type)
+    kept = {part.path for part in left}
+    return [(number, part) for number, part in parts if part.path in kept] or list(parts[:1])
+
+
+def _stables(schema: Schema, scan: Mapping[str, Any]) -> dict[str, str]:
+    """The stable name of each column by its name. Iceberg reads a version with the names of today, so its scan says which column is which."""
+    if "ids" in scan:
+        return {name: f"id:{number}" for name, number in scan["ids"].items()}
     return {one.name: Leaf((one,)).stable for one in schema.fields}
 
 
-def _types(schema: Schema, key: CoveredKey, scan: Mapping[str, Any]) -> dict[str, object] | None:
-    """By stable name, the types that Spark reads the needed columns with; None where one is not in the index."""
-    stables = _stables(schema)
-    stored = {one.stable for one in key.columns}
-    found = {stables.get(one["name"], ""): one["type"] for one in scan["needs"]}
-    return found if found.keys() <= stored and len(found) == len(scan["needs"]) else None
-
-
 def _columns(schema: Schema, key: CoveredKey, scan: Mapping[str, Any]) -> dict[str, str] | None:
-    stables = _stables(schema)
-    types = stored_types(key)
+    """Of each column that the query needs, by its name, the index's; None where one is not there."""
+    stables = _stables(schema, scan)
+    stored = {one.stable for one in key.columns}
     found = {one["name"]: stables.get(one["name"], "") for one in scan["needs"]}
-    return found if set(found.values()) <= types.keys() else None
+    return found if set(found.values()) <= stored and len(found) == len(scan["needs"]) else None
 
 
 def _asked(schema: Schema, scan: Mapping[str, Any]) -> dict[str, Asked]:
     stables = {leaf.parts: leaf.stable for leaf in schema.leaves()}
+    stables |= {(name,): stable for name, stable in _stables(schema, scan).items()}
     parts = [part for one in scan["filters"] for part in conjuncts(from_spark_json(one))]
     return {stables[ref.parts]: asked for ref, asked in asked_of(parts).items() if ref.parts in stables}
 
@@ -299,7 +321,7 @@ def told(
         "bucketed_as": [one.columns[name] for name in one.bucketed],
         "partitioned": cover.partitioned,
         "bytes": max(1, sum(served.column_bytes.get(name, 0) for name in one.columns.values())),
-        "parts": _packed(_parts(served, str(scan["root"]))),
+        "parts": _packed(_parts(one, str(scan["root"]))),
         "dead": _packed(
             [text for run in served.runs for ordinal in run.dead.tolist() for text in (str(run.number), str(ordinal))]
         ),
@@ -311,16 +333,15 @@ def told(
     return reply
 
 
-def _parts(served: Serving, root: str) -> list[str]:
+def _parts(one: Candidate, root: str) -> list[str]:
     """Number of the run, what Spark opens, and size of each part."""
     scheme = re.match(r"s3[an]?://", root)
     out = []
-    for one in served.runs:
-        for part in stored_parts(served.index.reader(one.run), one.key):
-            uri = served.index.storage.uri(part.path)
-            if scheme is not None:
-                uri = re.sub(r"^s3[an]?://", scheme[0], uri)
-            out += [str(one.number), uri, str(part.info.size_bytes)]
+    for number, part in sorted(one.parts, key=lambda each: each[0]):
+        uri = one.serving.index.storage.uri(part.path)
+        if scheme is not None:
+            uri = re.sub(r"^s3[an]?://", scheme[0], uri)
+        out += [str(number), uri, str(part.info.size_bytes)]
     return out
 
 

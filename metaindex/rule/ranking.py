@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from expressions.records import dataclass
-from expressions.tree import And, ColumnRef, Comparison, In, IsNull, Op, Predicate, StartsWith
+from expressions.references import conjuncts
+from expressions.tree import And, ColumnRef, Comparison, In, IsNull, Op, Or, Predicate, StartsWith
 
 EQUAL: Final = 0.1
 BETWEEN: Final = 0.25
@@ -42,10 +43,10 @@ class Asked:
         return BETWEEN if self.ends > 1 else ONE_SIDED if self.ends else 1.0
 
 
-def asked_of(conjuncts: Sequence[Predicate]) -> dict[ColumnRef, Asked]:
+def asked_of(parts_of_and: Sequence[Predicate]) -> dict[ColumnRef, Asked]:
     """By column, of the conjuncts that are of one column each."""
     found: dict[ColumnRef, Asked] = {}
-    for one in conjuncts:
+    for one in parts_of_and:
         match one:
             case Comparison(op=Op.EQ | Op.NULL_SAFE_EQ, column=column):
                 found[column] = Asked(equal=1)
@@ -60,17 +61,29 @@ def asked_of(conjuncts: Sequence[Predicate]) -> dict[ColumnRef, Asked]:
                 found[column] = before if before.equal else Asked(ends=before.ends + 1)
             case And(parts=parts):
                 found |= asked_of(parts)
+            case Or(parts=parts):
+                found |= _either([asked_of(conjuncts(part)) for part in parts])
             case _:
                 pass
     return found
 
 
+def _either(parts: Sequence[Mapping[ColumnRef, Asked]]) -> dict[ColumnRef, Asked]:
+    """Of an OR: the columns of which every part says something."""
+    out = {}
+    for column in set(parts[0]).intersection(*parts[1:]):
+        every = [part[column] for part in parts]
+        equal = sum(one.equal for one in every) if all(one.equal for one in every) else 0
+        out[column] = Asked(equal=equal) if equal else Asked(ends=1)
+    return out
+
+
 def share_read(asked: Mapping[str, Asked], indexed: Sequence[str], buckets: int) -> float:
-    """Of an index's bytes, how much a scan with these filters (by stable name) reads. `buckets`: 0 for ranges. Spark leaves out buckets where one column makes them; else the order inside a part
+    """Of an index's bytes, how much a scan with these filters (by stable name) reads. `buckets`: 0 for ranges. Spark leaves out buckets where one column makes them; the order inside a part
     leaves out row groups and pages by the leading column."""
     first = asked.get(indexed[0], Asked())
     if buckets and len(indexed) == 1 and first.equal:
-        return min(1.0, first.equal / buckets)
+        return min(first.equal / buckets, first.share)
     return first.share
 
 

@@ -91,7 +91,7 @@ public class MetaIndexRule extends Rule {
       }
       ((LinkedList) places.get(leaf)).add(other == null ? leaf : other);
     }
-    LogicalPlan after = changed ? (LogicalPlan) plan.transformDown(new Substitution(places)) : plan;
+    LogicalPlan after = changed ? (LogicalPlan) plan.transformUp(new Substitution(places)) : plan;
     for (int i = 0; i < later.size(); i++) {
       try {
         ((Scans.Tasks) later.get(i)).apply("covering", reply.hashCode());
@@ -178,6 +178,7 @@ public class MetaIndexRule extends Rule {
     return out.append("]}").toString();
   }
 
+  /** For a walk that does not go into what it has put in a leaf's place: the leaf may stand there again. */
   static class Substitution extends scala.runtime.AbstractPartialFunction {
     private final Map places;
 

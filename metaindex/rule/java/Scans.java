@@ -109,7 +109,12 @@ public class Scans {
       Object scan = call(leaf, "scan");
       Object table = call(scan, "table");
       Object pinned = call(scan, "snapshotId"); // null: no rows
-      return out.append(",\"root\":").append(Json.quoted(String.valueOf(call(table, "location")))).append(",\"version\":\"").append(pinned).append('"').toString();
+      out.append(",\"root\":").append(Json.quoted(String.valueOf(call(table, "location")))).append(",\"version\":\"").append(pinned).append("\",\"ids\":{");
+      List columns = (List) call(call(scan, "projection"), "columns"); // names of today, whatever the columns were called when they were indexed
+      for (int i = 0; i < columns.size(); i++) {
+        out.append(i > 0 ? "," : "").append(Json.quoted(String.valueOf(call(columns.get(i), "name")))).append(':').append(call(columns.get(i), "fieldId"));
+      }
+      return out.append('}').toString();
     }
     HadoopFsRelation relation = (HadoopFsRelation) ((LogicalRelation) leaf).relation();
     FileIndex files = relation.location();
