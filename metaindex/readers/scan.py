@@ -179,7 +179,7 @@ class Scan:
     def to_spark(self, spark: SparkSession) -> DataFrame:
         from .spark import data_frame
 
-        return data_frame(self.whole(), spark)
+        return data_frame(self, spark)
 
     def _field(self, name: str) -> Field:
         fields = self.snapshot.schema.fields

@@ -42,6 +42,7 @@ def data_frame(scan: Scan, spark: SparkSession) -> DataFrame:
             "files are kept or left out inside Spark's driver; a Spark Connect session has no way to it; use .to_arrow(), or a session of this process"
         )
     _refuse_missing_files(spark)
+    scan = _known_to_spark(scan)
     snapshot = scan.snapshot
     rows = scan.file_rows
     if not len(rows):
@@ -56,7 +57,25 @@ def data_frame(scan: Scan, spark: SparkSession) -> DataFrame:
                 refuse_replaced(scan.storage, snapshot, rows.tolist())
                 frame = _files(snapshot, snapshot.files.paths.take(pa.array(rows)).to_pylist(), spark)
     frame = _filtered(scan, frame)
-    return frame.select(*(_quoted(f.name) for f in scan.fields))
+    return frame if _has_just_the_columns(scan) else frame.select(*(_quoted(f.name) for f in scan.fields))
+
+
+def _known_to_spark(scan: Scan) -> Scan:
+    """With all that Spark is told of the files. An index knows it of plain files that are read without options of their own."""
+    from formats.files.options import FilesOptions
+
+    plain = scan.snapshot.format == "files" and not FilesOptions.of(scan.ref.options).reader
+    return scan if plain else scan.whole()
+
+
+def _has_just_the_columns(scan: Scan) -> bool:
+    """Does a frame of the whole table have the columns of the result, in their order? To name each to Spark takes longer than to find the rows.
+
+    Spark puts partition columns of folders behind the others, and Delta may leave out columns without a type.
+    """
+    fields = scan.snapshot.schema.fields
+    moved = scan.snapshot.format == "files" and any(f.partition for f in fields)
+    return scan.columns is None and not moved and not any(pa.types.is_null(f.type) for f in fields)
 
 
 def _filtered(scan: Scan, frame: DataFrame) -> DataFrame:
