@@ -72,6 +72,8 @@ def fold_signed(
     `leaf(node, negated)` answers for a leaf, `add(conjunctive, so_far, answer)` takes one more part of an AND (or OR, when not conjunctive),
     `close(conjunctive, so_far)` ends it; `so_far` is None before the first part. An AND directly within an AND is not opened anew. No recursion.
     """
+    if not isinstance(root, And | Or | Not):  # most predicates of a look-up: the walk below, said shortly
+        return close(True, add(True, None, leaf(root, negated)))
     opened: list[tuple[bool, A | None]] = [(True, None)]  # the root is a part of an AND of one
     end: tuple[None, bool] = (None, False)
     todo: list[tuple[Predicate, bool] | tuple[None, bool]] = [(root, negated)]

@@ -6,12 +6,11 @@ file was opened; and none is held of a file that was changed so lately that it m
 
 from __future__ import annotations
 
-import itertools
 import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,34 +31,54 @@ _T = TypeVar("_T")
 _PARSED = 12
 """Bytes in memory for each byte of a footer, about: Thrift's objects, and the columns as Arrow's."""
 _OVERHEAD = 4096
+_SHAPES = 8  # kept at most
 
 # Whatever a footer can make of its reader: no reason to lose a query.
 DOUBTS = (MetaIndexError, pa.ArrowException, OSError, ValueError, TypeError, ArithmeticError, LookupError)
 
 
+@dataclass(slots=True)
+class FileShape:
+    """The columns of files that are alike. Immutable but for what follows from them."""
+
+    schema: pa.Schema
+    leaves: int
+    fields: tuple[pa.Field, ...]
+    _followed: tuple[tuple[Any, ...], Any] | None = None
+
+    def following(self, key: tuple[Any, ...], make: Callable[[], _T]) -> _T:
+        """What follows from the columns and `key`: the last is kept, as queries of a handle mostly ask for the same columns. `make` may raise: nothing is kept then."""
+        held = self._followed
+        if held is not None and held[0] == key:
+            found: _T = held[1]
+            return found
+        found = make()
+        self._followed = (key, found)
+        return found
+
+
 class FileFooter:
-    """One footer. `raw`: its bytes, for who reads statistics from it. Immutable; what follows from it is worked out when first asked for."""
+    """One footer. Immutable; what follows from it is worked out when first asked for. `raw`: its bytes, for who reads statistics from it, where they were read apart."""
 
-    def __init__(self, raw: bytes, metadata: FileMetaData) -> None:
-        self.raw = raw
+    def __init__(self, metadata: FileMetaData, shape: FileShape, raw: bytes = b"") -> None:
         self.metadata = metadata
-        self._followed: tuple[tuple[Any, ...], Any] | None = None
+        self.shape = shape
+        self.raw = raw
 
-    @property
+    @cached_property
     def size_bytes(self) -> int:
         """In memory, about."""
-        return _OVERHEAD + _PARSED * len(self.raw)
+        return _OVERHEAD + _PARSED * int(self.metadata.serialized_size)
 
     @cached_property
-    def starts(self) -> list[int]:
-        """The first row of each row group, and behind the last one the number of all rows."""
-        groups = range(self.metadata.num_row_groups)
-        return [0, *itertools.accumulate(self.metadata.row_group(i).num_rows for i in groups)]
-
-    @cached_property
-    def group_bytes(self) -> list[int]:
-        """The size of each row group, uncompressed."""
-        return [self.metadata.row_group(i).total_byte_size for i in range(self.metadata.num_row_groups)]
+    def groups(self) -> list[tuple[int, int]]:
+        """Of each row group: the file's first row in it, and its bytes uncompressed. Behind the last one: the number of all rows."""
+        out, first = [], 0
+        for number in range(self.metadata.num_row_groups):
+            group = self.metadata.row_group(number)
+            out.append((first, group.total_byte_size))
+            first += group.num_rows
+        return [*out, (first, 0)]
 
     @cached_property
     def julian(self) -> bool:
@@ -70,16 +89,9 @@ class FileFooter:
         version = re.match(rb"(\d+)\.", said.get(b"org.apache.spark.version", b""))
         return version is not None and int(version[1]) < 3
 
-    def following(self, key: tuple[Any, ...], make: Callable[[], _T]) -> _T:
-        """What follows from the footer and `key`; the one asked for last is kept, as queries of a handle mostly ask for the same columns. What is immutable is told apart faster by
-        being the same object than by being equal, so that is looked at first (as `==` of tuples does)."""
-        held = self._followed
-        if held is not None and held[0] == key:
-            found: _T = held[1]
-            return found
-        found = make()
-        self._followed = (key, found)
-        return found
+    def bytes_of(self, groups: Iterable[int]) -> int:
+        """The size of row groups, uncompressed."""
+        return sum(self.groups[group][1] for group in groups)
 
 
 @dataclass(slots=True)
@@ -88,6 +100,7 @@ class HeldFooters:
 
     limit_bytes: int = 32 << 20
     _held: OrderedDict[str, tuple[ObjectInfo, FileFooter]] = field(default_factory=OrderedDict)
+    _shapes: list[FileShape] = field(default_factory=list)  # the one seen last at the end
     _bytes: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -111,6 +124,15 @@ class HeldFooters:
             while self._bytes > self.limit_bytes:
                 self._forget(self._held.popitem(last=False)[1])
 
+    def shape(self, schema: pa.Schema, leaves: int) -> FileShape:
+        """The columns of a file, as others of a table mostly have them, too."""
+        for shape in reversed(self._shapes):
+            if shape.leaves == leaves and shape.schema.equals(schema, check_metadata=True):
+                return shape
+        found = FileShape(schema, leaves, tuple(schema))
+        self._shapes = [*self._shapes[1 - _SHAPES :], found]
+        return found
+
     def _forget(self, held: tuple[ObjectInfo, FileFooter] | None) -> None:
         if held is not None:
             self._bytes -= held[1].size_bytes
@@ -124,20 +146,26 @@ class DataFile:
     footer: FileFooter
 
 
-def open_file(source: pa.NativeFile, *, gather: bool, held: HeldFooters | None, now: ObjectInfo | None) -> DataFile:
-    """`gather`: reads of a row group's columns are joined. `now`: what the file is, looked at after it was opened; None: its footer is neither held nor taken from those that are."""
+def open_file(
+    source: pa.NativeFile, held: HeldFooters, now: ObjectInfo | None, *, gather: bool, stated: bool
+) -> DataFile:
+    """`now`: what the file is, looked at after it was opened; None: its footer is neither held nor taken from those that are. `gather`: reads of a row group's columns are joined.
+    `stated`: the footer's statistics will be read."""
     if now is not None and now.size_bytes != source.size():
         now = None  # another file has come to its name since
-    footer = held.find(now) if held is not None and now is not None else None
-    if footer is None:
+    footer = None if now is None else held.find(now)
+    raw, metadata = (b"", None) if footer is None else (footer.raw, footer.metadata)
+    if stated and not raw:
         with suppress(*DOUBTS):  # the reader finds out what is wrong with the file, if anything
-            footer = FileFooter(*open_footer(lambda start, length: source.read_at(length, start), source.size()))
-            if held is not None and now is not None:
-                held.keep(now, footer)
+            raw, metadata = open_footer(lambda start, length: source.read_at(length, start), source.size())
     reader = ParquetReader()
-    metadata = None if footer is None else footer.metadata
     reader.open(source, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=gather)
-    return DataFile(reader, footer or FileFooter(b"", reader.metadata))
+    if footer is None or raw is not footer.raw:
+        metadata = reader.metadata
+        footer = FileFooter(metadata, held.shape(reader.schema_arrow, metadata.num_columns), raw)
+        if now is not None:
+            held.keep(now, footer)
+    return DataFile(reader, footer)
 
 
 def _lately_changed(info: ObjectInfo) -> bool:

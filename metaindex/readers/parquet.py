@@ -59,21 +59,23 @@ def read_parquet(
 class _Plan:
     """How the table's columns are read from a file: what follows from its footer, the columns and how files name them."""
 
-    in_file: tuple[pa.Field, ...]
     with_ids: bool
     places: tuple[int | None, ...]  # of each of the table's columns, among those of the file
+    as_they_are: tuple[bool, ...]  # of each of them: is the file's column the table's, without a change?
     names: frozenset[str]  # that are read
     leaves: list[int]  # of theirs
     one_by_one: bool  # Arrow cannot join the dictionaries of two row groups below a struct, list or map
 
     @classmethod
-    def of(cls, reader: ParquetReader, fields: tuple[Field, ...], file_names: FileNames, where: str) -> _Plan:
-        in_file = tuple(reader.schema_arrow)
+    def of(cls, file: DataFile, fields: tuple[Field, ...], file_names: FileNames, where: str) -> _Plan:
+        in_file = file.footer.shape.fields
         projection = Projection(where, file_names, carries_ids(in_file))
         places = tuple(projection.find(f, in_file, top=True) for f in fields)
         names = frozenset(in_file[at].name for at in places if at is not None)
+        as_it_is = (at is not None and _is_as_it_is(f, in_file[at]) for f, at in zip(fields, places, strict=True))
         one_by_one = any(_dictionary_inside(f.type) for f in in_file if f.name in names)
-        return cls(in_file, projection.with_ids, places, names, _leaves(reader, in_file, names), one_by_one)
+        leaves = _leaves(file.reader, in_file, names)
+        return cls(projection.with_ids, places, tuple(as_it_is), names, leaves, one_by_one)
 
 
 class _Reader:
@@ -83,11 +85,11 @@ class _Reader:
         self._file = file.reader
         self._footer = file.footer
         self._fields = fields
-        self._plan = file.footer.following((fields, names), lambda: _Plan.of(file.reader, fields, names, where))
+        self._plan = file.footer.shape.following((fields, names), lambda: _Plan.of(file, fields, names, where))
         self._projection = Projection(where, names, self._plan.with_ids)
 
     def read(self, groups: range) -> Iterator[tuple[int, int, list[pa.Array]]]:
-        first, end = self._footer.starts[groups.start], self._footer.starts[groups.stop]
+        first, end = self._footer.groups[groups.start][0], self._footer.groups[groups.stop][0]
         if not self._plan.names:
             for at in range(first, end, _BATCH_ROWS):
                 count = min(end - at, _BATCH_ROWS)
@@ -105,12 +107,14 @@ class _Reader:
         # A name asked for brings every leaf below it, and a top-level column whose name begins with it and a dot: columns are picked by place here.
         at_name = {name: i for i, name in enumerate(batch.schema.names)}
         arrays = []
-        for field, at in zip(self._fields, self._plan.places, strict=True):
+        plan, in_file = self._plan, self._footer.shape.fields
+        for field, at, as_it_is in zip(self._fields, plan.places, plan.as_they_are, strict=True):
             if at is None:
                 arrays.append(self._projection.missing(field, batch.num_rows))
                 continue
-            found = self._plan.in_file[at]
-            values = self._projection.column(field, found, batch.column(at_name[found.name]))
+            values = batch.column(at_name[in_file[at].name])
+            if not as_it_is:
+                values = self._projection.column(field, in_file[at], values)
             if self._footer.julian:
                 _refuse_julian(values, field, self._projection.where)
             arrays.append(values)
@@ -119,7 +123,7 @@ class _Reader:
     def _raw_batches(self, groups: range) -> Iterator[pa.RecordBatch]:
         at = self._plan.leaves
         for some in self._portions(groups, 0 if self._plan.one_by_one else _AHEAD_BYTES):
-            if sum(self._footer.group_bytes[i] for i in some) > _THREADS_BYTES:
+            if self._footer.bytes_of(some) > _THREADS_BYTES:
                 yield from self._file.iter_batches(_BATCH_ROWS, row_groups=some, column_indices=at)
             else:  # as one, by this thread: a stream of batches is handed over by another
                 yield from self._file.read_row_groups(some, column_indices=at, use_threads=False).to_batches(
@@ -128,15 +132,15 @@ class _Reader:
 
     def _portions(self, groups: range, most: int) -> Iterator[list[int]]:
         """Neighbouring row groups of `most` bytes together, at least one."""
-        sizes = self._footer.group_bytes
+        groups_in_file = self._footer.groups
         portion: list[int] = []
         size = 0
         for group in groups:
-            if portion and size + sizes[group] > most:
+            if portion and size + groups_in_file[group][1] > most:
                 yield portion
                 portion, size = [], 0
             portion.append(group)
-            size += sizes[group]
+            size += groups_in_file[group][1]
         yield portion
 
 
@@ -150,6 +154,11 @@ def _leaves(reader: ParquetReader, in_file: tuple[pa.Field, ...], names: frozens
     # Arrow's types do not tell the file's leaves. Their paths do, though a name may begin as another one and a dot: what is read too much is not looked at.
     paths = (path if isinstance(path, str) else ".".join(path) for path in reader.column_paths)
     return [at for at, path in enumerate(paths) if any(path == name or path.startswith(f"{name}.") for name in names)]
+
+
+def _is_as_it_is(field: Field, found: pa.Field) -> bool:
+    """Is the file's column the table's to the type? What has fields inside is looked through."""
+    return not field.children and not pa.types.is_nested(found.type) and bool(found.type.equals(field.type))
 
 
 def _leaves_of(t: pa.DataType) -> int:

@@ -5,7 +5,6 @@ Any doubt keeps the row group. Row positions count from the file's first row, so
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ from expressions.scalar_statistics import CompositeStatistics
 from expressions.skipping import may_match
 from expressions.statistics import Mask
 from expressions.tree import ColumnRef, In, Predicate
-from formats.footer_file import Layouts
+from formats.footer_file import Layouts, open_footer
 from formats.footers import row_group_columns
 from formats.model import Schema
 from formats.storage import ObjectInfo
@@ -48,7 +47,7 @@ class RowGroups:
     ) -> None:
         self._predicate = predicate
         self._apart = apart
-        self._held = held
+        self._held = HeldFooters(0) if held is None else held
         # What another predicate was answered by says nothing of this one. Of very many values some is in every row group, and to find that out again for each file takes its time.
         known = result is not None and result.knows_row_groups and result.predicate == predicate
         self._result = result if known and _values(predicate) <= MOST_VALUES else None
@@ -62,31 +61,31 @@ class RowGroups:
         """The file, and the runs of neighbouring row groups to read. `path`: as the answer names the file. `now`: what it is since it was opened, where its footer may be held."""
         # What keys leave of a local file is little: to gather its reads first costs more than the reads.
         gather = self._result is None or not isinstance(source, pa.OSFile)
-        file = open_file(source, gather=gather, held=self._held, now=now)
+        worth = (
+            bool(self._layouts.leaves) and source.size() > SMALL_BYTES
+        )  # statistics are judged sooner than it is read
+        file = open_file(source, self._held, now, gather=gather, stated=worth and self._result is None)
         count = file.footer.metadata.num_row_groups
         kept = np.ones(count, np.bool_)
         if self._predicate is not None and count:
             with suppress(*DOUBTS):
                 if self._result is not None:
-                    kept = self._by_keys(self._result, source.size(), file.footer, path)
-                elif self._worth_a_look(source.size(), file.footer):
-                    kept = may_match(self._predicate, self._stated(file.footer))
-        return file, [range(at, at + 1) for at in np.flatnonzero(kept).tolist()] if self._apart else list(_runs(kept))
+                    kept = self._by_keys(self._result, source if worth else None, file.footer, path)
+                elif file.footer.raw:
+                    kept = may_match(self._predicate, self._stated(file.footer.raw, file.footer))
+        return file, [range(at, at + 1) for at in np.flatnonzero(kept).tolist()] if self._apart else _runs(kept)
 
-    def _worth_a_look(self, size: int, footer: FileFooter) -> bool:
-        """Are the footer's statistics, of columns that are asked, judged sooner than the file is read?"""
-        return bool(footer.raw) and bool(self._layouts.leaves) and size > SMALL_BYTES
+    def _stated(self, raw: bytes, footer: FileFooter) -> ArrowStatistics:
+        return footer_statistics(raw, footer.metadata, self._layouts)
 
-    def _stated(self, footer: FileFooter) -> ArrowStatistics:
-        return footer_statistics(footer.raw, footer.metadata, self._layouts)
-
-    def _by_keys(self, result: PruneResult, size: int, footer: FileFooter, path: str) -> Mask:
-        """By the keys first: what they leave is mostly so little that no statistics are looked at."""
+    def _by_keys(self, result: PruneResult, source: pa.NativeFile | None, footer: FileFooter, path: str) -> Mask:
+        """By the keys first: what they leave is mostly so little that no statistics are looked at. `source`: of a file of which they are worth a look."""
         count = footer.metadata.num_row_groups
         known = result.in_file(path, count)
         kept = np.ones(count, np.bool_) if known is None else may_match(result.walked, known)
-        if self._worth_a_look(size, footer) and _bytes(footer, kept) > SMALL_BYTES:
-            stated = self._stated(footer)
+        if source is not None and footer.bytes_of(np.flatnonzero(kept).tolist()) > SMALL_BYTES:
+            raw = footer.raw or open_footer(lambda start, length: source.read_at(length, start), source.size())[0]
+            stated = self._stated(raw, footer)
             sources = [stated] if known is None else [stated, known]
             kept = may_match(result.walked, CompositeStatistics(sources))
         return kept
@@ -102,10 +101,12 @@ def footer_statistics(footer: bytes, metadata: FileMetaData, layouts: Layouts) -
     return ArrowStatistics(metadata.num_row_groups, {ColumnRef(one.leaf.parts): one.bounds for one in found})
 
 
-def _bytes(footer: FileFooter, kept: Mask) -> int:
-    return sum(footer.group_bytes[group] for group in np.flatnonzero(kept).tolist())
-
-
-def _runs(kept: Mask) -> Iterator[range]:
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], kept, [False]]).astype(np.int8))).tolist()
-    return (range(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True))
+def _runs(kept: Mask) -> list[range]:
+    """Neighbours as one."""
+    out: list[range] = []
+    for at in np.flatnonzero(kept).tolist():
+        if out and out[-1].stop == at:
+            out[-1] = range(out[-1].start, at + 1)
+        else:
+            out.append(range(at, at + 1))
+    return out

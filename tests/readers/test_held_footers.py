@@ -26,6 +26,7 @@ from metaindex.readers.footer import FileFooter, HeldFooters
 from tests.readers.lake import Lake, fields_of
 
 SCHEMA = pa.schema({"n": pa.int64(), "s": pa.string()})
+HELD = 80_000  # bytes: a few footers of small files
 
 
 def rows(first: int, count: int = 100) -> pa.Table:
@@ -182,7 +183,7 @@ def test_whatever_is_done_to_files_their_rows_are_those_of_now(
     for number in range(3):
         lake.add(f"{number}.parquet", rows(number * 1000, 12), row_group_size=5)
         now[number] = number * 1000
-    footers = HeldFooters(limit_bytes=60_000)  # of one file or two
+    footers = HeldFooters(limit_bytes=HELD)
 
     def check(columns: tuple[str, ...] | None) -> None:
         found = replace(lake.scan("n >= 0"), columns=columns, footers=footers).to_arrow()["n"].to_pylist()
@@ -210,7 +211,8 @@ def test_the_least_recently_used_are_let_go(tmp_path: Path) -> None:
     names = "abcdefgh"
     for name in names:
         write(tmp_path / name, rows(0))
-    parsed = FileFooter(b"x" * 100, pq.read_metadata(tmp_path / "a"))
+    said = pq.read_metadata(tmp_path / "a")
+    parsed = FileFooter(said, HeldFooters().shape(said.schema.to_arrow_schema(), 2))
     held = HeldFooters(limit_bytes=parsed.size_bytes * 6)
     seen = {name: storage.head(name) for name in names}
     for name in "abcdef":
@@ -220,8 +222,26 @@ def test_the_least_recently_used_are_let_go(tmp_path: Path) -> None:
     for name in "gh":
         held.keep(seen[name], parsed)
     assert {name for name in names if held.find(seen[name])} == set("abefgh")
-    held.keep(seen["c"], FileFooter(b"x" * 10**6, parsed.metadata))
-    assert held.find(seen["c"]) is None
+    small = HeldFooters(limit_bytes=parsed.size_bytes * 3)
+    small.keep(seen["a"], parsed)
+    assert small.find(seen["a"]) is None
+
+
+@pytest.mark.usefixtures("settled")
+def test_files_of_other_columns_are_of_another_shape(tmp_path: Path) -> None:
+    """What follows from the columns of one file is taken for those that have the same, in the same order, with the same ids."""
+    lake = Lake(tmp_path, Schema(fields_of(SCHEMA)))
+    lake.add("a.parquet", rows(0, 3))
+    lake.add("b.parquet", rows(3, 3).select(["s", "n"]))
+    lake.add("c.parquet", rows(6, 3).rename_columns(["N", "other"]))
+    lake.add("d.parquet", pa.table({"n": pa.array([9, 10, 11], pa.int32()), "x": [1, 2, 3], "s": ["a", "b", "c"]}))
+    lake.add("e.parquet", rows(12, 3))
+    footers = HeldFooters()
+    for _ in range(2):
+        found = replace(lake.scan("n >= 0"), footers=footers).to_arrow()
+        assert found["n"].to_pylist() == list(range(15))
+        assert [s is None for s in found["s"].to_pylist()] == [False] * 6 + [True] * 3 + [False] * 6
+    assert len(footers._shapes) == 4
 
 
 @pytest.mark.usefixtures("settled")
