@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -78,7 +78,16 @@ class RunSink:
 
     def write(self, kind: str, table: pa.Table, number: int) -> PartInfo:
         """Writes one sorted part durably and says what it is. The caller has sorted `table` and kept it below PART_ROWS."""
-        return write_part(self.storage, f"{kind}/{self.run}/part-{number:05d}{SUFFIX}", kind, table)
+        return write_part(self.storage, self._path(kind, number), kind, table)
+
+    def copy(self, part: PartInfo, data: bytes, number: int) -> PartInfo:
+        """Puts the bytes of a part of another run, durably, as one of this run, and says what it is."""
+        path = self._path(part.kind, number)
+        self.storage.put(path, data)
+        return replace(part, path=path)
+
+    def _path(self, kind: str, number: int) -> str:
+        return f"{kind}/{self.run}/part-{number:05d}{SUFFIX}"
 
 
 def new_run_id() -> str:

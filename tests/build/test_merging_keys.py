@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def kinds(*keys: str | tuple[str, ...]) -> list[Kind]:
     return [mi.Values(*keys), mi.Values(*keys, by="value"), mi.ValueList(*keys, limit=2), mi.Bloom(*keys, fpp=0.1)]
 
 
-def answers(path: Path, predicates: list[object], versions: tuple[str, ...]) -> list[object]:
+def answers(path: Path, predicates: list[object], versions: Sequence[str | None]) -> list[object]:
     table = mi.open_table(str(path))
     return [sorted(table.prune(predicate, version=version).paths) for version in versions for predicate in predicates]
 
@@ -75,7 +76,9 @@ def test_merged_keys_answer_as_before(data: st.DataObject) -> None:
         assert answers(lake, predicates, versions) == before
         found = table_now.verify_index("keys", files=None)
         assert found.sound, str(found)
-        now = versions[-1:]
+        now = [
+            None
+        ]  # not the last that was recorded: where the files are those of an earlier version again, that one is it
         before = answers(lake, predicates, now)
         mi.open_table(str(lake)).erase_index("keys")
         assert answers(lake, predicates, now) == before

@@ -139,7 +139,7 @@ class KeyValueReader:
             return None
         found = []
         for part in parts:
-            for keys, units in self._read(part, list(range(len(self._run.footer(part).rows)))):
+            for keys, units in self._read(part, self._keys.row_groups(part)):
                 valid = valid_mask(keys)
                 mask = np.ones(len(units), np.bool_) if valid is None else valid.copy()
                 if len(but):

@@ -1,4 +1,5 @@
-"""Merges the rows of a key of several runs (algorithm 2 of the EDBT paper): the ranges of their values are gone through window by window, so that no more than a window is in memory.
+"""Merges the rows of a key of several runs (algorithm 2 of the EDBT paper): the ranges of their values are gone through window by window, so that no more than a window is in memory; parts by value that
+would come out as they are go over byte for byte.
 
 Units are numbered anew; rows of files that are not taken from a source are left out, so that nothing of their values remains. No data file is read.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from metaindex.store.writer import RunSink
 from .asked import Key
 from .by_hash import entry_rows, part_rows
 from .by_value import in_order, joined, key_rows
+from .carrying import Carried, carried_parts
 from .key_reader import position
 from .rows import Layout, distinct, merged_layout
 from .stored import StoredKeys
@@ -63,23 +66,33 @@ def merge_values(
     sink: RunSink,
     number: Callable[[int], int],
     window_rows: int = WINDOW_ROWS,
+    least_carried: int | None = None,
 ) -> tuple[dict[str, int | str], list[PartInfo]]:
-    """Of `value_keys` and `value_lists`. See `kinds.merging.Merge`. Keys that an old run has as the bytes of integers become integers."""
+    """Of `value_keys` and `value_lists`. See `kinds.merging.Merge`. Parts that would come out as they are go over byte for byte (`carrying`). Keys that an old run has as the bytes of
+    integers become integers. `least_carried`: rows of a part below which it is merged (None: half of those of a new part)."""
     layout, total = _layout(some)
     sources = [(StoredKeys(run, source), Layout.of(source.layout), places) for run, source, places in some]
     type_ = sources[0][0].type
     layout = replace(layout, integers=type_ == pa.int64())
-    cuts = _cuts([stored for stored, _, _ in sources], window_rows)
+    stays = [(stored, partial(_stay, bits, layout, places)) for stored, bits, places in sources]
+    least_rows = part_rows(total) // 2 if least_carried is None else least_carried
+    carried = carried_parts(stays, layout.integers, least_rows)
+    left = [_left(stored, carried) for stored, _, _ in sources]
+    cuts = _cuts([one for parts in left for one in parts], window_rows)
     out = _Parts(key, sink, number, total)
-    for low, high in zip([None, *cuts], [*cuts, None], strict=True):
+    low: Key | None = None
+    for high in [*sorted({*cuts, *(one.least for one in carried)}), None]:
         keys, units = [], []
-        for stored, bits, places in sources:
-            for some_keys, old in _keys(stored, low, high):
+        for (_, bits, places), parts in zip(sources, left, strict=True):
+            for some_keys, old in _keys(parts, low, high):
                 new, kept = _renumbered(old, bits, layout, places)
                 keys.append(some_keys if kept.all() else some_keys.filter(pa.array(kept)))
                 units.append(new[kept])
         every = np.concatenate([np.empty(0, np.int64), *units])
         out.add(key_rows(key.key_id, *in_order(joined(keys, type_), every, layout.unit_bits)))
+        while carried and carried[0].least == high:
+            out.carry(carried.pop(0))
+        low = high
     return layout.as_mapping(), out.close()
 
 
@@ -98,6 +111,12 @@ def _renumbered(
     kept = ordinals >= 0
     groups = units & ((1 << old.group_bits) - 1) if new.group_bits else 0
     return np.where(kept, ordinals, 0) << new.group_bits | groups, kept
+
+
+def _stay(old: Layout, new: Layout, places: npt.NDArray[np.int64], units: Units) -> bool:
+    """Are units what they would be renumbered to, with no file left out?"""
+    renumbered, kept = _renumbered(units, old, new, places)
+    return bool(kept.all() and (renumbered == units).all())
 
 
 def _parts(run: RunReader, key: CoveredKey) -> list[PartInfo]:
@@ -122,17 +141,28 @@ def _entries(run: RunReader, key: CoveredKey, low: int, high: int) -> Iterator[U
 # Keys -------------------------------------------------------------------------------------------------------------
 
 
-def _cuts(sources: Sequence[StoredKeys], window_rows: int) -> list[Any]:
+_Left = list[tuple[StoredKeys, PartInfo, Key, Key]]
+"""Parts of a source that are merged, each with its least and greatest key."""
+
+
+def _left(stored: StoredKeys, carried: Sequence[Carried]) -> _Left:
+    """The parts of a source that are not carried over."""
+    over = {one.part.path for one in carried if one.stored is stored}
+    parts = stored.parts()
+    every = zip(parts.parts, parts.least, parts.greatest, strict=True)
+    return [(stored, part, least, greatest) for part, least, greatest in every if part.path not in over]
+
+
+def _cuts(left: _Left, window_rows: int) -> list[Any]:
     """First keys of windows: the least keys of row groups are evenly spread over the rows."""
-    least = sorted(one for stored in sources for part in stored.parts().parts for one in stored.groups(part).least)
+    least = sorted(one for stored, part, _, _ in left for one in stored.groups(part).least)
     step = max(1, window_rows // ROW_GROUP_ROWS)
     return sorted(set(least[step::step]))
 
 
-def _keys(stored: StoredKeys, low: Key | None, high: Key | None) -> Iterator[tuple[pa.Array, Units]]:
-    """The rows of a source from `low` on and below `high`; NULLs in the first window."""
-    parts = stored.parts()
-    for part, least, greatest in zip(parts.parts, parts.least, parts.greatest, strict=True):
+def _keys(left: _Left, low: Any, high: Any) -> Iterator[tuple[pa.Array, Units]]:
+    """The rows from `low` on and below `high`; NULLs in the first window."""
+    for stored, part, least, greatest in left:
         nulls = low is None and part.least == ""
         if (low is not None and greatest < low) or (high is not None and least >= high and not nulls):
             continue
@@ -160,10 +190,15 @@ class _Parts:
             self._write(whole.slice(0, self._rows))
             self._waiting = [whole.slice(self._rows)]
 
+    def carry(self, one: Carried) -> None:
+        """A part that goes over as it is, behind all rows so far."""
+        self.close()
+        self.written.append(self._sink.copy(one.part, one.stored.whole(one.part), self._number(len(self.written))))
+
     def close(self) -> list[PartInfo]:
-        rest = pa.concat_tables(self._waiting)
-        if rest.num_rows:
-            self._write(rest)
+        rest, self._waiting = [table for table in self._waiting if table.num_rows], []
+        if rest:
+            self._write(pa.concat_tables(rest))
         return self.written
 
     def _write(self, table: pa.Table) -> None:

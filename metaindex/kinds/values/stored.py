@@ -57,8 +57,8 @@ class StoredKeys:
 
     def __init__(self, run: RunReader, key: CoveredKey) -> None:
         self._run, self._key = run, key
-        self._by_integers = Layout.of(key.layout).integers
-        self.column = "key_int" if self._by_integers else "key"
+        self.by_integers = Layout.of(key.layout).integers
+        self.column = "key_int" if self.by_integers else "key"
         self.type = key_type([_type(column.type_text) for column in key.columns])
 
     def parts(self) -> Parts:
@@ -99,6 +99,14 @@ class StoredKeys:
         table = self._run.read(part, groups, [self.column, "unit"], keep=keep)
         yield self.rows(table)
 
+    def row_groups(self, part: PartInfo) -> range:
+        """All row groups of a part."""
+        return range(len(self._run.footer(part).rows))
+
+    def whole(self, part: PartInfo) -> bytes:
+        """A part, byte for byte."""
+        return self._run.whole(part)
+
     def units(self, part: PartInfo, groups: Sequence[int], *, keep: bool) -> Units:
         """The units alone."""
         return numbers(self._run.read(part, groups, ["unit"], keep=keep).column("unit"))
@@ -109,7 +117,7 @@ class StoredKeys:
 
     def _compared(self, stored: pa.ChunkedArray) -> pa.ChunkedArray:
         """Stored keys in the form that they are compared in."""
-        if self._by_integers or self.type != pa.int64():
+        if self.by_integers or self.type != pa.int64():
             return stored
         try:
             return pa.chunked_array([as_integers(chunk) for chunk in stored.chunks], pa.int64())
@@ -122,10 +130,10 @@ class StoredKeys:
             return bytes.fromhex(text)
         if not text:
             return _INT64_MIN
-        return int(text) if self._by_integers else self._one(bytes.fromhex(text))
+        return int(text) if self.by_integers else self._one(bytes.fromhex(text))
 
     def _one(self, stored: Any) -> Key:
-        if self._by_integers or self.type != pa.int64():
+        if self.by_integers or self.type != pa.int64():
             return stored  # type: ignore[no-any-return]
         if len(stored) != 8:
             raise self._damaged("the bytes of an integer are 8")
