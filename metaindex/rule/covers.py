@@ -29,6 +29,7 @@ from metaindex.kinds.covering.parts import StoredPart, stored_parts
 from metaindex.kinds.covering.plan import ORDINAL, PARTITION, ROW, CoveringLayout
 from metaindex.log.entry import CoveredKey
 from metaindex.pruning.open_index import OpenIndex
+from metaindex.pruning.result import human_bytes
 from metaindex.pruning.serving import Serving, serving, usable_runs
 
 from .range_parts import parts_left
@@ -80,6 +81,35 @@ class Cover:
     @property
     def source_bytes(self) -> int:
         return int(self.candidate.offer.source)
+
+    def __str__(self) -> str:
+        served = self.candidate.serving
+        lacks = served.total_files - len(served.files)
+        parts = [
+            f"index {self.index!r} stands for it at version {served.version}: about {human_bytes(self.read_bytes)} of its columns in place of {human_bytes(self.source_bytes)}"
+        ]
+        if self.partitioned:
+            parts.append(f"in {self.candidate.layout.buckets} buckets of {', '.join(self.candidate.bucketed)}")
+        if lacks:
+            parts.append(f"{lacks:,} files that it lacks are read from the table")
+        if served.deleted_rows:
+            parts.append(f"{served.deleted_rows:,} deleted rows are left out")
+        return "; ".join(parts)
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        served = self.candidate.serving
+        return {
+            "index": self.index,
+            "version": str(served.version),
+            "read_bytes": self.read_bytes,
+            "source_bytes": self.source_bytes,
+            "partitioned": self.partitioned,
+            "buckets": self.candidate.layout.buckets,
+            "files_served": len(served.files),
+            "files_lacking": served.total_files - len(served.files),
+            "deleted_rows": served.deleted_rows,
+        }
 
 
 @dataclass(slots=True)

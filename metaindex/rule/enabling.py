@@ -17,12 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 from expressions.errors import UnsupportedFeatureError
 from expressions.records import dataclass
 from metaindex.config import Config
-from metaindex.pruning.result import PruneResult
 from metaindex.readers.jvm import gateway_of, jvm_of
 
-from .reasons import Reason
 from .settings import HINT, RuleConfig
-from .skipping import Skipping
+from .skipping import Planned, Skipping
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -94,9 +92,9 @@ class Enabled:
         """As a query is planned with now."""
         return self.skipping.settings(json.loads(str(self.rule.settings())))
 
-    def decide(self, scan: dict[str, Any], rule: RuleConfig) -> PruneResult | Reason:
-        """See `Skipping.decide`."""
-        return self.skipping.decide(scan, rule)
+    def plan(self, scans: list[dict[str, Any]], rule: RuleConfig) -> list[Planned]:
+        """See `Skipping.plan`."""
+        return self.skipping.plan(scans, rule)
 
 
 def enable(

@@ -5,13 +5,16 @@ from __future__ import annotations
 import html
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from metaindex.pruning.result import PruneResult, human_bytes
 
+from .covers import Cover
 from .enabling import rule_of
 from .reasons import Reason
+from .skipping import Planned
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,8 +29,20 @@ class ExplainedScan:
     scan: str
     result: PruneResult | None
     reason: Reason | None
+    cover: Cover | None = None  # the covering index that stands for the scan
+    refused: Mapping[str, Reason] = field(default_factory=dict)  # the other covering indexes
 
     def __str__(self) -> str:
+        return "\n".join(
+            [
+                self._read(),
+                *(f"  index {name!r} is not used: {why.name}: {why.value}" for name, why in self.refused.items()),
+            ]
+        )
+
+    def _read(self) -> str:
+        if self.cover is not None:
+            return f"{self.scan}: {self.cover}"
         if self.result is None:
             assert self.reason is not None
             return f"{self.scan}: read whole: {self.reason.name}: {self.reason.value}"
@@ -47,7 +62,13 @@ class ExplainedScan:
             if self.result is None
             else {name: value for name, value in self.result.to_json().items() if name != "paths"}
         )
-        return {"scan": self.scan, "reason": self.reason.name if self.reason else None, "result": found}
+        return {
+            "scan": self.scan,
+            "reason": self.reason.name if self.reason else None,
+            "result": found,
+            "covering": self.cover.to_json() if self.cover is not None else None,
+            "refused": {name: why.name for name, why in self.refused.items()},
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +114,18 @@ def explain(query: DataFrame) -> QueryExplanation:
         reason = Reason[survey["refused"]] if rule.enabled else Reason.DISABLED
         scans = [ExplainedScan("the whole query", None, reason)]
     else:
-        scans = [_explained(one, found.decide(one, rule)) for one in survey["scans"]]
+        planned = found.plan(survey["scans"], rule)
+        scans = [_explained(scan, one) for scan, one in zip(survey["scans"], planned, strict=True)]
         scans += [ExplainedScan(one["scan"], None, Reason[one["why"]]) for one in survey["passed"]]
     after = found.planned(query, rewritten=True)
     return QueryExplanation(tuple(scans), _text(after), _text(before))
 
 
-def _explained(scan: dict[str, Any], answer: PruneResult | Reason) -> ExplainedScan:
-    name = f"{scan['kind']} {scan['root']}"
-    return ExplainedScan(name, None, answer) if isinstance(answer, Reason) else ExplainedScan(name, answer, None)
+def _explained(scan: dict[str, Any], planned: Planned) -> ExplainedScan:
+    name, answer = f"{scan['kind']} {scan['root']}", planned.skipping
+    if isinstance(answer, Reason):
+        return ExplainedScan(name, None, answer, planned.cover, planned.refused)
+    return ExplainedScan(name, answer, None, planned.cover, planned.refused)
 
 
 def _text(execution: Any) -> str:

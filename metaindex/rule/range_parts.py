@@ -68,11 +68,7 @@ class _Bounds(ManyFiles):
         )
 
     def some_value(self, column: ColumnRef) -> Mask:
-        if column != self._column:
-            return self.constant(True)
-        return np.array(
-            [not known or most != b"" for known, most in zip(self._known, self._greatest, strict=True)], np.bool_
-        )
+        return self.constant(True)  # an empty text has the bound of NULL
 
     def some_nan(self, column: ColumnRef) -> Mask:
         return self.constant(True)

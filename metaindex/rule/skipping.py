@@ -139,10 +139,19 @@ class Skipping:
     ) -> tuple[Table | None, covers.Offered]:
         """The covering indexes that may stand for a scan."""
         try:
-            table = None if scan["kind"] == "files" and not _is_plain_parquet(scan) else self._table(scan, None, rule)
-            if table is not None and not isinstance(table, Reason):
+            plain = scan["kind"] == "files"
+            text = text_scans.FORMATS.get(scan["format"]) if plain else None
+            if plain and not (text_scans.usual_session(scan["session"]) if text else _is_plain_parquet(scan)):
+                return None, covers.Offered()
+            table = self._table(scan, text, rule)
+            if not isinstance(table, Reason) and (text is None or _rows_alike(table, text, scan)):
                 kept = skipping.kept_bytes if isinstance(skipping, PruneResult) else None
-                return table, covers.offered(table, scan, rule, kept)
+                some = covers.offered(table, scan, rule, kept)
+                if text is not None:
+                    lists = [[one.serving.files.paths] for one in some.candidates]
+                    told = [text_scans.tabs_are_told(table, one) for one in lists]
+                    some.candidates = [one for one, said in zip(some.candidates, told, strict=True) if said]
+                return table, some
         except Exception as error:  # noqa: BLE001 - the other scans are still answered
             self._failed(error)
         return None, covers.Offered()
@@ -190,7 +199,7 @@ class Skipping:
         result = _pruned(table, filters, None if plain else scan["version"], allowed)
         if result is None:
             return Reason.NOT_UNDERSTOOD
-        if text and not text_scans.tabs_are_told(table, result):
+        if text and not text_scans.tabs_are_told(table, (result.files.paths, result.dropped.paths)):
             return Reason.READER_OPTIONS
         return result if result.dropped_files else Reason.NOTHING_PROVED
 
@@ -236,6 +245,12 @@ class _Held:
     table: Table
     why: Reason | None
     until: float = 0.0
+
+
+def _rows_alike(table: Table, text: str, scan: Mapping[str, Any]) -> bool:
+    """Are the rows that Spark reads of text files those that an index of them has, column for column?"""
+    schemas = [schema for _, schema in table.recorded()]
+    return text_scans.same_zone(table, scan) and all(text_scans.same_columns(one, text, scan) for one in schemas)
 
 
 def _place(root: str) -> str:

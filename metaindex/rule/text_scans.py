@@ -20,7 +20,6 @@ from formats.files.schema import plain_type
 from formats.files.table import version_named
 from formats.model import Schema
 from metaindex.log.entry import IndexLogEntry
-from metaindex.pruning.result import PruneResult
 from metaindex.text import TextReader
 
 if TYPE_CHECKING:
@@ -170,10 +169,9 @@ def has_instants(type_: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(type_) and type_.tz is not None)
 
 
-def tabs_are_told(table: Table, result: PruneResult) -> bool:
+def tabs_are_told(table: Table, lists: Sequence[pa.ChunkedArray]) -> bool:
     """The index reads files by tabs where the first is called .tsv and no separator was said, which Spark does not."""
     said = FilesOptions.of(table._ref.options).reader
-    lists: Sequence[pa.ChunkedArray] = (result.files.paths, result.dropped.paths)
     return "sep" in said or not any(
         pc.any(pc.match_substring(one, ".tsv", ignore_case=True)).as_py() for one in lists if len(one)
     )

@@ -1,0 +1,83 @@
+"""A part of ranges that is left out holds no row that matches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from expressions import col
+from expressions.evaluate import matches
+from expressions.tree import And, ColumnRef, Predicate
+from metaindex.kinds.covering.parts import StoredPart
+from metaindex.kinds.values.encoding import as_bytes, encode_values
+from metaindex.rule.range_parts import parts_left
+from metaindex.store.layout import PartInfo
+
+VALUES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
+    "long": (pa.int64(), st.integers(-5, 5) | st.integers(-(2**63), 2**63 - 1)),
+    "text": (pa.string(), st.text("ab\x00é", max_size=4)),
+    "double": (pa.float64(), st.floats()),
+    "date": (pa.date32(), st.dates()),
+}
+
+
+def part(number: int, values: pa.Array) -> StoredPart:
+    keys = as_bytes(encode_values(values, values.type)).to_pylist()
+    bounds = ["" if key is None else key.hex() for key in (keys[0], keys[-1])]
+    return StoredPart(PartInfo("covering", f"{number}.mix", len(keys), 1, 1, "", 1, 1, *bounds), None)
+
+
+def in_order(values: list[Any], type_: pa.DataType) -> list[Any]:
+    """As Spark sorts: NULL first, NaN last."""
+    key = {
+        repr(v): k
+        for v, k in zip(values, as_bytes(encode_values(pa.array(values, type_), type_)).to_pylist(), strict=True)
+    }
+    return sorted(values, key=lambda v: (v is not None, key[repr(v)] or b""))
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[pa.DataType, list[Any], int, list[Predicate]]:
+    type_, some = VALUES[draw(st.sampled_from(sorted(VALUES)))]
+    values = draw(st.lists(st.none() | some, min_size=1, max_size=12))
+    asked = st.sampled_from([v for v in values if v is not None]) | some if any(v is not None for v in values) else some
+    one = draw(asked)
+    other = draw(asked)
+    c = col("c")
+    every = [
+        c == one,
+        c != one,
+        c < one,
+        c <= one,
+        c > one,
+        c >= one,
+        c.isin([one, other]),
+        c.is_null(),
+        c.is_not_null(),
+        ~(c < one),
+        (c > one) | (c == other),
+        (c >= one) & (c <= other),
+    ]
+    return type_, values, draw(st.integers(1, 4)), draw(st.lists(st.sampled_from(every), min_size=1, max_size=2))
+
+
+@given(cases())
+def test_no_matching_row_is_left_out(case: tuple[pa.DataType, list[Any], int, list[Predicate]]) -> None:
+    type_, values, size, conjuncts = case
+    ordered = in_order(values, type_)
+    pieces = [ordered[at : at + size] for at in range(0, len(ordered), size)]
+    parts = [part(number, pa.array(piece, type_)) for number, piece in enumerate(pieces)]
+    kept = {one.path for one in parts_left(parts, conjuncts, ColumnRef(("c",)), type_)}
+    for number, piece in enumerate(pieces):
+        if any(matches(And(tuple(conjuncts)), {"c": value}) for value in piece):
+            assert f"{number}.mix" in kept
+
+
+def test_a_range_leaves_one_part() -> None:
+    parts = [part(n, pa.array([10 * n, 10 * n + 9], pa.int64())) for n in range(5)]
+    left = parts_left(parts, [col("c") >= 20, col("c") < 30], ColumnRef(("c",)), pa.int64())
+    assert [one.path for one in left] == ["2.mix"]
+    assert parts_left(parts, [col("x") == 3], ColumnRef(("c",)), pa.int64()) == parts
