@@ -21,7 +21,7 @@ from expressions.errors import StorageUnavailableError
 from formats.model import Field, Leaf
 from formats.storage import Storage
 from metaindex.kinds.canonical import UnkeyedValuesError
-from metaindex.kinds.keyed import KeyCollector, KeyPlan, add_groups
+from metaindex.kinds.keyed import KeyPlan, TakesRows, add_groups
 
 from .ahead import in_turn
 from .collect import UNREADABLE
@@ -75,7 +75,7 @@ def scan_keys(
     storage: Storage,
     source: KeySource,
     files: pa.Table,
-    collectors: Sequence[KeyCollector],
+    collectors: Sequence[TakesRows],
     threads: int = 1,
     progress: Progress | None = None,
 ) -> KeyReport:
@@ -141,7 +141,7 @@ def _constants(source: KeySource, partition: int) -> dict[str, pa.Array | None]:
     }
 
 
-def _leave_out(collectors: Sequence[KeyCollector], ordinal: int) -> None:
+def _leave_out(collectors: Sequence[TakesRows], ordinal: int) -> None:
     for one in collectors:
         one.begin(ordinal, 1)
         one.fail()
@@ -149,7 +149,7 @@ def _leave_out(collectors: Sequence[KeyCollector], ordinal: int) -> None:
 
 def _file(
     source: KeySource,
-    collectors: Sequence[KeyCollector],
+    collectors: Sequence[TakesRows],
     file: KeyFile,
     path: str,
     ordinal: int,
@@ -157,7 +157,7 @@ def _file(
 ) -> tuple[str | None, bool]:
     """Reads one file into the collectors that can be sure of it. What there is to tell of it, if anything, and whether it is that it cannot be read."""
     told: list[str] = []
-    live: dict[int, KeyCollector] = {}
+    live: dict[int, TakesRows] = {}
     for place, (plan, one) in enumerate(zip(source.plans, collectors, strict=True)):
         one.begin(ordinal, max(1, file.groups))
         why = _why_not(plan, file, constants)

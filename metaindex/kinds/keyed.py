@@ -111,8 +111,8 @@ class Gathered:
     details: Mapping[str, object] = field(default_factory=dict)
 
 
-class KeyCollector(Protocol):
-    """Builds one key of one run. For each file, in any order: `begin`, `add` for its rows in any pieces, row group by row group, then `end` or `fail`. Then `close`, once."""
+class TakesRows(Protocol):
+    """Takes the rows of one key, file by file. For each file, in any order: `begin`, `add` for its rows in any pieces, row group by row group, then `end` or `fail`."""
 
     def begin(self, ordinal: int, groups: int) -> None:
         """The file that the next rows are of, and how many row groups it has (1 where its format has none)."""
@@ -126,6 +126,10 @@ class KeyCollector(Protocol):
     def fail(self) -> None:
         """Forget what was added of this file: it is unkeyed."""
 
+
+class KeyCollector(TakesRows, Protocol):
+    """Builds one key of one run of the rows that it takes. Then `close`, once."""
+
     def close(self) -> tuple[CoveredKey, list[PartInfo], Units]:
         """Writes the rows. The key as the log entry names it, its parts, and the ordinals that are unkeyed."""
 
@@ -135,13 +139,13 @@ class KeyCollector(Protocol):
 
 @runtime_checkable
 class AddsGroups(Protocol):
-    """A collector that takes several row groups in one call: it does with whole arrays what else it does piece by piece."""
+    """Takes several row groups in one call: it does with whole arrays what else it does piece by piece."""
 
     def add_groups(self, groups: Sequence[tuple[int, int]], values: Sequence[pa.Array]) -> None:
         """As `add` for each row group and so many rows, one behind the other."""
 
 
-def add_groups(collector: KeyCollector, groups: Sequence[tuple[int, int]], values: Sequence[pa.Array]) -> None:
+def add_groups(collector: TakesRows, groups: Sequence[tuple[int, int]], values: Sequence[pa.Array]) -> None:
     """Adds the rows of several row groups, each a number and how many rows of it."""
     if len(groups) == 1:
         collector.add(groups[0][0], values)
@@ -217,3 +221,22 @@ class KeyReader(Protocol):
 
     def nan(self) -> Hits | None:
         """Where NaN may be. Of keys of one column."""
+
+
+class EqualityReader:
+    """What a `KeyReader` answers that knows of no order and of no NULL: nothing but `among`, which it adds."""
+
+    def between(self, interval: Interval) -> Hits | None:
+        return None
+
+    def other(self, values: Sequence[Literal]) -> Hits | None:
+        return None
+
+    def null(self) -> Hits | None:
+        return None
+
+    def value(self) -> Hits | None:
+        return None
+
+    def nan(self) -> Hits | None:
+        return None

@@ -1,4 +1,4 @@
-"""Collectors that write nothing: they key the rows of some files again and compare what is stored of these files with it, kind by kind."""
+"""Checks of keys: they key the rows of some files again and compare what is stored of these files with it, kind by kind."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from metaindex.kinds.bloom.blocks import Bytes, set_bits
 from metaindex.kinds.bloom.distinct import DistinctHashes
 from metaindex.kinds.bloom.stored import whole_filters
 from metaindex.kinds.canonical import hash_key
-from metaindex.kinds.keyed import Gathered, KeyCollector, KeyPlan, Spill, Units
+from metaindex.kinds.keyed import Gathered, KeyPlan, Spill, TakesRows, Units
 from metaindex.kinds.values.encoding import as_bytes
 from metaindex.kinds.values.rows import Layout, distinct, packed, units_of
 from metaindex.kinds.values.spills import read_spill, unsigned
 from metaindex.kinds.values.stored import StoredKeys
 from metaindex.log.entry import CoveredKey
-from metaindex.store.layout import PartInfo
 from metaindex.store.reader import RunReader
 from metaindex.store.writer import RunSink
 
@@ -35,8 +34,8 @@ _LACKS = "the index does not find {} of its values"
 _EXTRA = "the index names {} values that are in no row of it"
 
 
-class KeyCheck(KeyCollector, Protocol):
-    """A collector of the files that are compared."""
+class KeyCheck(TakesRows, Protocol):
+    """Takes the rows of the files that are compared."""
 
     @property
     def failed(self) -> Sequence[int]:
@@ -92,12 +91,6 @@ class _FilterCheck:
         self._hashes.close()
         self.failed.append(self._ordinal)
 
-    def close(self) -> tuple[CoveredKey, list[PartInfo], Units]:
-        raise NotImplementedError("a check writes nothing")
-
-    def hand_over(self) -> Gathered:
-        raise NotImplementedError("a check hands nothing over")
-
     def wrong(self, ordinals: Sequence[int]) -> Iterator[tuple[int, str]]:
         yield from ((ordinal, self._wrong[ordinal]) for ordinal in ordinals if ordinal in self._wrong)
 
@@ -123,17 +116,9 @@ class _RowCheck:
     def fail(self) -> None:
         self._inner.fail()
 
-    def close(self) -> tuple[CoveredKey, list[PartInfo], Units]:
-        raise NotImplementedError("a check writes nothing")
-
-    def hand_over(self) -> Gathered:
-        if self._gathered is None:
-            self._gathered = self._inner.hand_over()
-        return self._gathered
-
     @property
     def failed(self) -> Sequence[int]:
-        return self.hand_over().unkeyed
+        return self._found().unkeyed
 
     def wrong(self, ordinals: Sequence[int]) -> Iterator[tuple[int, str]]:
         layout = Layout.of(self._key.layout)
@@ -153,8 +138,14 @@ class _RowCheck:
             )
 
     def _tables(self) -> Iterator[pa.Table]:
-        for path in self.hand_over().spills:
+        for path in self._found().spills:
             yield from read_spill(self._spill, path, None, None)
+
+    def _found(self) -> Gathered:
+        """What the files have, when all are read."""
+        if self._gathered is None:
+            self._gathered = self._inner.hand_over()
+        return self._gathered
 
 
 def _entries_apart(

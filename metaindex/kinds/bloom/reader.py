@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from expressions.literals import Literal
 from expressions.records import dataclass
-from expressions.statistics import Interval, Mask
+from expressions.statistics import Mask
 from metaindex.kinds.canonical import hash_all_literals
-from metaindex.kinds.keyed import Hits
+from metaindex.kinds.keyed import EqualityReader, Hits
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import Footer, RunReader
@@ -145,7 +145,7 @@ class StoredFilters:
         return list(zip(blocks.least, first.least, strict=True)), bases
 
 
-class BloomReader:
+class BloomReader(EqualityReader):
     """A `KeyReader`. Answers `=` and `IN` alone."""
 
     def __init__(self, run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> None:
@@ -171,21 +171,6 @@ class BloomReader:
                 else:
                     found[ordinals[here]] = True
         return found
-
-    def between(self, interval: Interval) -> Hits | None:
-        return None
-
-    def other(self, values: Sequence[Literal]) -> Hits | None:
-        return None
-
-    def null(self) -> Hits | None:
-        return None
-
-    def value(self) -> Hits | None:
-        return None
-
-    def nan(self) -> Hits | None:
-        return None
 
 
 @dataclass(frozen=True, slots=True)

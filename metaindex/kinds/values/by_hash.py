@@ -15,16 +15,16 @@ import pyarrow as pa
 from expressions.records import dataclass
 from expressions.vectors import from_vector, numbers
 from metaindex.kinds.canonical import hash_key
-from metaindex.kinds.keyed import Gathered, KeyPlan, Spill, Units
+from metaindex.kinds.keyed import KeyPlan, Units
 from metaindex.kinds.rows import PART_ROWS, ROW_GROUP_ROWS
 from metaindex.kinds.xxhash64 import Hashes
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
 from metaindex.store.writer import RunSink
 
-from .collecting import GroupCollector, most_groups, torn_of, unkeyed_of
+from .collecting import Finisher, GroupCollector, most_groups, torn_of
 from .rows import VALUES, Layout, distinct, hash_layout, packed, units_of
-from .spills import read_spill, remove_spills, unsigned, write_spill
+from .spills import read_spill, unsigned, write_spill
 
 _RANGE_BYTES = 40
 """Bytes at the peak for an entry of a range that is read back."""
@@ -39,11 +39,7 @@ class HashCollector(GroupCollector[Hashes]):
 
     def close(self) -> tuple[CoveredKey, list[PartInfo], Units]:
         if self._spills:
-            finisher = HashFinisher(self._plan, self._sink, self._spill, self._files, [self.hand_over()])
-            parts = [part for number in range(finisher.ranges) for part in finisher.write(number)]
-            remove_spills(self._spill, tuple(self._spills))
-            key, unkeyed = finisher.covered()
-            return key, parts, unkeyed
+            return HashFinisher(self._plan, self._sink, self._spill, self._files, [self.hand_over()]).close()
         layout = hash_layout(self._files, self._entries, self._groups)
         pieces, raw = self._taken()
         hashes = _joined(pieces)
@@ -86,27 +82,17 @@ def _joined(pieces: list[Hashes]) -> Hashes:
 
 
 @dataclass(frozen=True, slots=True)
-class HashFinisher:
+class HashFinisher(Finisher):
     """See `keyed.KeyFinisher`."""
-
-    plan: KeyPlan
-    sink: RunSink
-    spill: Spill
-    files: int
-    gathered: Sequence[Gathered]
 
     @property
     def layout(self) -> Layout:
         """The bits of the entries."""
-        return hash_layout(self.files, self._entries, most_groups(self.gathered))
+        return hash_layout(self.files, self.entries, most_groups(self.gathered))
 
     @property
     def ranges(self) -> int:
-        return 1 << (self._entries * _RANGE_BYTES // self.spill.limit_bytes).bit_length() if self._entries else 0
-
-    @property
-    def _entries(self) -> int:
-        return sum(one.entries for one in self.gathered)
+        return 1 << (self.entries * _RANGE_BYTES // self.spill.limit_bytes).bit_length() if self.entries else 0
 
     def write(self, number: int) -> list[PartInfo]:
         width = (1 << 64) // self.ranges
@@ -123,11 +109,7 @@ class HashFinisher:
                     hashes, raw = hashes[kept], raw[kept]
                 found.append(packed(hashes, units_of(raw, layout.group_bits), layout))
         entries = distinct(np.concatenate(found))
-        return write_entries(self.plan, self.sink, entries, number * _PARTS_A_RANGE, self._entries)
-
-    def covered(self) -> tuple[CoveredKey, Units]:
-        unkeyed = unkeyed_of(self.gathered)
-        return self.plan.covered(self.layout.as_mapping(), len(unkeyed)), unkeyed
+        return write_entries(self.plan, self.sink, entries, number * _PARTS_A_RANGE, self.entries)
 
 
 def part_rows(entries: int) -> int:

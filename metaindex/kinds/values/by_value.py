@@ -23,11 +23,11 @@ from metaindex.store.writer import RunSink
 
 from .asked import Key
 from .by_hash import part_rows
-from .collecting import GroupCollector, most_groups, torn_of, unkeyed_of
+from .collecting import Finisher, GroupCollector, most_groups, torn_of
 from .encoding import encode_key, key_type
 from .ordering import sort_keys
 from .rows import VALUE_INTEGERS, VALUE_KEYS, Layout, key_layout, units_of
-from .spills import read_spill, remove_spills, write_spill
+from .spills import read_spill, write_spill
 
 _RANGE_BYTES = 6
 """Bytes at the peak for each byte of a range that is read back."""
@@ -52,11 +52,7 @@ class ValueCollector(GroupCollector[pa.Array]):
 
     def close(self) -> tuple[CoveredKey, list[PartInfo], Units]:
         if self._spills:
-            finisher = ValueFinisher(self._plan, self._sink, self._spill, self._files, [self.hand_over()])
-            parts = [part for number in range(finisher.ranges) for part in finisher.write(number)]
-            remove_spills(self._spill, tuple(self._spills))
-            key, unkeyed = finisher.covered()
-            return key, parts, unkeyed
+            return ValueFinisher(self._plan, self._sink, self._spill, self._files, [self.hand_over()]).close()
         layout = key_layout(self._files, self._groups, self._key_type == pa.int64())
         pieces, raw = self._taken()
         parts = write_keys(self._plan, self._sink, layout, joined(pieces, self._key_type), raw, 0, self._entries)
@@ -178,14 +174,8 @@ def in_order(keys: pa.Array, units: Units, unit_bits: int) -> tuple[pa.Array, Un
 
 
 @dataclass(frozen=True, slots=True)
-class ValueFinisher:
+class ValueFinisher(Finisher):
     """See `keyed.KeyFinisher`."""
-
-    plan: KeyPlan
-    sink: RunSink
-    spill: Spill
-    files: int
-    gathered: Sequence[Gathered]
 
     @property
     def layout(self) -> Layout:
@@ -222,13 +212,9 @@ class ValueFinisher:
                     table, units = table.filter(pa.array(kept)), units[kept]
                 keys.append(table.column("key").combine_chunks())
                 raw.append(units)
-        total, units = sum(one.entries for one in self.gathered), np.concatenate([np.empty(0, np.int64), *raw])
+        units = np.concatenate([np.empty(0, np.int64), *raw])
         every = joined(keys, self._key_type)
-        return write_keys(self.plan, self.sink, self.layout, every, units, number * _PARTS_A_RANGE, total)
-
-    def covered(self) -> tuple[CoveredKey, Units]:
-        unkeyed = unkeyed_of(self.gathered)
-        return self.plan.covered(self.layout.as_mapping(), len(unkeyed)), unkeyed
+        return write_keys(self.plan, self.sink, self.layout, every, units, number * _PARTS_A_RANGE, self.entries)
 
 
 def _samples(one: Gathered) -> list[Any]:

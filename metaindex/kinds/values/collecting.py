@@ -9,12 +9,14 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from expressions.records import dataclass
 from metaindex.kinds.keyed import Gathered, KeyPlan, Spill, Units
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
 from metaindex.store.writer import RunSink
 
-from .rows import raw_unit
+from .rows import Layout, raw_unit
+from .spills import remove_spills
 
 
 class _Held(Protocol):
@@ -120,6 +122,48 @@ class GroupCollector(ABC, Generic[T]):
     @property
     def _unkeyed_units(self) -> Units:
         return np.array(sorted(self._unkeyed), np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Finisher(ABC):
+    """Of a key of which several collectors gathered a share each: see `keyed.KeyFinisher`."""
+
+    plan: KeyPlan
+    sink: RunSink
+    spill: Spill
+    files: int
+    gathered: Sequence[Gathered]
+
+    @property
+    @abstractmethod
+    def layout(self) -> Layout:
+        """The bits of the rows."""
+
+    @property
+    @abstractmethod
+    def ranges(self) -> int:
+        """See `keyed.KeyFinisher`."""
+
+    @abstractmethod
+    def write(self, number: int) -> list[PartInfo]:
+        """See `keyed.KeyFinisher`."""
+
+    def covered(self) -> tuple[CoveredKey, Units]:
+        """See `keyed.KeyFinisher`."""
+        unkeyed = unkeyed_of(self.gathered)
+        return self.plan.covered(self.layout.as_mapping(), len(unkeyed)), unkeyed
+
+    def close(self) -> tuple[CoveredKey, list[PartInfo], Units]:
+        """Writes all ranges, here, and removes what was put aside. As `keyed.KeyCollector.close`."""
+        parts = [part for number in range(self.ranges) for part in self.write(number)]
+        remove_spills(self.spill, tuple(path for one in self.gathered for path in one.spills))
+        key, unkeyed = self.covered()
+        return key, parts, unkeyed
+
+    @property
+    def entries(self) -> int:
+        """Of all shares together."""
+        return sum(one.entries for one in self.gathered)
 
 
 def unkeyed_of(gathered: Sequence[Gathered]) -> Units:

@@ -12,10 +12,9 @@ import pyarrow as pa
 
 from expressions.literals import Literal
 from expressions.records import dataclass
-from expressions.statistics import Interval
 from expressions.vectors import numbers
 from metaindex.kinds.canonical import hash_all_literals
-from metaindex.kinds.keyed import Hits, Units
+from metaindex.kinds.keyed import EqualityReader, Hits, Units
 from metaindex.kinds.xxhash64 import Hashes
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
@@ -38,7 +37,7 @@ class _Parts:
     greatest: Units
 
 
-class HashReader:
+class HashReader(EqualityReader):
     """See `keyed.KeyReader`."""
 
     def __init__(self, run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> None:
@@ -50,18 +49,6 @@ class HashReader:
         if hashes is None:
             return None
         return self._holding_one(int(hashes[0])) if len(hashes) == 1 else self.holding(hashes)
-
-    def between(self, interval: Interval) -> Hits | None:
-        return None
-
-    def other(self, values: Sequence[Literal]) -> Hits | None:
-        return None
-
-    def null(self) -> Hits | None:
-        return None
-
-    def value(self) -> Hits | None:
-        return None
 
     def nan(self) -> Hits | None:
         if len(self._types) > 1:
