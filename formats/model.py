@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import IntEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -86,6 +87,10 @@ class Schema:
 
     def leaves(self) -> list[Leaf]:
         """Every primitive leaf, fields of structs included, lists and maps left out."""
+        return list(self._leaves)
+
+    @cached_property
+    def _leaves(self) -> tuple[Leaf, ...]:
         out: list[Leaf] = []
 
         def walk(fields: tuple[Field, ...], above: tuple[Field, ...]) -> None:
@@ -97,7 +102,7 @@ class Schema:
                     out.append(Leaf(path))
 
         walk(self.fields, ())
-        return out
+        return tuple(out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +111,12 @@ class Leaf:
 
     path: tuple[Field, ...]
 
-    @property
+    @cached_property
     def parts(self) -> tuple[str, ...]:
         """Logical name parts, as in a `ColumnRef`."""
         return tuple(f.name for f in self.path)
 
-    @property
+    @cached_property
     def stable(self) -> str:
         """The stable name: the id of the leaf where the format has ids, else the dotted path."""
         last = self.path[-1].stable

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Protocol, runtime_checkable
+from functools import cache
+from typing import Protocol, TypeGuard, runtime_checkable
 
 from expressions.records import dataclass
 
@@ -77,6 +78,21 @@ class ListsOnce(Protocol):
     """Of a format whose version is a listing: the listing that says which version it is also makes the snapshot."""
 
     def resolved(self, ref: TableRef, at: At) -> Resolved: ...
+
+
+def lists_once(table_format: TableFormat) -> TypeGuard[ListsOnce]:
+    """Does it list once? `isinstance` says so, too, and looks at every name of the protocol each time."""
+    return _offers(type(table_format), ListsOnce)
+
+
+def tells_reading(table_format: TableFormat) -> TypeGuard[TellsReading]:
+    """Likewise."""
+    return _offers(type(table_format), TellsReading)
+
+
+@cache
+def _offers(kind: type, ability: type) -> bool:
+    return issubclass(kind, ability)
 
 
 @runtime_checkable

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from expressions.errors import UnsupportedFeatureError, VersionNotFoundError
 from expressions.records import dataclass
 from formats.model import Diff, Schema, Snapshot, Version
-from formats.protocol import At, ListsOnce, Resolved, TableFormat, TableRef
+from formats.protocol import At, Resolved, TableFormat, TableRef, lists_once
 from formats.registry import catalog_options, open_ref
 from formats.storage import parent_of, storage_for
 
@@ -79,7 +79,7 @@ def open_table(
 
 
 @dataclass(repr=False)
-class Table(Queries, LookUps, IndexUpkeep):
+class Table(LookUps, IndexUpkeep):
     """A table of the lake and its indexes. Opened by `open_table`; holds no state of the table but caches of immutable things."""
 
     _format: TableFormat
@@ -216,7 +216,7 @@ class Table(Queries, LookUps, IndexUpkeep):
             named = version_named(self._ref, str(at.version))
             if any(index.versions.find(named) is not None for index in found):
                 return Resolved(named, lambda: self._snapshot(at))
-        if isinstance(self._format, ListsOnce):
+        if lists_once(self._format):
             return self._format.resolved(self._ref, at)
         return Resolved(self._format.resolve(self._ref, at), lambda: self._format.snapshot(self._ref, at))
 

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable
 from decimal import Decimal
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any, Final
 
@@ -39,6 +40,7 @@ from expressions.tree import (
 )
 
 from .casts import keeps_values
+from .sql_plain import plain_equality, reads_as_column
 from .sql_text import to_sql
 from .sql_values import NotReadable, blob_value, cast_value, like_pattern, number_value
 
@@ -63,6 +65,16 @@ def parse(text: str, dialect: str = "spark", *, timezone: str = "UTC", schema: p
     `timezone` is the session zone, which gives `TIMESTAMP '2020-01-01 00:00:00'` its instant. With a `schema` a cast of a
     column that loses nothing (`CAST(an_int AS BIGINT)`) is seen through; without one it is Opaque.
     """
+    plain = plain_equality(text, partial(_is_column, dialect))
+    return _parsed(text, dialect, timezone, schema) if plain is None else plain
+
+
+@lru_cache(4096)
+def _is_column(dialect: str, name: str) -> bool:
+    return reads_as_column(name, lambda text: _parsed(text, dialect, "UTC", None))
+
+
+def _parsed(text: str, dialect: str, timezone: str, schema: pa.Schema | None) -> Predicate:
     tree = _syntax_tree(text, dialect)
     return _Reader(dialect, timezone, schema, hex_is_binary=not _HEX_NUMBER.search(text)).predicate(tree)
 

@@ -193,8 +193,9 @@ class Hits:
         """A truth for every row group of a file that has so many; None where it is not known which."""
         if self.units is None or not self.group_bits:
             return None
-        low, high = np.searchsorted(self.units, [ordinal << self.group_bits, (ordinal + 1) << self.group_bits])
         most = 1 << self.group_bits
+        first = ordinal << self.group_bits
+        low, high = self.units.searchsorted(first), self.units.searchsorted(first + most)
         out = np.zeros(max(groups, most), np.bool_)
         out[self.units[low:high] & (most - 1)] = True
         return out[:groups] if groups <= most else out[np.arange(groups) * most // groups]

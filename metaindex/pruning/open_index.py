@@ -98,7 +98,7 @@ class OpenIndex:
         """FILE_SCHEMA rows of the given files (ascending ordinals). Reads the row groups that hold them."""
         if run.files <= _FEW_FILES:
             everything = self.reader(run).derived(
-                "files", lambda: self.rows(run, "files", np.arange(run.files), _LISTED)
+                "files", lambda: _one_batch(self.rows(run, "files", np.arange(run.files), _LISTED))
             )
             rows = compute("take", everything, from_vector(ordinals.astype(np.int64), None, pa.int64()))
         else:
@@ -237,6 +237,12 @@ class OpenIndex:
 
 def _joined(tables: list[pa.Table]) -> pa.Table:
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+
+
+def _one_batch(table: pa.Table) -> pa.RecordBatch | pa.Table:
+    """Of one piece, from which rows are taken sooner."""
+    batches = table.combine_chunks().to_batches()
+    return batches[0] if len(batches) == 1 else table
 
 
 def _groups_with(footer: Footer, ids: pa.FixedSizeBinaryArray) -> list[int]:

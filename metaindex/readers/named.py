@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from expressions.statistics import ColumnBounds
 from formats.model import Deletes, Field, Leaf, Snapshot
-from formats.protocol import TableFormat, TableRef, TellsReading
+from formats.protocol import TableFormat, TableRef, tells_reading
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.result import PruneResult
 
@@ -48,7 +48,7 @@ def snapshot_of_kept(
     if recorded is None or found is None or recorded.entry.table.options.get("file_format") != "parquet":
         return None
     options: Mapping[str, object] = {"file_format": "parquet"}
-    if isinstance(table_format, TellsReading):
+    if tells_reading(table_format):
         options = table_format.read_options(ref)
     if result.format == "iceberg" and not all(path.endswith(".parquet") for path in result.files.paths.to_pylist()):
         return None  # it may be of another format: the manifests tell

@@ -61,7 +61,8 @@ def _equality(part: Predicate, schema: pa.Schema) -> _Compare | None:
 def _array(values: list[Any], type_: pa.DataType) -> pa.Array:
     if pa.types.is_integer(type_):
         return from_vector(np.array(values, type_.to_pandas_dtype()), None, type_)
-    return from_bytes([value.encode() for value in values], pa.large_binary()).cast(type_)
+    large = pa.types.is_large_string(type_)
+    return from_bytes([value.encode() for value in values], pa.large_binary() if large else pa.binary()).view(type_)
 
 
 def _is_of(value: Literal, type_: pa.DataType) -> bool:

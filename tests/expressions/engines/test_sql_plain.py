@@ -1,0 +1,80 @@
+"""The short way reads a text as the parser does, or leaves it to the parser."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from expressions.engines import sql
+from expressions.engines.sql import parse
+from expressions.engines.sql_plain import plain_equality
+from expressions.errors import ExpressionError
+from expressions.tree import Comparison, Predicate
+
+NAMES = ["a", "user_id", "Event_ID", "_x", "null", "true", "date", "timestamp", "interval", "current_date", "case", "x"]
+NAMES += ["not", "select", "exists", "cast", "array", "values", "key", "row", "user", "current_user", "all", "any", "b"]
+
+
+def the_long_way(text: str, dialect: str) -> Predicate | str:
+    try:
+        return sql._parsed(text, dialect, "UTC", None)
+    except ExpressionError as error:
+        return str(error)
+
+
+def said(text: str, dialect: str) -> Predicate | str:
+    try:
+        return parse(text, dialect)
+    except ExpressionError as error:
+        return str(error)
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12).map(lambda text: f"'{text}'")
+numbers = st.integers(-(10**20), 10**20).map(str) | st.sampled_from(["0", "-0", "007", "1e3", "0x1F", "- 5", "--5"])
+
+
+@given(
+    name=st.sampled_from(NAMES) | st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True),
+    value=texts | numbers,
+    space=st.sampled_from(["", " ", "  ", "\t", "\n"]),
+    dialect=st.sampled_from(["spark", "duckdb"]),
+)
+@example("x", "'it''s'", "", "spark")
+@example("b", "'a' 'b'", " ", "spark")
+@example("e", "'\\n'", "", "spark")
+@example("date", "'2020-01-01'", " ", "spark")
+def test_short_and_long_way_say_the_same(name: str, value: str, space: str, dialect: str) -> None:
+    text = f"{name}{space}={space}{value}"
+    found, wanted = said(text, dialect), the_long_way(text, dialect)
+    assert found == wanted
+    if isinstance(found, Comparison):
+        assert isinstance(wanted, Comparison)
+        assert type(found.value.value) is type(wanted.value.value)
+
+
+@pytest.mark.parametrize("name", ["event_id", "user", "Key"])
+def test_look_ups_go_the_short_way(name: str) -> None:
+    for value in ("'0a1b'", "''", "42", "-42", "999999999999999999", "'ü 😀 -- %'"):
+        short = plain_equality(f"{name} = {value}", lambda _: True)
+        assert short is not None
+        assert short == the_long_way(f"{name} = {value}", "spark")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = 1 OR b = 2",
+        "a = b",
+        "a.b = 1",
+        "`a` = 1",
+        "a == 1",
+        "a = 'it''s'",
+        "a = '\\n'",
+        "a = 1.5",
+        "a = 1L",
+        "a <=> 1",
+    ],
+)
+def test_what_is_not_so_plain_is_left_to_the_parser(text: str) -> None:
+    assert plain_equality(text, lambda _: True) is None
