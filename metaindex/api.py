@@ -28,7 +28,6 @@ from .log.operation_log import OperationLog
 from .lookups import LookUps
 from .pruning.open_index import OpenIndex
 from .pruning.result import IndexReport
-from .queries import Queries
 from .store.layout import indexes_folder, list_namespaces, namespace_folder
 from .store.reader import StoreCache
 from .upkeep import IndexUpkeep

@@ -2,58 +2,28 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from formats.model import Version
-from formats.protocol import TableRef
 
 from .asked import TimestampLike, VersionLike
-from .config import Config
 from .pruning.open_index import OpenIndex
-from .pruning.result import IndexReport, PruneResult
+from .queries import Queries
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from .locate import Located
-    from .readers.scan import Scan
     from .search import Searched
 
 
-class LookUps(ABC):
-    """The look-ups of `Table`."""
-
-    _ref: TableRef
-    config: Config
+class LookUps(Queries):
+    """The look-ups of `Table`: made of its queries."""
 
     @abstractmethod
     def versions(self) -> Sequence[Version]: ...
-
-    @abstractmethod
-    def prune(
-        self,
-        predicate: object,
-        version: VersionLike = None,
-        timestamp: TimestampLike = None,
-        *,
-        indexes: Iterable[str] | None = None,
-    ) -> PruneResult: ...
-
-    @abstractmethod
-    def scan(
-        self,
-        predicate: object = None,
-        columns: Sequence[str] | None = None,
-        version: VersionLike = None,
-        timestamp: TimestampLike = None,
-        *,
-        indexes: Iterable[str] | None = None,
-    ) -> Scan: ...
-
-    @abstractmethod
-    def _open_indexes(self, only: Iterable[str] | None) -> tuple[list[OpenIndex], list[IndexReport]]: ...
 
     @abstractmethod
     def _open_index(self, name: str) -> OpenIndex: ...
