@@ -209,7 +209,8 @@ public class Scans {
       scala.collection.Iterator each = ((AttributeSet) ((Expression) filters.get(i)).references()).iterator();
       boolean all = each.hasNext();
       while (each.hasNext()) {
-        all = all && files.partitionSchema().getFieldIndex(((Attribute) each.next()).name()).isDefined();
+        String name = ((Attribute) each.next()).name();
+        all = all && files.partitionSchema().getFieldIndex(name).isDefined();
       }
       if (all) {
         named.add(filters.get(i));
