@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +27,33 @@ Merge = Callable[
 ]
 """Writes the rows of a key; its layout, and its parts. The last argument gives the number of the key's n-th part, for `RunSink.write`."""
 
-MERGED = frozenset({"bloom_filters", "values", "value_keys", "value_lists"})
+
+def _entries() -> Merge:
+    from .values.merge import merge_entries
+
+    return merge_entries
+
+
+def _values() -> Merge:
+    from .values.merge import merge_values
+
+    return merge_values
+
+
+def _filters() -> Merge:
+    from .bloom.merge import merge_filters
+
+    return merge_filters
+
+
+_MERGES: Mapping[str, Callable[[], Merge]] = {
+    "bloom_filters": _filters,
+    "values": _entries,
+    "value_keys": _values,
+    "value_lists": _values,
+}
+
+MERGED = frozenset(_MERGES)
 """The metadata partitions whose rows are merged. A run with keys in others stays as it is."""
 
 _HASHED = frozenset({"values", "bloom_filters"})
@@ -43,8 +69,8 @@ def mergeable(key: CoveredKey) -> bool:
 def merge(
     key: CoveredKey, some: Sequence[KeyRows], sink: RunSink, number: Callable[[int], int]
 ) -> tuple[dict[str, int | str], list[PartInfo]]:
-    """Writes the rows of a key as the kind does it."""
-    return _merge(key.kind)(key, some, sink, number)
+    """Writes the rows of a key, which is `mergeable`, as the kind does it."""
+    return _MERGES[key.kind]()(key, some, sink, number)
 
 
 def rows_carry_over(partition: str, old: pa.DataType, new: pa.DataType) -> bool:
@@ -57,21 +83,3 @@ def rows_carry_over(partition: str, old: pa.DataType, new: pa.DataType) -> bool:
     decimals = pa.types.is_decimal(old) or pa.types.is_decimal(new)
     temporal = any(pa.types.is_temporal(one) for one in (old, new))
     return physical_type(old) == physical_type(new) and not decimals and not temporal
-
-
-def _merge(partition: str) -> Merge:
-    match partition:
-        case "values":
-            from .values.merge import merge_entries
-
-            return merge_entries
-        case "value_keys" | "value_lists":
-            from .values.merge import merge_values
-
-            return merge_values
-        case "bloom_filters":
-            from .bloom.merge import merge_filters
-
-            return merge_filters
-        case _:
-            raise NotImplementedError(f"rows of {partition} are not merged")
