@@ -17,7 +17,7 @@ import pyarrow as pa
 from expressions.records import dataclass
 from expressions.statistics import ColumnBounds, Mask, PruningStatistics
 from expressions.tree import ColumnRef
-from expressions.vectors import compute
+from expressions.vectors import numbers
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -186,7 +186,7 @@ class FileTable:
 
     @property
     def size_bytes(self) -> int:
-        return int(compute("sum", self.table.column("size_bytes")).as_py() or 0)
+        return sum(int(numbers(chunk).sum()) for chunk in self.table.column("size_bytes").chunks)
 
     def take(self, rows: pa.Array) -> FileTable:
         return FileTable(self.table.take(rows))

@@ -32,7 +32,7 @@ class IndexFolder:
         self._options = storage_options
         self._cache = cache
         self._logs: dict[str, OperationLog] = {}
-        self._opened: dict[str, OpenIndex] = {}  # by name, as they were opened last
+        self._opened: dict[str, tuple[OpenIndex, TableRef]] = {}  # by name, as they were opened last, for which table
 
     def names(self) -> list[str]:
         """Names that may be indexes, sorted."""
@@ -66,9 +66,11 @@ class IndexFolder:
                     raise entry
                 if entry is None or entry.stable is State.DOESNOTEXIST:
                     continue
-                reason = self._why_not(entry, ref)
+                before = self._opened.get(name)
+                same = before is not None and before[0].entry is entry and before[1] is ref  # it may be used, as before
+                reason = None if same else self._why_not(entry, ref)
                 if reason is None:
-                    found.append(self._open(name, entry))
+                    found.append(self._open(name, entry, ref))
                 else:
                     refused.append(IndexReport(name, False, reason))
             except MetaIndexError as error:
@@ -76,11 +78,12 @@ class IndexFolder:
                 refused.append(IndexReport(name, False, str(error)))
         return found, refused
 
-    def _open(self, name: str, entry: IndexLogEntry) -> OpenIndex:
+    def _open(self, name: str, entry: IndexLogEntry, ref: TableRef) -> OpenIndex:
         """An index for one query. What follows from the entry is worked out once, as long as it is the latest."""
         before = self._opened.get(name)
-        versions = before.versions if before is not None and before.entry is entry else None
-        found = self._opened[name] = OpenIndex(name, entry, self.log(name).storage, self._cache, _versions=versions)
+        versions = before[0].versions if before is not None and before[0].entry is entry else None
+        found = OpenIndex(name, entry, self.log(name).storage, self._cache, _versions=versions)
+        self._opened[name] = (found, ref)
         return found
 
     def _latest(self, names: Sequence[str]) -> list[tuple[str, IndexLogEntry | MetaIndexError | None]]:

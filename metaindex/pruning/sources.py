@@ -11,8 +11,9 @@ import numpy as np
 from expressions.arrow_statistics import ArrowStatistics
 from expressions.records import dataclass
 from expressions.scalar_statistics import CompositeStatistics
+from expressions.skipping import may_match
 from expressions.statistics import Mask, PruningStatistics
-from expressions.tree import ColumnRef
+from expressions.tree import ColumnRef, Comparison, In, Predicate
 from formats.model import PartitionHashes, Snapshot
 from metaindex.log.entry import RunRef
 
@@ -23,6 +24,9 @@ from .open_index import OpenIndex, Ordinals
 from .run_statistics import RunStatistics, StoredColumn
 
 logger = logging.getLogger("metaindex")
+
+LEAVES = (Comparison, In)
+"""Predicates whose walk asks the same of every file, whatever it is told."""
 
 
 class KnowsRowGroups(Asking):
@@ -144,8 +148,22 @@ class FileSource(Asking):
     def __init__(self, groups: int, sources: Sequence[PruningStatistics[Mask]], position: int) -> None:
         super().__init__(groups)
         self._sources, self._position = list(sources), position
+        self._told: list[tuple[Question, Mask]] = []
 
     def _ask(self, question: Question) -> Mask:
+        out = self.told(question)
+        self._told.append((question, out))
+        return out
+
+    def may_match(self, predicate: Predicate) -> tuple[Mask, Question | None]:
+        """The row groups that may match; and the question that all of the walk came down to, if it was one: then its answer (`told`) for any other file is all of the walk there."""
+        self._told.clear()
+        found = may_match(predicate, self)
+        one = self._told[0] if len(self._told) == 1 and isinstance(predicate, LEAVES) else None
+        return found, one[0] if one is not None and one[1] is found else None
+
+    def told(self, question: Question) -> Mask:
+        """What is known of the row groups."""
         out = self.constant(True)
         for source in list(self._sources):
             try:

@@ -70,6 +70,7 @@ class _FileReader:
             wanted += [f for f in snapshot.schema if f.name in asked and f not in wanted]
         self._fields = tuple(wanted)
         self._all_schema = pa.schema([pa.field(f.name, f.type) for f in self._fields])
+        self._all_shown = len(wanted) == len(self._shown) and all(f.nullable for f in wanted)  # the same schema
         self._partitions = PartitionValues(snapshot, scan.time_zone)
         options = snapshot.details.read_options()
         self._format = str(options.get("file_format", "parquet")).lower()
@@ -96,8 +97,10 @@ class _FileReader:
     def _file(self, row: int) -> Iterator[pa.RecordBatch]:
         for _, batch in self.matching(row):
             if batch.num_rows:
-                shown = [batch.column(i) for i in range(len(self._shown))]
-                yield pa.RecordBatch.from_arrays(shown, schema=self._schema)
+                if not self._all_shown:
+                    shown = [batch.column(i) for i in range(len(self._shown))]
+                    batch = pa.RecordBatch.from_arrays(shown, schema=self._schema)
+                yield batch
 
     def matching(self, row: int) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Of each batch of a file: the place of its first row, and its live rows that match."""

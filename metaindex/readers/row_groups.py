@@ -16,12 +16,14 @@ from expressions.arrow_statistics import ArrowStatistics
 from expressions.references import columns, leaves
 from expressions.scalar_statistics import CompositeStatistics
 from expressions.skipping import may_match
-from expressions.statistics import Mask
+from expressions.statistics import Mask, PruningStatistics
 from expressions.tree import ColumnRef, In, Predicate
 from formats.footer_file import Layouts, open_footer
 from formats.footers import row_group_columns
 from formats.model import Schema
 from formats.storage import ObjectInfo
+from metaindex.pruning.asking import Question
+from metaindex.pruning.sources import FileSource
 
 from .footer import DOUBTS, DataFile, FileFooter, HeldFooters, open_file
 
@@ -54,6 +56,9 @@ class RowGroups:
         asked = set() if predicate is None else {column.parts for column in columns(predicate)}
         found = [leaf for leaf in schema.leaves() if leaf.parts in asked and not any(f.partition for f in leaf.path)]
         self._layouts = Layouts(tuple(found))
+        self._question: Question | None = (
+            None  # what the predicate comes down to for each file, where it is one question
+        )
 
     def open(
         self, source: pa.NativeFile, path: str = "", now: ObjectInfo | None = None
@@ -82,13 +87,21 @@ class RowGroups:
         """By the keys first: what they leave is mostly so little that no statistics are looked at. `source`: of a file of which they are worth a look."""
         count = footer.metadata.num_row_groups
         known = result.in_file(path, count)
-        kept = np.ones(count, np.bool_) if known is None else may_match(result.walked, known)
+        kept = np.ones(count, np.bool_) if known is None else self._known(known, result.walked)
         if source is not None and footer.bytes_of(np.flatnonzero(kept).tolist()) > SMALL_BYTES:
             raw = footer.raw or open_footer(lambda start, length: source.read_at(length, start), source.size())[0]
             stated = self._stated(raw, footer)
             sources = [stated] if known is None else [stated, known]
             kept = may_match(result.walked, CompositeStatistics(sources))
         return kept
+
+    def _known(self, known: PruningStatistics[Mask], walked: Predicate) -> Mask:
+        if not isinstance(known, FileSource):
+            return may_match(walked, known)
+        if self._question is None:
+            kept, self._question = known.may_match(walked)
+            return kept
+        return known.told(self._question)
 
 
 def _values(predicate: Predicate | None) -> int:

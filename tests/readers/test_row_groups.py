@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import metaindex as mi
 from expressions import matches
 from expressions.errors import CorruptTableError
 from formats.model import Field, Schema
@@ -102,3 +103,28 @@ def test_a_default_inside_a_struct_does_not_hide_null_structs(tmp_path: Path) ->
     lake.add("f.parquet", pa.table({"s": [{"y": 1}, None]}))
     assert lake.read("s.x IS NULL") == [{"s": None}]
     assert lake.read("s.x = 7") == [{"s": {"x": 7, "y": 1}}]
+
+
+@pytest.mark.parametrize(
+    "where", ["k = 3", "k IN (3, 5)", "k <=> 3", "k = 3 AND n > 40", "k = 3 OR n = 7", "NOT k = 3", "k = NULL", "k > 8"]
+)
+def test_what_is_worked_out_once_for_all_files_is_what_the_walk_says_of_each(
+    tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_groups, "SMALL_BYTES", 1 << 20)  # keys alone
+    root = tmp_path / "t"
+    root.mkdir()
+    for file in range(6):
+        numbers = np.arange(file * 20, file * 20 + 20)
+        table = pa.table({"n": numbers, "k": (numbers * (file + 1)) // 5 % 11})
+        pq.write_table(table, root / f"{file}.parquet", row_group_size=5 + file)
+    opened = mi.open_table(str(root), config=mi.Config(settle_seconds=0))
+    opened.create_index("i", mi.Values("k"), mi.Values("n", by="value"), builder="local")
+    scan = opened.scan(where)
+    result = scan.result
+    assert result is not None
+    chosen = RowGroups(scan.asked, scan.snapshot.schema, result, apart=True)
+    for path in result.files.paths.to_pylist():
+        with scan.storage.open_input(path) as source:
+            file, runs = chosen.open(source, path)
+            assert [one.start for one in runs] == result.row_groups(path, file.footer.metadata.num_row_groups)
