@@ -30,6 +30,8 @@ from .collect import UNREADABLE
 from .row_source import DataFile, RowSource
 from .spark_schemas import GATHERED
 
+Ordinals = npt.NDArray[np.int32]
+
 EMPTY_DOUBT, LATE_DOUBT, TOLD = -2, -3, -4
 BUCKET = "_mi_bucket"
 """What Spark says is the bucket of a row: a check."""

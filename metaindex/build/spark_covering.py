@@ -11,9 +11,9 @@ unless as many rows of each file were written as were read.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from expressions.errors import StorageError
 from metaindex.errors import BuildError
-from metaindex.kinds.covering.parts import WrittenPart
+from metaindex.kinds.covering.parts import column_bytes
 from metaindex.kinds.covering.plan import ORDINAL, PARTITION, ROW, CoveringPlan
 from metaindex.kinds.covering.types import spark_schema
 from metaindex.kinds.keyed import UNKEYED
@@ -38,6 +38,7 @@ from .covering_tasks import (
     ROW_FILE,
     TOLD,
     Doubts,
+    Ordinals,
     ReadRows,
     Run,
     WriteRows,
@@ -62,8 +63,6 @@ _UNKEYED_PARTS = 1_000_000
 """Number of the first part of `unkeyed` that is written here: those of keys that are looked up come before."""
 _STEPS = 2
 
-Ordinals = npt.NDArray[np.int32]
-
 
 class Rows(Protocol):
     """The rows of the data files of a run, as a covering index stores them."""
@@ -71,6 +70,10 @@ class Rows(Protocol):
     @property
     def tallied(self) -> bool:
         """Does each file end in a tally?"""
+
+    @property
+    def known(self) -> Mapping[int, str]:
+        """Files that are in doubt before any is read, and why."""
 
     def frame(self, ordinals: Ordinals) -> DataFrame:
         """Of these files: `travelling` columns."""
@@ -105,27 +108,17 @@ class CoveringJob:
             built.append(self._build(plan))
             progress("covering indexes written", done + 1, len(plans))
         self._remove_strays({part.path for one in built for part in one.parts})
-        paths = self.request.files.paths
-        why: dict[int, str] = {}
-        for one in built:
-            why |= one.unkeyed
-        return KeyBuild(
-            keys=tuple(one.key for one in built),
-            parts=(*(part for one in built for part in one.parts), *self._write_unkeyed(built)),
-            uncovered=tuple((paths[ordinal].as_py(), said) for ordinal, said in sorted(why.items())[:100]),
-            uncovered_files=len(why),
-            files_scanned=len(paths) - len(why),
-        )
+        return key_build_of(built, self.request, self.sink)
 
     def _build(self, plan: CoveringPlan) -> BuiltRows:
         if not len(self.request.files):
             return BuiltRows(plan.covered({}, 0), (), {})
         rows = self._rows(plan)
-        unkeyed: dict[int, str] = {}
+        unkeyed = dict(rows.known)
         for _ in range(_TRIES):
             asked = np.setdiff1d(np.arange(len(self.request.files), dtype=np.int32), np.array([*unkeyed], np.int32))
-            written = self._write(plan, rows, asked)
-            early, late = _doubted(written)
+            written = self._write(plan, rows, asked) if len(asked) else []
+            early, late = doubted(written)
             if len(early) or len(late):
                 found = rows.doubts(np.concatenate([early, late]))
                 unkeyed |= found
@@ -133,9 +126,9 @@ class CoveringJob:
                     continue  # what was written holds rows of files in doubt, or lacks those of some that can be read after all
                 asked = np.setdiff1d(asked, early)
             if rows.tallied:
-                _check(written, asked)
+                check_written(written, asked)
             parts = [part for one in written for part in one.parts]
-            sizes = _column_bytes(parts)
+            sizes = column_bytes(parts)
             return BuiltRows(plan.covered(sizes, len(unkeyed)), tuple(part.info for part in parts), unkeyed)
         raise BuildError(
             "data files stay as they are while they are indexed; some were in doubt each time anew; try again later"
@@ -146,6 +139,10 @@ class CoveringJob:
         match file_format:
             case "parquet":
                 return FileRows.of(self.spark, self.request, plan, self.files_per_task)
+            case "csv" | "json":
+                from .spark_covering_text import TextRows
+
+                return TextRows.of(self.spark, self.request, plan)
             case _:
                 raise BuildError(
                     f"a covering index is built of Parquet, CSV and JSON; this table is of {file_format!r}; build another kind"
@@ -182,13 +179,6 @@ class CoveringJob:
         columns = max(1, len(self.request.snapshot.schema.leaves()))
         return max(1, min(_MOST_RANGES, size * min(len(plan.columns), columns) // columns // _RANGE_BYTES))
 
-    def _write_unkeyed(self, built: Sequence[BuiltRows]) -> list[PartInfo]:
-        some = sorted((one.key.key_id, ordinal) for one in built for ordinal in one.unkeyed)
-        if not some:
-            return []
-        ids, ordinals = pa.array([key for key, _ in some], pa.int64()), pa.array([o for _, o in some], pa.int32())
-        return [self.sink.write("unkeyed", pa.Table.from_arrays([ids, ordinals], schema=UNKEYED), _UNKEYED_PARTS)]
-
     def _remove_strays(self, named: set[str]) -> None:
         """Parts of tasks that were run twice, and of tries that came to nothing. What a store does not remove now is for `clean`."""
         with suppress(StorageError):
@@ -206,6 +196,7 @@ class FileRows:
     request: BuildRequest
     files: pa.Table  # ROW_FILE
     files_per_task: int
+    known: Mapping[int, str] = field(default_factory=dict)
     tallied: bool = True
 
     @classmethod
@@ -245,13 +236,36 @@ class FileRows:
         return spread.mapInArrow(over, schema)
 
 
+def key_build_of(built: Sequence[BuiltRows], request: BuildRequest, sink: RunSink) -> KeyBuild:
+    """What was built of all covering indexes, with the rows of `unkeyed`."""
+    paths = request.files.paths
+    why: dict[int, str] = {}
+    for one in built:
+        why |= one.unkeyed
+    return KeyBuild(
+        keys=tuple(one.key for one in built),
+        parts=(*(part for one in built for part in one.parts), *_write_unkeyed(built, sink)),
+        uncovered=tuple((paths[ordinal].as_py(), said) for ordinal, said in sorted(why.items())[:100]),
+        uncovered_files=len(why),
+        files_scanned=len(paths) - len(why),
+    )
+
+
+def _write_unkeyed(built: Sequence[BuiltRows], sink: RunSink) -> list[PartInfo]:
+    some = sorted((one.key.key_id, ordinal) for one in built for ordinal in one.unkeyed)
+    if not some:
+        return []
+    ids, ordinals = pa.array([key for key, _ in some], pa.int64()), pa.array([o for _, o in some], pa.int32())
+    return [sink.write("unkeyed", pa.Table.from_arrays([ids, ordinals], schema=UNKEYED), _UNKEYED_PARTS)]
+
+
 def _struct(text: str) -> object:
     from pyspark.sql.types import StructType
 
     return StructType.fromJson(json.loads(text))
 
 
-def _doubted(written: Sequence[Written]) -> tuple[Ordinals, Ordinals]:
+def doubted(written: Sequence[Written]) -> tuple[Ordinals, Ordinals]:
     """Files in doubt that gave no rows, and those that gave some."""
     ordinals, says = _tallies(written)
     return ordinals[says == EMPTY_DOUBT], np.unique(ordinals[says == LATE_DOUBT])
@@ -264,7 +278,7 @@ def _tallies(written: Sequence[Written]) -> tuple[Ordinals, npt.NDArray[np.int64
     )
 
 
-def _check(written: Sequence[Written], asked: Ordinals) -> None:
+def check_written(written: Sequence[Written], asked: Ordinals) -> None:
     """Raises unless every file was told of once, and as many rows of each were written as it gave."""
     ordinals, says = _tallies(written)
     told = says <= TOLD
@@ -278,11 +292,3 @@ def _check(written: Sequence[Written], asked: Ordinals) -> None:
         raise BuildError(
             f"every row that is read is written once; of {int(rows.sum()):,} rows read {count:,} were written; nothing became visible, try again"
         )
-
-
-def _column_bytes(parts: Sequence[WrittenPart]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for part in parts:
-        for name, size in part.column_bytes.items():
-            found[name] = found.get(name, 0) + size
-    return found

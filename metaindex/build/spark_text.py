@@ -10,7 +10,7 @@ files are read once more with every column a text: a column with fewer values th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from expressions.errors import StorageUnavailableError
 from expressions.physical import to_physical
 from expressions.statistics import ColumnBounds
-from formats.model import Leaf, Trust
+from formats.model import Field, Leaf, Trust
 from formats.storage import Storage
 from metaindex.errors import BuildError
 
@@ -36,8 +36,9 @@ from .text_scan import as_text
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-_CORRUPT = "_metaindex_corrupt_record"
-_KEYED = pa.schema([*FILE, pa.field("problem", pa.string()), pa.field("key", pa.string())])
+CORRUPT = "_metaindex_corrupt_record"
+"""The column that holds what Spark could not parse."""
+KEYED = pa.schema([*FILE, pa.field("problem", pa.string()), pa.field("key", pa.string())])
 # Options that choose files (the snapshot did that), or would hide what is missing.
 _NOT_PASSED = {
     *("file_format", "path", "paths", "basepath", "recursivefilelookup", "pathglobfilter", "modifiedbefore"),
@@ -53,7 +54,7 @@ def text_rows(spark: SparkSession, request: BuildRequest, source: Source, files:
     def checked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return check.run(batches)
 
-    keyed = files.mapInArrow(checked, sql_schema(_KEYED)).persist()
+    keyed = files.mapInArrow(checked, sql_schema(KEYED)).persist()
     left_out = {row["ordinal"] for row in keyed.filter("problem IS NOT NULL").select("ordinal").collect()}
     paths = request.files.paths.to_pylist()
     uris = [request.ref.storage.uri(path) for ordinal, path in enumerate(paths) if ordinal not in left_out]
@@ -82,9 +83,9 @@ class CheckTask:
         for batch in batches:
             paths, sizes = batch.column("path").to_pylist(), batch.column("size_bytes").to_pylist()
             problems = [self._problem(path, size) for path, size in zip(paths, sizes, strict=True)]
-            keys = [_our_key(self.storage.uri(path)) for path in paths]
+            keys = [our_key(self.storage.uri(path)) for path in paths]
             columns = [*batch.columns, pa.array(problems, pa.string()), pa.array(keys, pa.string())]
-            yield pa.RecordBatch.from_arrays(columns, schema=_KEYED)
+            yield pa.RecordBatch.from_arrays(columns, schema=KEYED)
 
     def _problem(self, path: str, size: int) -> str | None:
         name = path.rpartition("/")[2]
@@ -163,21 +164,11 @@ class TextTask:
 def _aggregate(spark: SparkSession, source: Source, uris: list[str], *, texts: bool) -> DataFrame:
     """One row a file: `key` and the aggregates of every leaf; with `texts`, only how many texts there are."""
     from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
-    from pyspark.sql.types import StringType, StructField, StructType
 
-    fields = [as_text(one) for one in source.fields] if texts else source.fields
-    arrow = pa.schema([pa.field(one.name, one.type) for one in fields])
-    schema = StructType([*spark.createDataFrame(arrow.empty_table()).schema, StructField(_CORRUPT, StringType())])
-    options = {name: _option(value) for name, value in source.options if name.lower() not in _NOT_PASSED}
-    if "timezone" not in {name.lower() for name in options}:
-        options["timeZone"] = "UTC"  # as every reader of this project takes it
-    options |= {"columnNameOfCorruptRecord": _CORRUPT, "ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
-    reader = spark.read.format(source.file_format).schema(schema).options(**options)
-    frame = reader.load([as_name(uri) for uri in uris])
-
+    frame = text_frame(spark, source, uris, [as_text(one) for one in source.fields] if texts else source.fields)
     aggregates: list[Column] = []
     for place, leaf in enumerate(source.leaves):
-        column = F.col(".".join("`" + part.replace("`", "``") + "`" for part in leaf.parts))
+        column = F.col(quoted(leaf.parts))
         if texts:
             aggregates.append(F.count(column).alias(f"texts{place}"))
             continue
@@ -190,10 +181,29 @@ def _aggregate(spark: SparkSession, source: Source, uris: list[str], *, texts: b
             (F.count_if(F.isnan(column)) if floating else F.lit(0).cast("bigint")).alias(f"nan{place}"),
         ]
     if not texts:
-        aggregates += [F.count("*").alias("rows"), F.count(_CORRUPT).alias("corrupt")]
+        aggregates += [F.count("*").alias("rows"), F.count(CORRUPT).alias("corrupt")]
     # Every aggregate reads a parsed column, and the record's mark is only right when all of them are parsed.
     groups = frame.groupBy(F.col("_metadata.file_path").alias("key")).agg(*aggregates)
-    return groups.mapInArrow(with_our_keys, groups.schema)
+    return groups.mapInArrow(withour_keys, groups.schema)
+
+
+def text_frame(spark: SparkSession, source: Source, uris: list[str], fields: Sequence[Field]) -> DataFrame:
+    """The files as Spark's reader shows them: the fields, and CORRUPT."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    arrow = pa.schema([pa.field(one.name, one.type) for one in fields])
+    schema = StructType([*spark.createDataFrame(arrow.empty_table()).schema, StructField(CORRUPT, StringType())])
+    options = {name: _option(value) for name, value in source.options if name.lower() not in _NOT_PASSED}
+    if "timezone" not in {name.lower() for name in options}:
+        options["timeZone"] = "UTC"  # as every reader of this project takes it
+    options |= {"columnNameOfCorruptRecord": CORRUPT, "ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
+    reader = spark.read.format(source.file_format).schema(schema).options(**options)
+    return reader.load([as_name(uri) for uri in uris])
+
+
+def quoted(parts: Sequence[str]) -> str:
+    """A column by the names that lead to it, for Spark's parser of names."""
+    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
 
 def as_name(uri: str) -> str:
@@ -202,20 +212,20 @@ def as_name(uri: str) -> str:
     return re.sub(r"([][{}*?\\])", r"\\\1", uri)
 
 
-def with_our_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def withour_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same rows with `key` in our form."""
     for batch in batches:
-        keys = pa.array([_spark_key(uri) for uri in batch.column("key").to_pylist()], pa.string())
+        keys = pa.array([spark_key(uri) for uri in batch.column("key").to_pylist()], pa.string())
         place = batch.schema.get_field_index("key")
         yield batch.set_column(place, batch.schema.field(place), keys)
 
 
-def _spark_key(uri: str) -> str:
+def spark_key(uri: str) -> str:
     """Of `_metadata.file_path`: percent-encoded."""
-    return _our_key(unquote(uri))
+    return our_key(unquote(uri))
 
 
-def _our_key(uri: str) -> str:
+def our_key(uri: str) -> str:
     """A local path, or scheme and path with the names of one store made one."""
     local = re.sub(r"^file:/*", "/", uri)
     if "://" not in local:

@@ -50,11 +50,14 @@ and NaNs of every column in every file and every partition. They come from Parqu
 else from a scan. They drop files for ranges, and for values that lie together; a value that may be anywhere (an id, a
 name) is found by --values, exactly and down to the row group, or by --bloom, smaller. Kinds can be combined: all are
 built from one reading of the files and answer together. Two columns as one key (--values a,b) find rows that have both.
+A covering index (--covering) is not asked which files to read: Spark reads it in the place of the table, where a query
+needs no other columns, and Spark builds it.
 The table itself is not changed. When the build fails, nothing of it is visible.""",
     (
         "metaindex create lake/flights stats",
         "metaindex create lake/flights find --values tailnum                    which files hold a tail number?",
         "metaindex create lake/flights main --stats --values tailnum --value-list carrier",
+        "metaindex create lake/flights by_day --covering indexed=day included=tailnum,dest buckets=64",
         "metaindex create lake/flights pair --values carrier,flight             rows that have both",
         "metaindex create lake/events find --values user_id --bloom url --fpp 0.001 --builder local",
         "metaindex create lake/flights stats --column dep_delay --column tailnum",

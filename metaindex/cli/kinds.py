@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from metaindex.kinds.specs import Kind
@@ -68,6 +68,25 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="of a file with more distinct values nothing is kept, and it is read; default: 1000",
     )
+    group = parser.add_argument_group(
+        "covering indexes: columns of every row kept a second time, for Spark to read in the place of the table"
+    )
+    group.add_argument(
+        "--covering",
+        action="append",
+        nargs="+",
+        default=[],
+        metavar="WHAT=",
+        help="bucketed by Spark's hash and sorted: indexed=day included=tailnum,dest buckets=64; for filters, joins and groups by the indexed columns; can be repeated",
+    )
+    group.add_argument(
+        "--covering-range",
+        action="append",
+        nargs="+",
+        default=[],
+        metavar="WHAT=",
+        help="in ranges and sorted: indexed=day included=tailnum; for ranges of the indexed columns; can be repeated",
+    )
 
 
 def _keyed(parser: argparse.ArgumentParser, title: str, option: str, text: str) -> argparse._ArgumentGroup:
@@ -83,12 +102,33 @@ def _key(text: str) -> Key:
     return found
 
 
+_COVERING = {"--covering": ("indexed", "included", "buckets"), "--covering-range": ("indexed", "included")}
+
+
+def _covering(option: str, words: list[str]) -> dict[str, Any]:
+    """The parameters of a covering kind: `indexed=a,b included=c buckets=8`."""
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or name not in _COVERING[option] or name in found:
+            raise ValueError(
+                f"{option} is followed by {', '.join(f'{one}=' for one in _COVERING[option])} each once at most; got {word!r}; as in {option} indexed=day included=a,b"
+            )
+        try:
+            found[name] = int(value) if name == "buckets" else [one.strip() for one in value.split(",") if one.strip()]
+        except ValueError as error:
+            raise ValueError(f"buckets is a number; got {value!r}; as in buckets=64") from error
+    if not found.get("indexed"):
+        raise ValueError(f"{option} indexes at least one column; none is named; say {option} indexed=COLUMN")
+    return found
+
+
 def kinds_of(args: argparse.Namespace) -> list[Kind]:
     """The kinds that were asked for. ValueError for an option of a kind that is not among them."""
-    from metaindex import Bloom, ColumnStats, ValueList, Values
+    from metaindex import Bloom, ColumnStats, Covering, CoveringRange, ValueList, Values
 
     found: list[Kind] = []
-    keyed = args.values or args.bloom or args.value_list
+    keyed = args.values or args.bloom or args.value_list or args.covering or args.covering_range
     if args.stats or args.column or not keyed:
         found.append(ColumnStats(*args.column, scan_floats=not args.no_float_scan, trust_log=args.trust_log))
     if args.stats and args.column:
@@ -106,4 +146,6 @@ def kinds_of(args: argparse.Namespace) -> list[Kind]:
         found.append(Bloom(*args.bloom, **({} if args.fpp is None else {"fpp": args.fpp})))
     if args.value_list:
         found.append(ValueList(*args.value_list, **({} if args.limit is None else {"limit": args.limit})))
+    found += [Covering(**_covering("--covering", words)) for words in args.covering]
+    found += [CoveringRange(**_covering("--covering-range", words)) for words in args.covering_range]
     return found

@@ -46,11 +46,18 @@ def _filters() -> Merge:
     return merge_filters
 
 
+def _covering() -> Merge:
+    from .covering.merge import merge_rows
+
+    return merge_rows
+
+
 _MERGES: Mapping[str, Callable[[], Merge]] = {
     "bloom_filters": _filters,
     "values": _entries,
     "value_keys": _values,
     "value_lists": _values,
+    "covering": _covering,
 }
 
 MERGED = frozenset(_MERGES)
@@ -75,7 +82,9 @@ def merge(
 
 def rows_carry_over(partition: str, old: pa.DataType, new: pa.DataType) -> bool:
     """Are rows of values that were written under one type those that the same values have under another? Of hashes where the values are the same; of the values themselves, where their
-    bytes are, too."""
+    bytes are, too. Rows of a covering index are of one type: its hash decides the bucket."""
+    if partition == "covering":
+        return bool(old == new)
     if not answers_for(old, new):
         return False
     if partition in _HASHED:

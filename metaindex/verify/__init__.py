@@ -5,6 +5,7 @@ runs        every value of every live run is read back: digests, page checksums,
 versions    every recorded version can be resolved; the newest ones have the files and deletes that the table has
 statistics  of a sample of live data files (or all) every row is read and compared with what the index says of it
 keys        of the same files the values are keyed again, and what the index names of them is exactly that
+covering    of the same files the stored rows are those that they hold
 dropped     for given predicates: the files that are proved out are read, and no row of them matches
 """
 
@@ -59,6 +60,10 @@ def verify(
             from .key_rows import check_key_rows
 
             check_key_rows(index, rows, sound[-1], snapshot, ref, sample, report, progress)
+        if any(key for run in entry.content.runs for key in run.keys if not key.looked_up):
+            from .covering import check_covering_rows
+
+            check_covering_rows(index, rows, sound[-1], snapshot, ref, sample, report, progress)
     report.bytes_read = index.count.bytes
     return report
 

@@ -119,7 +119,7 @@ def _check_some(
     ref: TableRef,
     report: Verification,
 ) -> None:
-    request, ordinals = _request(one, ordinals, snapshot, ref, report)
+    request, ordinals = request_of(one, ordinals, snapshot, ref, report)
     without = unkeyed_of(reader)
     files = request.files.table.select(["path", "size_bytes"])
     files = files.append_column("ordinal", pa.array(ordinals.astype(np.int32)))
@@ -154,7 +154,7 @@ def _wrong(check: KeyCheck, compared: Sequence[int], problems: Mapping[int, str]
     yield from check.wrong([ordinal for ordinal in compared if ordinal not in failed])
 
 
-def _request(
+def request_of(
     one: RunRows, ordinals: npt.NDArray[np.intp], snapshot: Snapshot, ref: TableRef, report: Verification
 ) -> tuple[BuildRequest, npt.NDArray[np.intp]]:
     """The files as a builder gets them: those of the sample that the table has now and that are on storage."""

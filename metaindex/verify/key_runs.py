@@ -3,6 +3,7 @@
 values                    entries ascend, each once; units are of files of the run
 value_keys, value_lists   keys ascend, NULL first, and the units of each; units are of files of the run
 bloom_filters             every frame has its check; rows, classes and members are those that the directory says
+covering                  see `covering_parts`
 unkeyed                   as many as the entry says; no row is of such a file
 """
 
@@ -32,8 +33,8 @@ _GROUPS_AT_ONCE = 16
 _FRAME_BYTES = 32 << 20
 
 
-def check_keys(index: OpenIndex, run: RunRef) -> None:
-    """Raises Mismatch, or what reading raises, where something is wrong."""
+def check_keys(index: OpenIndex, run: RunRef, records: pa.ChunkedArray) -> None:
+    """`records`: by ordinal, how many rows the table's log says. Raises Mismatch, or what reading raises, where something is wrong."""
     reader = index.reader(run)
     unkeyed = unkeyed_of(reader)
     named = {key.key_id for key in run.keys}
@@ -42,13 +43,17 @@ def check_keys(index: OpenIndex, run: RunRef) -> None:
     for kind in sorted({key.kind for key in run.keys}):
         if any(not part_is_of(part.first_key, part.last_key, named) for part in reader.parts(kind)):
             raise Mismatch("a part has rows of no key of the run", kind)
-    for key in run.looked_up:
+    for key in run.keys:
         mask = np.zeros(run.files, np.bool_)
         without = unkeyed.get(key.key_id, np.zeros(0, np.int64))
         if len(without) and not 0 <= without[0] <= without[-1] < run.files:
             raise Mismatch("it names files that the run does not have", "unkeyed")
         mask[without] = True
         match key.kind:
+            case "covering":
+                from .covering_parts import check_parts
+
+                check_parts(reader, key, mask, records)
             case "bloom_filters":
                 _check_filters(reader, key, mask)
             case "values":

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-Kind = Literal["log", "version", "run", "statistics", "keys", "dropped"]
+Kind = Literal["log", "version", "run", "statistics", "keys", "covering", "dropped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,7 @@ class Finding:
     * `run`        a part of a run is missing, damaged, or does not fit the others
     * `statistics` what the index says of a data file is not true of the rows in it
     * `keys`       the values that the index names of a data file are not those of the rows in it
+    * `covering`   the stored rows of a data file are not those in it
     * `dropped`    a file that was proved out holds a row that matches
 
     `run` is the run that has to be rebuilt, `version` the recorded version that has to go; `file` is the data file.
@@ -64,6 +65,7 @@ class Verification:
     statistics: int = 0  # compared with rows
     keyed_files: int = 0  # whose values were keyed again
     keys: int = 0  # compared: of so many files and keys together
+    rows_compared: int = 0  # of covering indexes, with the rows of data files
     gone: int = 0  # sampled files that are not on storage any more
     unchecked: dict[str, int] = field(default_factory=dict)
 
@@ -94,6 +96,8 @@ class Verification:
         )
         if self.keys:
             looked += f", {self.keys:,} keys against the rows of {self.keyed_files:,}"
+        if self.rows_compared:
+            looked += f", {self.rows_compared:,} stored rows against those of data files"
         lines = [
             f"index {self.index!r} is " + ("right" if self.sound else f"NOT right: {len(self.findings):,} findings"),
             f"  looked at: {looked}",

@@ -62,7 +62,7 @@ def check_run(index: OpenIndex, run: RunRef, report: Verification, progress: Pro
                 progress(f"columns of run {run.run}", done + 1, len(run.columns))
         stats.end()
         where = "keys"
-        check_keys(index, run)
+        check_keys(index, run, files.column("record_count"))
     except Mismatch as wrong:
         report.found([Finding("run", str(wrong), wrong.where, run.run)])
         return None

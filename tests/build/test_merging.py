@@ -17,8 +17,8 @@ import metaindex as mi
 from metaindex.actions.merge_policy import MergePolicy, full_groups, quick_groups
 from metaindex.api import Table
 from metaindex.build.merging import together
-from metaindex.build.merging.kway import merged
 from metaindex.log.entry import CoveredColumn, RunRef
+from metaindex.store.kway import merged
 from tests import strategies
 from tests.pruning.test_no_false_skip import arrow_schema
 from tests.tables import settle

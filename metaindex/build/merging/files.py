@@ -14,11 +14,11 @@ from metaindex.build.parts import PartStream
 from metaindex.build.statistics import constant
 from metaindex.keys import partition_id
 from metaindex.kinds.rows import FILE_IDS, FILES, PARTITIONS
+from metaindex.store.kway import in_order, merged
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import RunReader
 from metaindex.store.writer import RunSink, write_sorted
 
-from .kway import in_order, merged
 from .stream import Mask, Ordinals, stream
 
 _AT_ONCE = 1 << 16

@@ -1,6 +1,6 @@
 """Merges runs into one that says the same of the same files, in their new order; no data file is read.
 
-Rows pass by in windows (`kway`); what is held of each file is a few integers and its id. A file that stands in several runs counts once: each column takes its row from the last run that covers
+Rows pass by in windows (`store.kway`); what is held of each file is a few integers and its id. A file that stands in several runs counts once: each column takes its row from the last run that covers
 it. A column that a run does not cover gets UNKNOWN rows for its files, which keeps them as before. Aggregates are computed anew from the files' rows.
 """
 

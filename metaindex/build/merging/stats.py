@@ -15,10 +15,10 @@ from metaindex.errors import DamagedIndexError
 from metaindex.kinds.rows import COLUMN_STATS, PARTITION_STATS, StatState
 from metaindex.log.entry import CoveredColumn
 from metaindex.log.types import type_from_text
+from metaindex.store.kway import merged
 from metaindex.store.reader import RunReader
 
 from .files import MergedFiles
-from .kway import merged
 from .stream import Mask, Ordinals, stream
 
 _SUFFIX = {pa.int64(): "int", pa.float64(): "double", pa.binary(): "bytes"}

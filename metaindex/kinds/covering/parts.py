@@ -10,7 +10,7 @@ twice: a task that is run again has another tag.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -23,13 +23,13 @@ from metaindex.store.layout import PartInfo
 from metaindex.store.reader import RunReader
 from metaindex.store.writer import SUFFIX, RunSink
 
-from .plan import LINEAGE, ORDINAL, PARTITION, ROW, CoveringLayout, with_lineage
+from .plan import ORDINAL, PARTITION, ROW, CoveringLayout, with_lineage
 
 GROUP_ROWS = 1_000_000
 GROUP_BYTES = 64 << 20
 """Rows of a row group, and bytes in memory."""
-PART_BYTES = 256 << 20
-"""Of a part, as stored, from which on the next begins: a part is put whole."""
+PART_BYTES, RANGE_BYTES = 256 << 20, 64 << 20
+"""Of a part of a bucket and of a range, as stored, from which on the next begins: a part is put whole."""
 
 _BUCKET = re.compile(r".*_(\d+)\.mix\Z")
 _SPARK = {b"org.apache.spark.version": b"4.0.0"}
@@ -54,6 +54,7 @@ class PartWriter:
     place: int
     tag: str
     bucket: int | None
+    most_bytes: int = PART_BYTES
     rows: int = 0
     _done: list[WrittenPart] = field(default_factory=list)
     _waiting: list[pa.Table] = field(default_factory=list)
@@ -96,7 +97,7 @@ class PartWriter:
         self._part_rows += table.num_rows
         self.rows += table.num_rows
         assert self._out is not None
-        if self._out.tell() >= PART_BYTES:
+        if self._out.tell() >= self.most_bytes:
             self._end()
 
     def _end(self) -> None:
@@ -123,6 +124,15 @@ class PartWriter:
         )
         self._done.append(WrittenPart(info, _column_bytes(pq.read_metadata(pa.BufferReader(buffer)), self.stored)))
         self._writer = self._out = None
+
+
+def column_bytes(parts: Iterable[WrittenPart]) -> dict[str, int]:
+    """What each column takes in all the parts."""
+    found: dict[str, int] = {}
+    for part in parts:
+        for name, size in part.column_bytes.items():
+            found[name] = found.get(name, 0) + size
+    return found
 
 
 def _writer(out: pa.BufferOutputStream, schema: pa.Schema) -> pq.ParquetWriter:
@@ -228,8 +238,3 @@ def read_groups(reader: RunReader, part: PartInfo, stored: pa.Schema, groups: Se
         return table.rename_columns(with_lineage(stored).names).cast(with_lineage(stored))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise reader.damaged(part.path, f"row groups cannot be decoded ({str(error).splitlines()[0]})") from error
-
-
-def lineage_names() -> tuple[str, ...]:
-    """Of a part's last columns."""
-    return tuple(one.name for one in LINEAGE)

@@ -49,6 +49,11 @@ class CoveringPlan:
         """How many of the columns are."""
         return len(self.kind.indexed)
 
+    @property
+    def storable(self) -> bool:
+        """Are all columns of types that are stored?"""
+        return all(stored_type(leaf.type) is not None for leaf in self.columns)
+
     @cached_property
     def stored(self) -> pa.Schema:
         """The columns as they are stored, under their stable names, which are those of every run; lineage apart."""
@@ -150,7 +155,7 @@ def _check(kind: AnyCovering, columns: Sequence[Leaf]) -> None:
 def _find(schema: Schema, name: str) -> Leaf:
     """The column that a dotted name means: of any type; exact case first, then the only one that fits when case is ignored."""
     parts = parse_path(name)
-    every = list(_columns(schema.fields, ()))
+    every = columns_of(schema)
     exact = [leaf for leaf in every if leaf.parts == parts]
     folded = [leaf for leaf in every if [p.lower() for p in leaf.parts] == [p.lower() for p in parts]]
     found = exact or folded
@@ -164,6 +169,11 @@ def _find(schema: Schema, name: str) -> Leaf:
     near = difflib.get_close_matches(name, names, 3, 0.5)
     hint = f"near names: {', '.join(near)}" if near else f"columns: {', '.join(names[:12])}"
     raise UnknownColumnError(f"a covering index stores columns of the table; there is no {name!r}; {hint}")
+
+
+def columns_of(schema: Schema) -> list[Leaf]:
+    """What may be a column of a covering index: those of the table, and the fields of structs, of any type."""
+    return _columns(schema.fields, ())
 
 
 def _columns(fields: Sequence[Field], above: tuple[Field, ...]) -> list[Leaf]:

@@ -1,0 +1,116 @@
+"""Rows of CSV and JSON files for a covering index: Spark's own reader is the truth of what they say, with the snapshot's schema and options.
+
+Files have no row numbers and no deletes. A file with a record that Spark could not parse is in doubt: what it shows of such a record may depend on the columns that a query asks for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.errors import BuildError
+from metaindex.kinds.covering.plan import NO_ROW, ORDINAL, ROW, CoveringPlan
+
+from .collect import Source
+from .covering_tasks import LATE_DOUBT, Ordinals, travelling
+from .protocol import BuildRequest
+from .row_source import CommonValues
+from .spark_schemas import FILE, sql_schema
+from .spark_text import CORRUPT, KEYED, CheckTask, quoted, text_frame
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_PATH = "_mi_path"
+
+
+@dataclass(frozen=True)
+class TextRows:
+    """See `spark_covering.Rows`."""
+
+    spark: SparkSession
+    request: BuildRequest
+    plan: CoveringPlan
+    source: Source
+    common: pa.Table  # by ordinal: the values of partition columns, p<place>
+    known: Mapping[int, str]
+    tallied: bool = False
+
+    @classmethod
+    def of(cls, spark: SparkSession, request: BuildRequest, plan: CoveringPlan) -> TextRows:
+        source = Source.of(request)
+        mode = next((str(value) for name, value in source.options if name.lower() == "mode"), "PERMISSIVE")
+        if mode.upper() != "PERMISSIVE":
+            raise BuildError(
+                f"a covering index of texts is read in the mode PERMISSIVE; the table's is {mode}, by which the rows depend on the columns of a query; build another kind"
+            )
+        kinds, common = CommonValues.of(request, plan)
+        columns, unknown = {}, np.zeros(len(request.files), np.bool_)
+        for place, (values, given) in common.values.items():
+            columns[f"p{place}"] = values.take(pa.array(kinds)).cast(plan.stored.field(place).type)
+            unknown |= ~given.to_numpy(zero_copy_only=False)[kinds]
+        known = dict.fromkeys(np.flatnonzero(unknown).tolist(), "the value of a partition column is not known")
+        known |= _problems(spark, request)
+        return cls(spark, request, plan, source, pa.table(columns), known)
+
+    def frame(self, ordinals: Ordinals) -> DataFrame:
+        """See `spark_covering.Rows`. A row of no file of the request has no ordinal, which fails the build."""
+        from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
+
+        storage, paths = self.request.ref.storage, self.request.files.paths.take(pa.array(ordinals)).to_pylist()
+        uris = [storage.uri(path) for path in paths]
+        frame = text_frame(self.spark, self.source, uris, self.source.fields)
+        columns = []
+        for place, leaf in enumerate(self.plan.columns):
+            column = F.col(f"p{place}" if leaf.path[0].partition else quoted(leaf.parts))
+            columns.append(column.alias(f"c{place}"))
+        row = F.when(F.col(CORRUPT).isNotNull(), LATE_DOUBT).otherwise(NO_ROW).cast("bigint").alias(ROW)
+        named = F.regexp_replace(F.col("_metadata.file_path"), "^file:/+", "file:/")
+        files = F.broadcast(self._named(frame, ordinals))
+        joined = frame.join(files, named == F.col(_PATH), "left").select(*columns, ORDINAL, row)
+        return joined.select(*travelling(self.plan).names)
+
+    def doubts(self, ordinals: Ordinals) -> dict[int, str]:
+        """See `spark_covering.Rows`."""
+        return dict.fromkeys(ordinals.tolist(), "it has records that Spark does not parse")
+
+    def _named(self, frame: DataFrame, ordinals: Ordinals) -> DataFrame:
+        """The ordinal and the common values of each file, by the path that Spark shows of it."""
+        from .spark_text import our_key, spark_key
+
+        storage, paths = self.request.ref.storage, self.request.files.paths
+        ordinal_of = {our_key(storage.uri(paths[at].as_py())): at for at in ordinals.tolist()}
+        shown = [re.sub("^file:/+", "file:/", uri) for uri in frame.inputFiles()]
+        found = [ordinal_of.get(spark_key(uri)) for uri in shown]
+        if None in found or len(set(found)) < len(ordinal_of):
+            raise BuildError(
+                f"Spark reads the files of the snapshot; it lists {len(shown):,} of {len(ordinal_of):,}, or others; try again"
+            )
+        numbers = pa.array(found, pa.int32())
+        names = [_PATH, ORDINAL, *self.common.column_names]
+        common = [column.combine_chunks().take(numbers) for column in self.common.columns]
+        return self.spark.createDataFrame(
+            pa.Table.from_arrays([pa.array(shown, pa.string()), numbers, *common], names=names)
+        )
+
+
+def _problems(spark: SparkSession, request: BuildRequest) -> dict[int, str]:
+    """Files that are not what the snapshot says, or that Spark leaves out."""
+    count = len(request.files)
+    check = CheckTask(request.ref.storage)
+
+    def checked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return check.run(batches)
+
+    zeros = [pa.repeat(pa.scalar(0, one.type), count) for one in list(FILE)[3:]]
+    files = pa.Table.from_arrays(
+        [pa.array(range(count), pa.int32()), *(request.files.table.column(n) for n in ("path", "size_bytes")), *zeros],
+        schema=FILE,
+    )
+    found = spark.createDataFrame(files).mapInArrow(checked, sql_schema(KEYED)).filter("problem IS NOT NULL")
+    return {row["ordinal"]: row["problem"] for row in found.select("ordinal", "problem").collect()}

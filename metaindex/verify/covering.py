@@ -1,0 +1,162 @@
+"""The rows of covering indexes, against the rows of data files: those of sampled files are read as the table shows them, and what is stored must be exactly that, to the bit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from expressions.errors import MetaIndexError
+from formats.model import Leaf, Schema, Snapshot
+from formats.protocol import TableRef
+from metaindex.build.merging import unkeyed_of
+from metaindex.build.protocol import BuildRequest, Progress
+from metaindex.build.row_source import DataFile, RowSource
+from metaindex.kinds.covering.parts import stored_parts
+from metaindex.kinds.covering.plan import (
+    ORDINAL,
+    PARTITION,
+    ROW,
+    CoveringLayout,
+    CoveringPlan,
+    columns_of,
+    with_lineage,
+)
+from metaindex.kinds.covering.spec import Covering, CoveringRange
+from metaindex.log.entry import CoveredKey, RunRef
+from metaindex.pruning.open_index import OpenIndex
+from metaindex.pruning.versions import Recorded
+from metaindex.store.reader import RunReader
+
+from .covering_parts import named, tables_of
+from .key_rows import request_of
+from .report import Finding, Verification
+from .rows import sampled
+from .runs import RunRows
+
+_FILES_AT_ONCE = 200
+
+
+def check_covering_rows(
+    index: OpenIndex,
+    rows: Mapping[str, RunRows],
+    found: Recorded,
+    snapshot: Snapshot,
+    ref: TableRef,
+    sample: int | None,
+    report: Verification,
+    progress: Progress | None = None,
+) -> None:
+    """Compares `sample` files (None: all) that are live at the version `found`, spread over its runs. `snapshot` says how the files are read."""
+    if index.of_text:
+        report.skipped("rows of texts are what Spark reads, and are compared by it alone")
+        return
+    runs = [rows[run] for run in found.live.dead if covering_keys(rows[run].run)]
+    chosen = sampled([np.flatnonzero(found.live.mask(one.run)) for one in runs], sample)
+    total, done = sum(map(len, chosen)), 0
+    for one, ordinals in zip(runs, chosen, strict=True):
+        for start in range(0, len(ordinals), _FILES_AT_ONCE):
+            request, here = request_of(one, ordinals[start : start + _FILES_AT_ONCE], snapshot, ref, report)
+            some = SampledFiles(one.run.run, here, request)
+            check_rows_of(index.reader(one.run), covering_keys(one.run), some, found.schema, ref, report)
+            done += len(here)
+            if progress is not None:
+                progress("data files read for covering indexes", done, total)
+
+
+def covering_keys(run: RunRef) -> list[CoveredKey]:
+    return [key for key in run.keys if key.kind == PARTITION]
+
+
+@dataclass(frozen=True, slots=True)
+class SampledFiles:
+    """Files of a run that are read again, by ordinal, as a builder gets them."""
+
+    run: str
+    ordinals: npt.NDArray[np.intp]
+    request: BuildRequest
+
+
+def check_rows_of(
+    reader: RunReader,
+    keys: Sequence[CoveredKey],
+    some: SampledFiles,
+    schema: Schema,
+    ref: TableRef,
+    report: Verification,
+) -> None:
+    """Compares the stored rows of these files with what they hold."""
+    without = unkeyed_of(reader)
+    for key in keys:
+        plan = _plan(key, schema)
+        if plan is None:
+            report.skipped("a column of a covering index has another type now, or is not in the table any more")
+            continue
+        unkeyed = set(without.get(key.key_id, np.zeros(0, np.int64)).tolist())
+        kinds, source = RowSource.of(some.request, plan)
+        stored = _stored(reader, key, some.ordinals)
+        paths = some.request.files.table.column("path").to_pylist()
+        sizes = some.request.files.table.column("size_bytes").to_pylist()
+        for place, ordinal in enumerate(some.ordinals.tolist()):
+            if ordinal in unkeyed:
+                continue
+            file = DataFile(paths[place], sizes[place], None, None, int(kinds[place]))
+            message = _compare(ref, source, file, stored, ordinal, report)
+            if message is not None:
+                report.found([Finding("covering", f"{named(key)}: {message}", run=some.run, file=file.path)])
+
+
+def _compare(
+    ref: TableRef, source: RowSource, file: DataFile, stored: pa.Table, ordinal: int, report: Verification
+) -> str | None:
+    schema = source.plan.stored
+    try:
+        pieces = [pa.Table.from_arrays(columns, schema=schema) for _, columns in source.read(ref.storage, file)]
+    except (MetaIndexError, pa.ArrowException, OSError) as error:
+        return f"the index has its rows, which cannot be read: {str(error).splitlines()[0]}"
+    held = stored.filter(pc.equal(stored.column(ORDINAL), ordinal)).sort_by(ROW).select(schema.names)
+    there = pa.concat_tables(pieces) if pieces else schema.empty_table()
+    report.rows_compared += there.num_rows
+    if held.num_rows != there.num_rows:
+        return f"the index has {held.num_rows:,} rows of it, it has {there.num_rows:,}"
+    for name in schema.names:
+        if _image(held.select([name])) != _image(there.select([name])):
+            return f"the index has other values of column {name!r} than its rows"
+    return None
+
+
+def _image(table: pa.Table) -> bytes:
+    """The same bytes for the same values, NaN and nested ones too; what stands behind a NULL does not count."""
+    out = pa.BufferOutputStream()
+    whole = table.combine_chunks()
+    pq.write_table(whole, out, compression="none", use_dictionary=False, write_statistics=False, store_schema=False)
+    return bytes(out.getvalue().to_pybytes())
+
+
+def _stored(reader: RunReader, key: CoveredKey, ordinals: npt.NDArray[np.intp]) -> pa.Table:
+    """The rows of these files."""
+    layout = CoveringLayout.of(key)
+    wanted = pa.array(ordinals.astype(np.int32))
+    found = [with_lineage(layout.stored).empty_table()]
+    for _, table in tables_of(reader, stored_parts(reader, key), layout):
+        found.append(table.filter(pc.is_in(table.column(ORDINAL), value_set=wanted)))
+    return pa.concat_tables(found)
+
+
+def _plan(key: CoveredKey, schema: Schema) -> CoveringPlan | None:
+    """The key as it would be built at the schema; None where it would store something else."""
+    layout = CoveringLayout.of(key)
+    by_stable: Mapping[str, Leaf] = {leaf.stable: leaf for leaf in columns_of(schema)}
+    columns = tuple(by_stable[column.stable] for column in key.columns if column.stable in by_stable)
+    if len(columns) < len(key.columns):
+        return None
+    names = [str(place) for place in range(len(columns))]
+    indexed, included = names[: layout.indexed], names[layout.indexed :]
+    kind = Covering(indexed, included, layout.buckets) if layout.buckets else CoveringRange(indexed, included)
+    plan = CoveringPlan(kind, key.key_id, columns)
+    return plan if plan.storable and plan.stored.equals(layout.stored) else None

@@ -1,0 +1,73 @@
+"""The parts of a covering index read back, and that they fit each other and the run.
+
+Each row group is read (checksums). The rows of a bucket, or of all ranges, ascend in Spark's order; they are of files of the run that are not unkeyed. Of a file with n rows the rows 0 to n-1
+are there, each once (texts have no row numbers), and n is what the table's log says. That rows hash to their bucket is checked by Spark when they are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from expressions.statistics import Mask
+from metaindex.kinds.covering.order import out_of_order, sort_columns
+from metaindex.kinds.covering.parts import StoredPart, read_groups, stored_parts
+from metaindex.kinds.covering.plan import NO_ROW, ORDINAL, PARTITION, ROW, CoveringLayout
+from metaindex.log.entry import CoveredKey
+from metaindex.store.reader import RunReader
+
+from .report import Mismatch
+
+
+def check_parts(reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.ChunkedArray) -> None:
+    """Raises Mismatch, or what reading raises, where something is wrong. `records`: by ordinal, how many rows the table's log says, NULL where it does not."""
+    layout = CoveringLayout.of(key)
+    counts = np.zeros(len(unkeyed), np.int64)
+    sums, most = counts.copy(), np.full(len(unkeyed), -1, np.int64)
+    numbered = False
+    for bucket in _by_bucket(stored_parts(reader, key)):
+        before: pa.Table | None = None
+        for _, table in tables_of(reader, bucket, layout):
+            ordinals, rows = table.column(ORDINAL).to_numpy(), table.column(ROW).to_numpy()
+            if not 0 <= ordinals.min() <= ordinals.max() < len(unkeyed):
+                raise Mismatch(f"rows of {named(key)} are of files that the run does not have", PARTITION)
+            if unkeyed[ordinals].any():
+                raise Mismatch(f"rows of {named(key)} are of files of which it is said to have none", PARTITION)
+            sortable, names = sort_columns(table, layout.indexed)
+            joined = sortable if before is None else pa.concat_tables([before, sortable])
+            if out_of_order(joined, names):
+                raise Mismatch(f"the rows of {named(key)} do not ascend", PARTITION)
+            before = sortable.slice(sortable.num_rows - 1)
+            counts += np.bincount(ordinals, minlength=len(unkeyed))
+            np.add.at(sums, ordinals, rows)
+            np.maximum.at(most, ordinals, rows)
+            numbered |= bool((rows != NO_ROW).any())
+    if numbered and ((most != counts - 1) | (sums != counts * (counts - 1) // 2)).any():
+        raise Mismatch(f"{named(key)} has not each row of each file once", PARTITION)
+    told = records.is_valid().to_numpy() & ~unkeyed
+    if not np.array_equal(counts[told], records.filter(pa.array(told)).to_numpy()):
+        raise Mismatch(f"{named(key)} has other rows of a file than the table's log says", PARTITION)
+
+
+def tables_of(
+    reader: RunReader, parts: Sequence[StoredPart], layout: CoveringLayout
+) -> Iterator[tuple[StoredPart, pa.Table]]:
+    for part in parts:
+        for group in range(len(reader.footer(part.info).rows)):
+            table = read_groups(reader, part.info, layout.stored, [group])
+            if table.num_rows:
+                yield part, table
+
+
+def _by_bucket(parts: Sequence[StoredPart]) -> Iterator[list[StoredPart]]:
+    """The parts of each bucket; those of ranges are one stretch."""
+    together: dict[int | None, list[StoredPart]] = {}
+    for part in parts:
+        together.setdefault(part.bucket, []).append(part)
+    yield from together.values()
+
+
+def named(key: CoveredKey) -> str:
+    return f"covering index of ({', '.join(column.name for column in key.columns)})"

@@ -1,0 +1,76 @@
+"""A builder of covering indexes without a JVM, for tests of what comes after the build: the project's own tasks, with another hash than Spark's between them."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.build.covering_tasks import BUCKET, ROW_FILE, Doubts, ReadRows, WriteRows, Written, unpickled
+from metaindex.build.local import LocalBuilder
+from metaindex.build.protocol import BuildRequest, KeyBuild, Progress
+from metaindex.build.row_source import RowSource
+from metaindex.build.spark_covering import BuiltRows, check_written, doubted, key_build_of
+from metaindex.kinds.covering.order import in_spark_order, sort_columns
+from metaindex.kinds.covering.parts import column_bytes
+from metaindex.kinds.covering.plan import CoveringPlan
+from metaindex.store.writer import RunSink
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowBuilder(LocalBuilder):
+    """`ranges`: into how many the rows of a range index are cut."""
+
+    ranges: int = 3
+
+    def covering(
+        self, request: BuildRequest, plans: Sequence[CoveringPlan], sink: RunSink, progress: Progress | None = None
+    ) -> KeyBuild:
+        return key_build_of([self._one(request, plan, sink) for plan in plans], request, sink)
+
+    def _one(self, request: BuildRequest, plan: CoveringPlan, sink: RunSink) -> BuiltRows:
+        kinds, source = RowSource.of(request, plan)
+        table, count = request.files.table, len(request.files)
+        modified = table.column("modified_ms") if request.snapshot.format == "files" else pa.nulls(count, pa.int64())
+        columns = [pa.array(np.arange(count, dtype=np.int32)), table.column("path"), table.column("size_bytes")]
+        columns += [modified, table.column("record_count"), pa.array(kinds)]
+        files = pa.Table.from_arrays(columns, schema=ROW_FILE)
+        why: dict[int, str] = {}
+        for attempt in range(2):
+            asked = files.filter(pa.array([ordinal not in why for ordinal in range(count)]))
+            written = self._write(request, plan, source, asked, sink, attempt)
+            early, late = doubted(written)
+            for one in np.concatenate([early, late]).tolist():
+                told = Doubts(request.ref.storage, source).run(iter(files.slice(one, 1).to_batches()))
+                why |= {ordinal: str(said) for ordinal, said in unpickled(pa.Table.from_batches(told).to_pylist())}
+            if not len(late):
+                break
+        check_written(written, np.setdiff1d(asked.column("ordinal").to_numpy(), early))
+        parts = [part for one in written for part in one.parts]
+        return BuiltRows(plan.covered(column_bytes(parts), len(why)), tuple(part.info for part in parts), why)
+
+    def _write(
+        self, request: BuildRequest, plan: CoveringPlan, source: RowSource, files: pa.Table, sink: RunSink, attempt: int
+    ) -> list[Written]:
+        batches = list(ReadRows(request.ref.storage, source).run(iter(files.to_batches())))
+        if not batches:
+            return []
+        table, keys = sort_columns(pa.Table.from_batches(batches), plan.indexed)
+        table = in_spark_order(table, keys)
+        names = [repr(row) for row in table.select(keys).to_pylist()]
+        table = table.drop_columns(keys)
+        if plan.buckets:
+            places = np.array([zlib.crc32(name.encode("utf-8", "surrogatepass")) % plan.buckets for name in names])
+            table = table.append_column(BUCKET, pa.array(places.astype(np.int32)))
+        else:
+            cuts = np.array([i > 0 and name != names[i - 1] for i, name in enumerate(names)]).cumsum()
+            places = cuts * self.ranges // (int(cuts[-1]) + 1)
+        out: list[Written] = []
+        for place in np.unique(places).tolist():
+            some = iter(table.filter(pa.array(places == place)).to_batches(1000))
+            found = pa.Table.from_batches(list(WriteRows(sink, plan).run(some, place, attempt)))
+            out += [one for _, one in unpickled(found.to_pylist()) if isinstance(one, Written)]
+        return out

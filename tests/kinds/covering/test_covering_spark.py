@@ -1,0 +1,259 @@
+"""Covering indexes against Spark: rows, buckets and order are its own, for every format; and stay so through deletes, refreshes, merges, erasure and damage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import metaindex as mi
+from metaindex.actions.runs import RunSink
+from metaindex.errors import BuildError, DamagedIndexError
+from tests.tables import settle
+
+from .awkward import ALL, awkward, parquet_folder
+from .served import Held, index_folder, objects, of_frame
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def test_every_type_as_spark_reads_it_in_its_own_buckets(spark: SparkSession, tmp_path: Path) -> None:
+    root = parquet_folder(tmp_path / "lake")
+    table = mi.open_table(str(root), spark=spark)
+    for place, name in enumerate(ALL[:13]):  # each as the indexed column
+        kind = mi.Covering([name], ["k"] if name != "k" else [], buckets=3)
+        if place == 0:
+            others = [one for one in ALL if one not in ("k", "s")]
+            table.create_index("wide", mi.ColumnStats(), mi.Covering(["k", "st.x", "s"], others, buckets=5), kind)
+        elif name in ("f", "g", "s", "d", "t", "m9", "m38", "o"):
+            table.create_index(name, kind, mi.CoveringRange([name], ["st.x"]))
+    held = Held.of(table, "wide")
+    held.check(spark)
+    names = ["k", "st.x AS nx", "s", *(one for one in ALL if one not in ("k", "s"))]
+    assert held.physical() == of_frame(spark.read.parquet(str(root)).selectExpr(*names))
+    assert held.served()[1] == 0
+    assert [run.keys[0].layout["by"] for run in held.runs] == ["hash"]
+    assert "2 keys" in " ".join(table.history("wide").entries[-1].notes) or len(held.keys(held.runs[0])) == 2
+    for name in ("f", "g", "s", "d", "t", "m9", "m38", "o"):
+        one = Held.of(table, name)
+        one.check(spark)
+        assert one.physical(0) == of_frame(spark.read.parquet(str(root)).select(name, "k"))
+        assert one.physical(1) == of_frame(spark.read.parquet(str(root)).selectExpr(name, "st.x"))
+    assert table.prune("k = 3").paths  # the covering key is no key to look up
+
+
+def test_files_in_doubt_are_left_to_the_table_before_and_behind_their_first_rows(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    root = parquet_folder(tmp_path / "lake", 4)
+    (root / "f0.parquet").write_bytes(b"PAR1 no such thing PAR1")
+    data = bytearray((root / "f1.parquet").read_bytes())
+    file = pq.ParquetFile(root / "f1.parquet")
+    last = file.metadata.row_group(file.num_row_groups - 1).column(0)
+    start = last.dictionary_page_offset or last.data_page_offset
+    data[start : start + 8] = b"\xff" * 8  # the last row group: rows were given before
+    (root / "f1.parquet").write_bytes(data)
+    settle(root)
+    table = mi.open_table(str(root), spark=spark)
+    outcome = table.create_index("c", mi.Covering("k", ["s"], buckets=2))
+    held = Held.of(table, "c")
+    rows, left = held.served()
+    assert left == held.key().unkeyed_files == 2
+    whole = spark.read.parquet(str(root / "f2.parquet"), str(root / "f3.parquet")).select("k", "s")
+    assert rows == held.physical() == of_frame(whole)
+    assert "f0.parquet" in str(outcome.notes)
+    held.check_buckets(spark)
+    named = {part.path for part in held.index.reader(held.runs[0]).parts("covering")}
+    assert objects(held.index) == named  # nothing is left of the first try
+
+
+def test_delta_deletes_versions_refresh_and_merge(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "delta"
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (id BIGINT, day DATE, v STRING, p STRING) USING delta PARTITIONED BY (p) "
+        "TBLPROPERTIES ('delta.enableDeletionVectors'='true', 'delta.columnMapping.mode'='name')"
+    )
+
+    def insert(start: int, day: str) -> None:
+        spark.sql(
+            f"INSERT INTO delta.`{path}` SELECT id, date'{day}', concat('v', id), IF(id % 3 = 0, NULL, concat('a b', id % 3)) FROM range({start}, {start + 60}, 1, 2)"
+        )
+
+    def at(version: int) -> object:
+        return of_frame(
+            spark.read.format("delta").option("versionAsOf", version).load(str(path)).selectExpr("id", "day", "v", "p")
+        )
+
+    insert(0, "0003-02-01")
+    table = mi.open_table(str(path), spark=spark)
+    table.create_index("c", mi.Covering("id", ["day", "v", "p"], buckets=3), mi.CoveringRange(["p", "id"], ["v"]))
+    table.refresh_index("c")
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 7 = 0")  # deletion vectors
+    table.refresh_index("c")
+    insert(100, "2020-01-01")
+    table.refresh_index("c")
+    spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN v TO w")
+    spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN w TO v")
+    insert(200, "2020-01-02")
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE p IS NULL AND id >= 200")  # whole files, of the partition
+    table.refresh_index("c")
+    held = Held.of(table, "c")
+    held.check(spark)
+    versions = [int(found.version.id) for found, _ in held.index.versions.all()]
+    assert len(versions) >= 3
+    assert len(held.runs) == 3
+    now = {version: at(version) for version in versions}
+    for version, rows in now.items():
+        assert held.served(str(version)) == (rows, 0), version
+    assert sum(held.physical().values()) == 180  # deletes lose no physical rows
+    before = held.physical(), held.physical(1)
+    table.optimize_index("c", mode="full")
+    merged = Held.of(table, "c")
+    assert len(merged.runs) == 1
+    assert (merged.physical(), merged.physical(1)) == before
+    merged.check(spark)
+    for version, rows in now.items():
+        assert merged.served(str(version)) == (rows, 0), version
+    table.refresh_index("c", mode="full")
+    assert Held.of(table, "c").served()[0] == now[versions[-1]]
+    # Erasure: what no retained version holds is in no byte.
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 110")
+    table.refresh_index("c")
+    table.erase_index("c")
+    erased = Held.of(table, "c")
+    assert not any("'v110'" in row for row in erased.physical())
+    assert sum(erased.physical().values()) > 50
+    erased.check(spark)
+    # Quick: files are named, and served by nobody.
+    insert(300, "2020-01-03")
+    table.refresh_index("c", mode="quick")
+    rows, left = Held.of(table, "c").served()
+    assert left > 0
+    table.refresh_index("c")
+    assert Held.of(table, "c").served()[1] <= left
+    table.delete_index("c")
+    table.restore_index("c")
+    Held.of(table, "c").check(spark)
+
+
+def test_iceberg_with_deletes_renames_and_partitions_that_changed(spark: SparkSession, tmp_path: Path) -> None:
+    name = "iceberg.covering.t"
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS iceberg.covering")
+    spark.sql(
+        f"CREATE TABLE {name} (id BIGINT, payload STRUCT<user: STRING, n: INT>, day DATE, u DOUBLE) USING iceberg PARTITIONED BY (day) "
+        "TBLPROPERTIES ('format-version'='2', 'write.delete.mode'='merge-on-read')"
+    )
+    values = "SELECT id, named_struct('user', concat('u', id), 'n', IF(id % 5 = 0, NULL, CAST(id AS INT))), date_add(date'1500-01-01', CAST(id % 2 AS INT)), IF(id = 3, double('NaN'), -0.0D)"
+    spark.sql(f"INSERT INTO {name} {values} FROM range(0, 40, 1, 1)")
+    location = str(spark.sql(f"DESCRIBE FORMATTED {name}").filter("col_name = 'Location'").head()["data_type"])
+    table = mi.open_table(location.removeprefix("file:"), spark=spark)
+    table.create_index("c", mi.Covering(["payload.user", "day"], ["id", "payload", "u"], buckets=4))
+    spark.sql(f"DELETE FROM {name} WHERE id IN (4, 5, 6)")
+    spark.sql(f"ALTER TABLE {name} RENAME COLUMN u TO w")
+    spark.sql(f"ALTER TABLE {name} REPLACE PARTITION FIELD day WITH bucket(4, id)")
+    spark.sql(f"INSERT INTO {name} {values} FROM range(40, 60, 1, 1)")
+    table = mi.open_table(location.removeprefix("file:"), spark=spark)
+    table.refresh_index("c")
+    held = Held.of(table, "c")
+    held.check(spark)
+    rows = of_frame(spark.sql(f"SELECT payload.user AS a, day, id, payload, w FROM {name}"))
+    assert held.served() == (rows, 0)
+    assert len(held.runs) == 2
+    assert sum(held.physical().values()) == 60
+    table.optimize_index("c", mode="full")
+    assert Held.of(table, "c").served() == (rows, 0)
+    Held.of(table, "c").check(spark)
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_texts_are_what_spark_reads(spark: SparkSession, tmp_path: Path, form: str) -> None:
+    root = tmp_path / "tëxt lake"
+    schema = "id INT, x DOUBLE, s STRING, at TIMESTAMP, p STRING"
+    frame = spark.range(0, 50, 1, 2).selectExpr(
+        "CAST(id AS INT) AS id", "IF(id = 7, double('NaN'), id / 4) AS x", "IF(id % 5 = 0, NULL, concat('é\"', id)) AS s",
+        "timestamp_micros(id * 1000001 - 14000000000000000) AS at", "concat('a%b ', id % 2) AS p",
+    )  # fmt: skip
+    frame.write.partitionBy("p").option("header", True).format(form).save(str(root))
+    bad = root / "p=a%25b 0" / f"bad%20one.{form}"
+    bad.write_text(
+        "id,x,s,at\nno number,1.5,t,2020-01-01T00:00:00.000Z\n" if form == "csv" else '{"id": "no number"}\n'
+    )
+    settle(root)
+    options = {"header": True} if form == "csv" else {}
+    table = mi.open_table(
+        str(root),
+        format=form,
+        spark=spark,
+        schema=pa.schema(
+            [
+                ("id", pa.int32()),
+                ("x", pa.float64()),
+                ("s", pa.string()),
+                ("at", pa.timestamp("us", "UTC")),
+                ("p", pa.string()),
+            ]
+        ),
+        **options,
+    )
+    table.create_index("c", mi.Covering(["s"], ["id", "x", "at", "p"], buckets=3), mi.CoveringRange("x", "p"))
+    held = Held.of(table, "c")
+    rows, left = held.served()
+    assert left == held.key().unkeyed_files == 1  # the one that does not parse
+    there = spark.read.format(form).schema(schema).options(**options).option("pathGlobFilter", f"part-*.{form}")
+    read = there.load(str(root))
+    assert rows == of_frame(read.select("s", "id", "x", "at", "p")) == held.physical()
+    every = spark.read.format(form).schema(schema).options(**options).load(str(root))
+    assert held.physical(1) == of_frame(every.select("x", "p"))  # of these columns all of it parses
+    held.check(spark)
+    table.optimize_index("c", mode="full")
+    with pytest.raises(BuildError, match="PERMISSIVE"):
+        mi.open_table(str(root), format=form, spark=spark, mode="DROPMALFORMED", **options).create_index(
+            "d", mi.Covering("id")
+        )
+
+
+def test_damage_is_found_and_repaired_and_a_failed_build_leaves_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = parquet_folder(tmp_path / "lake", 2)
+    table = mi.open_table(str(root), spark=spark)
+    kind = mi.Covering("k", ["s", "f"], buckets=2)
+    table.create_index("c", kind)
+    held = Held.of(table, "c")
+    part = index_folder(table, "c") / sorted(objects(held.index))[0]
+    data = bytearray(part.read_bytes())
+    data[40] ^= 0xFF
+    part.chmod(0o644)
+    part.write_bytes(data)
+    report = table.verify_index("c")
+    assert report.damaged_runs == {held.runs[0].run}
+    pq.write_table(awkward(7), root / "f7.parquet")
+    settle(root)
+    table.refresh_index("c")
+    with pytest.raises(DamagedIndexError):
+        table.optimize_index("c", mode="full")
+    table.repair_index("c")
+    assert Held.of(table, "c").physical() == of_frame(spark.read.parquet(str(root)).select("k", "s", "f"))
+    assert table.verify_index("c", files=None).sound
+
+    real = RunSink.write
+
+    def fails(self: RunSink, kind_: str, rows: pa.Table, number: int) -> object:
+        if kind_ == "unkeyed" or kind_ == "partitions":
+            raise OSError("no space left")
+        return real(self, kind_, rows, number)
+
+    (root / "f9.parquet").write_bytes(b"PAR1 nothing PAR1")
+    settle(root)
+    monkeypatch.setattr(RunSink, "write", fails)
+    with pytest.raises(OSError, match="no space"):
+        table.create_index("d", kind)
+    monkeypatch.undo()
+    assert [info.name for info in table.indexes()] == ["c"]
+    assert not list((index_folder(table, "d") / "covering").rglob("*.mix"))
