@@ -154,7 +154,7 @@ def _candidate(
         return Reason.NOT_ASKED
     if not scan["harmless"]:
         return Reason.MAY_FAIL
-    if any(one.get("padded") for one in scan["needs"]):
+    if any(one.get("altered") for one in scan["needs"]):
         return Reason.OTHER_TYPES
     served = _served(index, key, scan, at, columns)
     if served is None:
@@ -247,11 +247,20 @@ def _stables(schema: Schema, scan: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _columns(schema: Schema, key: CoveredKey, scan: Mapping[str, Any]) -> dict[str, str] | None:
-    """Of each column that the query needs, by its name, the index's; None where one is not there."""
+    """Of each column (or field of a struct, whose path is said then) that the query needs, by its name, the index's; None where one is not there."""
     stables = _stables(schema, scan)
+    inside = (
+        {leaf.parts: leaf.stable for leaf in schema.leaves()} if any("path" in one for one in scan["needs"]) else {}
+    )
     stored = {one.stable for one in key.columns}
-    found = {one["name"]: stables.get(one["name"], "") for one in scan["needs"]}
-    return found if set(found.values()) <= stored and len(found) == len(scan["needs"]) else None
+    found = {}
+    for one in scan["needs"]:
+        if "id" in one:
+            found[one["name"]] = f"id:{one['id']}"
+        else:
+            found[one["name"]] = inside.get(tuple(one["path"]), "") if "path" in one else stables.get(one["name"], "")
+    every = set(found.values())
+    return found if every <= stored and len(every) == len(scan["needs"]) else None
 
 
 def _asked(schema: Schema, scan: Mapping[str, Any]) -> dict[str, Asked]:

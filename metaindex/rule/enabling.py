@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _SOURCES: Final = (
     "Covering",
     "CoveringFiles",
+    "Fields",
     "Found",
     "Harmless",
     "IndexedRelation",

@@ -14,8 +14,11 @@ import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.CreateNamedStruct;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
+import org.apache.spark.sql.catalyst.expressions.GetStructField;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -29,6 +32,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * A covering index in place of a scan: the index's rows of the files that are live, with the attributes of the scan under their expression ids, and, where the index does not serve every file (a
@@ -41,6 +45,7 @@ class Covering {
   private final JsonNode reply;
   private final TreeMap out = new TreeMap(); // of a run, the files whose rows are not to be seen
   private final TreeMap in = new TreeMap(); // and those whose rows are, where that is known one by one
+  private final Map flat = new HashMap(); // what is needed, by the attribute's id and the names behind it, to the index's attribute
   private Map served; // path in normal form to {identity, run, ordinal}; null: every file that is live at the version, which Spark has pinned
 
   Covering(Scans scans, Found one, JsonNode reply) {
@@ -57,25 +62,26 @@ class Covering {
       files(out, Integer.parseInt(dead[i])).set(Integer.parseInt(dead[i + 1]));
     }
     served = reply.has("served") ? served() : null;
-    Map listed = scans.pinned(one.leaf) ? null : scans.listed(one.leaf);
     Map taken = new HashMap(); // path to identity: what the scan need not read
     boolean whole = served == null;
+    if (whole && !scans.pinned(one.leaf)) {
+      throw new IllegalStateException("a list that is not pinned is compared file by file");
+    }
     if (served != null) {
+      Map listed = scans.listed(one.leaf);
       for (Iterator each = served.entrySet().iterator(); each.hasNext(); ) {
         Map.Entry entry = (Map.Entry) each.next();
         String[] file = (String[]) entry.getValue();
-        boolean there = listed == null || file[0].equals(listed.get(entry.getKey()));
+        boolean there = file[0].equals(listed.get(entry.getKey())); // else the scan reads it, or nobody
         files(there ? in : out, Integer.parseInt(file[1])).set(Integer.parseInt(file[2]));
         if (there) {
           taken.put(entry.getKey(), file[0]);
         }
       }
-      whole = listed != null && taken.size() == listed.size();
-    } else if (listed != null) {
-      throw new IllegalStateException("a list that is not pinned is compared file by file");
-    }
-    if (served != null && taken.isEmpty()) {
-      return null;
+      whole = taken.size() == listed.size();
+      if (taken.isEmpty()) {
+        return null;
+      }
     }
     if (!whole && !scans.canShrink(one.leaf, alone)) {
       return null; // others read by it, too
@@ -85,15 +91,15 @@ class Covering {
     List ours = new ArrayList(); // the index's attribute of each of the output's
     LogicalPlan index = index(label + (hybrid ? ", and files that it lacks" : ""), ours);
     List output = one.output();
+    Expression filter = filter();
+    LogicalPlan first = filter == null || !(hybrid || structs(output)) ? index : new Filter((Expression) filter.transformDown(new Others(flat)), index);
     if (!hybrid) {
-      return project(output, ours, output, index);
+      return project(output, ours, output, first);
     }
     List mine = new ArrayList();
     for (int i = 0; i < output.size(); i++) {
       mine.add(NamedExpression$.MODULE$.newExprId());
     }
-    Expression filter = filter();
-    LogicalPlan first = filter == null ? index : new Filter(replaced(filter, output, ours), index);
     LogicalPlan second = filter == null ? rest : new Filter(filter, rest);
     if (reply.get("partitioned").asBoolean()) {
       second = new RepartitionByExpression(Scans.sequence(named(reply.get("bucketed"), output)), second, scala.Option.apply(Integer.valueOf(reply.get("buckets").asInt())), scala.Option.empty());
@@ -144,12 +150,19 @@ class Covering {
     List fields = new ArrayList();
     List output = one.output();
     JsonNode stored = reply.get("columns"); // by the attribute's name, the index's
+    List keys = new ArrayList(); // of what is needed
     for (int i = 0; i < output.size(); i++) {
       Attribute attribute = (Attribute) output.get(i);
-      if (!stored.has(attribute.name())) {
-        throw new IllegalStateException("the index has no " + attribute.name());
+      List inside = one.fields(attribute);
+      for (int j = 0; inside != null && j < inside.size(); j++) {
+        Expression field = (Expression) inside.get(j);
+        keys.add(Found.id(attribute) + Fields.behind(field));
+        fields.add(new StructField(stored(stored, attribute.name() + Fields.behind(field)), field.dataType(), true, Metadata.empty()));
       }
-      fields.add(new StructField(stored.get(attribute.name()).asText(), attribute.dataType(), attribute.nullable(), Metadata.empty()));
+      if (inside == null) {
+        keys.add(Found.id(attribute).toString());
+        fields.add(new StructField(stored(stored, attribute.name()), attribute.dataType(), attribute.nullable(), Metadata.empty()));
+      }
     }
     if (byFile) {
       fields.add(new StructField(FILE, DataTypes.IntegerType, false, Metadata.empty()));
@@ -158,19 +171,23 @@ class Covering {
       fields.add(new StructField(ROW, DataTypes.LongType, false, Metadata.empty()));
     }
     StructType data = new StructType((StructField[]) fields.toArray(new StructField[0]));
-    StructType numbers = several && byFile ? new StructType(new StructField[] {new StructField(RUN, DataTypes.IntegerType, false, Metadata.empty())}) : new StructType();
+    StructType numbers = byFile && (several || places.length > 0) ? new StructType(new StructField[] {new StructField(RUN, DataTypes.IntegerType, false, Metadata.empty())}) : new StructType();
     CoveringFiles files = new CoveringFiles((String[]) paths.toArray(new String[0]), longs(sizes), ints(runs), numbers, reply.get("bytes").asLong());
     LogicalRelation relation = LogicalRelation$.MODULE$.apply(new IndexedRelation(files, numbers, data, buckets(), new ParquetFileFormat(), options(), SparkSession.active(), label), false);
     List attributes = list(relation.output());
+    for (int i = 0; i < keys.size(); i++) {
+      flat.put(keys.get(i), attributes.get(i));
+    }
     for (int i = 0; i < output.size(); i++) {
-      ours.add(attributes.get(i));
+      Attribute attribute = (Attribute) output.get(i);
+      ours.add(one.fields(attribute) == null ? (Expression) flat.get(Found.id(attribute).toString()) : struct(Found.id(attribute).toString(), (StructType) attribute.dataType()));
     }
     LogicalPlan plan = relation;
     if (!byFile) {
       return plan;
     }
-    AttributeReference row = places.length > 0 ? (AttributeReference) attributes.get(output.size() + 1) : null;
-    Lineage lineage = new Lineage(numbers.length() > 0 ? (AttributeReference) attributes.get(attributes.size() - 1) : null, (AttributeReference) attributes.get(output.size()), row);
+    AttributeReference row = places.length > 0 ? (AttributeReference) attributes.get(keys.size() + 1) : null;
+    Lineage lineage = new Lineage(numbers.length() > 0 ? (AttributeReference) attributes.get(attributes.size() - 1) : null, (AttributeReference) attributes.get(keys.size()), row);
     for (Iterator each = out.entrySet().iterator(); each.hasNext(); ) {
       Map.Entry entry = (Map.Entry) each.next();
       int run = ((Integer) entry.getKey()).intValue();
@@ -181,6 +198,29 @@ class Covering {
       }
     }
     return places.length > 0 ? lineage.without(plan, places, reply.get("run_shift").asInt(), reply.get("file_shift").asInt()) : plan;
+  }
+
+  private static String stored(JsonNode names, String name) {
+    if (!names.has(name)) {
+      throw new IllegalStateException("the index has no " + name);
+    }
+    return names.get(name).asText();
+  }
+
+  /** A struct of the fields that are needed; nobody asks for the others. */
+  private Expression struct(String path, StructType type) {
+    List parts = new ArrayList();
+    for (int i = 0; i < type.fields().length; i++) {
+      StructField field = type.fields()[i];
+      String name = path + "." + field.name();
+      parts.add(new Literal(UTF8String.fromString(field.name()), DataTypes.StringType));
+      if (flat.containsKey(name)) {
+        parts.add(flat.get(name));
+      } else {
+        parts.add(field.dataType() instanceof StructType ? struct(name, (StructType) field.dataType()) : new Literal(null, field.dataType()));
+      }
+    }
+    return new CreateNamedStruct(Scans.sequence(parts));
   }
 
   private long[] places() {
@@ -218,7 +258,7 @@ class Covering {
   private static LogicalPlan project(List output, List from, List as, LogicalPlan plan) {
     List list = new ArrayList();
     for (int i = 0; i < output.size(); i++) {
-      list.add(alias((Attribute) output.get(i), (Attribute) from.get(i), ((Attribute) as.get(i)).exprId()));
+      list.add(alias((Attribute) output.get(i), (Expression) from.get(i), ((Attribute) as.get(i)).exprId()));
     }
     return new Project(Scans.sequence(list), plan);
   }
@@ -231,7 +271,7 @@ class Covering {
     return new Project(Scans.sequence(list), plan);
   }
 
-  private static Alias alias(Attribute like, Attribute from, ExprId id) {
+  private static Alias alias(Attribute like, Expression from, ExprId id) {
     return new Alias(from, like.name(), id, like.qualifier(), scala.Option.apply(like.metadata()), Scans.none());
   }
 
@@ -245,12 +285,13 @@ class Covering {
     return all;
   }
 
-  private static Expression replaced(Expression filter, List from, List to) {
-    Map other = new HashMap();
-    for (int i = 0; i < from.size(); i++) {
-      other.put(Found.id((Attribute) from.get(i)), to.get(i));
+  private boolean structs(List output) {
+    for (int i = 0; i < output.size(); i++) {
+      if (one.fields((Attribute) output.get(i)) != null) {
+        return true;
+      }
     }
-    return (Expression) filter.transformUp(new Others(other));
+    return false;
   }
 
   private static List named(JsonNode names, List output) {
@@ -302,20 +343,26 @@ class Covering {
     return found;
   }
 
-  /** Attributes in place of others, by expression id. */
+  /** The index's attributes in place of the scan's, and of fields of its structs. */
   static class Others extends scala.runtime.AbstractPartialFunction {
-    private final Map by;
+    private final Map flat;
 
-    Others(Map by) {
-      this.by = by;
+    Others(Map flat) {
+      this.flat = flat;
     }
 
     public boolean isDefinedAt(Object node) {
-      return node instanceof AttributeReference && by.containsKey(Found.id((Attribute) node));
+      return flat.containsKey(key(node));
     }
 
     public Object applyOrElse(Object node, scala.Function1 other) {
-      return isDefinedAt(node) ? by.get(Found.id((Attribute) node)) : other.apply(node);
+      Object found = flat.get(key(node));
+      return found != null ? found : other.apply(node);
+    }
+
+    private static String key(Object node) {
+      Attribute base = node instanceof AttributeReference || node instanceof GetStructField ? Fields.base((Expression) node) : null;
+      return base == null ? null : Found.id(base) + Fields.behind((Expression) node);
     }
   }
 }

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.internal.SQLConf;
@@ -17,6 +18,7 @@ public class Found {
   final List filters; // right above it
   final Set needed; // ids of the attributes that the plan above names; null: it takes the output as it is
   final List wants = new ArrayList(); // JSON objects: joins and groups that want its rows partitioned by their keys
+  Fields fields; // which fields of structs the plan above names
 
   Found(LogicalPlan leaf, List filters, Set needed) {
     this.leaf = leaf;
@@ -30,6 +32,11 @@ public class Found {
 
   boolean needs(Attribute one) {
     return needed == null || needed.contains(id(one));
+  }
+
+  /** The fields of a struct that are named above, each as an expression; null where the attribute is named, or taken, as a whole. */
+  List fields(Attribute one) {
+    return needed == null || fields == null ? null : fields.of(one);
   }
 
   /** The output that is needed, in its order. */
@@ -55,10 +62,20 @@ public class Found {
     }
     out.append("],\"harmless\":").append(harmless).append(",\"bytes\":").append(scans.bytes(leaf, own())).append(",\"needs\":[");
     List output = output();
+    boolean first = true;
     for (int i = 0; i < output.size(); i++) {
       Attribute one = (Attribute) output.get(i);
-      out.append(i > 0 ? "," : "").append("{\"name\":").append(Json.quoted(one.name())).append(",\"type\":").append(one.dataType().json());
-      out.append(one.metadata().json().contains("__CHAR_VARCHAR") ? ",\"padded\":true}" : "}");
+      List paths = fields(one);
+      for (int j = 0; paths != null && j < paths.size(); j++, first = false) {
+        GetStructField field = (GetStructField) paths.get(j);
+        String name = one.name() + Fields.behind(field);
+        out.append(first ? "" : ",").append("{\"name\":").append(Json.quoted(name)).append(",\"path\":[").append(Json.quoted(one.name())).append(Fields.listed(field)).append(']');
+        out.append(scans.fieldId(leaf, name)).append(",\"type\":").append(field.dataType().json()).append(altered(one) ? ",\"altered\":true}" : "}");
+      }
+      if (paths == null) {
+        out.append(first ? "" : ",").append("{\"name\":").append(Json.quoted(one.name())).append(",\"type\":").append(one.dataType().json()).append(altered(one) ? ",\"altered\":true}" : "}");
+        first = false;
+      }
     }
     out.append("],\"wants\":[");
     for (int i = 0; i < wants.size(); i++) {
@@ -89,6 +106,12 @@ public class Found {
     } else {
       out.add(one);
     }
+  }
+
+  /** Does Spark show other values than the files hold: padded texts, a default in files that are older than the column? */
+  private static boolean altered(Attribute one) {
+    String metadata = one.metadata().json();
+    return metadata.contains("__CHAR_VARCHAR") || metadata.contains("EXISTS_DEFAULT") || one.dataType().json().contains("EXISTS_DEFAULT");
   }
 
   /** Are days and instants read as an older calendar has them? */

@@ -25,6 +25,7 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
@@ -121,11 +122,12 @@ public class Scans {
     out.append(",\"root\":").append(Json.quoted(((Path) files.rootPaths().head()).toString()));
     if (kind.equals("delta")) {
       Object snapshot = call(call(files, "preparedScan"), "scannedSnapshot");
-      return out.append(",\"version\":\"").append(call(snapshot, "version")).append('"').toString();
+      out.append(",\"version\":\"").append(call(snapshot, "version")).append('"');
+    } else {
+      out.append(",\"format\":").append(Json.quoted(relation.fileFormat().getClass().getSimpleName()));
+      out.append(",\"schema\":").append(relation.dataSchema().json());
+      out.append(",\"partitions\":").append(relation.partitionSchema().json());
     }
-    out.append(",\"format\":").append(Json.quoted(relation.fileFormat().getClass().getSimpleName()));
-    out.append(",\"schema\":").append(relation.dataSchema().json());
-    out.append(",\"partitions\":").append(relation.partitionSchema().json());
     out.append(",\"session\":").append(session(relation));
     out.append(",\"options\":{");
     scala.collection.Iterator options = relation.options().iterator();
@@ -136,11 +138,12 @@ public class Scans {
     return out.append('}').toString();
   }
 
-  /** What else says how files are read: the session's time zone, and what is set there of texts. Null where the relation belongs to another session. */
+  /** What else says how files are read: the session's time zone, and what is set there of their format. Null where the relation belongs to another session. */
   private String session(HadoopFsRelation relation) {
     if (call(call(relation.sparkSession(), "sessionState"), "conf") != conf) {
       return "null";
     }
+    boolean parquet = relation.fileFormat() instanceof ParquetFileFormat;
     StringBuilder out = new StringBuilder("{\"zone\":").append(Json.quoted(conf.sessionLocalTimeZone())).append(",\"set\":{");
     Map all = conf.settings();
     synchronized (all) {
@@ -148,13 +151,23 @@ public class Scans {
       for (Iterator each = all.entrySet().iterator(); each.hasNext(); ) {
         Map.Entry one = (Map.Entry) each.next();
         String name = ((String) one.getKey()).toLowerCase(Locale.ROOT);
-        if (name.startsWith("spark.sql.") && (name.contains(".csv.") || name.contains(".json.") || name.endsWith("timeparserpolicy") || name.endsWith("columnnameofcorruptrecord"))) {
+        boolean says = parquet ? name.contains(".parquet.") || name.endsWith(".casesensitive") : name.contains(".csv.") || name.contains(".json.") || name.endsWith("timeparserpolicy") || name.endsWith("columnnameofcorruptrecord");
+        if (says && name.startsWith("spark.sql.")) {
           out.append(first ? "" : ",").append(Json.quoted((String) one.getKey())).append(':').append(Json.quoted((String) one.getValue()));
           first = false;
         }
       }
     }
     return out.append("}}").toString();
+  }
+
+  /** Iceberg's number of a field in a struct, as a part of a JSON object. */
+  public String fieldId(LogicalPlan leaf, String name) {
+    if (!kind(leaf).equals("iceberg")) {
+      return "";
+    }
+    Object field = invoke(call(call(leaf, "scan"), "projection"), "caseInsensitiveFindField", new Object[] {name});
+    return ",\"id\":" + call(field, "fieldId");
   }
 
   /** Do both read by one scan? */
@@ -243,7 +256,7 @@ public class Scans {
     }
   }
 
-  /** Is its version what decides which files it reads, so that its list is but what its filters leave of them? */
+  /** Is its version what decides which rows it gives, so that its list is but what its filters leave of the version's files? */
   public boolean pinned(LogicalPlan leaf) {
     return kind(leaf).equals("delta");
   }
@@ -257,6 +270,14 @@ public class Scans {
       for (count = 0; count < tasks.size(); count++) {
         Object file = call(tasks.get(count), "file");
         found.put(normal(new Path(String.valueOf(call(file, "location"))).toUri()), String.valueOf(call(file, "fileSizeInBytes")));
+      }
+    } else if (kind(leaf).equals("delta")) {
+      Object prepared = ((HadoopFsRelation) ((LogicalRelation) leaf).relation()).location();
+      URI root = ((Path) call(prepared, "path")).toUri();
+      scala.collection.Iterator adds = ((scala.collection.Seq) call(call(prepared, "preparedScan"), "files")).iterator();
+      for (; adds.hasNext(); count++) {
+        Object add = adds.next();
+        found.put(normal(resolved(root, (String) call(add, "path"))), String.valueOf(call(add, "size")));
       }
     } else {
       scala.collection.immutable.Seq none = none();

@@ -24,6 +24,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Sample;
 import org.apache.spark.sql.catalyst.plans.logical.Window;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StructType;
 
 /**
  * The scans of a plan, each with the filters right above it, the attributes that the plan above names, and the joins and groups that want its rows partitioned. Refused where nothing may be
@@ -38,16 +39,19 @@ class Survey {
   private final Scans scans;
   private final List places = new ArrayList(); // of each leaf, its Found or null
   private int joins;
+  private boolean structs; // does some scan give any?
 
   Survey(Scans scans, LogicalPlan plan) {
     this.scans = scans;
     collect(plan, new ArrayList(), null);
+    Fields fields = structs && refused == null ? new Fields(plan) : null;
     for (int i = 0; i < places.size() && refused == null; i++) {
       Found one = (Found) places.get(i);
       if (one != null && one.filters.isEmpty() && one.wants.isEmpty()) {
         passed.add(new String[] {scans.name(one.leaf), "NO_FILTER"});
         places.set(i, null);
       } else if (one != null) {
+        one.fields = fields;
         found.add(one);
       }
     }
@@ -126,6 +130,7 @@ class Survey {
       for (Iterator each = one.output().iterator(); each.hasNext(); ) {
         Attribute attribute = (Attribute) each.next();
         out.put(Found.id(attribute), new Object[] {one, attribute.name()});
+        structs = structs || attribute.dataType() instanceof StructType;
       }
     }
     return out;

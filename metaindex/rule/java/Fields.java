@@ -1,0 +1,86 @@
+package metaindex;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GetStructField;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.types.StructType;
+
+/** Which fields of structs a plan names, by the struct's attribute: an index may have the fields and not the struct. A struct that is named as a whole anywhere counts as a whole. */
+class Fields {
+  private final Map found = new HashMap(); // id of the attribute to Map of the names behind it to GetStructField
+  private final Set whole = new HashSet();
+
+  Fields(LogicalPlan plan) {
+    collect(plan);
+    scala.collection.Iterator output = plan.output().iterator();
+    while (output.hasNext()) {
+      whole.add(Found.id((Attribute) output.next()));
+    }
+  }
+
+  /** As expressions, each once; null: the whole. */
+  List of(Attribute one) {
+    Map paths = (Map) found.get(Found.id(one));
+    return !(one.dataType() instanceof StructType) || paths == null || whole.contains(Found.id(one)) ? null : new ArrayList(paths.values());
+  }
+
+  private void collect(LogicalPlan plan) {
+    scala.collection.Iterator expressions = plan.expressions().iterator();
+    while (expressions.hasNext()) {
+      collect((Expression) expressions.next());
+    }
+    for (int i = 0; i < plan.children().size(); i++) {
+      collect((LogicalPlan) plan.children().apply(i));
+    }
+  }
+
+  private void collect(Expression one) {
+    Attribute base = one instanceof GetStructField ? base(one) : null;
+    if (base != null && !(one.dataType() instanceof StructType)) {
+      if (!found.containsKey(Found.id(base))) {
+        found.put(Found.id(base), new HashMap());
+      }
+      ((Map) found.get(Found.id(base))).put(behind(one), one);
+    } else if (base != null) {
+      whole.add(Found.id(base)); // a struct inside
+    } else if (one instanceof AttributeReference) {
+      whole.add(Found.id((Attribute) one));
+    } else {
+      scala.collection.Iterator children = one.children().iterator();
+      while (children.hasNext()) {
+        collect((Expression) children.next());
+      }
+    }
+  }
+
+  /** The attribute that a field is of; null where it is of something else. */
+  static Attribute base(Expression one) {
+    Expression below = one;
+    while (below instanceof GetStructField) {
+      below = (Expression) ((GetStructField) below).children().head();
+    }
+    return below instanceof AttributeReference ? (Attribute) below : null;
+  }
+
+  /** The names behind the attribute's, each with a dot before it; "" for the attribute itself. */
+  static String behind(Expression one) {
+    return one instanceof GetStructField ? behind((Expression) ((GetStructField) one).children().head()) + "." + last((GetStructField) one) : "";
+  }
+
+  /** The same as a list in JSON, with a comma before each. */
+  static String listed(Expression one) {
+    return one instanceof GetStructField ? listed((Expression) ((GetStructField) one).children().head()) + "," + Json.quoted(last((GetStructField) one)) : "";
+  }
+
+  private static String last(GetStructField one) {
+    return ((StructType) ((Expression) one.children().head()).dataType()).fields()[one.ordinal()].name();
+  }
+}
