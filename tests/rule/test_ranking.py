@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
 from expressions import col
+from formats.model import Field, Schema
+from metaindex.kinds.covering.spec import Covering, CoveringRange
+from metaindex.rule.imagined import imagined
 from metaindex.rule.ranking import MARGIN, Asked, JoinOf, Offer, asked_of, choose, share_read
+from metaindex.rule.reasons import Reason
 
 
 def offer(
@@ -77,3 +82,33 @@ def test_what_filters_say_of_a_column() -> None:
     assert asked == {"a": Asked(equal=1), "b": Asked(ends=2), "c": Asked(ends=1)}
     assert share_read(asked, ["a"], 200) == 1 / 200
     assert share_read(asked, ["b"], 0) < share_read(asked, ["c"], 0) < share_read(asked, ["z"], 0) == 1
+
+
+def test_an_index_that_is_not_built_yet_is_offered_like_any_other() -> None:
+    schema = Schema((Field("k", pa.int32()), Field("id", pa.int64()), Field("pad", pa.string())))
+    literal = {
+        "class": "org.apache.spark.sql.catalyst.expressions.Literal",
+        "num-children": 0,
+        "dataType": "integer",
+        "value": "7",
+    }
+    column = {
+        "class": "org.apache.spark.sql.catalyst.expressions.AttributeReference",
+        "num-children": 0,
+        "name": "k",
+        "dataType": "integer",
+        "metadata": {},
+    }
+    equal = {"class": "org.apache.spark.sql.catalyst.expressions.EqualTo", "num-children": 2, "left": 0, "right": 1}
+    scan = {
+        "filters": [[equal, column, literal]],
+        "needs": [{"name": "k"}, {"name": "id"}],
+        "wants": [],
+        "harmless": True,
+    }
+    found = imagined("i", Covering(["k"], ["id"], 100), schema, scan, 1_000_000)
+    assert isinstance(found, Offer)
+    assert found.read < found.source / 50
+    assert choose([[found]], []) == [(found, False)]
+    assert imagined("i", Covering(["k"], [], 100), schema, scan, 1) is Reason.NOT_COVERED
+    assert imagined("i", CoveringRange(["id"], ["k"]), schema, scan, 1) is Reason.NOT_ASKED

@@ -1,0 +1,77 @@
+"""An index that is not built yet, offered to the ranker as if it were: what would it be worth to a query?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from expressions.build import parse_path
+from expressions.engines.spark_json import from_spark_json
+from expressions.references import conjuncts
+from expressions.tree import ColumnRef
+from formats.model import Schema
+from metaindex.kinds.covering.spec import AnyCovering, Covering
+
+from .ranking import Asked, Offer, asked_of, share_read
+from .reasons import Reason
+
+TEXT_BYTES = 20
+"""Of a text whose length nobody knows (Spark's own estimate); four times as much for what is nested or binary."""
+
+
+def imagined(
+    name: str,
+    kind: AnyCovering,
+    schema: Schema,
+    scan: Mapping[str, Any],
+    total_bytes: int,
+    kept_bytes: int | None = None,
+) -> Offer | Reason:
+    """The offer that an index of this kind would be for one scan of a request, or why it would not be used. Columns are by the names that the scan has for them; bytes are shared out by their widths.
+    `total_bytes`: of the table's files. `kept_bytes`: of those that the scan would read."""
+    columns = {parse_path(one) for one in (*kind.indexed, *kind.included)}
+    needs = [tuple(one.get("path", [one["name"]])) for one in scan["needs"]]
+    if not set(needs) <= columns:
+        return Reason.NOT_COVERED
+    indexed = [".".join(parse_path(one)) for one in kind.indexed]
+    asked = {".".join(ref.parts): one for ref, one in _asked(scan).items()}
+    buckets = kind.buckets if isinstance(kind, Covering) else 0
+    wants = _wants(scan, indexed) if buckets else frozenset()
+    if indexed[0] not in asked and not wants:
+        return Reason.NOT_ASKED
+    if not scan["harmless"]:
+        return Reason.MAY_FAIL
+    widths = {(field.name,): width(field.type) for field in schema.fields}
+    widths |= {leaf.parts: width(leaf.type) for leaf in schema.leaves()}
+    whole = sum(width(field.type) for field in schema.fields) or 1
+    every = total_bytes * min(1.0, sum(widths.get(one, TEXT_BYTES) for one in needs) / whole)
+    kept = total_bytes if kept_bytes is None else min(kept_bytes, total_bytes)
+    read = every * share_read(asked, indexed, buckets)
+    order = tuple(indexed) if buckets else ()
+    return Offer(name, every * kept / max(1, total_bytes), read, indexed[0] in asked, wants, buckets, order)
+
+
+def _asked(scan: Mapping[str, Any]) -> dict[ColumnRef, Asked]:
+    return asked_of([part for one in scan["filters"] for part in conjuncts(from_spark_json(one))])
+
+
+def _wants(scan: Mapping[str, Any], indexed: list[str]) -> frozenset[Any]:
+    found: set[Any] = set()
+    for want in scan["wants"]:
+        if "group" in want:
+            if set(indexed) <= set(want["group"]):
+                found.add(None)
+        elif not want["small"] and sorted(want["keys"]) == sorted(indexed):
+            found.add((want["join"], want["side"]))
+    return frozenset(found)
+
+
+def width(type_: pa.DataType) -> int:
+    """Bytes of a value of this type, roughly."""
+    try:
+        return max(1, type_.bit_width // 8)
+    except ValueError:
+        text = pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_)
+        return TEXT_BYTES if text else 4 * TEXT_BYTES
