@@ -43,7 +43,7 @@ def imagined(
         return Reason.NOT_ASKED
     if not scan["harmless"]:
         return Reason.MAY_FAIL
-    widths = {(field.name,): width(field.type) for field in schema.fields}
+    widths: dict[tuple[str, ...], int] = {(field.name,): width(field.type) for field in schema.fields}
     widths |= {leaf.parts: width(leaf.type) for leaf in schema.leaves()}
     whole = sum(width(field.type) for field in schema.fields) or 1
     every = total_bytes * min(1.0, sum(widths.get(one, TEXT_BYTES) for one in needs) / whole)
@@ -71,7 +71,7 @@ def _wants(scan: Mapping[str, Any], indexed: list[str]) -> frozenset[Any]:
 def width(type_: pa.DataType) -> int:
     """Bytes of a value of this type, roughly."""
     try:
-        return max(1, type_.bit_width // 8)
+        return max(1, int(type_.bit_width) // 8)
     except ValueError:
         text = pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_)
         return TEXT_BYTES if text else 4 * TEXT_BYTES
