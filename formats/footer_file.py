@@ -14,6 +14,7 @@ from .footer_bounds import RawColumn
 from .footer_schema import Node, read_schema, type_defined_order
 from .footer_trust import Absent, Found, locate
 from .model import Leaf
+from .older_calendar import may_be_in_older_calendar
 
 _TAIL = 1 << 16  # read first; most footers fit
 
@@ -122,15 +123,4 @@ def collect(shape: Shape, metadata: pq.FileMetaData) -> None:
             raw.cut(before)
         raise
     shape.groups.append(metadata.num_row_groups)
-    shape.legacy.append(legacy_calendar(metadata))
-
-
-def legacy_calendar(metadata: pq.FileMetaData) -> bool:
-    """Did Spark write dates and timestamps in the calendar that was used before 1582, which its reader moves back?"""
-    if not (metadata.created_by or "").startswith("parquet-mr"):
-        return False
-    said = metadata.metadata or {}
-    if b"org.apache.spark.legacyDateTime" in said:
-        return True
-    version = said.get(b"org.apache.spark.version")
-    return version is None or version < b"3"
+    shape.legacy.append(may_be_in_older_calendar(metadata))

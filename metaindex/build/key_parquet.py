@@ -16,7 +16,7 @@ from formats.storage import Storage
 from metaindex.kinds.canonical import answers_for
 
 from .key_file import Batches, KeyFile
-from .parquet_scan import AmbiguousLeafError, in_older_calendar, locate
+from .parquet_scan import AmbiguousLeafError, is_old, locate
 
 _BATCH_ROWS = 65_536
 _LARGE_GROUP = 64 << 20
@@ -135,7 +135,7 @@ class ParquetKeyFile(KeyFile):
         if not (pa.types.is_date(values.type) or pa.types.is_timestamp(values.type)) or place.leaf.stable in self.unfit:
             return
         least = pa.array([pc.min(values)], values.type)
-        if least.null_count == 0 and in_older_calendar(self.file.metadata, values.type, place.clock is not None, least):
+        if least.null_count == 0 and is_old(self.file.metadata, values.type, place.clock is not None, least):
             self.unfit[place.leaf.stable] = "dates or timestamps were written in an older calendar"
 
 

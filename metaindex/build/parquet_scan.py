@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from expressions.errors import FormatError
 from formats.model import Leaf
+from formats.older_calendar import may_be_in_older_calendar
 from formats.storage import Storage
 
 from .extremes import ColumnScan
@@ -57,7 +58,7 @@ def scan_parquet(storage: Storage, path: str, size: int, leaves: Sequence[Leaf])
             one.scan.close()
             least = one.scan.least
             int96 = file.schema.column(one.index).physical_type == "INT96"
-            if least and in_older_calendar(file.metadata, least[0].type, int96, least[0]):
+            if least and is_old(file.metadata, least[0].type, int96, least[0]):
                 one.scan.unfit = "dates or timestamps were written in an older calendar"
             if one.scan.unread is None and one.scan.rows != file.metadata.num_rows:
                 raise pa.ArrowInvalid(f"the footer says {file.metadata.num_rows} rows, its pages hold {one.scan.rows}")
@@ -97,9 +98,8 @@ _GREGORIAN_SECONDS = -2208988800
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
-def in_older_calendar(metadata: pq.FileMetaData, type_: pa.DataType, int96: bool, least: pa.Array) -> bool:
-    """Did Spark write these values in the calendar that was used before 1582 (for instants: with the zone offsets used
-    before 1900)? Spark's reader moves them, others do not: no bound holds for both."""
+def is_old(metadata: pq.FileMetaData, type_: pa.DataType, int96: bool, least: pa.Array) -> bool:
+    """Is the least value before the calendar of today (of instants: before the zone offsets of today), and the file perhaps in an older one?"""
     if pa.types.is_date32(type_):
         old = pc.less(least, _GREGORIAN_DAY)
     elif pa.types.is_timestamp(type_):
@@ -107,12 +107,7 @@ def in_older_calendar(metadata: pq.FileMetaData, type_: pa.DataType, int96: bool
         old = pc.less(least.view(pa.int64()), _GREGORIAN_SECONDS * _PER_SECOND[type_.unit])
     else:
         return False
-    if not old[0].as_py() or not (metadata.created_by or "").startswith("parquet-mr"):
-        return False
-    said = metadata.metadata or {}
-    version = said.get(b"org.apache.spark.version", b"")
-    marked = b"org.apache.spark.legacyDateTime" in said or b"org.apache.spark.legacyINT96" in said
-    return marked or version < (b"3.1" if int96 else b"3")
+    return old[0].as_py() and may_be_in_older_calendar(metadata, int96=int96)
 
 
 def _reset(scan: ColumnScan) -> None:

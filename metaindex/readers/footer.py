@@ -6,7 +6,6 @@ file was opened; and none is held of a file that was changed so lately that it m
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections import OrderedDict
@@ -24,6 +23,7 @@ from pyarrow._parquet import FileMetaData, ParquetReader
 from expressions.errors import MetaIndexError
 from formats.files.listing import RACY_NS
 from formats.footer_file import open_footer
+from formats.older_calendar import in_older_calendar
 from formats.storage import ObjectInfo
 
 _T = TypeVar("_T")
@@ -83,11 +83,13 @@ class FileFooter:
     @cached_property
     def julian(self) -> bool:
         """Did Spark write dates and timestamps by the Julian calendar?"""
-        said = self.metadata.metadata or {}
-        if b"org.apache.spark.legacyDateTime" in said or b"org.apache.spark.legacyINT96" in said:
+        keys, schema = self.metadata.metadata, self.metadata.schema
+        if in_older_calendar(keys):
             return True
-        version = re.match(rb"(\d+)\.", said.get(b"org.apache.spark.version", b""))
-        return version is not None and int(version[1]) < 3
+        # Spark 3.0 still wrote timestamps of 96 bits so.
+        return in_older_calendar(keys, int96=True) and any(
+            schema.column(i).physical_type == "INT96" for i in range(len(schema))
+        )
 
     def bytes_of(self, groups: Iterable[int]) -> int:
         """The size of row groups, uncompressed."""

@@ -1,0 +1,33 @@
+"""Did Spark write days and times of a Parquet file in the calendar that was used before 1582? Its own reader moves them back, others do not: no bound holds for both.
+
+The keys of the footer decide, whoever wrote it: a file that another program rewrote keeps them, and Spark goes by them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_VERSION = b"org.apache.spark.version"
+_MARKS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+_SINCE = (3, 0)  # the calendar of today
+_INT96_SINCE = (3, 1)
+
+
+def in_older_calendar(keys: Mapping[bytes, bytes] | None, *, int96: bool = False) -> bool:
+    """Does Spark move what stands in the file? `keys`: of its footer. `int96`: is it a timestamp of 96 bits?"""
+    said = keys or {}
+    if any(mark in said for mark in _MARKS):
+        return True
+    if _VERSION not in said:
+        return False
+    version = re.match(rb"(\d+)\.(\d+)", said[_VERSION])
+    return version is None or (int(version[1]), int(version[2])) < (_INT96_SINCE if int96 else _SINCE)
+
+
+def may_be_in_older_calendar(metadata: Any, *, int96: bool = False) -> bool:
+    """As well where the writer is Spark's and does not say its version (pyarrow's FileMetaData): then a session's setting decides."""
+    keys = metadata.metadata or {}
+    unsaid = _VERSION not in keys and (metadata.created_by or "").startswith("parquet-mr")
+    return unsaid or in_older_calendar(keys, int96=int96)

@@ -1,0 +1,54 @@
+"""Files of the calendar before 1582: the keys of the footer decide, whoever wrote it."""
+
+import datetime as dt
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import metaindex as mi
+from formats.older_calendar import in_older_calendar, may_be_in_older_calendar
+from metaindex.readers.errors import ScanError
+
+VERSION = b"org.apache.spark.version"
+
+
+@pytest.mark.parametrize(
+    ("keys", "days", "int96"),
+    [
+        (None, False, False),
+        ({}, False, False),
+        ({VERSION: b"2.4.8"}, True, True),
+        ({VERSION: b"3.0.3"}, False, True),
+        ({VERSION: b"3.10.0"}, False, False),
+        ({VERSION: b"10.0.0"}, False, False),
+        ({VERSION: b"odd"}, True, True),
+        ({VERSION: b"4.1.0", b"org.apache.spark.legacyDateTime": b""}, True, True),
+        ({VERSION: b"4.1.0", b"org.apache.spark.legacyINT96": b""}, True, True),
+    ],
+)
+def test_the_keys_decide(keys: dict[bytes, bytes] | None, days: bool, int96: bool) -> None:
+    assert in_older_calendar(keys) is days
+    assert in_older_calendar(keys, int96=True) is int96
+
+
+class _Footer:
+    metadata = None
+    created_by = "parquet-mr version 1.8.1 (build x)"
+
+
+def test_sparks_writer_without_a_version_is_doubtful() -> None:
+    assert may_be_in_older_calendar(_Footer())
+    assert not in_older_calendar(None)
+
+
+@pytest.mark.parametrize("kind", [mi.ColumnStats(), mi.Values("c"), mi.Values("c", by="value"), mi.Bloom("c")])
+def test_a_rewritten_file_of_an_older_spark_is_known_by_its_keys(tmp_path: Path, kind: mi.ColumnStats) -> None:
+    table = pa.table({"id": [1], "c": pa.array([dt.date(1500, 1, 10)], pa.date32())})
+    pq.write_table(table.replace_schema_metadata({VERSION: b"2.4.8"}), tmp_path / "a.parquet")
+    found = mi.open_table(str(tmp_path))
+    found.create_index("i", kind, builder="local")
+    assert found.prune("c = DATE'1500-01-01'").dropped_files == 0
+    with pytest.raises(ScanError, match="Julian"):
+        found.scan().to_arrow()
