@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any, assert_never
 
 import pyarrow as pa
@@ -37,6 +37,8 @@ from .sql_values import NotReadable
 
 if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
+
+_EXACT = Context(prec=60)
 
 
 def to_iceberg(predicate: Predicate, schema: pa.Schema | None = None) -> tuple[BooleanExpression, Predicate]:
@@ -161,7 +163,16 @@ class _Writer:
             raise NotReadable
         if isinstance(value, int) and not isinstance(value, bool) and not -(1 << 63) <= value < 1 << 63:
             raise NotReadable
+        if known is not None and pa.types.is_decimal(known) and not isinstance(value, bool | str | bytes):
+            return _at_scale(known, value)
         return value
+
+
+def _at_scale(known: pa.DataType, value: LiteralValue) -> Any:
+    """pyiceberg takes a decimal of the column's own scale alone; `on_grid` knows that nothing is lost."""
+    if not isinstance(value, int | float | Decimal):
+        raise NotReadable
+    return Decimal(value).quantize(Decimal(1).scaleb(-known.scale), context=_EXACT)
 
 
 def _other_kind_of_time(known: pa.DataType, value: LiteralValue) -> bool:

@@ -214,3 +214,14 @@ def test_nothing_left_is_a_residual_of_true() -> None:
     expression, residual = to_iceberg(Not(StartsWith(A, "p")))
     assert expression == ice.And(ice.NotStartsWith("a", "p"), ice.NotNull("a"))
     assert residual == Constant(True)
+
+
+@pytest.mark.parametrize("value", [Decimal("7.5"), Decimal("7.500"), Decimal("7E+1"), 7, 7.5, Decimal("-0.0"), 9999999])
+@pytest.mark.parametrize("op", list(Op))
+def test_a_literal_of_another_scale_takes_that_of_the_column(value: Any, op: Op) -> None:
+    written, left = to_iceberg(Comparison(ColumnRef(("d",)), op, Literal(value)), SCHEMA)
+    assert left == Constant(True)
+    kept = pa.table({"d": pa.array([Decimal("7.50"), Decimal("7.00"), None], pa.decimal128(9, 2))})
+    found = kept.filter(expression_to_pyarrow(bind_iceberg(TABLE, written, case_sensitive=True)))
+    expected = [row for row in kept.to_pylist() if matches(Comparison(ColumnRef(("d",)), op, Literal(value)), row)]
+    assert found.to_pylist() == expected
