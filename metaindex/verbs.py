@@ -58,6 +58,7 @@ class IndexVerbs(ABC):
         """
         from .actions.action import execute
         from .actions.create import Create
+        from .build.local import check_builder
         from .kinds.covering.plan import covering_plans
         from .store.writer import RunSink, new_run_id
 
@@ -68,13 +69,15 @@ class IndexVerbs(ABC):
         snapshot = target.snapshot()
         leaves_of(kinds, snapshot.schema)
         covering_plans(kinds, snapshot.schema)
+        built_by = self._builder(builder)
+        check_builder(kinds, built_by)
         log = self._log(name)
         action = Create(
             name,
             self._ref,
             target,
             kinds,
-            self._builder(builder),
+            built_by,
             RunSink(log.storage, new_run_id()),
             {**plain_options(self._ref.options), "file_format": snapshot.details.read_options().get("file_format", "")},
             progress,
@@ -107,6 +110,7 @@ class IndexVerbs(ABC):
         from .actions.limits import limited
         from .actions.refresh import Refresh, check_same_table, recorded_already
         from .actions.upkeep import upkeep
+        from .build.local import check_builder
         from .store.writer import RunSink, new_run_id
 
         if mode not in ("incremental", "quick", "full"):
@@ -129,12 +133,16 @@ class IndexVerbs(ABC):
             note = recorded_already(OpenIndex(name, base, log.storage, self._cache), target.version, mode)
             if note is not None:  # no entry is written for it: the log stays short under a hook that fires every minute
                 return Outcome(name, Operation.REFRESH.value, False, base, (note,))
+        kinds = [kind_from_spec(spec) for spec in base.kinds]
+        built_by = self._builder("local" if mode == "quick" else builder)  # a quick refresh builds nothing
+        if mode != "quick":
+            check_builder(kinds, built_by)
         action = Refresh(
             name,
             self._ref,
             target,
-            [kind_from_spec(spec) for spec in base.kinds],
-            self._builder("local" if mode == "quick" else builder),  # a quick refresh builds nothing
+            kinds,
+            built_by,
             RunSink(log.storage, new_run_id()),
             progress=progress,
             mode=mode,

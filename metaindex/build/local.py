@@ -18,13 +18,14 @@ from metaindex.errors import BuildError
 from metaindex.kinds.covering.plan import CoveringPlan
 from metaindex.kinds.keyed import KeyPlan
 from metaindex.kinds.rows import COLUMN_STATS, PART_ROWS, PARTITION_STATS
+from metaindex.kinds.specs import Covering, CoveringRange, Kind
 from metaindex.store.writer import RunSink
 
 from .collect import Collected, Source, collect
 from .column_writer import ColumnWriter, aggregated, unpacked
 from .parts import PartStream
 from .prepared import completed, prepared
-from .protocol import BuildReport, BuildRequest, KeyBuild, Progress
+from .protocol import Builder, BuildReport, BuildRequest, KeyBuild, Progress
 from .statistics import in_column_order, partition_column_rows, take_bounds
 from .together import MOST_ROWS, rows_together
 
@@ -82,10 +83,20 @@ class LocalBuilder:
         self, request: BuildRequest, plans: Sequence[CoveringPlan], sink: RunSink, progress: Progress | None = None
     ) -> KeyBuild:
         """See `protocol.Builder`. Refused: rows are put into buckets and sorted by Spark."""
-        raise BuildError("a covering index is built by Spark; the builder is 'local'; choose builder='spark'")
+        raise _not_here()
 
     def _threads(self, request: BuildRequest) -> int:
         return self.threads or (16 if "://" in request.ref.storage.root else 1)
+
+
+def check_builder(kinds: Sequence[Kind], builder: Builder) -> None:
+    """BuildError, before anything is begun, where the builder does not build one of the kinds."""
+    if builder.name == LocalBuilder.name and any(isinstance(kind, Covering | CoveringRange) for kind in kinds):
+        raise _not_here()
+
+
+def _not_here() -> BuildError:
+    return BuildError("a covering index is built by Spark; the builder is 'local'; choose builder='spark'")
 
 
 def _together(request: BuildRequest, collected: Collected, partition_ids: pa.Array) -> list[tuple[pa.Table, pa.Table]]:

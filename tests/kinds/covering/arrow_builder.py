@@ -26,6 +26,8 @@ class ArrowBuilder(LocalBuilder):
 
     ranges: int = 3
 
+    name = "arrow"
+
     def covering(
         self, request: BuildRequest, plans: Sequence[CoveringPlan], sink: RunSink, progress: Progress | None = None
     ) -> KeyBuild:

@@ -251,5 +251,14 @@ def test_the_local_builder_says_who_builds_it(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match="builder='spark'"):
         table.create_index("c", mi.Covering("k"), builder="local")
     assert not table.indexes()
+    table.create_index("c", mi.Covering("k"), builder=ArrowBuilder())
+    before = Held.of(table, "c").index.entry.id
+    pq.write_table(awkward(3), tmp_path / "lake" / "f3.parquet")
+    settle(tmp_path / "lake")
+    with pytest.raises(BuildError, match="builder='spark'"):
+        table.refresh_index("c", builder="local")  # as a hook would
+    assert Held.of(table, "c").index.entry.id == before  # nothing was begun
+    table.refresh_index("c", "quick", builder="local")
+    assert Held.of(table, "c").served()[1] == 1
     with pytest.raises(UnknownColumnError):
-        table.create_index("c", mi.Covering("kk"), builder="local")
+        table.create_index("d", mi.Covering("kk"), builder="local")
