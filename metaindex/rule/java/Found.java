@@ -108,10 +108,10 @@ public class Found {
     }
   }
 
-  /** Does Spark show other values than the files hold: padded texts, a default in files that are older than the column? */
+  /** Does Spark show other values than the files hold, or compare them by another rule: padded texts, a default in files that are older than the column, collations? */
   private static boolean altered(Attribute one) {
     String metadata = one.metadata().json();
-    return metadata.contains("__CHAR_VARCHAR") || metadata.contains("EXISTS_DEFAULT") || one.dataType().json().contains("EXISTS_DEFAULT");
+    return Json.collated(one.dataType()) || metadata.contains("__CHAR_VARCHAR") || metadata.contains("EXISTS_DEFAULT") || one.dataType().json().contains("EXISTS_DEFAULT");
   }
 
   /** Are days and instants read as an older calendar has them? */

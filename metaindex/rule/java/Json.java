@@ -33,7 +33,7 @@ public class Json {
     return out.append('"').toString();
   }
 
-  /** A list of nodes. Attributes of other plans than the scan's are nodes of a class that nobody knows. */
+  /** A list of nodes. Attributes of other plans than the scan's, and of texts that are compared by a collation, are nodes of a class that nobody knows. */
   public static void expression(Expression root, AttributeSet scan, StringBuilder out) {
     out.append('[');
     node(root, scan, out);
@@ -41,7 +41,7 @@ public class Json {
   }
 
   private static void node(Expression one, AttributeSet scan, StringBuilder out) {
-    boolean foreign = one instanceof Attribute && !scan.contains((Attribute) one);
+    boolean foreign = one instanceof Attribute && (!scan.contains((Attribute) one) || collated(one.dataType()));
     out.append("{\"class\":").append(quoted(foreign ? "metaindex.Foreign" : one.getClass().getName()));
     out.append(",\"num-children\":").append(one.children().size());
     if (one instanceof AttributeReference && !foreign) {
@@ -74,6 +74,11 @@ public class Json {
       out.append(',');
       node((Expression) children.next(), scan, out);
     }
+  }
+
+  /** Are its texts equal, or in order, by another rule than that of their bytes? Their JSON does not say so. */
+  static boolean collated(DataType type) {
+    return type.sql().contains("COLLATE");
   }
 
   private static void value(Object value, DataType type, StringBuilder out) {
