@@ -26,6 +26,7 @@ from .report import Finding as Finding
 from .report import Verification as Verification
 from .rows import check_rows
 from .runs import check_run
+from .sample import Sample
 from .versions import check_versions
 
 if TYPE_CHECKING:
@@ -55,15 +56,16 @@ def verify(
             rows[run.run] = checked
     sound = check_versions(index, rows, format_, ref, every_version, report)
     if sound and sample != 0:
-        check_rows(index, rows, sound[-1], snapshot, ref, sample, report, progress)
+        files = Sample(index, rows, sound[-1], snapshot, ref, sample, report, progress)
+        check_rows(files)
         if any(run.looked_up for run in entry.content.runs):
             from .key_rows import check_key_rows
 
-            check_key_rows(index, rows, sound[-1], snapshot, ref, sample, report, progress)
+            check_key_rows(files)
         if any(key for run in entry.content.runs for key in run.keys if not key.looked_up):
             from .covering import check_covering_rows
 
-            check_covering_rows(index, rows, sound[-1], snapshot, ref, sample, report, progress)
+            check_covering_rows(files)
     report.bytes_read = index.count.bytes
     return report
 

@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from expressions.errors import MetaIndexError
-from formats.model import Leaf, Schema, Snapshot
+from formats.model import Leaf, Schema
 from formats.protocol import TableRef
 from metaindex.build.merging import unkeyed_of
-from metaindex.build.protocol import BuildRequest, Progress
+from metaindex.build.protocol import BuildRequest
 from metaindex.build.row_source import DataFile, RowSource
 from metaindex.kinds.covering.parts import stored_parts
 from metaindex.kinds.covering.plan import (
@@ -29,44 +29,30 @@ from metaindex.kinds.covering.plan import (
 )
 from metaindex.kinds.covering.spec import Covering, CoveringRange
 from metaindex.log.entry import CoveredKey, RunRef
-from metaindex.pruning.open_index import OpenIndex
-from metaindex.pruning.versions import Recorded
 from metaindex.store.reader import RunReader
 
 from .covering_parts import named, tables_of
 from .key_rows import request_of
 from .report import Finding, Verification
-from .rows import sampled
-from .runs import RunRows
+from .sample import Sample
 
 _FILES_AT_ONCE = 200
 
 
-def check_covering_rows(
-    index: OpenIndex,
-    rows: Mapping[str, RunRows],
-    found: Recorded,
-    snapshot: Snapshot,
-    ref: TableRef,
-    sample: int | None,
-    report: Verification,
-    progress: Progress | None = None,
-) -> None:
-    """Compares `sample` files (None: all) that are live at the version `found`, spread over its runs. `snapshot` says how the files are read."""
-    if index.of_text:
-        report.skipped("rows of texts are what Spark reads, and are compared by it alone")
+def check_covering_rows(sample: Sample) -> None:
+    """Compares the files of a sample."""
+    if sample.index.of_text:
+        sample.report.skipped("rows of texts are what Spark reads, and are compared by it alone")
         return
-    runs = [rows[run] for run in found.live.dead if covering_keys(rows[run].run)]
-    chosen = sampled([np.flatnonzero(found.live.mask(one.run)) for one in runs], sample)
-    total, done = sum(map(len, chosen)), 0
-    for one, ordinals in zip(runs, chosen, strict=True):
+    runs, done = sample.of(covering_keys), 0
+    for one, ordinals in runs:
         for start in range(0, len(ordinals), _FILES_AT_ONCE):
-            request, here = request_of(one, ordinals[start : start + _FILES_AT_ONCE], snapshot, ref, report)
+            request, here = request_of(sample, one, ordinals[start : start + _FILES_AT_ONCE])
             some = SampledFiles(one.run.run, here, request)
-            check_rows_of(index.reader(one.run), covering_keys(one.run), some, found.schema, ref, report)
+            reader, schema = sample.index.reader(one.run), sample.found.schema
+            check_rows_of(reader, covering_keys(one.run), some, schema, sample.ref, sample.report)
             done += len(here)
-            if progress is not None:
-                progress("data files read for covering indexes", done, total)
+            sample.tell("data files read for covering indexes", done, runs)
 
 
 def covering_keys(run: RunRef) -> list[CoveredKey]:

@@ -11,61 +11,45 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from expressions.errors import MetaIndexError
-from formats.model import FILE_SCHEMA, FileTable, Leaf, Schema, Snapshot
+from formats.model import FILE_SCHEMA, FileTable, Leaf, Schema
 from formats.protocol import TableRef
 from formats.storage_local import LocalStorage
 from metaindex.actions.runs import number_partitions
 from metaindex.build.key_scan import KeySource, scan_keys
 from metaindex.build.merging import unkeyed_of
-from metaindex.build.protocol import BuildRequest, Progress
+from metaindex.build.protocol import BuildRequest
 from metaindex.keys import file_ids
 from metaindex.kinds.keyed import KeyPlan
 from metaindex.kinds.specs import Bloom, Keyed, ValueList, Values, kind_from_spec
 from metaindex.log.entry import CoveredKey, KindSpec
 from metaindex.log.types import type_from_text
-from metaindex.pruning.open_index import OpenIndex
-from metaindex.pruning.versions import Recorded
-from metaindex.store.reader import RunReader
 
 from .key_checks import KeyCheck, check_of
 from .report import Finding, Verification
-from .rows import sampled
 from .runs import RunRows
+from .sample import Ordinals, Sample
 
 _FILES_AT_ONCE = 1_000
 _BYTES_AT_ONCE = 1 << 30
 """Of data files that are compared in one go through the stored rows; what is read of them is held in memory."""
 
 
-def check_key_rows(
-    index: OpenIndex,
-    rows: Mapping[str, RunRows],
-    found: Recorded,
-    snapshot: Snapshot,
-    ref: TableRef,
-    sample: int | None,
-    report: Verification,
-    progress: Progress | None = None,
-) -> None:
-    """Compares `sample` files (None: all) that are live at the version `found`, spread over its runs. `snapshot` says how the files are read."""
-    runs = [rows[run] for run in found.live.dead if rows[run].run.looked_up]
-    chosen = sampled([np.flatnonzero(found.live.mask(one.run)) for one in runs], sample)
-    total, done = sum(map(len, chosen)), 0
-    for one, ordinals in zip(runs, chosen, strict=True):
-        keys = _planned(one, index.entry.kinds, found.schema, report)
+def check_key_rows(sample: Sample) -> None:
+    """Compares the files of a sample."""
+    runs, done = sample.of(lambda run: run.looked_up), 0
+    for one, ordinals in runs:
+        keys = _planned(one, sample.index.entry.kinds, sample.found.schema, sample.report)
         for some in _together(one, ordinals) if keys else ():
-            _check_some(index.reader(one.run), one, keys, some, snapshot, ref, report)
+            _check_some(sample, one, keys, some)
             done += len(some)
-            if progress is not None:
-                progress("data files read for their keys", done, total)
+            sample.tell("data files read for their keys", done, runs)
 
 
-def _together(one: RunRows, ordinals: npt.NDArray[np.intp]) -> Iterator[npt.NDArray[np.intp]]:
+def _together(one: RunRows, ordinals: Ordinals) -> Iterator[Ordinals]:
     sizes = np.cumsum(one.files.column("size_bytes").to_numpy()[ordinals])
     start = 0
     while start < len(ordinals):
@@ -110,16 +94,9 @@ def _kind(key: CoveredKey, kinds: Sequence[KindSpec]) -> Keyed:
             return Bloom(names)
 
 
-def _check_some(
-    reader: RunReader,
-    one: RunRows,
-    keys: Sequence[tuple[CoveredKey, KeyPlan]],
-    ordinals: npt.NDArray[np.intp],
-    snapshot: Snapshot,
-    ref: TableRef,
-    report: Verification,
-) -> None:
-    request, ordinals = request_of(one, ordinals, snapshot, ref, report)
+def _check_some(sample: Sample, one: RunRows, keys: Sequence[tuple[CoveredKey, KeyPlan]], ordinals: Ordinals) -> None:
+    reader, report = sample.index.reader(one.run), sample.report
+    request, ordinals = request_of(sample, one, ordinals)
     without = unkeyed_of(reader)
     files = request.files.table.select(["path", "size_bytes"])
     files = files.append_column("ordinal", pa.array(ordinals.astype(np.int32)))
@@ -127,7 +104,7 @@ def _check_some(
     with tempfile.TemporaryDirectory(prefix="metaindex-") as folder:
         storage = LocalStorage(folder)
         checks = [check_of(reader, key, plan, ordinals, storage) for key, plan in keys]
-        scanned = scan_keys(ref.storage, KeySource.of(request, [plan for _, plan in keys]), files, checks)
+        scanned = scan_keys(sample.ref.storage, KeySource.of(request, [plan for _, plan in keys]), files, checks)
         for why in (scanned.problems[ordinal] for ordinal in sorted(scanned.unread)):
             report.skipped(why)
         report.keyed_files += files.num_rows - len(scanned.unread)
@@ -154,10 +131,9 @@ def _wrong(check: KeyCheck, compared: Sequence[int], problems: Mapping[int, str]
     yield from check.wrong([ordinal for ordinal in compared if ordinal not in failed])
 
 
-def request_of(
-    one: RunRows, ordinals: npt.NDArray[np.intp], snapshot: Snapshot, ref: TableRef, report: Verification
-) -> tuple[BuildRequest, npt.NDArray[np.intp]]:
+def request_of(sample: Sample, one: RunRows, ordinals: Ordinals) -> tuple[BuildRequest, Ordinals]:
     """The files as a builder gets them: those of the sample that the table has now and that are on storage."""
+    snapshot, ref, report = sample.snapshot, sample.ref, sample.report
     files = one.files.take(pa.array(ordinals))
     at = pc.index_in(files.column("file_id"), value_set=file_ids(snapshot.files, snapshot.format))
     kept = pc.is_valid(at).to_numpy(zero_copy_only=False).copy()

@@ -6,7 +6,6 @@ file shows in other ways than its rows (a column that it does not have, values t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,17 +20,16 @@ from formats.protocol import TableRef
 from metaindex.build.collect import UNREADABLE, Scanner
 from metaindex.build.extremes import ColumnScan, bounds_of
 from metaindex.build.parquet_scan import scan_parquet
-from metaindex.build.protocol import Progress
 from metaindex.build.statistics import domain_of, facts_of
 from metaindex.errors import ScanError
 from metaindex.kinds.rows import StatState
 from metaindex.log.entry import CoveredColumn
 from metaindex.log.types import type_from_text
 from metaindex.pruning.open_index import OpenIndex
-from metaindex.pruning.versions import Recorded
 
 from .report import Finding, Verification
 from .runs import RunRows, column_of
+from .sample import Sample
 
 _SUFFIX = {pa.int64(): "int", pa.float64(): "double", pa.binary(): "bytes"}
 _ALL_AT_ONCE = 64
@@ -46,43 +44,20 @@ class _Scanned:
     columns: list[ColumnScan]
 
 
-def check_rows(
-    index: OpenIndex,
-    rows: Mapping[str, RunRows],
-    found: Recorded,
-    snapshot: Snapshot,
-    ref: TableRef,
-    sample: int | None,
-    report: Verification,
-    progress: Progress | None = None,
-) -> None:
-    """Compares `sample` files (None: all) that are live at the version `found`, spread over its runs. `snapshot` says how the files are read."""
-    runs = [rows[run] for run in found.live.dead if rows[run].run.columns]
-    live = [np.flatnonzero(found.live.mask(one.run)) for one in runs]
-    chosen = sampled(live, sample)
-    total = sum(map(len, chosen))
-    for one, ordinals in zip(runs, chosen, strict=True):
-        pairs = _leaves(one, found.schema)
-        scanner = _scanner(snapshot, report)
+def check_rows(sample: Sample) -> None:
+    """Compares the files of a sample."""
+    report, runs = sample.report, sample.of(lambda run: run.columns)
+    for one, ordinals in runs:
+        pairs = _leaves(one, sample.found.schema)
+        scanner = _scanner(sample.snapshot, report)
         if scanner is None or not pairs:
             continue
         for start in range(0, len(ordinals), _ALL_AT_ONCE):
             some = ordinals[start : start + _ALL_AT_ONCE]
-            scanned = _scan(one, some, [leaf for _, leaf in pairs], scanner, ref, report)
+            scanned = _scan(one, some, [leaf for _, leaf in pairs], scanner, sample.ref, report)
             for place, (column, leaf) in enumerate(pairs):
-                _compare(index, one, column, leaf, [(s, s.columns[place]) for s in scanned], report)
-            if progress is not None:
-                progress("data files read", report.files, total)
-
-
-def sampled(live: Sequence[npt.NDArray[np.intp]], sample: int | None) -> list[npt.NDArray[np.intp]]:
-    """At most so many of all ordinals, evenly spread: the same ones each time, so that a finding can be seen again. None: all."""
-    count = sum(map(len, live))
-    if sample is None or count <= sample:
-        return list(live)
-    picked = np.unique(np.linspace(0, count - 1, sample).astype(np.int64)) if sample else np.zeros(0, np.int64)
-    starts = np.cumsum([0, *map(len, live)])
-    return [one[picked[(picked >= a) & (picked < b)] - a] for one, a, b in zip(live, starts, starts[1:], strict=False)]
+                _compare(sample.index, one, column, leaf, [(s, s.columns[place]) for s in scanned], report)
+            sample.tell("data files read", report.files, runs)
 
 
 def _leaves(one: RunRows, schema: Schema) -> list[tuple[CoveredColumn, Leaf]]:

@@ -1,0 +1,57 @@
+"""The data files that are read again, to be compared with what an index says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from formats.model import Snapshot
+from formats.protocol import TableRef
+from metaindex.build.protocol import Progress
+from metaindex.log.entry import RunRef
+from metaindex.pruning.open_index import OpenIndex
+from metaindex.pruning.versions import Recorded
+
+from .report import Verification
+from .runs import RunRows
+
+Ordinals = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """`limit` files (None: all) that are live at the version `found`, spread over its runs, of which `rows` were read back. `snapshot` says how the files are read."""
+
+    index: OpenIndex
+    rows: Mapping[str, RunRows]
+    found: Recorded
+    snapshot: Snapshot
+    ref: TableRef
+    limit: int | None
+    report: Verification
+    progress: Progress | None = None
+
+    def of(self, covers: Callable[[RunRef], object]) -> list[tuple[RunRows, Ordinals]]:
+        """The runs that `covers` takes, each with the ordinals of its files."""
+        runs = [self.rows[run] for run in self.found.live.dead if covers(self.rows[run].run)]
+        return list(
+            zip(runs, sampled([np.flatnonzero(self.found.live.mask(one.run)) for one in runs], self.limit), strict=True)
+        )
+
+    def tell(self, what: str, done: int, of: Sequence[tuple[RunRows, Ordinals]]) -> None:
+        """Tells how many files of all are done."""
+        if self.progress is not None:
+            self.progress(what, done, sum(len(ordinals) for _, ordinals in of))
+
+
+def sampled(live: Sequence[Ordinals], sample: int | None) -> list[Ordinals]:
+    """At most so many of all ordinals, evenly spread: the same ones each time, so that a finding can be seen again. None: all."""
+    count = sum(map(len, live))
+    if sample is None or count <= sample:
+        return list(live)
+    picked = np.unique(np.linspace(0, count - 1, sample).astype(np.int64)) if sample else np.zeros(0, np.int64)
+    starts = np.cumsum([0, *map(len, live)])
+    return [one[picked[(picked >= a) & (picked < b)] - a] for one, a, b in zip(live, starts, starts[1:], strict=False)]
