@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FILES, ROWS = 500, 5_000_000
+BEFORE = 300
+"""Look-ups that a handle which is kept has answered before: some footers of data files are in memory then, as DuckDB has all of them after its first query."""
 QUICK_FILES, QUICK_ROWS = 20, 40_000
 INDEX = "needle"
 PARTS = ("local", "spark", "builds", "scale", "targets")
@@ -76,8 +78,14 @@ def measure(
 
 
 def _look_ups(lake: Lake, peers: Sequence[Peer], turns: int) -> Iterator[Figures]:
-    needles = lake.needles(max(10, turns * 5))
+    count = max(10, turns * 5)
+    needles = lake.needles(count + BEFORE)
+    others = {sort: some[count:] for sort, some in needles.items()}
+    needles = {sort: some[:count] for sort, some in needles.items()}
     in_turns(peers, needles["string in 1 to 5 files"], 3)  # what is loaded and compiled once
+    for peer in peers:
+        for needle in others["string in 1 to 5 files"] if peer.held else ():
+            peer.find(needle)
     for sort, some in needles.items():
         yield figures(sort, peers, in_turns(peers, some, turns))
     yield list(_absent(lake))

@@ -24,6 +24,7 @@ class Peer:
     find: Find
     a_turn: int = 1
     oracle: bool = False  # of its engine: reads what an all-knowing index would
+    held: bool = False  # keeps something in memory from query to query: it has answered others before
 
     @property
     def jvm(self) -> bool:
