@@ -293,14 +293,20 @@ _SQL_NAMES: Final = {"byte": "tinyint", "short": "smallint", "integer": "int", "
 
 
 def _refuse_special(data_type: Any, metadata: Any) -> None:
-    """A collation orders and equates text its own way; a metadata column is no column of the table."""
+    """A collation orders and equates text its own way; a metadata column is no column of the table; a default is shown by files that hold nothing of the column."""
     if isinstance(data_type, str) and data_type.startswith("string") and data_type != "string":
         raise NotReadable
     if isinstance(metadata, Mapping) and any(key in metadata for key in _SPECIAL_METADATA):
         raise NotReadable
 
 
-_SPECIAL_METADATA: Final = ("__COLLATIONS", "__metadata_col", "__file_source_metadata_col", "__qualified_access_only")
+_SPECIAL_METADATA: Final = (
+    "__COLLATIONS",
+    "__metadata_col",
+    "__file_source_metadata_col",
+    "__qualified_access_only",
+    "EXISTS_DEFAULT",
+)
 
 
 def _from_micros(micros: int, *, aware: bool) -> dt.datetime:

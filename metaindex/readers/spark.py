@@ -27,6 +27,7 @@ from .replaced import refuse_replaced
 from .scan import Scan
 from .spark_delta import delta_frame
 from .spark_iceberg import iceberg_frame
+from .spark_parquet import CALENDARS, SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,6 +43,7 @@ def data_frame(scan: Scan, spark: SparkSession) -> DataFrame:
             "files are kept or left out inside Spark's driver; a Spark Connect session has no way to it; use .to_arrow(), or a session of this process"
         )
     _refuse_missing_files(spark)
+    _refuse_other_values(scan.snapshot, spark)
     scan = _known_to_spark(scan)
     snapshot = scan.snapshot
     rows = scan.file_rows
@@ -113,6 +115,17 @@ def _refuse_missing_files(spark: SparkSession) -> None:
             )
 
 
+def _refuse_other_values(snapshot: Snapshot, spark: SparkSession) -> None:
+    """Iceberg reads by itself; of plain files the calendar is told to the reader."""
+    names = SETTINGS if snapshot.format == "delta" else ["spark.sql.parquet.int96TimestampConversion"]
+    for name in names if snapshot.format != "iceberg" else ():
+        value = spark.conf.get(name, "")
+        if value and value.strip().lower() not in SETTINGS[name]:
+            raise ScanError(
+                f"files are chosen by the values that stand in them; the session shows others, as it has {name}={value}; unset it"
+            )
+
+
 def _files(snapshot: Snapshot, paths: list[str], spark: SparkSession) -> DataFrame:
     from pyspark.sql import DataFrame
 
@@ -127,6 +140,9 @@ def _files(snapshot: Snapshot, paths: list[str], spark: SparkSession) -> DataFra
         if name.lower() not in _NOT_FOR_SPARK and value is not None:
             reader = reader.option(name, value if isinstance(value, bool | int | float) else str(value))
     reader = reader.option("ignoreMissingFiles", "false").option("ignoreCorruptFiles", "false")
+    if file_format == "parquet":
+        for name in CALENDARS:
+            reader = reader.option(name, "CORRECTED")
     if any(f.partition for f in snapshot.schema) and "basepath" not in options:
         reader = reader.option("basePath", snapshot.table)
     found = java_list(jvm_of(spark), [_literal_path(snapshot.uri(path)) for path in paths])

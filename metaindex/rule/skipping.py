@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as LateError
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,7 +31,7 @@ from formats.model import FileTable, Schema
 from metaindex.config import Config
 from metaindex.pruning.result import PruneResult
 
-from . import covers, text_scans
+from . import covers, parquet_scans, text_scans
 from .reasons import Reason
 from .settings import RuleConfig
 
@@ -39,11 +39,6 @@ if TYPE_CHECKING:
     from metaindex.api import Table
 
 logger = logging.getLogger("metaindex")
-
-_NO_MEANING: Final = frozenset(
-    {"path", "basepath", "serialization.format", "mergeschema", "datetimerebasemode", "int96rebasemode"}
-)
-"""Options of a Parquet relation that do not change what its columns mean."""
 
 
 @dataclass(slots=True)
@@ -141,7 +136,7 @@ class Skipping:
         try:
             plain = scan["kind"] == "files"
             text = text_scans.FORMATS.get(scan["format"]) if plain else None
-            if plain and not (text_scans.usual_session(scan["session"]) if text else _is_plain_parquet(scan)):
+            if not _read_as_written(scan, text):
                 return None, covers.Offered()
             table = self._table(scan, text, rule)
             if not isinstance(table, Reason) and (text is None or _rows_alike(table, text, scan)):
@@ -178,7 +173,7 @@ class Skipping:
         if scan.get("version") == "null":
             return Reason.NO_VERSION
         text = text_scans.FORMATS.get(scan["format"]) if plain else None
-        if plain and not (text_scans.usual_session(scan["session"]) if text else _is_plain_parquet(scan)):
+        if not _read_as_written(scan, text):
             return Reason.READER_OPTIONS
         table = self._table(scan, text, rule)
         if isinstance(table, Reason):
@@ -187,7 +182,7 @@ class Skipping:
         if allowed == []:
             return Reason.NOT_ALLOWED
         if plain:
-            types = _types_of(scan)
+            types = parquet_scans.types_of(scan)
             schemas = [schema for _, schema in table.recorded()]
             if text and not all(text_scans.same_columns(schema, text, scan) for schema in schemas):
                 return Reason.OTHER_TYPES
@@ -273,27 +268,11 @@ def _pruned(
     return _pruned(table, known, version, allowed)
 
 
-def _is_plain_parquet(scan: Mapping[str, Any]) -> bool:
-    return scan["format"] == "ParquetFileFormat" and {name.lower() for name in scan["options"]} <= _NO_MEANING
-
-
-def _types_of(scan: Mapping[str, Any]) -> dict[tuple[str, ...], pa.DataType]:
-    """The type of every column as Spark reads it: a session may be told another schema than the files have."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-    from pyspark.sql.types import StructType
-
-    found: dict[tuple[str, ...], pa.DataType] = {}
-    for part in ("schema", "partitions"):
-        for one in to_arrow_schema(StructType.fromJson(scan[part])):
-            _leaves((one.name,), one.type, found)
-    return found
-
-
-def _leaves(parts: tuple[str, ...], type_: pa.DataType, found: dict[tuple[str, ...], pa.DataType]) -> None:
-    found[parts] = type_
-    if pa.types.is_struct(type_):
-        for one in type_:
-            _leaves((*parts, one.name), one.type, found)
+def _read_as_written(scan: Mapping[str, Any], text: str | None) -> bool:
+    """Does Spark show what stands in the files, as the index was told it? Iceberg reads by itself, whatever the session says."""
+    if text is not None:
+        return text_scans.usual_session(scan["session"])
+    return scan["kind"] == "iceberg" or parquet_scans.read_as_written(scan)
 
 
 def _as_spark_reads(condition: Predicate, schema: Schema, types: Mapping[tuple[str, ...], pa.DataType]) -> bool:

@@ -1,0 +1,47 @@
+"""Parquet in a Spark plan, in plain files or Delta's: does Spark show what stands in the files, under the names that an index knows?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+
+from metaindex.readers.spark_parquet import CALENDARS, as_written
+
+_NO_MEANING: Final = frozenset({"path", "basepath", "serialization.format", "mergeschema", *CALENDARS})
+"""Options of a Parquet relation that do not change what its columns mean; those of calendars by their values."""
+_SHOWN_WHERE_ABSENT: Final = "EXISTS_DEFAULT"
+"""In a field's metadata: what Spark shows in files that are older than the column, which hold nothing of it (ALTER TABLE ADD COLUMN ... DEFAULT)."""
+
+
+def read_as_written(scan: Mapping[str, Any]) -> bool:
+    """Of a request's scan of Parquet files, or Delta's. False as well where the relation belongs to another session, of which nothing is known."""
+    delta = scan["kind"] == "delta"
+    if not delta and not (
+        scan["format"] == "ParquetFileFormat" and {name.lower() for name in scan["options"]} <= _NO_MEANING
+    ):
+        return False
+    session = scan["session"]
+    return session is not None and as_written(session["set"], scan["options"], delta=delta)
+
+
+def types_of(scan: Mapping[str, Any]) -> dict[tuple[str, ...], pa.DataType]:
+    """The type of every column as Spark reads it from the files: a session may be told another schema than they have. Columns that show a default where a file has none are not among them."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
+
+    found: dict[tuple[str, ...], pa.DataType] = {}
+    for part in ("schema", "partitions"):
+        struct = StructType.fromJson(scan[part])
+        found.update(_leaves((), to_arrow_schema(struct), struct))
+    return found
+
+
+def _leaves(parts: tuple[str, ...], types: Any, struct: Any) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
+    for arrow, spark in zip(types, struct, strict=True):
+        if _SHOWN_WHERE_ABSENT in (spark.metadata or {}):
+            continue
+        yield (*parts, arrow.name), arrow.type
+        if spark.dataType.typeName() == "struct":
+            yield from _leaves((*parts, arrow.name), arrow.type, spark.dataType)
