@@ -58,8 +58,20 @@ def compiled(spark: SparkSession, name: str) -> Any:
             finder = jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder(sources)
             parent = jvm.java.lang.Thread.currentThread().getContextClassLoader()
             known[""] = jvm.org.codehaus.janino.JavaSourceClassLoader(parent, finder, "UTF-8")
-        known[name] = known[""].loadClass(f"metaindex.{name}").getConstructors()[0].newInstance(_no_objects(spark))
+        known[name] = _loaded(known[""], name).getConstructors()[0].newInstance(_no_objects(spark))
     return known[name]
+
+
+def _loaded(loader: Any, name: str) -> Any:
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        return loader.loadClass(f"metaindex.{name}")
+    except Py4JJavaError as error:
+        raise ScanError(
+            f"Spark reads the kept files by the format's own jars, as metaindex knows them; {name}.java does not fit those of this session; "
+            f"start it with metaindex.spark.spark_session, or with the jars that it takes ({error.java_exception})"
+        ) from error
 
 
 def _no_objects(spark: SparkSession) -> Any:

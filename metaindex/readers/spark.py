@@ -119,7 +119,7 @@ def _refuse_other_values(snapshot: Snapshot, spark: SparkSession) -> None:
     """Iceberg reads by itself; of plain files the calendar is told to the reader."""
     names = SETTINGS if snapshot.format == "delta" else ["spark.sql.parquet.int96TimestampConversion"]
     for name in names if snapshot.format != "iceberg" else ():
-        value = spark.conf.get(name, "")
+        value = spark.conf.get(name, min(SETTINGS[name]))  # Spark refuses a default that the setting could not have
         if value and value.strip().lower() not in SETTINGS[name]:
             raise ScanError(
                 f"files are chosen by the values that stand in them; the session shows others, as it has {name}={value}; unset it"

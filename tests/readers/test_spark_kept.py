@@ -13,6 +13,7 @@ import pytest
 import metaindex as mi
 from formats.iceberg.snapshot import IcebergDetails
 from metaindex.readers import ScanError
+from metaindex.readers.jvm import compiled
 from tests.formats.iceberg.written import History
 from tests.formats.iceberg.written_rows import plain
 from tests.readers.test_spark_scan import (
@@ -40,6 +41,11 @@ def jobs(spark: SparkSession, task: Callable[[], Any]) -> int:
         return len(spark.sparkContext.statusTracker().getJobIdsForGroup(group))
     finally:
         spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+
+
+def test_a_session_without_the_jars_is_told_so(spark: SparkSession) -> None:
+    with pytest.raises(ScanError, match="does not fit those of this session"):
+        compiled(spark, "Nowhere")
 
 
 # Delta --------------------------------------------------------------------------------------------------------------
