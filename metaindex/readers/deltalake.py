@@ -5,6 +5,8 @@ pyarrow reads the files itself, so what deltalake's own datasets refuse is refus
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,7 +17,8 @@ import pyarrow.fs as fs
 from expressions.engines.arrow import to_arrow
 from expressions.engines.casts import field_type
 from expressions.errors import MissingDependencyError
-from expressions.references import columns
+from expressions.references import columns, leaves
+from expressions.tree import IsNull
 from formats.model import Field
 from formats.storage import is_remote
 
@@ -26,6 +29,8 @@ from .scan import Scan, describe
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
+
+_FOOTERS_AT_ONCE = 16
 
 
 def file_dataset(scan: Scan, table: DeltaTable | None = None) -> ds.Dataset:
@@ -60,7 +65,44 @@ def file_dataset(scan: Scan, table: DeltaTable | None = None) -> ds.Dataset:
     store = _store(scan, table, sizes)
     made = [parquet.make_fragment(path, filesystem=store, partition_expression=where) for path, where in fragments]
     dataset = ds.FileSystemDataset(made, snapshot.schema.arrow(), parquet, store)
-    return dataset if condition is None else dataset.filter(condition)
+    if condition is None:
+        return dataset
+    _refuse_views(scan, made)
+    return dataset.filter(condition)
+
+
+def _refuse_views(scan: Scan, made: Sequence[ds.ParquetFileFragment]) -> None:
+    """delta-rs writes texts as views where it rewrites files, which pyarrow's filters cannot compare with texts. The footers that are read here are not read again."""
+    assert scan.predicate is not None
+    types = {field.name: field.type for field in scan.snapshot.schema if not field.partition}
+    compared = [one for leaf in leaves(scan.predicate) if not isinstance(leaf, IsNull) for one in columns(leaf)]
+    asked = {one.parts[0] for one in compared if one.parts[0] in types}
+    if not any(_has_bytes(types[name]) for name in asked):
+        return
+    with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
+        for fragment, held in zip(made, pool.map(_physical_schema, made), strict=True):
+            views = sorted(name for name in asked & set(held.names) if _has_views(held.field(name).type))
+            if views:
+                raise _refused(
+                    scan,
+                    f"compares texts that are not stored as views; {fragment.path} has views of {', '.join(views)}",
+                )
+
+
+def _physical_schema(fragment: ds.ParquetFileFragment) -> pa.Schema:
+    return fragment.physical_schema
+
+
+def _has_bytes(type_: pa.DataType) -> bool:
+    is_ = pa.types
+    return bool(is_.is_string(type_) or is_.is_binary(type_) or is_.is_struct(type_))
+
+
+def _has_views(type_: pa.DataType) -> bool:
+    is_ = pa.types
+    if is_.is_struct(type_):
+        return any(_has_views(field.type) for field in type_)
+    return bool(is_.is_string_view(type_) or is_.is_binary_view(type_))
 
 
 def _condition(scan: Scan) -> pc.Expression | None:

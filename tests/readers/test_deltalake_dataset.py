@@ -65,6 +65,20 @@ def test_refusals(root: str, tmp_path: Path) -> None:
         lake.open().scan().to_deltalake()
 
 
+def test_texts_stored_as_views_are_refused_where_they_are_compared(tmp_path: Path) -> None:
+    """delta-rs stores them so in the files that a DELETE rewrites."""
+    path = str(tmp_path)
+    write_deltalake(path, pa.table({"id": [1, 2, 3], "s": ["a", "b", "c"]}))
+    DeltaTable(path).delete("id = 3")
+    opened = mi.open_table(path)
+    for where in ("s = 'a'", "s IN ('a', 'x')", "s < 'b'"):
+        with pytest.raises(ScanError, match=r"views of s; read with \.to_dataset\(\)"):
+            opened.scan(where).to_deltalake()
+        assert opened.scan(where).to_dataset().to_table().num_rows == 1
+    assert opened.scan("id = 1").to_deltalake().to_table().to_pylist() == [{"id": 1, "s": "a"}]
+    assert opened.scan().to_deltalake().to_table().num_rows == 2
+
+
 def test_deleted_rows_and_mapped_columns_are_refused(tmp_path: Path) -> None:
     vector = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 1, "sizeInBytes": 40, "cardinality": 6}  # fmt: skip
     deleted = tmp_path / "deleted"
