@@ -19,7 +19,6 @@ from metaindex.kinds.canonical import Absent
 from metaindex.kinds.keyed import Hits, Units
 from metaindex.kinds.rows import ROW_GROUP_ROWS
 from metaindex.log.entry import CoveredKey
-from metaindex.log.types import type_from_text
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import RunReader
 
@@ -43,10 +42,10 @@ class KeyValueReader:
 
     def __init__(self, run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> None:
         self._run, self._kind, self._now = run, key.kind, list(types)
-        self._stored = [type_from_text(column.type_text) for column in key.columns]
         self._bits = Layout.of(key.layout).group_bits
         self._single = len(types) == 1
         self._keys = StoredKeys(run, key)
+        self._stored = self._keys.types
 
     def among(self, values: Sequence[Sequence[Literal]]) -> Hits | None:
         asked = encode_all_literals(values, self._stored, self._now)
@@ -106,9 +105,13 @@ class KeyValueReader:
     def _equal_in(self, one: tuple[PartInfo, Keys]) -> list[Units]:
         part, asked = one
         groups = self._keys.groups(part)
-        first = np.searchsorted(groups.greatest, asked)
-        last = np.searchsorted(groups.least, asked, side="right")
-        wanted = (covered(first, last, len(groups.least)) + groups.start).tolist()
+        if len(asked) == 1:
+            here = groups.between(asked[0], asked[0])
+            wanted: Sequence[int] = range(groups.start + here.start, groups.start + here.stop)
+        else:
+            first = groups.greatest.searchsorted(asked)
+            last = groups.least.searchsorted(asked, "right")
+            wanted = (covered(first, last, len(groups.least)) + groups.start).tolist()
         return [units[_equal_rows(keys, asked)] for keys, units in self._read(part, wanted)]
 
     def _inside(self, range_: KeyRange) -> Hits | None:
@@ -170,12 +173,12 @@ def _within(groups: Groups, group: int, low: Key | None, high: Key | None) -> bo
 
 def _equal_rows(keys: pa.Array, asked: Keys) -> npt.NDArray[np.int64]:
     """The rows whose key is among some, which are sorted."""
-    nulls: int = keys.null_count
-    if keys.type == pa.int64():
-        held: Units = numbers(keys)[nulls:]
-        return spans(held.searchsorted(asked), held.searchsorted(asked, "right")) + nulls
     if len(asked) == 1:
         return np.arange(position(keys, asked[0]), position(keys, asked[0], right=True))
+    if keys.type == pa.int64():
+        nulls: int = keys.null_count
+        held: Units = numbers(keys)[nulls:]
+        return spans(held.searchsorted(asked), held.searchsorted(asked, "right")) + nulls
     found = compute("is_in", keys, options=SetLookupOptions(from_bytes(asked.tolist()), skip_nulls=True))
     return np.flatnonzero(truths(found, null=False))
 

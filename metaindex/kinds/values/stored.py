@@ -59,7 +59,8 @@ class StoredKeys:
         self._run, self._key = run, key
         self.by_integers = Layout.of(key.layout).integers
         self.column = "key_int" if self.by_integers else "key"
-        self.type = key_type([_type(column.type_text) for column in key.columns])
+        self.types = [_type(column.type_text) for column in key.columns]
+        self.type = key_type(self.types)
 
     def parts(self) -> Parts:
         """In order of their keys."""
