@@ -141,6 +141,10 @@ def _check(kind: AnyCovering, columns: Sequence[Leaf]) -> None:
         name = ".".join(leaf.parts)
         if stored_type(leaf.type) is None:
             raise refuse(name, leaf.type)
+        if leaf.field.partition and pa.types.is_timestamp(leaf.type) and leaf.type.tz is not None:
+            raise UnsupportedFeatureError(
+                f"a stored value is the same for every session; partition column {name!r} is {leaf.type}, whose texts mean what the session's time zone says; leave it out"
+            )
         if place < len(kind.indexed) and pa.types.is_nested(leaf.type):
             raise UnsupportedFeatureError(
                 f"an indexed column has an order; {name!r} is {leaf.type}; index a field of it, or include it"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,12 +20,14 @@ from expressions.errors import UnknownColumnError, UnsupportedFeatureError
 from formats.model import Schema
 from formats.storage import Storage
 from metaindex.build.row_source import DataFile, RowSource
+from metaindex.cli import kinds
 from metaindex.errors import BuildError, DamagedIndexError
 from metaindex.kinds.covering.order import in_spark_order, out_of_order, sort_columns
 from metaindex.kinds.covering.parts import stored_parts
 from metaindex.kinds.covering.plan import ORDINAL, ROW, CoveringLayout, covering_plans
 from metaindex.kinds.covering.types import arrow_schema, spark_schema, stored_type
 from metaindex.kinds.specs import kind_from_spec
+from tests.actions.index_bytes import everything
 from tests.build.lake import fields_of
 from tests.tables import FORMATS, settle
 
@@ -89,6 +93,9 @@ def test_columns_that_spark_and_arrow_do_not_carry_alike_are_refused() -> None:
     ):
         with pytest.raises(error, match=why):
             covering_plans([kind], schema)
+    of_partition = replace(schema.fields[0], type=pa.timestamp("us", "UTC"), partition=True)
+    with pytest.raises(UnsupportedFeatureError, match="time zone"):
+        covering_plans([mi.Covering("A2", ["a"])], Schema((of_partition, *schema.fields[1:])))
     ids = {plan.key_id for kind in (WIDE, mi.Covering("k", buckets=3), mi.Covering("k", buckets=4), mi.CoveringRange("k"), mi.Covering(["k", "s"], buckets=3), mi.Covering("k", "s", 3))
            for plan in covering_plans([kind], Schema(fields_of(awkward(0).schema)))}  # fmt: skip
     assert len(ids) == 6
@@ -183,6 +190,25 @@ def test_built_refreshed_merged_and_built_anew_are_the_same_rows(tmp_path: Path)
     assert not objects(erased.index)
 
 
+def test_erased_values_are_in_no_byte(tmp_path: Path) -> None:
+    root = tmp_path / "lake"
+    root.mkdir()
+    for number, name in enumerate(("alice", "barbara")):
+        names = [f"{name}-{n}" for n in range(50)]
+        pq.write_table(pa.table({"n": list(range(50)), "name": names}), root / f"f{number}.parquet")
+    settle(root)
+    table = mi.open_table(str(root))
+    table.create_index("c", mi.Covering("name", "n", buckets=2), mi.CoveringRange("n", "name"), builder=ArrowBuilder())
+    (root / "f0.parquet").unlink()
+    table.refresh_index("c", builder=ArrowBuilder())
+    assert "alice" in everything(index_folder(table, "c"))
+    table.erase_index("c")
+    left = everything(index_folder(table, "c"))
+    assert "alice" not in left
+    assert left.count("barbara-49") >= 2
+    assert table.verify_index("c", files=None).sound
+
+
 @pytest.mark.parametrize("form", [name for name in FORMATS if name != "csv"])
 def test_every_format_is_read_as_its_table_shows_it(form: str, tmp_path: Path) -> None:
     lake = FORMATS[form](tmp_path)
@@ -220,7 +246,8 @@ def test_a_damaged_part_is_found_and_not_merged(tmp_path: Path) -> None:
     table.repair_index("c", builder=ArrowBuilder())
     assert table.verify_index("c", files=None).sound
     assert Held.of(table, "c").served()[1] == 0
-    path = index_folder(table, "c") / sorted(objects(Held.of(table, "c").index))[0]
+    sound = Held.of(table, "c")
+    path = index_folder(table, "c") / stored_parts(sound.index.reader(sound.runs[0]), sound.key())[0].path
     path.unlink()
     assert not table.verify_index("c").sound
 
@@ -262,3 +289,31 @@ def test_the_local_builder_says_who_builds_it(tmp_path: Path) -> None:
     assert Held.of(table, "c").served()[1] == 1
     with pytest.raises(UnknownColumnError):
         table.create_index("d", mi.Covering("kk"), builder="local")
+
+
+def asked(*words: str) -> list[object]:
+    """The kinds that `metaindex create` is asked for."""
+    parser = argparse.ArgumentParser()
+    kinds.arguments(parser)
+    return list(kinds.kinds_of(parser.parse_args(words)))
+
+
+def test_the_command_line_asks_for_the_same() -> None:
+    assert asked("--covering", "indexed=a,payload.user", "included=b, c", "buckets=8") == [
+        mi.Covering(["a", "payload.user"], ["b", "c"], buckets=8)
+    ]
+    assert asked("--covering-range", "indexed=a", "--covering", "indexed=b", "--covering", "indexed=c", "--stats") == [
+        mi.ColumnStats(),
+        mi.Covering("b"),
+        mi.Covering("c"),
+        mi.CoveringRange("a"),
+    ]
+    for words, why in (
+        (["--covering", "a"], "is followed by indexed="),
+        (["--covering", "included=a"], "at least one column"),
+        (["--covering", "indexed=a", "indexed=b"], "once at most"),
+        (["--covering", "indexed=a", "buckets=many"], "a number"),
+        (["--covering-range", "indexed=a", "buckets=3"], "is followed by"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            asked(*words)
