@@ -13,6 +13,7 @@ import   what `import metaindex` costs over `import pyarrow`
 bloom    bloom filters across 1,000,000 files (made-up) beside the same unsliced, and those of 500 files x 10,000 values: size, rate, building, look-ups
 needle   exact look-ups among 5,000,000 rows in 500 files, beside Spark, DuckDB, Polars, native bloom filters and oracles; what building each kind costs
 engines  the WHERE of DuckDB's, Polars' and pyarrow's own queries over a scan of 2,000,000 rows in 100 files: pushed to the indexes, held back, and by the engine's own scan
+tpch     TPC-H at scale factor 1 through Spark's own SQL: plain, with covering indexes, and beside bucketed, sorted and Z-ordered tables made by hand; all 22 queries; stale indexes
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ NAMES = (
     "bloom",
     "needle",
     "engines",
+    "tpch",
 )
 
 
@@ -53,7 +55,7 @@ def main() -> int:
     folder = Path(arguments.folder).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     for name in arguments.names or NAMES:
-        module = name if name == "needle" else f"bench_{name}"
+        module = name if name in ("needle", "tpch") else f"bench_{name}"
         figures = import_module(f"benchmarks.{module}").run(folder, arguments.quick)
         show(name, figures)
         if arguments.lines:
