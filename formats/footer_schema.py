@@ -8,7 +8,6 @@ protocol and nothing else.
 from __future__ import annotations
 
 import struct
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -17,6 +16,8 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from expressions.errors import CorruptTableError
+
+from .column_names import alike
 
 Struct: TypeAlias = dict[int, Any]
 
@@ -56,7 +57,9 @@ class Node:
     children: tuple[Node, ...] = ()
     column: int | None = None
     type: FileType | None = None
-    by_name: Mapping[str, Node] = field(default_factory=dict, repr=False, compare=False)  # the children
+    by_name: Mapping[str, tuple[Node, ...]] = field(
+        default_factory=dict, repr=False, compare=False
+    )  # the children, those of names alike together
 
     def leaves(self) -> Iterator[Node]:
         if self.column is not None:
@@ -109,9 +112,10 @@ def _node(elements: list[Struct], at: int, columns: Iterator[int]) -> tuple[Node
     for _ in range(element.get(5, 0)):
         child, at = _node(elements, at, columns)
         children.append(child)
-    names = Counter(child.name for child in children)
-    # Of two children with one name neither is found by it.
-    by_name = {child.name: child for child in children if names[child.name] == 1}
+    by_name: dict[str, tuple[Node, ...]] = {}
+    for child in children:
+        key = alike(child.name)
+        by_name[key] = (*by_name.get(key, ()), child)
     return Node(*about, children=tuple(children), by_name=by_name), at
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from expressions.physical import physical_type
 
+from .column_names import alike
 from .footer_schema import Coding, FileType, Node
 from .model import Leaf
 
@@ -107,15 +108,12 @@ def _by_name(leaf: Leaf, root: Node) -> tuple[Node, bool, bool] | Absent:
     for depth, part in enumerate(leaf.source):
         if node.column is not None:
             return Absent(False, None, Doubt.OTHER_TYPE)  # a struct is asked for where the file has a value
-        child = node.by_name.get(part)
-        if child is None:
-            matches = [c for c in node.children if c.name.casefold() == part.casefold()]
-            if not matches:
-                return _absent(leaf, depth)
-            if len(matches) > 1:
-                return Absent(False, None, Doubt.AMBIGUOUS)
-            child = matches[0]
-        node = child
+        matches = node.by_name.get(alike(part), ())
+        if not matches:
+            return _absent(leaf, depth)
+        if len(matches) > 1:
+            return Absent(False, None, Doubt.AMBIGUOUS)
+        node = matches[0]
         whole, required = required, required and not node.optional
         if node.repeated:
             return Absent(False, None, Doubt.OTHER_TYPE)

@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from expressions.errors import FormatError, UnsupportedFeatureError
+from formats.column_names import alike
 
 from .columns import numbers, texts
 
@@ -112,7 +113,7 @@ def _columns(folder: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
         raise UnsupportedFeatureError(
             f"partition folders follow each other without others between them; got {folder!r}; move the inner ones up"
         )
-    if len({name.casefold() for name in names}) < len(names):
+    if len({alike(name) for name in names}) < len(names):
         raise UnsupportedFeatureError(f"a partition column is named once; got {folder!r}; rename one of the folders")
     return "/".join(parts), tuple(names), tuple(values)
 
@@ -151,7 +152,7 @@ def _array(values: list[Any], t: pa.DataType) -> pa.Array:
 def _given_type(name: str, given: pa.Schema | None) -> pa.DataType | None:
     if given is None:
         return None
-    fits = [f for f in given if f.name == name] or [f for f in given if f.name.casefold() == name.casefold()]
+    fits = [f for f in given if f.name == name] or [f for f in given if alike(f.name) == alike(name)]
     return fits[0].type if len(fits) == 1 else None
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from expressions.errors import CorruptTableError, FormatError
+from formats.column_names import alike
 from formats.footers import read_metadata
 from formats.model import Field, Schema
 from formats.storage import Storage
@@ -46,16 +47,16 @@ def data_schema(
 def with_partitions(data: pa.Schema, parts: Partitions) -> Schema:
     """Columns of the data, then partition columns; a partition column that the data holds too stands where the data
     has it, with the partition's type."""
-    by_name = {name.casefold(): (name, t) for name, t in zip(parts.names, parts.types, strict=True)}
+    by_name = {alike(name): (name, t) for name, t in zip(parts.names, parts.types, strict=True)}
     fields = []
     for one in data:
-        partition = by_name.pop(one.name.casefold(), None)
+        partition = by_name.pop(alike(one.name), None)
         if partition is None:
             fields.append(field_of(one.name, one.type))
         else:
             fields.append(Field(one.name, partition[1], partition=True, source=partition[0]))
     fields += [Field(name, t, partition=True) for name, t in by_name.values()]
-    twice = {f.name.casefold() for f in fields}
+    twice = {alike(f.name) for f in fields}
     if len(twice) < len(fields):
         names = sorted(f.name for f in fields)
         raise FormatError(
@@ -113,10 +114,10 @@ def _parquet(storage: Storage, path: str) -> pa.Schema:
 
 def _united(schemas: Sequence[pa.Schema]) -> pa.Schema:
     fields = list(schemas[0])
-    have = {f.name.casefold() for f in fields}
+    have = {alike(f.name) for f in fields}
     for schema in schemas[1:]:
-        fields += [f for f in schema if f.name.casefold() not in have]
-        have |= {f.name.casefold() for f in schema}
+        fields += [f for f in schema if alike(f.name) not in have]
+        have |= {alike(f.name) for f in schema}
     return pa.schema(fields)
 
 
@@ -127,7 +128,7 @@ def merged(schemas: Sequence[tuple[str, pa.Schema]]) -> pa.Schema:
     seen: dict[str, str] = {}
     for path, schema in schemas:
         for one in schema:
-            key = one.name.casefold()
+            key = alike(one.name)
             was = fields.get(key)
             t = plain_type(one.type)
             wider = t if was is None else _merged_type(was.type, t)

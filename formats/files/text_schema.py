@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from expressions.errors import CorruptTableError, StorageError
+from formats.column_names import alike
 from formats.storage import Storage
 
 from .compressed import open_text
@@ -88,7 +89,7 @@ def _csv_text(storage: Storage, path: str, reader: Mapping[str, str]) -> pa.Tabl
 
 def _header_names(names: Sequence[str]) -> list[str]:
     """As Spark names them: nameless columns `_c<place>`, columns of one name with their place behind."""
-    folded = [n.casefold() for n in names]
+    folded = [alike(n) for n in names]
     return [f"_c{i}" if not n else f"{n}{i}" if folded.count(folded[i]) > 1 else n for i, n in enumerate(names)]
 
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from expressions.errors import FormatError
+from formats.column_names import places
 from formats.model import Leaf
 from formats.older_calendar import may_be_in_older_calendar
 from formats.storage import Storage
@@ -130,15 +131,14 @@ def _descend(batch: pa.RecordBatch, path: tuple[str, ...]) -> pa.Array:
 def locate(schema: pa.Schema, leaf: Leaf) -> tuple[tuple[str, ...], int] | None:
     """Where a leaf is in a file's Arrow schema: the names that lead to it and its number among the primitive columns;
     None where the file has no such column. The rules are those of the footers' reader (`formats.footer_trust.locate`):
-    field ids decide where the table and the file have them, else names, without regard to case where none is the same."""
+    field ids decide where the table and the file have them, else names (`formats.column_names`)."""
     every = list(_leaves(list(schema), (), (), 0))
     if leaf.field.field_id is not None and any(_field_id(one) is not None for one in _all_fields(list(schema))):
         hits = [(names, index) for names, fields, index in every if _field_id(fields[-1]) == leaf.field.field_id]
     else:
         hits = [(names, index) for names, _, index in every if len(names) == len(leaf.source)]
         for depth, part in enumerate(leaf.source):
-            same = [hit for hit in hits if hit[0][depth] == part]
-            hits = same or [hit for hit in hits if hit[0][depth].casefold() == part.casefold()]
+            hits = [hits[at] for at in places((part,), [hit[0][depth] for hit in hits])]
     if len(hits) > 1:
         raise AmbiguousLeafError(f"the file has {len(hits)} columns {'.'.join(leaf.source)!r}; rename one of them")
     return hits[0] if hits else None

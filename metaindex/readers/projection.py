@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from formats.column_names import places
 from formats.model import Field, Snapshot
 
 from .errors import ScanError
@@ -90,10 +91,7 @@ class Projection:
         return found[0] if found else None
 
     def _named(self, names: Sequence[str], among: Sequence[pa.Field]) -> list[int]:
-        if self.names.ignore_case:
-            low = {name.lower() for name in names}
-            return [i for i, f in enumerate(among) if f.name.lower() in low]
-        return [i for i, f in enumerate(among) if f.name in names]
+        return places(names, [f.name for f in among], ignore_case=self.names.ignore_case)
 
     def column(self, wanted: Field, found: pa.Field, values: pa.Array) -> pa.Array:
         """A file's column as the table's."""
