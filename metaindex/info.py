@@ -175,5 +175,11 @@ def index_info(
 
 
 def _said(key: CoveredKey) -> str:
+    names = [column.name for column in key.columns]
+    if not key.looked_up:
+        indexed, buckets = int(key.layout["indexed"]), key.layout["buckets"]
+        how = f"{buckets} buckets of " if buckets else "ranges of "
+        included = f"; {', '.join(names[indexed:])}" if names[indexed:] else ""
+        return f"covering({how}{', '.join(names[:indexed])}{included})"
     kind = "values by value" if key.kind == "value_keys" else key.kind
-    return f"{kind}({', '.join(column.name for column in key.columns)})"
+    return f"{kind}({', '.join(names)})"

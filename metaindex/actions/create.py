@@ -101,8 +101,12 @@ def notes_of(built: BuiltRun, settled: bool) -> tuple[str, ...]:
     counts = [f"{built.ref.files:,} files"]
     if built.ref.columns or not built.ref.keys:
         counts.append(f"{len(built.ref.columns)} columns")
-    if built.ref.keys:
-        counts.append(f"{len(built.ref.keys)} key{'s' if len(built.ref.keys) > 1 else ''}")
+    keys = len(built.ref.looked_up)
+    covering = len(built.ref.keys) - keys
+    if keys:
+        counts.append(f"{keys} key{'s' if keys > 1 else ''}")
+    if covering:
+        counts.append(f"{covering} covering index{'es' if covering > 1 else ''}")
     notes = [f"{', '.join(counts[:-1])} and {counts[-1]} indexed by the {built.ref.builder} builder"]
     if built.report.uncovered_files:
         path, why = built.report.uncovered[0]
