@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -227,6 +229,34 @@ def test_every_format_is_read_as_its_table_shows_it(form: str, tmp_path: Path) -
     whole = shown_rows.append_column("x", inner).select(["s", "st", "x", "d", "t", "m9", "f"])
     assert held.served() == (shown(whole.to_pylist()), 0)
     assert table.verify_index("c").sound
+
+
+def test_what_a_killed_build_wrote_is_seen_by_nobody_and_cleaned(tmp_path: Path) -> None:
+    root = parquet_folder(tmp_path / "lake", 1)
+    table = mi.open_table(str(root))
+    table.create_index("c", RANGE, builder=ArrowBuilder())
+    before = Held.of(table, "c").physical(), objects(Held.of(table, "c").index)
+    pq.write_table(awkward(2), root / "f2.parquet")
+    settle(root)
+    code = f"""
+import os, time, metaindex as mi
+from tests.kinds.covering.arrow_builder import ArrowBuilder
+class Dying(ArrowBuilder):
+    def covering(self, request, plans, sink, progress=None):
+        super().covering(request, plans, sink, progress)
+        time.sleep(0.5)  # parts are put side by side
+        os.kill(os.getpid(), 9)
+mi.open_table({str(root)!r}).refresh_index("c", builder=Dying())
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False, cwd=Path(__file__).parents[3]).returncode == -9
+    held = Held.of(table, "c")
+    assert held.physical() == before[0]
+    assert objects(held.index) > before[1]
+    table.cancel_index("c")
+    table.clean_index("c", retention=0)
+    assert objects(held.index) == before[1]
+    table.refresh_index("c", builder=ArrowBuilder())
+    assert Held.of(table, "c").served()[1] == 0
 
 
 def test_a_damaged_part_is_found_and_not_merged(tmp_path: Path) -> None:
