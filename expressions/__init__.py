@@ -25,7 +25,7 @@ from .physical import (
     prefix_interval,
     to_physical,
 )
-from .references import columns, conjuncts, equality_leaves, leaves
+from .references import columns, conjuncts, leaves
 from .scalar_statistics import CompositeStatistics, FileFacts, ScalarStatistics
 from .skipping import may_fail, may_match, must_match
 from .statistics import ColumnBounds, Interval, Mask, PruningStatistics
@@ -87,7 +87,6 @@ __all__ = [
     "compare_values",
     "conjuncts",
     "convert_bounds",
-    "equality_leaves",
     "fold",
     "from_json",
     "from_physical",

@@ -1,8 +1,7 @@
-"""What a predicate speaks of: its columns, the parts that all must hold, the values that columns are asked to equal."""
+"""What a predicate speaks of: its leaves, its columns, the parts that all must hold."""
 
 from __future__ import annotations
 
-from .literals import Literal, each_once
 from .normalize import normalize
 from .tree import (
     And,
@@ -14,7 +13,6 @@ from .tree import (
     IsNull,
     Leaf,
     Not,
-    Op,
     Opaque,
     Or,
     Predicate,
@@ -72,34 +70,3 @@ def conjuncts(p: Predicate) -> tuple[Predicate, ...]:
     if isinstance(normal, And):
         return normal.parts
     return () if normal == Constant(True) else (normal,)
-
-
-def equality_leaves(p: Predicate) -> dict[ColumnRef, tuple[Literal, ...]]:
-    """Column -> the values that `=`, IN and `<=>` compare it with (NULL never; what stands under NOT neither), each once: what membership indexes are asked."""
-    found: dict[ColumnRef, tuple[Literal, ...]] = {}
-    for part in leaves_above_not(normalize(p)):
-        match part:
-            case Comparison(op=Op.EQ | Op.NULL_SAFE_EQ):
-                values: tuple[Literal, ...] = (part.value,)
-            case In():
-                values = part.values
-            case _:
-                continue
-        known = [value for value in values if value.value is not None]
-        found[part.column] = each_once((*found.get(part.column, ()), *known))
-    return found
-
-
-def leaves_above_not(p: Predicate) -> list[Leaf]:
-    """The leaves of a normal form that no NOT stands above."""
-    out: list[Leaf] = []
-    todo: list[Predicate] = [p]
-    while todo:
-        match node := todo.pop():
-            case And() | Or():
-                todo += reversed(node.parts)
-            case Not():
-                pass
-            case _:
-                out.append(node)
-    return out

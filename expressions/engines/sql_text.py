@@ -45,11 +45,6 @@ def to_sql(predicate: Predicate, dialect: str = "spark", schema: pa.Schema | Non
     return fold(predicate, writer.leaf, lambda child: f"(NOT {child})", _all_of, _any_of)
 
 
-def literal_to_sql(literal: Literal, dialect: str = "spark") -> str:
-    """A literal alone, typed as written."""
-    return _dialect(dialect).literal(literal)
-
-
 def _dialect(name: str, schema: pa.Schema | None = None) -> _Dialect:
     if name not in _DIALECTS:
         raise ExpressionError(f"SQL can be written for spark and duckdb, not for {name!r}")

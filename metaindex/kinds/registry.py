@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from metaindex.log.entry import CoveredKey
@@ -18,14 +18,6 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write
     from metaindex.store.writer import RunSink
 
     from .keyed import Gathered, KeyCollector, KeyFinisher, KeyPlan, KeyReader, Spill
-
-PARTITIONS_OF: Mapping[str, tuple[str, ...]] = {
-    "values": ("values",),
-    "value_keys": ("value_keys",),
-    "value_lists": ("value_lists",),
-    "bloom_filters": ("bloom_filters",),
-}
-"""The metadata partitions in which the rows of a key lie, by `CoveredKey.kind`. The ordinals that are unkeyed are in `unkeyed`, for all."""
 
 
 def collector(plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> KeyCollector:

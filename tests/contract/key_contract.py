@@ -66,18 +66,13 @@ class Built:
         return RunReader(self.storage, self.run, StoreCache(), count or ReadCount())
 
     def rows(self) -> list[pa.Table]:
-        """What is stored, partition by partition, without the key's id."""
+        """What is stored in the partition that the key's kind is called by, without the key's id."""
         reader = self.run_reader()
-        found = []
-        for name in registry.PARTITIONS_OF[self.key.kind]:
-            parts = sorted(reader.parts(name), key=lambda part: (part.first_key, part.path))
-            tables = []
-            for part in parts:
-                groups = list(range(len(reader.footer(part).rows)))
-                columns = list(reader.footer(part).columns)
-                tables.append(reader.read(part, groups, columns))
-            found.append(pa.concat_tables(tables).combine_chunks() if tables else pa.table({}))
-        return found
+        tables = []
+        for part in sorted(reader.parts(self.key.kind), key=lambda part: (part.first_key, part.path)):
+            groups = list(range(len(reader.footer(part).rows)))
+            tables.append(reader.read(part, groups, list(reader.footer(part).columns)))
+        return [pa.concat_tables(tables).combine_chunks() if tables else pa.table({})]
 
 
 def plan_of(kind: Keyed, types: Sequence[pa.DataType]) -> KeyPlan:
