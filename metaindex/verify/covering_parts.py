@@ -1,7 +1,8 @@
 """The parts of a covering index read back, and that they fit each other and the run.
 
 Each row group is read (checksums). The rows of a bucket, or of all ranges, ascend in Spark's order; they are of files of the run that are not unkeyed. Of a file with n rows the rows 0 to n-1
-are there, each once (texts have no row numbers), and n is what the table's log says. That rows hash to their bucket is checked by Spark when they are written.
+are there, each once (texts have no row numbers), and n is what the table's log says. Every row hashes to its
+bucket, as Spark does it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from expressions.statistics import Mask
+from expressions.vectors import one_array
+from metaindex.kinds.covering.murmur3 import buckets_of
 from metaindex.kinds.covering.order import out_of_order, sort_columns
 from metaindex.kinds.covering.parts import StoredPart, read_groups, stored_parts
 from metaindex.kinds.covering.plan import NO_ROW, ORDINAL, PARTITION, ROW, CoveringLayout
@@ -29,12 +32,16 @@ def check_parts(reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.C
     numbered = False
     for bucket in _by_bucket(stored_parts(reader, key)):
         before: pa.Table | None = None
-        for _, table in tables_of(reader, bucket, layout):
+        for part, table in tables_of(reader, bucket, layout):
             ordinals, rows = table.column(ORDINAL).to_numpy(), table.column(ROW).to_numpy()
             if not 0 <= ordinals.min() <= ordinals.max() < len(unkeyed):
                 raise Mismatch(f"rows of {named(key)} are of files that the run does not have", PARTITION)
             if unkeyed[ordinals].any():
                 raise Mismatch(f"rows of {named(key)} are of files of which it is said to have none", PARTITION)
+            if part.bucket is not None:
+                indexed = [one_array(column) for column in table.columns[: layout.indexed]]
+                if (buckets_of(indexed, layout.buckets) != part.bucket).any():
+                    raise Mismatch(f"rows of {named(key)} are in other buckets than they hash to", part.path)
             sortable, names = sort_columns(table, layout.indexed)
             joined = sortable if before is None else pa.concat_tables([before, sortable])
             if out_of_order(joined, names):

@@ -1,19 +1,20 @@
-"""A builder of covering indexes without a JVM, for tests of what comes after the build: the project's own tasks, with another hash than Spark's between them."""
+"""A builder of covering indexes without a JVM, for tests of what comes after the build: the project's own tasks, with its own form of Spark's hash between them. All rows are in memory."""
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from expressions.vectors import one_array
 from metaindex.build.covering_tasks import BUCKET, ROW_FILE, Doubts, ReadRows, WriteRows, Written, unpickled
 from metaindex.build.local import LocalBuilder
 from metaindex.build.protocol import BuildRequest, KeyBuild, Progress
 from metaindex.build.row_source import RowSource
 from metaindex.build.spark_covering import BuiltRows, check_written, doubted, key_build_of
+from metaindex.kinds.covering.murmur3 import buckets_of
 from metaindex.kinds.covering.order import in_spark_order, sort_columns
 from metaindex.kinds.covering.parts import column_bytes
 from metaindex.kinds.covering.plan import CoveringPlan
@@ -62,12 +63,12 @@ class ArrowBuilder(LocalBuilder):
             return []
         table, keys = sort_columns(pa.Table.from_batches(batches), plan.indexed)
         table = in_spark_order(table, keys)
-        names = [repr(row) for row in table.select(keys).to_pylist()]
-        table = table.drop_columns(keys)
+        sorting, table = table.select(keys), table.drop_columns(keys)
         if plan.buckets:
-            places = np.array([zlib.crc32(name.encode("utf-8", "surrogatepass")) % plan.buckets for name in names])
-            table = table.append_column(BUCKET, pa.array(places.astype(np.int32)))
+            places = buckets_of([one_array(column) for column in table.columns[: plan.indexed]], plan.buckets)
+            table = table.append_column(BUCKET, pa.array(places))
         else:
+            names = [repr(row) for row in sorting.to_pylist()]
             cuts = np.array([i > 0 and name != names[i - 1] for i, name in enumerate(names)]).cumsum()
             places = cuts * self.ranges // (int(cuts[-1]) + 1)
         out: list[Written] = []

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -24,6 +25,7 @@ from formats.storage import Storage
 from metaindex.build.row_source import DataFile, RowSource
 from metaindex.cli import kinds
 from metaindex.errors import BuildError, DamagedIndexError
+from metaindex.kinds.covering.murmur3 import buckets_of, hashed
 from metaindex.kinds.covering.order import in_spark_order, out_of_order, sort_columns
 from metaindex.kinds.covering.parts import stored_parts
 from metaindex.kinds.covering.plan import ORDINAL, ROW, CoveringLayout, covering_plans
@@ -33,6 +35,7 @@ from tests.actions.index_bytes import everything
 from tests.build.lake import fields_of
 from tests.tables import FORMATS, settle
 
+from . import arrow_builder
 from .arrow_builder import ArrowBuilder
 from .awkward import ALL, awkward, parquet_folder
 from .served import Held, index_folder, objects, shown
@@ -307,6 +310,13 @@ def test_rows_of_other_values_and_too_few_rows_are_found(tmp_path: Path, monkeyp
         assert [finding.kind for finding in report.findings] == ["covering"]
 
 
+def test_rows_in_another_bucket_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = mi.open_table(str(parquet_folder(tmp_path / "lake", 1)))
+    monkeypatch.setattr(arrow_builder, "buckets_of", lambda columns, count: (buckets_of(columns, count) + 1) % count)
+    table.create_index("c", mi.Covering("k", buckets=3), builder=ArrowBuilder())
+    assert "hash to" in str(table.verify_index("c"))
+
+
 def test_the_local_builder_says_who_builds_it(tmp_path: Path) -> None:
     table = mi.open_table(str(parquet_folder(tmp_path / "lake", 1)))
     with pytest.raises(BuildError, match="builder='spark'"):
@@ -351,3 +361,17 @@ def test_the_command_line_asks_for_the_same() -> None:
     ):
         with pytest.raises(ValueError, match=why):
             asked(*words)
+
+
+def test_the_hash_is_sparks() -> None:
+    """Values as Spark 4.1 says them: `SELECT hash(...)`."""
+    seeds = np.full(2, 42, np.uint32)
+    for column, hashes in (
+        (pa.array(["Spark", ""]), [228093765, 142593372]),
+        (pa.array([1, 0], pa.int32()), [-559580957, 933211791]),
+        (pa.array([1, 0], pa.int64()), [-1712319331, -1670924195]),
+        (pa.array([-0.0, 0.0]), [-1670924195, -1670924195]),
+    ):
+        assert hashed(column, seeds).view(np.int32).tolist() == hashes
+    rows = pa.array(["a", None, "b"])
+    assert buckets_of([rows, pa.array([1, None, 2])], 7).tolist()[1] == 42 % 7
