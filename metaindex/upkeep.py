@@ -132,6 +132,7 @@ class IndexUpkeep(IndexVerbs):
         """
         from .actions.action import execute
         from .actions.repair import Repair, check, nothing_wrong, revive
+        from .build.local import check_builder
         from .kinds.specs import kind_from_spec
         from .store.writer import RunSink, new_run_id
         from .verify import newest_readable
@@ -141,6 +142,8 @@ class IndexUpkeep(IndexVerbs):
         entry = check(name, newest_readable(log), log)
         if report.sound:
             return nothing_wrong(entry)
+        kinds, built_by = [kind_from_spec(spec) for spec in entry.kinds], self._builder(builder)
+        check_builder(kinds, built_by)
         revived = any(finding.kind == "log" for finding in report.findings)
         if revived:
             entry = revive(log, entry)
@@ -151,8 +154,8 @@ class IndexUpkeep(IndexVerbs):
             name,
             table._ref,
             target,
-            [kind_from_spec(spec) for spec in entry.kinds],
-            table._builder(builder),
+            kinds,
+            built_by,
             RunSink(log.storage, new_run_id()),
             progress=progress,
             bad_runs=report.damaged_runs,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +22,12 @@ from .order import in_spark_order, sort_columns
 from .parts import PART_BYTES, RANGE_BYTES, PartWriter, StoredPart, WrittenPart, column_bytes, read_groups, stored_parts
 from .plan import ORDINAL, CoveringLayout, bytes_of, with_lineage
 
+_THREADS = 8
+"""Buckets that are merged at a time on a store, where that is waiting; on a disk half as many, and no more than processors."""
+
+_Stream = tuple[RunReader, list[StoredPart], npt.NDArray[np.int64]]
+"""A run, its parts of a bucket, and the new ordinals of its files."""
+
 PART_NUMBERS = 10_000_000
 """Of each key of a run, as `keyed.part_number` has it."""
 
@@ -29,28 +37,32 @@ def merge_rows(
 ) -> tuple[dict[str, int | str], list[PartInfo]]:
     """See `merging.Merge`."""
     layout = CoveringLayout.of(key)
-    by_bucket: dict[int | None, list[tuple[RunReader, list[StoredPart], npt.NDArray[np.int64]]]] = {}
+    by_bucket: dict[int | None, list[_Stream]] = {}
     for reader, covered, ordinals in some:
         mine: dict[int | None, list[StoredPart]] = {}
         for part in stored_parts(reader, covered):
             mine.setdefault(part.bucket, []).append(part)
         for bucket, parts in mine.items():
             by_bucket.setdefault(bucket, []).append((reader, parts, ordinals))
-    written: list[WrittenPart] = []
     place = number(0) // PART_NUMBERS
-    for bucket, streams in sorted(by_bucket.items(), key=lambda pair: pair[0] or 0):
+
+    def write(one: tuple[int | None, list[_Stream]]) -> list[WrittenPart]:
+        bucket, streams = one
         most = RANGE_BYTES if bucket is None else PART_BYTES
         writer = PartWriter(sink, key.key_id, layout.stored, place, "000000", bucket, most)
         for table in _windows(layout, streams):
             writer.add(table)
-        written += writer.close()
+        return writer.close()
+
+    buckets = sorted(by_bucket.items(), key=lambda pair: pair[0] or 0)
+    threads = _THREADS if "://" in sink.storage.root else min(os.cpu_count() or 1, _THREADS // 2)
+    with ThreadPoolExecutor(max(1, min(threads, len(buckets)))) as pool:
+        written = [part for parts in pool.map(write, buckets) for part in parts]
     kept = {name: value for name, value in key.layout.items() if not name.startswith("bytes:")}
     return {**kept, **bytes_of(column_bytes(written))}, [one.info for one in written]
 
 
-def _windows(
-    layout: CoveringLayout, streams: Sequence[tuple[RunReader, list[StoredPart], npt.NDArray[np.int64]]]
-) -> Iterator[pa.Table]:
+def _windows(layout: CoveringLayout, streams: Sequence[_Stream]) -> Iterator[pa.Table]:
     """The rows that are taken, in their new order."""
     names = with_lineage(layout.stored).names
     keys = [f"_mi_sort{place}" for place in range(layout.indexed)]
