@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -11,6 +12,9 @@ from metaindex.readers.spark_parquet import CALENDARS, as_written
 
 _NO_MEANING: Final = frozenset({"path", "basepath", "serialization.format", "mergeschema", *CALENDARS})
 """Options of a Parquet relation that do not change what its columns mean; those of calendars by their values."""
+_BY_ID: Final = "spark.sql.parquet.fieldid.read.enabled"
+_ID: Final = "parquet.field.id"
+"""A column is found by its number where the session says so (as Delta's extension does) and the schema has numbers: else by its name."""
 _SHOWN_WHERE_ABSENT: Final = "EXISTS_DEFAULT"
 """In a field's metadata: what Spark shows in files that are older than the column, which hold nothing of it (ALTER TABLE ADD COLUMN ... DEFAULT)."""
 
@@ -23,7 +27,12 @@ def read_as_written(scan: Mapping[str, Any]) -> bool:
     ):
         return False
     session = scan["session"]
-    return session is not None and as_written(session["set"], scan["options"], delta=delta)
+    if session is None:
+        return False
+    set_ = session["set"]
+    if any(name.lower() == _BY_ID for name in set_) and "schema" in scan and _ID not in json.dumps(scan["schema"]):
+        set_ = {name: value for name, value in set_.items() if name.lower() != _BY_ID}
+    return as_written(set_, scan["options"], delta=delta)
 
 
 def types_of(scan: Mapping[str, Any]) -> dict[tuple[str, ...], pa.DataType]:

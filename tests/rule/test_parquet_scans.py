@@ -50,6 +50,14 @@ def test_what_moves_values_is_seen(set_: dict[str, str], options: dict[str, str]
     assert read_as_written(scan("delta", session={"set": set_}, options=options)) is delta
 
 
+def test_columns_have_numbers_only_where_their_schema_has() -> None:
+    """Delta's extension has every session find columns by number."""
+    by_number = {"set": {"spark.sql.parquet.fieldId.read.enabled": "true"}}
+    for metadata, expected in [({}, True), ({"parquet.field.id": 3}, False)]:
+        schema = {"type": "struct", "fields": [{"name": "c", "type": "long", "nullable": True, "metadata": metadata}]}
+        assert read_as_written(scan(session=by_number, schema=schema)) is expected
+
+
 def test_other_formats_options_and_sessions_are_not_known() -> None:
     assert not read_as_written(scan(format="OrcFileFormat"))
     assert not read_as_written(scan(options={"somethingNew": "1"}))
