@@ -40,9 +40,9 @@ class ServedRun:
     dead: Ordinals
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Serving:
-    """What one covering key serves of a version. `deleted`: number of the run, ordinal, and the positions of the deleted rows, of each served file that has such."""
+    """What one covering key serves of a version. Told apart by identity. `deleted`: number of the run, ordinal, and the positions of the deleted rows, of each served file that has such."""
 
     index: OpenIndex
     version: Version

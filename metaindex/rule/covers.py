@@ -13,6 +13,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -32,6 +33,7 @@ from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.result import human_bytes
 from metaindex.pruning.serving import Serving, serving, usable_runs
 
+from .imagined import width
 from .range_parts import parts_left
 from .ranking import Asked, JoinOf, Offer, asked_of, choose, share_read
 from .reasons import Reason
@@ -264,10 +266,19 @@ def _columns(schema: Schema, key: CoveredKey, scan: Mapping[str, Any]) -> dict[s
 
 
 def _asked(schema: Schema, scan: Mapping[str, Any]) -> dict[str, Asked]:
+    """What the filters say, by stable name. Spark writes a column as the query does; where cases differ the only column that fits is meant."""
     stables = {leaf.parts: leaf.stable for leaf in schema.leaves()}
     stables |= {(name,): stable for name, stable in _stables(schema, scan).items()}
-    parts = [part for one in scan["filters"] for part in conjuncts(from_spark_json(one))]
-    return {stables[ref.parts]: asked for ref, asked in asked_of(parts).items() if ref.parts in stables}
+    folded: dict[tuple[str, ...], set[str]] = {}
+    for parts, stable in stables.items():
+        folded.setdefault(tuple(part.lower() for part in parts), set()).add(stable)
+    conditions = [part for one in scan["filters"] for part in conjuncts(from_spark_json(one))]
+    found = {}
+    for ref, asked in asked_of(conditions).items():
+        fits = folded.get(tuple(part.lower() for part in ref.parts), set())
+        if ref.parts in stables or len(fits) == 1:
+            found[stables.get(ref.parts, next(iter(fits)))] = asked
+    return found
 
 
 def _wants(scan: Mapping[str, Any], columns: Mapping[str, str], indexed: Sequence[str]) -> frozenset[Any]:
@@ -359,17 +370,24 @@ def told(
         "bucketed": list(one.bucketed),
         "bucketed_as": [one.columns[name] for name in one.bucketed],
         "partitioned": cover.partitioned,
-        "bytes": max(1, sum(served.column_bytes.get(name, 0) for name in one.columns.values())),
+        "bytes": _size(one, scan),
         "parts": _packed(_parts(one, str(scan["root"]))),
-        "dead": _packed(
-            [text for run in served.runs for ordinal in run.dead.tolist() for text in (str(run.number), str(ordinal))]
-        ),
+        "dead": _dead(served),
     }
     if scan["kind"] != "delta" or not served.whole:
-        reply["served"] = _packed(_files(served, normal(served.files, root), by_time=scan["kind"] == "files"))
+        reply["served"] = _files(served, normal, root, by_time=scan["kind"] == "files")
     if served.deleted:
         reply |= _deleted(served)
     return reply
+
+
+def _size(one: Candidate, scan: Mapping[str, Any]) -> int:
+    """What Spark is told of the index's size, by which it decides whether to send it to every task: what its rows take in memory, and no more than it takes the table for."""
+    needed = sum(one.serving.column_bytes.get(name, 0) for name in one.columns.values())
+    stored = one.layout.stored
+    rows = sum(part.info.rows for _, part in one.parts)
+    held = rows * (8 + sum(width(stored.field(name).type) for name in one.columns.values()))
+    return max(1, needed, min(held, scan["bytes"]) if scan["bytes"] >= 0 else held)
 
 
 def _parts(one: Candidate, root: str) -> list[str]:
@@ -384,8 +402,17 @@ def _parts(one: Candidate, root: str) -> list[str]:
     return out
 
 
-def _files(served: Serving, paths: pa.ChunkedArray, *, by_time: bool) -> list[str]:
+@lru_cache(_HELD)
+def _dead(served: Serving) -> str:
+    """Number of the run and ordinal of each file whose rows the index has and that is not served."""
+    rows = [(str(one.number), str(ordinal)) for one in served.runs for ordinal in one.dead.tolist()]
+    return _packed([text for row in rows for text in row])
+
+
+@lru_cache(_HELD)
+def _files(served: Serving, normal: Callable[[FileTable, str], pa.ChunkedArray], root: str, *, by_time: bool) -> str:
     """Path, identity, number of the run and ordinal of each served file."""
+    paths = normal(served.files, root)
     identity = served.files.table.column("size_bytes").cast(pa.string())
     if by_time:
         times = served.files.table.column("modified_ms").cast(pa.string())
@@ -393,9 +420,10 @@ def _files(served: Serving, paths: pa.ChunkedArray, *, by_time: bool) -> list[st
     runs = [str(one.number) for one in served.runs for _ in one.served]
     ordinals = np.concatenate([one.served for one in served.runs]).tolist()
     rows = zip(paths.to_pylist(), identity.to_pylist(), runs, ordinals, strict=True)
-    return [text for path, sign, run, ordinal in rows for text in (path, sign, run, str(ordinal))]
+    return _packed([text for path, sign, run, ordinal in rows for text in (path, sign, run, str(ordinal))])
 
 
+@lru_cache(_HELD)
 def _deleted(served: Serving) -> dict[str, object]:
     """Deleted rows as numbers: run, ordinal and position side by side in 63 bits."""
     row_bits = max(int(max(positions)) for _, _, positions in served.deleted).bit_length()

@@ -33,6 +33,9 @@ class Fields {
   }
 
   private void collect(LogicalPlan plan) {
+    if (plan.children().isEmpty()) {
+      return; // its expressions are its output
+    }
     scala.collection.Iterator expressions = plan.expressions().iterator();
     while (expressions.hasNext()) {
       collect((Expression) expressions.next());
