@@ -35,6 +35,7 @@ _SOURCES: Final = (
     "Json",
     "KeptFiles",
     "Lineage",
+    "Marks",
     "MetaIndexRule",
     "Reply",
     "Scans",
@@ -74,16 +75,10 @@ class Enabled:
 
     def planned(self, query: DataFrame, *, rewritten: bool) -> Any:
         """A query execution of Spark's with, or without, the rule; it is planned and not run."""
-        self.rule.getClass().getField("enabled").set(self.rule, rewritten)
-        try:
-            state = query.sparkSession._jsparkSession.sessionState()
-            execution = state.executePlan(
-                query._jdf.queryExecution().logical(), getattr(state, "executePlan$default$2")()
-            )
-            execution.executedPlan()
-            return execution
-        finally:
-            self.rule.getClass().getField("enabled").set(self.rule, True)
+        state = query.sparkSession._jsparkSession.sessionState()
+        execution = state.executePlan(query._jdf.queryExecution().logical(), getattr(state, "executePlan$default$2")())
+        self.rule.plan(execution, rewritten)
+        return execution
 
     def survey(self, execution: Any) -> str:
         """What the rule asks about an optimized plan (`MetaIndexRule.survey`)."""

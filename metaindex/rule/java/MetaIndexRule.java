@@ -1,6 +1,7 @@
 package metaindex;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.IdentityHashMap;
 import java.util.Iterator;
@@ -25,7 +26,7 @@ public class MetaIndexRule extends Rule {
   private final Scans scans;
   private final SQLConf conf; // the session's
   private final ThreadLocal busy = new ThreadLocal(); // what runs inside the callback is not rewritten
-  public volatile boolean enabled = true;
+  private final ThreadLocal last = new ThreadLocal(); // the plan that was given back: rules are applied until nothing changes, and that one was asked about
   public volatile long plans, asked, rewritten, failed, nanos;
   public volatile String lastError = "";
 
@@ -41,14 +42,19 @@ public class MetaIndexRule extends Rule {
   }
 
   public TreeNode apply(TreeNode plan) {
-    if (!enabled || busy.get() != null || "false".equalsIgnoreCase(conf.getConfString(PREFIX + "enabled", "").trim())) {
+    WeakReference before = (WeakReference) last.get();
+    if ((before != null && before.get() == plan) || busy.get() != null || "false".equalsIgnoreCase(conf.getConfString(PREFIX + "enabled", "").trim())) {
       return plan;
     }
     long started = System.nanoTime();
     busy.set(Boolean.TRUE);
     try {
       plans++;
-      return rewrite((LogicalPlan) plan);
+      LogicalPlan after = rewrite((LogicalPlan) plan);
+      if (after != plan) {
+        last.set(new WeakReference(after));
+      }
+      return after;
     } catch (Throwable error) {
       if (error instanceof VirtualMachineError && !(error instanceof StackOverflowError)) {
         throw (VirtualMachineError) error;
@@ -59,6 +65,20 @@ public class MetaIndexRule extends Rule {
     } finally {
       busy.remove();
       nanos += System.nanoTime() - started;
+    }
+  }
+
+  /** For explanations: plans a query as it is with the rule, or without it. Other threads are not concerned. */
+  public void plan(Object execution, boolean rewritten) {
+    if (!rewritten) {
+      busy.set(Boolean.TRUE);
+    }
+    try {
+      Scans.call(execution, "executedPlan");
+    } finally {
+      if (!rewritten) {
+        busy.remove();
+      }
     }
   }
 

@@ -1,18 +1,18 @@
 package metaindex;
 
+import java.lang.ref.WeakReference;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.net.URI;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.HashMap;
 import java.util.Iterator;
+import java.util.LinkedList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
-import java.util.WeakHashMap;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
@@ -37,8 +37,10 @@ public class Scans {
   private static final String DELTA = "org.apache.spark.sql.delta.stats.PreparedDeltaFileIndex";
   private static final String ICEBERG = "org.apache.iceberg.spark.source.SparkBatchQueryScan";
   private static final String V2 = "org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation";
+  private static final int MADE = 8;
   SQLConf conf; // of the session that the rule is of
-  private final Map done = Collections.synchronizedMap(new WeakHashMap()); // Iceberg's scans are changed in place, once
+  private final Marks done = new Marks(); // Iceberg's scans are changed in place, once
+  private final LinkedList made = new LinkedList(); // of Delta: lists of kept files that may still stand in plans
 
   /** No node that writes, or that belongs to a row-level command. */
   static boolean harmless(LogicalPlan plan) {
@@ -82,7 +84,7 @@ public class Scans {
     }
     if (leaf.getClass().getName().equals(V2)) {
       Object scan = call(leaf, "scan");
-      if (scan.getClass().getName().equals(ICEBERG) && !done.containsKey(scan)) {
+      if (scan.getClass().getName().equals(ICEBERG) && !done.has(scan)) {
         return "iceberg";
       }
     }
@@ -344,7 +346,7 @@ public class Scans {
         mark(scan, label + ": " + note + " #" + Integer.toHexString(sign));
         invoke(scan, "resetTasks", new Object[] {kept});
       }
-      done.put(scan, note);
+      done.add(scan);
     }
 
     void undo() {
@@ -373,8 +375,31 @@ public class Scans {
     if (rest ? kept.isEmpty() : kept.size() == total) {
       return null;
     }
-    Object files = batch(prepared, scan, sequence(kept));
+    Object files = shared(prepared, scan, sequence(kept));
     return over(relation, before, (FileIndex) files, label + ": " + kept.size() + "/" + total + " files");
+  }
+
+  /** The same object for the same files of a version, while a plan holds it: Spark runs two scans as one where their lists of files are equal, which Delta's are by identity alone. */
+  private Object shared(Object prepared, Object scan, Object files) {
+    Object log = call(prepared, "deltaLog");
+    String version = call(prepared, "path") + "@" + call(call(scan, "scannedSnapshot"), "version");
+    synchronized (made) {
+      for (Iterator each = made.iterator(); each.hasNext(); ) {
+        Object[] one = (Object[]) each.next();
+        Object held = ((WeakReference) one[0]).get();
+        if (held == null) {
+          each.remove();
+        } else if (((WeakReference) one[1]).get() == log && one[2].equals(version) && call(held, "addFiles").equals(files)) {
+          return held;
+        }
+      }
+      Object found = batch(prepared, scan, files);
+      made.addFirst(new Object[] {new WeakReference(found), new WeakReference(log), version});
+      if (made.size() > MADE) {
+        made.removeLast();
+      }
+      return found;
+    }
   }
 
   private static URI resolved(URI root, String path) {
