@@ -44,6 +44,7 @@ from .pruning.result import IndexReport, PruneResult  # noqa: E402
 
 if TYPE_CHECKING:  # loaded when asked for
     from . import hooks as hooks
+    from .frames import create_index as create_index
     from .rule import RuleConfig as RuleConfig
     from .rule import disable as disable
     from .rule import enable as enable
@@ -56,6 +57,10 @@ __version__ = "0.1.0"
 
 def __getattr__(name: str) -> object:
     """`mi.hooks` is loaded by those who write, the rule of Spark's optimizer by those who enable it."""
+    if name == "create_index":
+        from .frames import create_index
+
+        return create_index
     if name in ("hooks", "enable", "disable", "is_enabled", "explain", "hint", "RuleConfig"):
         from importlib import import_module
 

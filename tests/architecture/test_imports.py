@@ -47,7 +47,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("verbs",),
     ("locate", "search"),
     ("queries", "lookups", "upkeep", "api"),
-    ("hooks", "rule"),
+    ("frames", "hooks", "rule"),
     ("cli", "demo"),
 )
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names}

@@ -1,0 +1,91 @@
+"""The table behind a Spark DataFrame, as Hyperspace's `createIndex(df, config)` takes it: one table as it is now, with nothing but a choice of columns on top."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from expressions.errors import UnsupportedFeatureError
+
+from .api import Table, open_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from .actions.action import Outcome
+    from .kinds.specs import Kind
+
+_PLAIN = ("Project", "SubqueryAlias", "View", "LogicalRelation", "DataSourceV2Relation")
+_FORMATS = {"ParquetFileFormat": "parquet", "CSVFileFormat": "csv", "JsonFileFormat": "json"}
+
+
+def create_index(frame: DataFrame, name: str, *kinds: Kind, **how: Any) -> Outcome:
+    """Creates an index on the table that the DataFrame reads: `mi.create_index(spark.table("flights"), "by_day", mi.Covering(["day"], ["dest"]))`. Columns are the table's.
+
+    `how`: as for `Table.create_index`. UnsupportedFeatureError where the DataFrame is not of one table, filters or computes something, or reads an older version.
+    """
+    return table_of(frame).create_index(name, *kinds, **how)
+
+
+def table_of(frame: DataFrame) -> Table:
+    """The table that a DataFrame reads. Raises as `create_index` says."""
+    if not hasattr(frame, "_jdf"):
+        raise UnsupportedFeatureError(
+            "the table behind a DataFrame is found in Spark's own plan; a Spark Connect session has no way to it; use mi.open_table(path).create_index(...)"
+        )
+    plan = frame._jdf.queryExecution().analyzed()
+    leaves = plan.collectLeaves()
+    if other := [one for one in _names(plan) if one not in _PLAIN]:
+        raise _refused(f"this one has {other[0]}")
+    if leaves.size() != 1:
+        raise _refused(f"this one reads {leaves.size()}")
+    leaf = leaves.apply(0)
+    spark = frame.sparkSession
+    if leaf.getClass().getSimpleName() == "DataSourceV2Relation":
+        found = leaf.table()
+        if found.getClass().getSimpleName() != "SparkTable":
+            raise _refused(f"this one reads {found.getClass().getName()}")
+        if found.snapshotId() is not None or found.branch() is not None:
+            raise _refused("this one reads a snapshot or a branch")
+        return open_table(_path(str(found.table().location())), format="iceberg", spark=spark)
+    relation = leaf.relation()
+    if relation.getClass().getSimpleName() != "HadoopFsRelation":
+        raise _refused(f"this one reads {relation.getClass().getName()}")
+    files = relation.location()
+    roots = [_path(str(files.rootPaths().apply(at))) for at in range(files.rootPaths().size())]
+    if files.getClass().getSimpleName() == "TahoeLogFileIndex":
+        if files.isTimeTravelQuery():
+            raise _refused("this one reads an older version")
+        return open_table(roots[0], format="delta", spark=spark)
+    kind = _FORMATS.get(relation.fileFormat().getClass().getSimpleName())
+    if kind is None:
+        raise _refused(f"this one reads {relation.fileFormat()}")
+    options = {one._1(): one._2() for one in _each(relation.options().toSeq())}
+    for key in ("path", "paths", "serialization.format"):
+        options.pop(key, None)
+    if kind != "parquet":
+        options["schema"] = relation.schema().toDDL()
+    return open_table(roots[0] if len(roots) == 1 else roots, format=kind, spark=spark, **options)
+
+
+def _names(plan: Any) -> list[str]:
+    """Of every node, and of what columns are computed by."""
+    if plan.getClass().getSimpleName() == "Project":
+        computed = [str(one.getClass().getSimpleName()) for one in _each(plan.projectList())]
+        if other := [one for one in computed if one != "AttributeReference"]:
+            return other
+    below = [name for child in _each(plan.children()) for name in _names(child)]
+    return [str(plan.getClass().getSimpleName()), *below]
+
+
+def _each(found: Any) -> list[Any]:
+    return [found.apply(at) for at in range(found.size())]
+
+
+def _path(uri: str) -> str:
+    return uri.removeprefix("file://").removeprefix("file:") if uri.startswith("file:") else uri
+
+
+def _refused(fact: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"an index is of one table as it is now; the DataFrame may leave out columns and nothing more; {fact}; give mi.open_table(path).create_index(...) the table"
+    )
