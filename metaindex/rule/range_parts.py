@@ -14,7 +14,7 @@ from expressions.tree import And, ColumnRef, Predicate
 from metaindex.kinds.canonical import Absent
 from metaindex.kinds.covering.parts import StoredPart
 from metaindex.kinds.values.asked import Key, encode_interval, encode_literal
-from metaindex.kinds.values.encoding import as_bytes
+from metaindex.kinds.values.encoding import CUT, KEPT, as_bytes
 
 
 def parts_left(
@@ -54,7 +54,8 @@ class _Bounds(ManyFiles):
             if found is None:
                 return self.constant(True)
             if not isinstance(found, Absent):
-                out |= self._touched(_bytes(found), _bytes(found))
+                low, high = _around(_bytes(found))
+                out |= self._touched(low, high)
         return out
 
     def some_other(self, column: ColumnRef, values: Sequence[Literal]) -> Mask:
@@ -82,6 +83,13 @@ class _Bounds(ManyFiles):
             ],
             np.bool_,
         )
+
+
+def _around(key: bytes | None) -> tuple[bytes | None, bytes | None]:
+    """What a part's bounds are compared with for one value: from KEPT bytes on a bound may be cut, and the hash that ends it has no order."""
+    if key is None or len(key) < KEPT:
+        return key, key
+    return key[:KEPT], key[:KEPT] + b"\xff" * (CUT - KEPT + 1)
 
 
 def _bytes(key: Key | None) -> bytes | None:

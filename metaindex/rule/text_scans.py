@@ -32,7 +32,7 @@ _NO_SAY: Final = frozenset(
     {
         *("path", "paths", "basepath", "serialization.format", "recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter", "mergeschema", "file_format"),
         *("schema", "inferschema", "samplingratio", "infertimestampntz", "prefersdecimal", "dropfieldifallnull", "compression", "columnpruning", "timezone"),
-        *("ignorecorruptfiles", "ignoremissingfiles", "maxcharspercolumn", "maxcolumns"),
+        *("ignorecorruptfiles", "ignoremissingfiles"),
     }
 )  # fmt: skip
 """Options that choose files, or columns and types that are compared as such; the time zone is asked for where it matters."""

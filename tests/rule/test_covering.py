@@ -130,6 +130,8 @@ FILTERS = [
     "SELECT K, iD FROM {t} WHERE K = 5",
     "SELECT id + k AS x FROM {t} WHERE k = 21 ORDER BY x LIMIT 3",
     "SELECT a.id FROM {t} a WHERE a.k = 6 AND EXISTS (SELECT 1 FROM {t} b WHERE b.k = 6 AND b.id > a.id)",
+    "SELECT id, v FROM {t} WHERE k = 21 AND v > 1000",  # NaN, which Parquet's bounds leave out
+    "SELECT id FROM {t} WHERE k = 42 AND v = double('NaN')",
     "SELECT id FROM {t} WHERE k = 4 UNION ALL SELECT id FROM {t} WHERE k = 5",
     "SELECT id FROM {t} WHERE k = (SELECT max(k) FROM {t} WHERE k < 9)",
 ]

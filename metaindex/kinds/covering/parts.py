@@ -10,7 +10,7 @@ twice: a task that is run again has another tag.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -140,7 +140,9 @@ def _writer(out: pa.BufferOutputStream, schema: pa.Schema) -> pq.ParquetWriter:
         out,
         schema.with_metadata(_SPARK),
         compression="zstd",
-        use_dictionary=_with_dictionary(schema),
+        use_dictionary=_leaves(schema, lambda name, _: name not in (ORDINAL, ROW)),
+        # Arrow's bounds of floats leave NaN out, which Spark holds for the greatest value: by them it would pass over rows that match.
+        write_statistics=_leaves(schema, lambda _, leaf: not pa.types.is_floating(leaf)),
         column_encoding=dict.fromkeys((ORDINAL, ROW), "DELTA_BINARY_PACKED"),
         write_page_checksum=True,
         write_page_index=True,
@@ -149,26 +151,26 @@ def _writer(out: pa.BufferOutputStream, schema: pa.Schema) -> pq.ParquetWriter:
     )
 
 
-def _with_dictionary(schema: pa.Schema) -> list[str]:
-    """The leaves of all columns but lineage, as pyarrow names them."""
-    paths = []
-    for one in schema:
-        if one.name not in (ORDINAL, ROW):
-            paths += [".".join((one.name, *below)) for below in _paths(one.type)]
-    return paths
+def _leaves(schema: pa.Schema, wanted: Callable[[str, pa.DataType], bool]) -> list[str]:
+    """The leaves, as pyarrow names them, that are wanted by the name of their column and their own type."""
+    return [
+        ".".join((one.name, *below)) for one in schema for below, leaf in _paths(one.type) if wanted(one.name, leaf)
+    ]
 
 
-def _paths(t: pa.DataType) -> Iterator[tuple[str, ...]]:
+def _paths(t: pa.DataType) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
+    """The leaves of a type: the way there, and their type."""
+    inside: list[tuple[tuple[str, ...], pa.DataType]] = []
     if pa.types.is_list(t):
-        yield from (("list", "element", *below) for below in _paths(t.value_type))
+        inside = [(("list", "element"), t.value_type)]
     elif pa.types.is_map(t):
-        yield from (("key_value", "key", *below) for below in _paths(t.key_type))
-        yield from (("key_value", "value", *below) for below in _paths(t.item_type))
+        inside = [(("key_value", "key"), t.key_type), (("key_value", "value"), t.item_type)]
     elif pa.types.is_struct(t):
-        for at in range(t.num_fields):
-            yield from ((t.field(at).name, *below) for below in _paths(t.field(at).type))
+        inside = [((t.field(at).name,), t.field(at).type) for at in range(t.num_fields)]
     else:
-        yield ()
+        yield (), t
+    for way, type_ in inside:
+        yield from (((*way, *below), leaf) for below, leaf in _paths(type_))
 
 
 def _column_bytes(metadata: pq.FileMetaData, stored: pa.Schema) -> dict[str, int]:

@@ -24,6 +24,8 @@ PARTITION = "covering"
 """The metadata partition that holds the rows of both kinds: `CoveredKey.kind`."""
 
 ORDINAL, ROW = "_mi_ordinal", "_mi_row"
+RUN = "_mi_run"
+"""No column of a part: the rule numbers the runs that a scan reads by it."""
 LINEAGE = (pa.field(ORDINAL, pa.int32()), pa.field(ROW, pa.int64()))
 """The last columns of a part: which file of the run a row is of, and which row of it. Files of texts have no row numbers: -1."""
 
@@ -150,9 +152,9 @@ def _check(kind: AnyCovering, columns: Sequence[Leaf]) -> None:
                 f"an indexed column has an order; {name!r} is {leaf.type}; index a field of it, or include it"
             )
     names = [leaf.stable.lower() for leaf in columns]
-    if len({*names, ORDINAL, ROW}) < len(names) + 2:
+    if len({*names, ORDINAL, ROW, RUN}) < len(names) + 3:
         raise UnsupportedFeatureError(
-            f"the columns of a covering index differ without regard to case, and from {ORDINAL} and {ROW}; those given do not; leave one out"
+            f"the columns of a covering index differ without regard to case, and from {ORDINAL}, {ROW} and {RUN}; those given do not; leave one out"
         )
 
 

@@ -234,6 +234,21 @@ def test_every_format_is_read_as_its_table_shows_it(form: str, tmp_path: Path) -
     assert table.verify_index("c").sound
 
 
+def test_bounds_of_floats_are_not_stored(tmp_path: Path) -> None:
+    """They would leave NaN out, which Spark holds for the greatest value: it would pass over row groups with rows that match."""
+    table = mi.open_table(str(parquet_folder(tmp_path / "lake", 1)))
+    table.create_index("c", WIDE, RANGE, builder=ArrowBuilder())
+    columns = [
+        pq.read_metadata(path).row_group(0).column(number)
+        for path in (index_folder(table, "c") / "covering").rglob("*.mix")
+        for number in range(pq.read_metadata(path).num_columns)
+    ]
+    floats = [one for one in columns if one.physical_type in ("FLOAT", "DOUBLE")]
+    assert floats
+    assert not any(one.is_stats_set or one.has_column_index for one in floats)
+    assert all(one.is_stats_set for one in columns if one.physical_type in ("INT32", "INT64"))
+
+
 def test_what_a_killed_build_wrote_is_seen_by_nobody_and_cleaned(tmp_path: Path) -> None:
     root = parquet_folder(tmp_path / "lake", 1)
     table = mi.open_table(str(root))
