@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /** Which fields of structs a plan names, by the struct's attribute: an index may have the fields and not the struct. A struct that is named as a whole anywhere counts as a whole. */
@@ -47,13 +48,13 @@ class Fields {
 
   private void collect(Expression one) {
     Attribute base = one instanceof GetStructField ? base(one) : null;
-    if (base != null && !(one.dataType() instanceof StructType)) {
+    if (base != null && !(one.dataType() instanceof StructType) && optional(one)) {
       if (!found.containsKey(Found.id(base))) {
         found.put(Found.id(base), new HashMap());
       }
       ((Map) found.get(Found.id(base))).put(behind(one), one);
     } else if (base != null) {
-      whole.add(Found.id(base)); // a struct inside
+      whole.add(Found.id(base)); // a struct inside; or a field that is required in a struct that may be NULL, which the field alone would not tell
     } else if (one instanceof AttributeReference) {
       whole.add(Found.id((Attribute) one));
     } else {
@@ -62,6 +63,11 @@ class Fields {
         collect((Expression) children.next());
       }
     }
+  }
+
+  /** May every field on the way be NULL? */
+  private static boolean optional(Expression one) {
+    return !(one instanceof GetStructField) || field((GetStructField) one).nullable() && optional((Expression) one.children().head());
   }
 
   /** The attribute that a field is of; null where it is of something else. */
@@ -84,6 +90,10 @@ class Fields {
   }
 
   private static String last(GetStructField one) {
-    return ((StructType) ((Expression) one.children().head()).dataType()).fields()[one.ordinal()].name();
+    return field(one).name();
+  }
+
+  private static StructField field(GetStructField one) {
+    return ((StructType) ((Expression) one.children().head()).dataType()).fields()[one.ordinal()];
   }
 }
