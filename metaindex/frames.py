@@ -48,7 +48,8 @@ def table_of(frame: DataFrame) -> Table:
             raise _refused("this one reads a snapshot or a branch")
         return open_table(_path(str(found.table().location())), format="iceberg", spark=spark)
     relation = leaf.relation()
-    if relation.getClass().getSimpleName() != "HadoopFsRelation":
+    classes = (relation.getClass(), relation.getClass().getSuperclass())  # Delta's is one of its own
+    if "HadoopFsRelation" not in [one.getSimpleName() for one in classes]:
         raise _refused(f"this one reads {relation.getClass().getName()}")
     files = relation.location()
     roots = [_path(str(files.rootPaths().apply(at))) for at in range(files.rootPaths().size())]
