@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -91,6 +92,7 @@ class Table(LookUps, IndexUpkeep):
     _cache: StoreCache = field(default_factory=StoreCache, repr=False)
     _held_footers: HeldFooters | None = field(default=None, repr=False)
     _folder: IndexFolder | None = field(default=None, repr=False)
+    _looked: tuple[list[OpenIndex], list[IndexReport]] | None = field(default=None, repr=False)
     written: Written | None = field(
         default=None, repr=False
     )  # what is known of a commit by whoever made it: for the refresh behind it
@@ -219,8 +221,32 @@ class Table(LookUps, IndexUpkeep):
             return self._format.resolved(self._ref, at)
         return Resolved(self._format.resolve(self._ref, at), lambda: self._format.snapshot(self._ref, at))
 
+    @contextmanager
+    def looked_at_once(self) -> Iterator[None]:
+        """Inside, the indexes are looked at once, whatever is asked: for several questions of one query. A handle is one thread's; inside of itself it does nothing."""
+        if self._looked is not None:
+            yield
+            return
+        self._looked = self._open_indexes(None)
+        try:
+            yield
+        finally:
+            self._looked = None
+
     def _open_indexes(self, only: Iterable[str] | None) -> tuple[list[OpenIndex], list[IndexReport]]:
-        return self._indexes().readable(self._ref, only) if self.config.use_indexes else ([], [])
+        if not self.config.use_indexes:
+            return [], []
+        if self._looked is None:
+            return self._indexes().readable(self._ref, only)
+        found, refused = self._looked
+        if only is None:
+            return list(found), list(refused)
+        wanted = set(only)
+        if missing := wanted - {one.name for one in found} - {one.name for one in refused}:
+            raise IndexNotFoundError(
+                f"there is no index named {', '.join(sorted(missing))} that was found a moment ago; look again"
+            )
+        return [one for one in found if one.name in wanted], [one for one in refused if one.name in wanted]
 
     def _open_index(self, name: str) -> OpenIndex:
         found, refused = self._open_indexes([name])

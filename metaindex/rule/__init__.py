@@ -1,16 +1,20 @@
 """Spark uses the indexes by itself: `mi.enable(spark)`, and the session's SQL and DataFrames leave out files that an index proves to hold no matching row."""
 
 from .enabling import RuleCounts, counts, disable, enable, hint, is_enabled
+from .executed import ScanRead
 from .explaining import ExplainedScan, QueryExplanation, explain
 from .reasons import Reason
 from .settings import RuleConfig
+from .why_not import IndexVerdict
 
 __all__ = [
     "ExplainedScan",
+    "IndexVerdict",
     "QueryExplanation",
     "Reason",
     "RuleConfig",
     "RuleCounts",
+    "ScanRead",
     "counts",
     "disable",
     "enable",

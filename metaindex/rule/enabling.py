@@ -20,7 +20,7 @@ from metaindex.config import Config
 from metaindex.readers.jvm import gateway_of, jvm_of
 
 from .settings import HINT, RuleConfig
-from .skipping import Planned, Skipping
+from .skipping import Skipping
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -88,10 +88,6 @@ class Enabled:
         """As a query is planned with now."""
         return self.skipping.settings(json.loads(str(self.rule.settings())))
 
-    def plan(self, scans: list[dict[str, Any]], rule: RuleConfig) -> list[Planned]:
-        """See `Skipping.plan`."""
-        return self.skipping.plan(scans, rule)
-
 
 def enable(
     spark: SparkSession,
@@ -108,7 +104,7 @@ def enable(
     """
     if "pyspark.sql.connect" in type(spark).__module__:
         raise UnsupportedFeatureError(
-            "a rule of the optimizer needs the session's JVM; a Spark Connect session has none on this side; prune with table.scan(predicate).to_spark(spark)"
+            "a rule of the optimizer needs the session's JVM; a Spark Connect session has none on this side; take the rows by table.scan(predicate).to_arrow(), or the names of the files by table.prune(predicate).paths"
         )
     from pyspark.java_gateway import ensure_callback_server_started
 

@@ -1,46 +1,42 @@
-"""A Spark query explained: its plan with and without the indexes, which of them leave files out of which scan, and for every other scan why not."""
+"""A Spark query explained: its plan with and without the indexes, what each index does for each scan or why not, the files expected, and when it was run those read."""
 
 from __future__ import annotations
 
-import html
 import json
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from metaindex.pruning.result import PruneResult, human_bytes
 
 from .covers import Cover
-from .enabling import rule_of
+from .display import Display, differing
+from .enabling import Enabled, rule_of
+from .executed import ScanRead
+from .executed import run as executed
 from .reasons import Reason
-from .skipping import Planned
+from .settings import DisplayMode, RuleConfig
+from .why_not import IndexVerdict, verdicts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_MARK = re.compile(r"&lt;metaindex .*?&gt;|metaindex = [^\])]*")  # in Parquet's and Delta's scans, and in Iceberg's
-
 
 @dataclass(frozen=True, slots=True)
 class ExplainedScan:
-    """One scan: what an index proved about it, or why nothing."""
+    """One scan: what is expected of it, or why no index helps, and of each index of its table the same. `cover`: the covering index that is read in its place."""
 
     scan: str
     result: PruneResult | None
     reason: Reason | None
-    cover: Cover | None = None  # the covering index that stands for the scan
-    refused: Mapping[str, Reason] = field(default_factory=dict)  # the other covering indexes
+    indexes: tuple[IndexVerdict, ...] = ()
+    cover: Cover | None = None
+
+    @property
+    def refused(self) -> dict[str, Reason]:
+        """The indexes that are not used."""
+        return {one.index: one.reason for one in self.indexes if one.reason is not None}
 
     def __str__(self) -> str:
-        return "\n".join(
-            [
-                self._read(),
-                *(f"  index {name!r} is not used: {why.name}: {why.value}" for name, why in self.refused.items()),
-            ]
-        )
-
-    def _read(self) -> str:
         if self.cover is not None:
             return f"{self.scan}: {self.cover}"
         if self.result is None:
@@ -62,50 +58,73 @@ class ExplainedScan:
             if self.result is None
             else {name: value for name, value in self.result.to_json().items() if name != "paths"}
         )
-        return {
-            "scan": self.scan,
-            "reason": self.reason.name if self.reason else None,
-            "result": found,
-            "covering": self.cover.to_json() if self.cover is not None else None,
-            "refused": {name: why.name for name, why in self.refused.items()},
-        }
+        indexes = [
+            {"index": one.index, "reason": one.reason.name if one.reason else None, "detail": one.detail}
+            for one in self.indexes
+        ]
+        reason = self.reason.name if self.reason else None
+        covering = self.cover.to_json() if self.cover is not None else None
+        return {"scan": self.scan, "reason": reason, "result": found, "covering": covering, "indexes": indexes}
 
 
 @dataclass(frozen=True, slots=True)
 class QueryExplanation:
-    """`print` it, or let a notebook show it. Files are as expected before the query runs: Spark and the formats prune by themselves as well."""
+    """`print` it, or let a notebook show it. Files are as expected before the query runs: Spark and the formats prune by themselves as well. `read`: what its scans did read, where it was run."""
 
     scans: tuple[ExplainedScan, ...]
     with_indexes: str  # physical plan
     without_indexes: str
+    read: tuple[ScanRead, ...] | None = None
+    display: Display = field(default_factory=Display)
 
     def __str__(self) -> str:
-        lines = ["Scans:", *(f"  {one}" for one in self.scans or ("none",))]
-        for title, plan in (("Plan with indexes:", self.with_indexes), ("Plan without indexes:", self.without_indexes)):
-            lines += ["", title, *(f"  {line}" for line in plan.splitlines())]
-        return "\n".join(lines)
+        return self._shown(self.display)
+
+    def text(self, mode: DisplayMode) -> str:
+        """In another mode than the session's setting says."""
+        return self._shown(Display(mode))
 
     def _repr_html_(self) -> str:
-        def shown(plan: str) -> str:
-            return _MARK.sub(r"<b style='background: #d7f5dd'>\g<0></b>", html.escape(plan, quote=False))
+        own = self.display if self.display.mode == "html" else Display("html")
+        return self._shown(own)
 
-        items = "".join(f"<li>{html.escape(str(one))}</li>" for one in self.scans)
-        return (
-            f"<ul>{items}</ul><table><tr><th>with indexes</th><th>without</th></tr>"
-            f"<tr><td><pre>{shown(self.with_indexes)}</pre></td><td><pre>{shown(self.without_indexes)}</pre></td></tr></table>"
-        )
+    def _shown(self, display: Display) -> str:
+        told = [
+            (f"{scan.scan}: " if len(self.scans) > 1 else "", one)
+            for scan in self.scans
+            for one in scan.indexes
+            if scan.indexes
+        ]
+        sections = [
+            ("Scans, as expected", [str(one) for one in self.scans] or ["none"]),
+            ("Indexes used", [f"{of}{one}" for of, one in told if one.reason is None] or ["none"]),
+            ("Indexes not used", [f"{of}{one}" for of, one in told if one.reason is not None] or ["none"]),
+            *([("Scans, as read", [str(one) for one in self.read] or ["none"])] if self.read is not None else []),
+            ("Plan with indexes", self.with_indexes.splitlines()),
+            ("Plan without indexes", self.without_indexes.splitlines()),
+        ]
+        return display.titled(sections, differing(self.with_indexes, self.without_indexes))
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
+        read = None
+        if self.read is not None:
+            names = ("scan", "files", "size_bytes", "rows", "splits")
+            read = [{name: getattr(one, name) for name in names} for one in self.read]
         return {
             "scans": [one.to_json() for one in self.scans],
             "with_indexes": self.with_indexes,
             "without_indexes": self.without_indexes,
+            "read": read,
         }
 
 
-def explain(query: DataFrame) -> QueryExplanation:
-    """How Spark would run the query with and without the indexes. Nothing is run. ValueError where its session is not enabled."""
+def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:
+    """How Spark would run the query with and without the indexes, and of each index of its tables what it does, or why it is not used.
+
+    Nothing is run, but with `run=True`: then the query is, with the indexes, its rows are thrown away, and `read` has what its scans read by Spark's own metrics.
+    ValueError where its session is not enabled.
+    """
     found = rule_of(query.sparkSession)
     before = found.planned(query, rewritten=False)
     survey = json.loads(found.survey(before))
@@ -114,18 +133,29 @@ def explain(query: DataFrame) -> QueryExplanation:
         reason = Reason[survey["refused"]] if rule.enabled else Reason.DISABLED
         scans = [ExplainedScan("the whole query", None, reason)]
     else:
-        planned = found.plan(survey["scans"], rule)
-        scans = [_explained(scan, one) for scan, one in zip(survey["scans"], planned, strict=True)]
+        scans = _scans(found, survey["scans"], rule)
         scans += [ExplainedScan(one["scan"], None, Reason[one["why"]]) for one in survey["passed"]]
     after = found.planned(query, rewritten=True)
-    return QueryExplanation(tuple(scans), _text(after), _text(before))
+    shown = _text(after)
+    read = executed(after) if run else None
+    display = Display(rule.display_mode, rule.highlight_begin, rule.highlight_end)
+    return QueryExplanation(tuple(scans), shown, _text(before), read, display)
 
 
-def _explained(scan: dict[str, Any], planned: Planned) -> ExplainedScan:
-    name, answer = f"{scan['kind']} {scan['root']}", planned.skipping
-    if isinstance(answer, Reason):
-        return ExplainedScan(name, None, answer, planned.cover, planned.refused)
-    return ExplainedScan(name, answer, None, planned.cover, planned.refused)
+def _scans(found: Enabled, asked: list[dict[str, Any]], rule: RuleConfig) -> list[ExplainedScan]:
+    scans = []
+    for scan, planned in zip(asked, found.skipping.plan(asked, rule), strict=True):
+        answer = planned.skipping
+        scans.append(
+            ExplainedScan(
+                f"{scan['kind']} {scan['root']}",
+                answer if isinstance(answer, PruneResult) else None,
+                answer if isinstance(answer, Reason) else None,
+                verdicts(found.skipping, scan, planned, rule),
+                planned.cover,
+            )
+        )
+    return scans
 
 
 def _text(execution: Any) -> str:

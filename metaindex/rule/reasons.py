@@ -19,13 +19,16 @@ class Reason(Enum):
     FILE_METADATA = "the query asks from which file a row comes"
     NO_FILTER = "no filter stands right above it"
     NOT_UNDERSTOOD = "nothing that its filters say can be judged from an index"
-    READER_OPTIONS = "text files, or Parquet read with options that may change what its columns mean"
+    READER_OPTIONS = "it is read with options, or in a session, that no index of it was built with, or that may change what its columns mean"
     OTHER_TYPES = "the session reads its columns as other types than the files were indexed with"
     NO_VERSION = "the table has no version yet"
     NO_INDEX = "there is no index that can be used"
     NOT_ALLOWED = "the session's settings, or a hint, allow none of the table's indexes"
     NOTHING_PROVED = "every file may hold a row that matches"
     FAILED = "metaindex failed, which the log and `counts` tell"
+    # of one index
+    NOT_USABLE = "it is deleted, disabled, damaged, or being made"
+    OTHER_COLUMNS = "it knows none of the columns that the filters name"
     # of a covering index
     NOT_COVERED = "it lacks a column that the query needs"
     NOT_ASKED = "no filter names its leading column, no join is on its indexed columns, and no group holds them"

@@ -17,6 +17,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as LateError
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -121,8 +122,13 @@ class Skipping:
 
     def plan(self, scans: Sequence[dict[str, Any]], rule: RuleConfig) -> list[Planned]:
         """Of each scan of a query what is proved about its files, which covering index stands for it, and of every other covering index why not."""
-        found = [self.decide(scan, rule) for scan in scans]
-        offers = [self._offered(scan, one, rule) for scan, one in zip(scans, found, strict=True)]
+        with ExitStack() as once:
+            self._local.once = once
+            try:
+                found = [self.decide(scan, rule) for scan in scans]
+                offers = [self._offered(scan, one, rule) for scan, one in zip(scans, found, strict=True)]
+            finally:
+                self._local.once = None
         chosen = covers.ranked(scans, [some for _, some in offers], rule)
         return [
             Planned(one, cover, some.refused, table)
@@ -135,6 +141,8 @@ class Skipping:
         """The covering indexes that may stand for a scan."""
         try:
             plain = scan["kind"] == "files"
+            if scan.get("catalog"):
+                return None, covers.Offered()
             text = text_scans.FORMATS.get(scan["format"]) if plain else None
             if not _read_as_written(scan, text):
                 return None, covers.Offered()
@@ -153,6 +161,11 @@ class Skipping:
 
     def decide(self, scan: dict[str, Any], rule: RuleConfig) -> PruneResult | Reason:
         """What is proved about one scan of a request, or why nothing is."""
+        found = self.pruned(scan, rule)
+        return Reason.NOTHING_PROVED if isinstance(found, PruneResult) and not found.dropped_files else found
+
+    def pruned(self, scan: dict[str, Any], rule: RuleConfig) -> PruneResult | Reason:
+        """The same, with an answer that proves nothing for what it is."""
         try:
             return self._scan(scan, rule)
         except Exception as error:  # noqa: BLE001 - the other scans are still answered
@@ -181,6 +194,10 @@ class Skipping:
         allowed = [name for name in table.usable_indexes() if rule.allows(name)] if rule.restricted else None
         if allowed == []:
             return Reason.NOT_ALLOWED
+        if scan.get("catalog"):
+            filters = [one for one in filters if not _of_partitions(one, scan)]
+            if not filters:
+                return Reason.NOTHING_PROVED  # the catalog has left out what its partitions say
         if plain:
             types = parquet_scans.types_of(scan)
             schemas = [schema for _, schema in table.recorded()]
@@ -196,23 +213,33 @@ class Skipping:
             return Reason.NOT_UNDERSTOOD
         if text and not text_scans.tabs_are_told(table, (result.files.paths, result.dropped.paths)):
             return Reason.READER_OPTIONS
-        return result if result.dropped_files else Reason.NOTHING_PROVED
+        return result
+
+    def table_of(self, scan: Mapping[str, Any], rule: RuleConfig) -> Table:
+        """A handle of this thread's own on the table of a scan, whether an index can be used or not."""
+        text = text_scans.FORMATS.get(scan["format"]) if scan["kind"] == "files" else None
+        return self._held(scan, text, rule).table
 
     def _table(self, scan: Mapping[str, Any], text: str | None, rule: RuleConfig) -> Table | Reason:
-        """A handle of this thread's own; or, for some seconds, why no index can be used."""
+        """The same; or, for some seconds, why no index can be used."""
+        held = self._held(scan, text, rule)
+        return held.table if held.why is None else held.why
+
+    def _held(self, scan: Mapping[str, Any], text: str | None, rule: RuleConfig) -> _Held:
         tables: dict[str, _Held] = self._local.__dict__.setdefault("tables", {})
         place = _place(scan["root"])
         key = f"{place}\0{text}\0{sorted(scan['options'].items())}" if text else place
         held = tables.get(key)
         if held is None or (held.why is not None and time.monotonic() >= held.until):
             held = tables[key] = self._opened(place, scan, text)
+        once: ExitStack | None = self._local.__dict__.get("once")
+        if once is not None and held.why is None:  # all scans of a query by one look at the indexes
+            once.enter_context(held.table.looked_at_once())
         if held.why is None and not held.table.recorded():
             held = tables[key] = _Held(held.table, Reason.NO_INDEX)
-        if held.why is None:
-            return held.table
-        if held.until == 0.0:
+        if held.why is not None and held.until == 0.0:
             held.until = time.monotonic() + rule.cache_expiry_seconds
-        return held.why
+        return held
 
     def _opened(self, place: str, scan: Mapping[str, Any], text: str | None) -> _Held:
         from metaindex.api import open_table
@@ -266,6 +293,12 @@ def _pruned(
             return None
     known = [one for one in filters if _pruned(table, [one], version, allowed) is not None]
     return _pruned(table, known, version, allowed)
+
+
+def _of_partitions(condition: Predicate, scan: Mapping[str, Any]) -> bool:
+    """Does it name a partition column? What that holds the catalog says, which need not be what the folders' names say."""
+    names = {one["name"].lower() for one in scan["partitions"]["fields"]}
+    return any(one.parts[0].lower() in names for one in columns(condition))
 
 
 def _read_as_written(scan: Mapping[str, Any], text: str | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.rule import Reason
+from metaindex.rule import QueryExplanation, Reason
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,6 +81,70 @@ def test_why_not_is_told(enabled: SparkSession, lake: Path, text: str, reason: R
 def test_another_schema_of_the_session_is_told(enabled: SparkSession, lake: Path) -> None:
     told = mi.explain(enabled.read.schema("id int, k bigint").parquet(f"{lake}/par quet").where("id = 3"))
     assert [scan.reason for scan in told.scans] == [Reason.OTHER_TYPES]
+
+
+def test_what_each_index_does_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    spark.range(0, 400, 1, 4).selectExpr("id", "CAST(id AS string) AS text").write.parquet(path)
+    table = mi.open_table(path)
+    for name, kind in [
+        ("ids", mi.ColumnStats("id")),
+        ("texts", mi.Values("text")),
+        ("off", mi.Bloom("id")),
+        ("barred", mi.Bloom("id")),
+    ]:
+        table.create_index(name, kind, builder="local")
+    table.disable_index("off")
+    session = spark.newSession()
+    mi.enable(session, rule=mi.RuleConfig(disabled_indexes=("barred",)))
+    try:
+        told = mi.explain(session.read.parquet(path).where("id = 210"), run=True)
+        (scan,) = told.scans
+        said = {one.index: one.reason for one in scan.indexes}
+        assert said == {
+            "ids": None,
+            "texts": Reason.OTHER_COLUMNS,
+            "off": Reason.NOT_USABLE,
+            "barred": Reason.NOT_ALLOWED,
+        }
+        assert told.read is not None
+        (read,) = told.read
+        assert (read.files, read.rows) == (1, 100)
+        assert 0 < (read.size_bytes or 0) < 10_000
+        nothing = mi.explain(session.read.parquet(path).where("id >= 0 AND text <> 'x'"))
+        assert {one.index: one.reason for one in nothing.scans[0].indexes}["ids"] is Reason.NOTHING_PROVED
+        json.dumps(told.to_json())
+        _modes(session, told)
+    finally:
+        mi.disable(session)
+
+
+def _modes(session: SparkSession, told: QueryExplanation) -> None:
+    """Of one explanation, and by the session's settings."""
+    plain = str(told)
+    assert "Indexes not used:\n  barred: NOT_ALLOWED" in plain
+    assert re.search(r"<----FileScan parquet .*---->$", plain, re.MULTILINE)
+    console = told.text("console")
+    assert re.search(r"\x1b\[42mFileScan parquet .*\x1b\[0m$", console, re.MULTILINE)
+    assert "<----" not in console
+    assert "&lt;metaindex ids" in told.text("html")
+    session.conf.set("spark.metaindex.explain.displayMode", "console")
+    session.conf.set("spark.metaindex.explain.displayMode.highlight.beginTag", ">>")
+    session.conf.set("spark.metaindex.explain.displayMode.highlight.endTag", "<<")
+    path = told.scans[0].scan.removeprefix("files file:")
+    again = mi.explain(session.read.parquet(path).where("id = 210"))
+    assert re.search(r">>FileScan parquet .*<<$", str(again), re.MULTILINE)
+    assert again._repr_html_().startswith("<div>")
+
+
+def test_what_was_read_is_told(enabled: SparkSession, lake: Path) -> None:
+    """A join that is planned adaptively, with a subquery: every scan is found."""
+    text = f"SELECT a.id FROM delta.`{lake}/delta` a JOIN iceberg.explained.t b ON a.text = b.text WHERE a.id = 210 AND b.id > (SELECT max(id) - 5 FROM parquet.`{lake}/par quet` WHERE id < 100)"
+    told = mi.explain(enabled.sql(text), run=True)
+    assert told.read is not None
+    assert sorted((one.files is None, one.files or one.splits) for one in told.read)[0][1] == 1
+    assert len(told.read) == 3
+    assert "Scans, as read:" in str(told)
 
 
 def test_only_an_enabled_session_is_explained(spark: SparkSession) -> None:

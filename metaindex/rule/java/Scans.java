@@ -19,6 +19,7 @@ import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.datasources.CatalogFileIndex;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -80,7 +81,7 @@ public class Scans {
       if (files.getClass().getName().equals(DELTA)) {
         return "delta";
       }
-      return files instanceof InMemoryFileIndex && files.rootPaths().size() == 1 ? "files" : null;
+      return byCatalog(leaf) != null || files instanceof InMemoryFileIndex && files.rootPaths().size() == 1 ? "files" : null;
     }
     if (leaf.getClass().getName().equals(V2)) {
       Object scan = call(leaf, "scan");
@@ -89,6 +90,17 @@ public class Scans {
       }
     }
     return null;
+  }
+
+  /** The folder of a table whose partitions the catalog keeps: it says what a partition's columns hold, whatever a folder is called. Null for other relations. */
+  private static String byCatalog(LogicalPlan leaf) {
+    HadoopFsRelation relation = (HadoopFsRelation) ((LogicalRelation) leaf).relation();
+    scala.Option table = ((LogicalRelation) leaf).catalogTable();
+    boolean listed = relation.location() instanceof CatalogFileIndex || relation.location() instanceof InMemoryFileIndex; // the latter where Spark has left partitions out
+    if (!listed || table.isEmpty() || relation.partitionSchema().isEmpty() || !Boolean.TRUE.equals(call(table.get(), "tracksPartitionsInCatalog"))) {
+      return null;
+    }
+    return String.valueOf(call(table.get(), "location"));
   }
 
   /** Does the query ask from which file, or from which row of it, a row comes? */
@@ -121,7 +133,9 @@ public class Scans {
     }
     HadoopFsRelation relation = (HadoopFsRelation) ((LogicalRelation) leaf).relation();
     FileIndex files = relation.location();
-    out.append(",\"root\":").append(Json.quoted(((Path) files.rootPaths().head()).toString()));
+    String folder = kind.equals("files") ? byCatalog(leaf) : null;
+    out.append(",\"catalog\":").append(folder != null);
+    out.append(",\"root\":").append(Json.quoted(folder != null ? folder : ((Path) files.rootPaths().head()).toString()));
     if (kind.equals("delta")) {
       Object snapshot = call(call(files, "preparedScan"), "scannedSnapshot");
       out.append(",\"version\":\"").append(call(snapshot, "version")).append('"');

@@ -1,0 +1,68 @@
+"""Of each index of a table, what it does for one scan of a query: used, or why not, by a code from a closed list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from metaindex.pruning.result import PruneResult, human_bytes
+
+from .reasons import Reason
+from .settings import RuleConfig
+from .skipping import Planned, Skipping
+
+if TYPE_CHECKING:
+    from metaindex.info import IndexInfo
+
+
+@dataclass(frozen=True, slots=True)
+class IndexVerdict:
+    """One index and one scan. `reason` is None where the index is used; `detail`: for people, what it does, or what the reason's sentence leaves open."""
+
+    index: str
+    reason: Reason | None
+    detail: str = ""
+
+    def __str__(self) -> str:
+        if self.reason is None:
+            return f"{self.index}: used: {self.detail}"
+        return f"{self.index}: {self.reason.name}: {self.reason.value}" + (f" ({self.detail})" if self.detail else "")
+
+
+def verdicts(skipping: Skipping, scan: dict[str, Any], planned: Planned, rule: RuleConfig) -> tuple[IndexVerdict, ...]:
+    """Of every index of the scan's table, by name."""
+    if planned.skipping is Reason.FAILED:
+        return ()
+    answer = skipping.pruned(scan, rule) if planned.skipping is Reason.NOTHING_PROVED else planned.skipping
+    table = skipping.table_of(scan, rule)
+    usable = frozenset(table.usable_indexes())
+    return tuple(_verdict(info, info.name in usable, answer, planned, rule) for info in table.indexes(staleness=False))
+
+
+def _verdict(
+    info: IndexInfo, usable: bool, answer: PruneResult | Reason, planned: Planned, rule: RuleConfig
+) -> IndexVerdict:
+    name, cover = info.name, planned.cover
+    if not rule.allows(name):
+        return IndexVerdict(name, Reason.NOT_ALLOWED)
+    if not usable and answer is not Reason.READER_OPTIONS:
+        return IndexVerdict(
+            name, Reason.NOT_USABLE, info.problem or info.state + ("" if info.enabled else ", disabled")
+        )
+    if cover is not None and cover.index == name:
+        expected = f"about {human_bytes(cover.read_bytes)} in place of {human_bytes(cover.source_bytes)}"
+        return IndexVerdict(name, None, f"stands for the scan, {expected}")
+    refused = planned.refused.get(name)
+    if refused is not None and set(info.kinds) == {"covering"}:
+        return IndexVerdict(name, refused)
+    if isinstance(answer, Reason):
+        return IndexVerdict(name, answer)
+    report = next((one for one in answer.indexes if one.name == name), None)
+    if report is None or not report.used:
+        return IndexVerdict(name, Reason.OTHER_COLUMNS)
+    if not report.dropped_files:
+        return IndexVerdict(name, Reason.NOTHING_PROVED)
+    if cover is not None:
+        return IndexVerdict(name, Reason.COSTS_MORE)
+    columns = ", ".join(report.columns)
+    return IndexVerdict(name, None, f"leaves out {report.dropped_files:,} files by {columns}")
