@@ -31,6 +31,7 @@ class Piece:
     says: str
     tests: tuple[str, ...]
     processes: int = 2
+    marks: str = "not spark"
 
 
 PIECES = (
@@ -55,6 +56,13 @@ PIECES = (
         "histories",
         "random tables with hooks on, every version against a full read",
         ("tests/hooks/test_histories.py",),
+    ),
+    Piece(
+        "corpus",
+        "random queries of Spark over tables in every format and state, against those without the rule",
+        ("tests/rule/test_corpus.py",),
+        1,
+        "spark",
     ),
 )
 
@@ -97,7 +105,7 @@ def run(piece: Piece, *, quick: bool) -> Result:
         environment.pop("METAINDEX_FAST", None)
         if not quick:
             environment["METAINDEX_SOAK"] = "1"
-        words = [sys.executable, "-m", "pytest", "-q", "-rA", "-m", "not spark", *piece.tests]
+        words = [sys.executable, "-m", "pytest", "-q", "-rA", "-m", piece.marks, *piece.tests]
         if piece.processes > 1:
             words += ["-n", str(piece.processes)]
         started = time.monotonic()

@@ -1,0 +1,163 @@
+"""Small tables in every format and state, each indexed, for `test_corpus`: some hundred rows with NULLs, NaN and an unusual order, in eight files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import metaindex as mi
+from tests.rule.queries import ROWS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FILES = 8
+SCHEMA = "id BIGINT, k INT, name STRING, v DOUBLE, at TIMESTAMP, day DATE, Flag BOOLEAN, p INT"
+INDEXES: tuple[tuple[str, Callable[[], tuple[Any, ...]]], ...] = (
+    ("stats", lambda: (mi.ColumnStats(),)),
+    ("names", lambda: (mi.Values("name"), mi.Bloom("id"))),
+)
+"""Of every table. A covering index is one more line."""
+
+
+@dataclass(frozen=True)
+class Lake:
+    """A table in a state: how a session sees it as the view `t`."""
+
+    name: str
+    view: Callable[[SparkSession], DataFrame]
+
+
+def rows(spark: SparkSession, start: int = 0, count: int = ROWS, files: int = FILES) -> DataFrame:
+    return spark.range(start, start + count, 1, files).selectExpr(
+        "id",
+        "CAST(IF(id % 11 = 3 OR id BETWEEN 60 AND 89, NULL, id % 10) AS int) AS k",
+        "IF(id % 13 = 5, NULL, concat('n', id * 37 % 240)) AS name",
+        "CASE WHEN id % 17 = 1 THEN NULL WHEN id % 19 = 2 THEN double('NaN') ELSE id * 0.5D END AS v",
+        "timestamp'2024-01-01 00:00:00' + make_interval(0, 0, 0, 0, CAST(id * 8 AS int)) AS at",
+        "IF(id % 23 = 7, NULL, date_add(date'2024-01-01', CAST(id DIV 3 AS int))) AS day",
+        "CASE id % 3 WHEN 0 THEN true WHEN 1 THEN false END AS Flag",
+        "CAST(id DIV 60 AS int) AS p",
+    )
+
+
+def dim(spark: SparkSession) -> DataFrame:
+    return spark.range(12).selectExpr(
+        "CAST(IF(id = 11, NULL, id) AS int) AS k", "concat('l', id) AS label", "id * 20 AS id"
+    )
+
+
+def index(path: str, **options: Any) -> None:
+    table = mi.open_table(path, **options)
+    for name, kinds in INDEXES:
+        table.create_index(name, *kinds(), builder="local")
+
+
+def parquet(spark: SparkSession, folder: Path) -> list[Lake]:
+    """Fresh; partitioned; with a file more and one replaced since."""
+    fresh, parted, stale = (str(folder / name) for name in ("parquet fresh", "parquet parted", "parquet stale"))
+    for path in (fresh, stale):
+        rows(spark).write.parquet(path)
+        index(path)
+    rows(spark).write.partitionBy("p").parquet(parted)
+    index(parted)
+    rows(spark, 230, 40, 1).write.mode("append").parquet(stale)
+    other = folder / "other"
+    rows(spark, 300, 20, 1).write.parquet(str(other))
+    (source,) = other.glob("*.parquet")
+    victim = sorted(Path(stale).glob("part-00002*.parquet"))[0]
+    victim.write_bytes(source.read_bytes())
+    (victim.parent / f".{victim.name}.crc").unlink(missing_ok=True)
+    return [
+        Lake("parquet", lambda s: s.read.parquet(fresh)),
+        Lake("parquet in partitions", lambda s: s.read.parquet(parted).select(*_columns())),
+        Lake("parquet, stale", lambda s: s.read.parquet(stale)),
+    ]
+
+
+def csv(spark: SparkSession, folder: Path) -> list[Lake]:
+    path = str(folder / "csv")
+    rows(spark).write.option("header", True).csv(path)
+    index(path, format="csv", header=True, schema=SCHEMA)
+    fresh = Lake("csv", lambda s: s.read.schema(SCHEMA).option("header", True).csv(path))
+    stale = str(folder / "csv stale")
+    rows(spark).write.option("header", True).csv(stale)
+    index(stale, format="csv", header=True, schema=SCHEMA)
+    rows(spark, 230, 40, 1).write.mode("append").option("header", True).csv(stale)
+    return [fresh, Lake("csv, stale", lambda s: s.read.schema(SCHEMA).option("header", True).csv(stale))]
+
+
+def json(spark: SparkSession, folder: Path) -> list[Lake]:
+    path = str(folder / "json")
+    rows(spark).write.json(path)
+    part = next(Path(path).glob("part-00003*"))
+    (part.parent / f".{part.name}.crc").unlink(missing_ok=True)
+    with part.open("a") as more:
+        more.write('{"id": "none", "k": 3, "name": "n3"}\n{"id": 95, "k": tru\n')
+    index(path, format="json", schema=SCHEMA)
+    return [Lake("json", lambda s: s.read.schema(SCHEMA).json(path))]
+
+
+def delta(spark: SparkSession, folder: Path) -> list[Lake]:
+    """Versions: 0 written, 1 and 2 changed by deletion vectors, indexed; 3 appended, 4 deleted, 5 restored to 1."""
+    path = str(folder / "delta")
+    rows(spark).write.format("delta").option("delta.enableDeletionVectors", "true").save(path)
+    index(path)
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 16 = 3")
+    spark.sql(f"UPDATE delta.`{path}` SET name = 'n7', k = NULL WHERE id BETWEEN 100 AND 104")
+    table = mi.open_table(path)
+    for name, _ in INDEXES:
+        table.refresh_index(name, builder="local")
+    rows(spark, 230, 40, 1).write.format("delta").mode("append").save(path)
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id BETWEEN 10 AND 15")
+    spark.sql(f"RESTORE TABLE delta.`{path}` TO VERSION AS OF 1")
+    names = {0: "written", 1: "not recorded", 2: "fresh", 3: "stale", 4: "stale, deleted", 5: "restored"}
+    return [Lake(f"delta {version}: {name}", _delta(path, version)) for version, name in names.items()]
+
+
+def _delta(path: str, version: int) -> Callable[[SparkSession], DataFrame]:
+    return lambda s: s.sql(f"SELECT * FROM delta.`{path}` VERSION AS OF {version}")
+
+
+def iceberg(spark: SparkSession, name: str = "iceberg.corpus.t") -> list[Lake]:
+    """Snapshots: written; changed by deletes, indexed; appended; rolled back."""
+    spark.sql(
+        f"CREATE TABLE {name} ({SCHEMA}) USING iceberg TBLPROPERTIES ('format-version'='3', 'write.delete.mode'='merge-on-read', 'write.update.mode'='merge-on-read', "
+        "'write.distribution-mode'='none', 'write.metadata.metrics.default'='none')"
+    )
+    rows(spark).writeTo(name).append()
+    spark.sql(f"DELETE FROM {name} WHERE id % 16 = 3")
+    spark.sql(f"UPDATE {name} SET name = 'n7', k = NULL WHERE id BETWEEN 100 AND 104")
+    location = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Location'").head()
+    assert location is not None
+    index(location["data_type"].removeprefix("file:"))
+    rows(spark, 230, 40, 1).writeTo(name).append()
+    found = [row[0] for row in spark.sql(f"SELECT snapshot_id FROM {name}.snapshots ORDER BY committed_at").collect()]
+    spark.sql(f"CALL iceberg.system.rollback_to_snapshot('{name.removeprefix('iceberg.')}', {found[1]})")
+    names = ("written", "not recorded", "fresh", "stale")
+    lakes = [Lake(f"iceberg {name_}", _iceberg(name, one)) for name_, one in zip(names, found, strict=True)]
+    return [*lakes, Lake("iceberg restored", lambda s: s.table(name))]
+
+
+def _iceberg(name: str, snapshot: int) -> Callable[[SparkSession], DataFrame]:
+    return lambda s: s.sql(f"SELECT * FROM {name} VERSION AS OF {snapshot}")
+
+
+def _columns() -> list[str]:
+    return [part.split()[0] for part in SCHEMA.split(", ")]
+
+
+def _in_catalog(spark: SparkSession, _: Path) -> list[Lake]:
+    return iceberg(spark)
+
+
+FORMATS: dict[str, Callable[[SparkSession, Path], list[Lake]]] = {
+    "parquet": parquet,
+    "csv": csv,
+    "json": json,
+    "delta": delta,
+    "iceberg": _in_catalog,
+}
+"""A format's tables in all their states."""
