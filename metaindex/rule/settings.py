@@ -27,7 +27,6 @@ class RuleConfig:
     * `hybrid_scan`: a covering index that is behind its table is used together with the files that it lacks.
     * `max_appended_ratio`, `max_deleted_ratio`: and how far behind it may be: appended bytes in the bytes of the table, deleted bytes in those of the index; shares of 1.
     * `use_bucket_spec`: a filter on a covering index reads it as a bucketed table, which leaves buckets out and takes one task a bucket.
-    * `buckets`: of a covering index that is created without a number.
     * `timeout_seconds`: an answer that takes longer is not waited for.
     * `cache_expiry_seconds`: a table without an index that can be used is looked at again after so long.
     * `indexes`: names of the indexes that may be used; empty: all. `disabled_indexes`: those that may not. `hint`: of what is left, only these; `metaindex.hint` sets it for a block of code.
@@ -40,7 +39,6 @@ class RuleConfig:
     max_appended_ratio: float = 0.3
     max_deleted_ratio: float = 0.2
     use_bucket_spec: bool = False
-    buckets: int = 200
     timeout_seconds: float = 10.0
     cache_expiry_seconds: float = 10.0
     indexes: tuple[str, ...] = ()
@@ -146,12 +144,6 @@ KNOBS: Final[Mapping[str, Knob]] = {
     "max_appended_ratio": _share("hybridScan.maxAppendedRatio"),
     "max_deleted_ratio": _share("hybridScan.maxDeletedRatio"),
     "use_bucket_spec": _switch("filterRule.useBucketSpec"),
-    "buckets": Knob(
-        PREFIX + "numBuckets",
-        "a whole number from 1 to 100,000",
-        int,
-        lambda value: isinstance(value, int) and _is_number(value, 1, 100_000),
-    ),
     "timeout_seconds": _seconds("timeoutSeconds", 0.001),
     "cache_expiry_seconds": _seconds("cache.expiryDurationInSeconds", 0),
     "indexes": _listed("indexes"),

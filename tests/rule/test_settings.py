@@ -28,7 +28,6 @@ DOCS = Path(__file__).parents[2] / "docs" / "spark.md"
         ("max_appended_ratio", "0.5", 0.5),
         ("max_deleted_ratio", "0", 0.0),
         ("use_bucket_spec", "true", True),
-        ("buckets", "16", 16),
         ("timeout_seconds", "2.5", 2.5),
         ("cache_expiry_seconds", "0", 0.0),
         ("indexes", "a, b,,c ", ("a", "b", "c")),
@@ -50,9 +49,6 @@ def test_the_session_says_what_python_says(name: str, text: str, value: object) 
         ("hybrid_scan", "", None),
         ("max_appended_ratio", "1.01", 1.01),
         ("max_deleted_ratio", "nan", float("nan")),
-        ("buckets", "0", 0),
-        ("buckets", "2.5", 2.5),
-        ("buckets", "true", True),
         ("timeout_seconds", "-1", -1),
         ("timeout_seconds", "inf", float("inf")),
         ("cache_expiry_seconds", "soon", "soon"),
@@ -60,7 +56,7 @@ def test_the_session_says_what_python_says(name: str, text: str, value: object) 
     ],
 )
 def test_a_bad_value_raises_in_python_and_is_left_out_of_the_session(name: str, text: str, value: object) -> None:
-    default = RuleConfig(buckets=7)
+    default = RuleConfig(highlight_begin="<")
     found, bad = default.with_conf({KNOBS[name].conf: text})
     assert found == default
     assert [KNOBS[name].conf in one for one in bad] == [True]
