@@ -127,6 +127,7 @@ def test_a_cached_frame_gives_the_same(
         session.sql("UNCACHE TABLE held")
 
 
+@pytest.mark.skipif(not SOAK, reason="a writer and a reader of Delta on two cores take minutes; make soak")
 def test_a_writer_commits_meanwhile(spark: SparkSession, session: SparkSession, tmp_path: Path) -> None:
     """What it adds and takes away the queries do not ask for, so that the answers stay the same."""
     path = str(tmp_path / "live")
