@@ -44,8 +44,12 @@ def table_of(frame: DataFrame) -> Table:
         found = leaf.table()
         if found.getClass().getSimpleName() != "SparkTable":
             raise _refused(f"this one reads {found.getClass().getName()}")
-        if found.snapshotId() is not None or found.branch() is not None:
-            raise _refused("this one reads a snapshot or a branch")
+        now = found.table().currentSnapshot()  # what a plain read is pinned to when it is analyzed
+        if found.snapshotId() not in (None, None if now is None else now.snapshotId()) or found.branch() not in (
+            None,
+            "main",
+        ):
+            raise _refused("this one reads an older snapshot or a branch")
         return open_table(_path(str(found.table().location())), format="iceberg", spark=spark)
     relation = leaf.relation()
     classes = (relation.getClass(), relation.getClass().getSuperclass())  # Delta's is one of its own
