@@ -73,8 +73,10 @@ def _known_to_spark(scan: Scan) -> Scan:
 def _has_just_the_columns(scan: Scan) -> bool:
     """Does a frame of the whole table have the columns of the result, in their order? To name each to Spark takes longer than to find the rows.
 
-    Spark puts partition columns of folders behind the others, and Delta may leave out columns without a type.
+    Spark puts partition columns of folders behind the others, Delta may leave out columns without a type, and Iceberg adds those of row lineage.
     """
+    if scan.snapshot.format == "iceberg":
+        return False
     fields = scan.snapshot.schema.fields
     moved = scan.snapshot.format == "files" and any(f.partition for f in fields)
     return scan.columns is None and not moved and not any(pa.types.is_null(f.type) for f in fields)
