@@ -192,9 +192,7 @@ def _version(table: Table, index: OpenIndex, scan: Mapping[str, Any]) -> _At | N
     newest = index.versions.newest()
     if newest is None or scan.get("version") == "null":
         return None
-    if scan["kind"] == "files":
-        return None  # until the tests of plain folders pass: a doubt leaves the scan as it is
-    at = at_version(scan["version"], None)
+    at = at_version(newest.version.id if scan["kind"] == "files" else scan["version"], None)
     resolved = table._resolved(at, [index])
     recorded = index.versions.find(resolved.version)
     if recorded is not None:
