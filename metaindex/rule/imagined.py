@@ -8,13 +8,11 @@ from typing import Any
 import pyarrow as pa
 
 from expressions.build import parse_path
-from expressions.engines.spark_json import from_spark_json
-from expressions.references import conjuncts
-from expressions.tree import ColumnRef
 from formats.model import Schema
 from metaindex.kinds.covering.spec import AnyCovering, Covering
 
-from .ranking import Asked, Offer, asked_of, share_read
+from . import scans
+from .ranking import Offer, asked_of, share_read
 from .reasons import Reason
 
 TEXT_BYTES = 20
@@ -36,9 +34,9 @@ def imagined(
     if not set(needs) <= columns:
         return Reason.NOT_COVERED
     indexed = [".".join(parse_path(one)) for one in kind.indexed]
-    asked = {".".join(ref.parts): one for ref, one in _asked(scan).items()}
+    asked = {".".join(ref.parts): one for ref, one in asked_of(scans.conditions(scan)).items()}
     buckets = kind.buckets if isinstance(kind, Covering) else 0
-    wants = _wants(scan, indexed) if buckets else frozenset()
+    wants = scans.wants(scan, {name: name for name in indexed}, indexed) if buckets else frozenset()
     if indexed[0] not in asked and not wants:
         return Reason.NOT_ASKED
     if not scan["harmless"]:
@@ -51,21 +49,6 @@ def imagined(
     read = every * share_read(asked, indexed, buckets)
     order = tuple(indexed) if buckets else ()
     return Offer(name, every * kept / max(1, total_bytes), read, indexed[0] in asked, wants, buckets, order)
-
-
-def _asked(scan: Mapping[str, Any]) -> dict[ColumnRef, Asked]:
-    return asked_of([part for one in scan["filters"] for part in conjuncts(from_spark_json(one))])
-
-
-def _wants(scan: Mapping[str, Any], indexed: list[str]) -> frozenset[Any]:
-    found: set[Any] = set()
-    for want in scan["wants"]:
-        if "group" in want:
-            if set(indexed) <= set(want["group"]):
-                found.add(None)
-        elif not want["small"] and sorted(want["keys"]) == sorted(indexed):
-            found.add((want["join"], want["side"]))
-    return frozenset(found)
 
 
 def width(type_: pa.DataType) -> int:

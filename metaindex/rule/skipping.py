@@ -7,8 +7,6 @@ answers, without a listing: a file that was written since is not in the proof, o
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 import logging
 import re
@@ -24,16 +22,20 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.engines.spark_json import from_spark_json
 from expressions.errors import UnknownColumnError
-from expressions.references import columns, conjuncts
+from expressions.references import columns
 from expressions.tree import And, Opaque, Predicate
-from formats.model import FileTable, Schema
+from formats.model import Schema
 from metaindex.config import Config
 from metaindex.pruning.result import PruneResult
 
-from . import covers, parquet_scans, text_scans
+from . import parquet_scans, text_scans
+from .candidates import Offered, offered
+from .cover_reply import told
+from .covers import Cover, ranked
 from .reasons import Reason
+from .replies import normal, packed
+from .scans import conditions
 from .settings import RuleConfig
 
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ class Planned:
     """How one scan of a query is to be read. `refused`: the covering indexes that do not stand for it."""
 
     skipping: PruneResult | Reason
-    cover: covers.Cover | None
+    cover: Cover | None
     refused: Mapping[str, Reason]
     table: Table | None
 
@@ -113,9 +115,9 @@ class Skipping:
             reply: dict[str, object] = {}
             if isinstance(one.skipping, PruneResult):
                 names = ", ".join(each.name for each in one.skipping.indexes if each.used and each.dropped_files)
-                reply = {"label": names, "dropped": _packed(one.skipping, by_time=scan["kind"] == "files")}
+                reply = {"label": names, "dropped": _dropped(one.skipping, by_time=scan["kind"] == "files")}
             if one.cover is not None and one.table is not None:
-                reply["cover"] = covers.told(one.cover, scan, one.table._root(None), _normal)
+                reply["cover"] = told(one.cover, scan, one.table._root(None))
             if reply:
                 replies[str(number)] = reply
         return json.dumps(replies) if replies else ""
@@ -129,7 +131,7 @@ class Skipping:
                 offers = [self._offered(scan, one, rule) for scan, one in zip(scans, found, strict=True)]
             finally:
                 self._local.once = None
-        chosen = covers.ranked(scans, [some for _, some in offers], rule)
+        chosen = ranked(scans, [some for _, some in offers], rule)
         return [
             Planned(one, cover, some.refused, table)
             for one, cover, (table, some) in zip(found, chosen, offers, strict=True)
@@ -137,19 +139,19 @@ class Skipping:
 
     def _offered(
         self, scan: dict[str, Any], skipping: PruneResult | Reason, rule: RuleConfig
-    ) -> tuple[Table | None, covers.Offered]:
+    ) -> tuple[Table | None, Offered]:
         """The covering indexes that may stand for a scan."""
         try:
             plain = scan["kind"] == "files"
             if scan.get("catalog"):
-                return None, covers.Offered()
+                return None, Offered()
             text = text_scans.FORMATS.get(scan["format"]) if plain else None
             if not _read_as_written(scan, text):
-                return None, covers.Offered()
+                return None, Offered()
             table = self._table(scan, text, rule)
             if not isinstance(table, Reason) and (text is None or _rows_alike(table, text, scan)):
                 kept = skipping.kept_bytes if isinstance(skipping, PruneResult) else None
-                some = covers.offered(table, scan, rule, kept)
+                some = offered(table, scan, rule, kept)
                 if text is not None:
                     lists = [[one.serving.files.paths] for one in some.candidates]
                     told = [text_scans.tabs_are_told(table, one) for one in lists]
@@ -157,7 +159,7 @@ class Skipping:
                 return table, some
         except Exception as error:  # noqa: BLE001 - the other scans are still answered
             self._failed(error)
-        return None, covers.Offered()
+        return None, Offered()
 
     def decide(self, scan: dict[str, Any], rule: RuleConfig) -> PruneResult | Reason:
         """What is proved about one scan of a request, or why nothing is."""
@@ -178,8 +180,7 @@ class Skipping:
         logger.warning("a Spark query is planned without indexes, which reads more: %s", self.counts.last_error)
 
     def _scan(self, scan: dict[str, Any], rule: RuleConfig) -> PruneResult | Reason:
-        filters = [part for one in scan["filters"] for part in conjuncts(from_spark_json(one))]
-        filters = [one for one in filters if not isinstance(one, Opaque) and columns(one)]
+        filters = [one for one in conditions(scan) if not isinstance(one, Opaque) and columns(one)]
         plain = scan["kind"] == "files"
         if not filters:
             return Reason.NOT_UNDERSTOOD if scan["filters"] else Reason.NO_FILTER
@@ -330,24 +331,10 @@ def _alike(ours: pa.DataType, theirs: pa.DataType) -> bool:
     return bool(ours == theirs)
 
 
-def _packed(result: PruneResult, *, by_time: bool) -> str:
-    """The dropped files, path and identity by turns, separated by NUL: gzip in base64, as a list of a million names has to cross to the JVM."""
+def _dropped(result: PruneResult, *, by_time: bool) -> str:
+    """The dropped files, path and identity by turns."""
     dropped = result.dropped
-    paths = _normal(dropped, result.table)
     identity = dropped.table.column("size_bytes").cast(pa.string())
     if by_time:
         identity = pc.binary_join_element_wise(identity, dropped.table.column("modified_ms").cast(pa.string()), ":")
-    lines = pc.binary_join_element_wise(paths, identity, "\0").drop_null()
-    text = pc.binary_join(pa.array([lines.to_pylist()], pa.list_(pa.string())), "\0")[0].as_py() if len(lines) else ""
-    return base64.b64encode(gzip.compress(text.encode("utf-8", "surrogatepass"), 1)).decode()
-
-
-def _normal(files: FileTable, root: str) -> pa.ChunkedArray:
-    """One spelling of a file for every engine: an absolute local path, or //bucket/key (`Scans.normal`)."""
-    paths = files.paths
-    inside = pc.invert(
-        pc.or_(pc.starts_with(paths, "/"), pc.match_substring_regex(paths, "^[A-Za-z][A-Za-z0-9+.-]*:/"))
-    )
-    whole = pc.if_else(inside, pc.binary_join_element_wise(root.rstrip("/"), paths, "/"), paths)
-    whole = pc.replace_substring_regex(whole, "^file:/*", "/")
-    return pc.replace_substring_regex(whole, "^[A-Za-z][A-Za-z0-9+.-]*://", "//")
+    return packed(pc.binary_join_element_wise(normal(dropped, result.table), identity, "\0").drop_null().to_pylist())

@@ -1,0 +1,210 @@
+"""Which covering indexes may stand for a scan, and of the others why not.
+
+The rules are those of the paper. An index may stand for a scan where it has every column that the query needs of it, and a filter names its leading column, or both sides of an equi-join are covered by
+indexes on the join's keys, or a group's keys hold the columns of its buckets.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from expressions.tree import ColumnRef
+from formats.model import Schema, Snapshot
+from formats.protocol import Resolved
+from metaindex.asked import at_version
+from metaindex.kinds.covering.parts import StoredPart, stored_parts
+from metaindex.kinds.covering.plan import ORDINAL, PARTITION, ROW, CoveringLayout
+from metaindex.log.entry import CoveredKey
+from metaindex.pruning.open_index import OpenIndex
+from metaindex.pruning.serving import Serving, serving, usable_runs
+
+from . import scans
+from .range_parts import parts_left
+from .ranking import Offer, share_read
+from .reasons import Reason
+from .settings import RuleConfig
+
+if TYPE_CHECKING:
+    from metaindex.api import Table
+
+_HELD: Final = 16
+_held: OrderedDict[tuple[object, ...], Serving] = OrderedDict()
+_held_lock = threading.Lock()
+"""What indexes serve of versions, of all sessions: it follows from immutable things."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An index that may stand for a scan. `columns`: the scan's names of what it needs, and the index's."""
+
+    offer: Offer
+    serving: Serving
+    layout: CoveringLayout
+    columns: Mapping[str, str]
+    bucketed: tuple[str, ...]  # the scan's names of the bucket columns, where it needs them all
+    parts: tuple[tuple[int, StoredPart], ...]  # that are to be read, with the numbers of their runs
+
+    @property
+    def name(self) -> str:
+        return self.serving.index.name
+
+
+@dataclass(slots=True)
+class Offered:
+    """What there is for one scan: candidates, and of every other covering index why not."""
+
+    candidates: list[Candidate] = field(default_factory=list)
+    refused: dict[str, Reason] = field(default_factory=dict)
+
+
+def offered(table: Table, scan: Mapping[str, Any], rule: RuleConfig, kept_bytes: int | None) -> Offered:
+    """The table's covering indexes for one scan of a request. `kept_bytes`: of the files that data skipping leaves, where it leaves some out. Raises what reading an index raises."""
+    out = Offered()
+    opened = [index for index in table._open_indexes(None)[0] if rule.allows(index.name)]
+    for index in opened:
+        keys = {key.key_id: key for run in index.entry.content.runs for key in run.keys if key.kind == PARTITION}
+        for key in keys.values():
+            found = _candidate(table, index, key, scan, rule, kept_bytes)
+            if isinstance(found, Reason):
+                out.refused.setdefault(index.name, found)
+            else:
+                out.candidates.append(found)
+    return out
+
+
+def _candidate(
+    table: Table, index: OpenIndex, key: CoveredKey, scan: Mapping[str, Any], rule: RuleConfig, kept_bytes: int | None
+) -> Candidate | Reason:
+    layout = CoveringLayout.of(key)
+    if len(scan["needs"]) > len(key.columns):
+        return Reason.NOT_COVERED
+    at = _version(table, index, scan)
+    if at is None:
+        return Reason.NO_VERSION
+    columns = scans.columns(at.schema, key, scan)
+    if columns is None:
+        return Reason.NOT_COVERED
+    indexed = [one.stable for one in key.columns[: layout.indexed]]
+    asked = scans.asked(at.schema, scan)
+    wants = scans.wants(scan, columns, indexed) if layout.buckets else frozenset()
+    if indexed[0] not in asked and not wants:
+        return Reason.NOT_ASKED
+    if not scan["harmless"]:
+        return Reason.MAY_FAIL
+    if any(one.get("altered") for one in scan["needs"]):
+        return Reason.OTHER_TYPES
+    served = _served(index, key, scan, at, columns)
+    if served is None:
+        return Reason.OTHER_TYPES
+    if not served.runs:
+        return Reason.NOTHING_SERVED
+    stale = _stale(served, rule)
+    if stale is not None:
+        return stale
+    every = [(one.number, part) for one in served.runs for part in stored_parts(index.reader(one.run), one.key)]
+    parts = every if layout.buckets else _in_range(every, at.schema, layout, indexed[0], scan)
+    share = share_read(asked, indexed, layout.buckets)
+    if len(parts) < len(every):
+        share = sum(part.info.size_bytes for _, part in parts) / sum(part.info.size_bytes for _, part in every)
+    names = {stable: name for name, stable in columns.items()}
+    order = tuple(names[one] for one in indexed) if set(indexed) <= set(names) and layout.buckets else ()
+    source, read = _prices(served, list(columns.values()), scan, kept_bytes, share)
+    offer = Offer(index.name, source, read, indexed[0] in asked, wants, layout.buckets, order)
+    return Candidate(offer, served, layout, columns, order, tuple(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """The version that a scan reads, and its columns. `loaded`: its snapshot, where the index has not recorded it."""
+
+    resolved: Resolved
+    loaded: Snapshot | None
+    schema: Schema
+
+
+def _version(table: Table, index: OpenIndex, scan: Mapping[str, Any]) -> _At | None:
+    """The one that Spark has pinned; of plain files the newest listing that the index recorded: Spark's own list is compared with it file by file. None where there is none yet."""
+    newest = index.versions.newest()
+    if newest is None or scan.get("version") == "null":
+        return None
+    at = at_version(newest.version.id if scan["kind"] == "files" else scan["version"], None)
+    resolved = table._resolved(at, [index])
+    recorded = index.versions.find(resolved.version)
+    if recorded is not None:
+        return _At(resolved, None, recorded.schema)
+    loaded = table._loaded(resolved)
+    return _At(resolved, loaded, loaded.schema)
+
+
+def _served(
+    index: OpenIndex, key: CoveredKey, scan: Mapping[str, Any], at: _At, columns: Mapping[str, str]
+) -> Serving | None:
+    """What the index serves of the version; None where no run has the columns as the types that Spark reads them with."""
+    types = {columns[one["name"]]: one["type"] for one in scan["needs"]}
+    entry = index.entry
+    name = (entry.index_uuid, entry.id, entry.nonce, key.key_id, at.resolved.version, str(sorted(types.items())))
+    with _held_lock:
+        if name in _held:
+            _held.move_to_end(name)
+            return _held[name]
+    runs = usable_runs(index, key.key_id, types)
+    if not runs:
+        return None
+    found = serving(index, runs, at.resolved, at.loaded)
+    with _held_lock:
+        _held[name] = found
+        while len(_held) > _HELD:
+            _held.popitem(last=False)
+    return found
+
+
+def _in_range(
+    parts: Sequence[tuple[int, StoredPart]],
+    schema: Schema,
+    layout: CoveringLayout,
+    leading: str,
+    scan: Mapping[str, Any],
+) -> list[tuple[int, StoredPart]]:
+    """Of an index in ranges, the parts that the filters leave."""
+    names: dict[str, tuple[str, ...]] = {stable: (name,) for name, stable in scans.stables(schema, scan).items()}
+    names |= {one.stable: one.parts for one in schema.leaves() if one.stable not in names}
+    conditions = scans.conditions(scan)
+    if leading not in names or not conditions:
+        return list(parts)
+    left = parts_left([part for _, part in parts], conditions, ColumnRef(names[leading]), layout.stored.field(0).type)
+    kept = {part.path for part in left}
+    return [(number, part) for number, part in parts if part.path in kept] or list(parts[:1])
+
+
+def _stale(served: Serving, rule: RuleConfig) -> Reason | None:
+    """The limits of a hybrid scan, in the paper's words: appended bytes in those of the table, deleted bytes in those of the index."""
+    appended = served.total_bytes - served.served_bytes
+    if not rule.hybrid_scan and (not served.whole or served.dead_bytes or served.deleted):
+        return Reason.NO_HYBRID_SCAN
+    if appended > rule.max_appended_ratio * served.total_bytes:
+        return Reason.TOO_MUCH_APPENDED
+    if served.dead_bytes > rule.max_deleted_ratio * (served.dead_bytes + served.served_bytes):
+        return Reason.TOO_MUCH_DELETED
+    return None
+
+
+def _prices(
+    served: Serving, stables: Sequence[str], scan: Mapping[str, Any], kept_bytes: int | None, share: float
+) -> tuple[float, float]:
+    """Of the scan and of the index, for the needed columns."""
+    sizes = served.column_bytes
+    needed = float(sum(sizes.get(one, 0) for one in stables))
+    in_index = max(1, served.served_bytes + served.dead_bytes)
+    every = needed * served.total_bytes / in_index
+    listed = scan["bytes"] if scan["bytes"] >= 0 else served.total_bytes
+    kept = min(listed, served.total_bytes if kept_bytes is None else kept_bytes)
+    source = every * kept / max(1, served.total_bytes)
+    lineage: tuple[str, ...] = (ORDINAL,) if not served.deleted and any(len(one.dead) for one in served.runs) else ()
+    lineage = (ORDINAL, ROW) if served.deleted else lineage
+    read = share * (needed + sum(sizes.get(one, 0) for one in lineage))
+    lacking = min(served.total_bytes - served.served_bytes, kept)
+    return source, read + every * lacking / max(1, served.total_bytes)

@@ -1,0 +1,103 @@
+"""What the optimizer's rule is told of the covering index that stands for a scan: its parts, the files it serves, and the rows that are to be left out (`Covering.java`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from metaindex.pruning.serving import Serving
+
+from .candidates import Candidate
+from .covers import Cover
+from .imagined import width
+from .replies import normal, packed
+
+_HELD: Final = 16
+"""Of how many indexes and versions what is told of them is held packed: it follows from immutable things."""
+
+
+def told(cover: Cover, scan: Mapping[str, Any], root: str) -> dict[str, object]:
+    """The reply about one scan."""
+    one, served = cover.candidate, cover.candidate.serving
+    reply: dict[str, object] = {
+        "label": f"{cover.index}: covering",
+        "columns": dict(one.columns),
+        "buckets": one.layout.buckets if cover.bucket_spec else 0,
+        "bucketed": list(one.bucketed),
+        "bucketed_as": [one.columns[name] for name in one.bucketed],
+        "partitioned": cover.partitioned,
+        "bytes": _size(one, scan),
+        "parts": packed(_parts(one, str(scan["root"]))),
+        "dead": _dead(served),
+    }
+    if scan["kind"] != "delta" or not served.whole:
+        reply["served"] = _files(served, root, by_time=scan["kind"] == "files")
+    if served.deleted:
+        reply |= _deleted(served)
+    return reply
+
+
+def _size(one: Candidate, scan: Mapping[str, Any]) -> int:
+    """What Spark is told of the index's size, by which it decides whether to send it to every task: what its rows take in memory, and no more than it takes the table for."""
+    needed = sum(one.serving.column_bytes.get(name, 0) for name in one.columns.values())
+    stored = one.layout.stored
+    rows = sum(part.info.rows for _, part in one.parts)
+    held = rows * (8 + sum(width(stored.field(name).type) for name in one.columns.values()))
+    return max(1, needed, min(held, scan["bytes"]) if scan["bytes"] >= 0 else held)
+
+
+def _parts(one: Candidate, root: str) -> list[str]:
+    """Number of the run, what Spark opens, and size of each part."""
+    scheme = re.match(r"s3[an]?://", root)
+    out = []
+    for number, part in sorted(one.parts, key=lambda each: each[0]):
+        uri = one.serving.index.storage.uri(part.path)
+        if scheme is not None:
+            uri = re.sub(r"^s3[an]?://", scheme[0], uri)
+        out += [str(number), uri, str(part.info.size_bytes)]
+    return out
+
+
+@lru_cache(_HELD)
+def _dead(served: Serving) -> str:
+    """Number of the run and ordinal of each file whose rows the index has and that is not served."""
+    rows = [(str(one.number), str(ordinal)) for one in served.runs for ordinal in one.dead.tolist()]
+    return packed([text for row in rows for text in row])
+
+
+@lru_cache(_HELD)
+def _files(served: Serving, root: str, *, by_time: bool) -> str:
+    """Path, identity, number of the run and ordinal of each served file."""
+    paths = normal(served.files, root)
+    identity = served.files.table.column("size_bytes").cast(pa.string())
+    if by_time:
+        times = served.files.table.column("modified_ms").cast(pa.string())
+        identity = pc.binary_join_element_wise(identity, times, ":").fill_null("unknown")
+    runs = [str(one.number) for one in served.runs for _ in one.served]
+    ordinals = np.concatenate([one.served for one in served.runs]).tolist()
+    rows = zip(paths.to_pylist(), identity.to_pylist(), runs, ordinals, strict=True)
+    return packed([text for path, sign, run, ordinal in rows for text in (path, sign, run, str(ordinal))])
+
+
+@lru_cache(_HELD)
+def _deleted(served: Serving) -> dict[str, object]:
+    """Deleted rows as numbers: run, ordinal and position side by side in 63 bits."""
+    row_bits = max(int(max(positions)) for _, _, positions in served.deleted).bit_length()
+    file_bits = max(ordinal for _, ordinal, _ in served.deleted).bit_length()
+    file_bits = max(file_bits, max(one.run.files for one in served.runs).bit_length())
+    run_bits = max(one.number for one in served.runs).bit_length()
+    row_bits = max(row_bits, 40)  # rows behind the last deleted one must not run into the ordinal
+    if row_bits + file_bits + run_bits > 62:
+        raise OverflowError("places of deleted rows do not fit into 62 bits")
+    places = [
+        str((run << (row_bits + file_bits)) | (ordinal << row_bits) | int(row))
+        for run, ordinal, positions in served.deleted
+        for row in positions
+    ]
+    return {"deleted": packed(places), "run_shift": row_bits + file_bits, "file_shift": row_bits}

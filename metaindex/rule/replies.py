@@ -1,0 +1,28 @@
+"""How a reply to the optimizer's rule is written (`Reply.java`): lists of texts, and one spelling of a file's name for every engine."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from formats.model import FileTable
+
+
+def packed(texts: Sequence[str]) -> str:
+    """Separated by NUL, gzip in base64: a list of a million names has to cross to the JVM."""
+    return base64.b64encode(gzip.compress("\0".join(texts).encode("utf-8", "surrogatepass"), 1)).decode()
+
+
+def normal(files: FileTable, root: str) -> pa.ChunkedArray:
+    """One spelling of a file for every engine: an absolute local path, or //bucket/key (`Scans.normal`)."""
+    paths = files.paths
+    inside = pc.invert(
+        pc.or_(pc.starts_with(paths, "/"), pc.match_substring_regex(paths, "^[A-Za-z][A-Za-z0-9+.-]*:/"))
+    )
+    whole = pc.if_else(inside, pc.binary_join_element_wise(root.rstrip("/"), paths, "/"), paths)
+    whole = pc.replace_substring_regex(whole, "^file:/*", "/")
+    return pc.replace_substring_regex(whole, "^[A-Za-z][A-Za-z0-9+.-]*://", "//")
