@@ -1,4 +1,4 @@
-"""Disks that are full, read-only, not ours, or that take no more than so many bytes a file."""
+"""Disks that are full, read-only, not ours, or that take no more than so many bytes a file; and their clocks, which tick coarsely."""
 
 from __future__ import annotations
 
@@ -76,3 +76,11 @@ def someone_elses_folder() -> Iterator[Path]:
             with suppress(OSError):
                 os.chmod(base, 0o700)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def until_the_clock_ticks(*paths: Path) -> None:
+    """Returns once a change of these files would be at another time than their last one was."""
+    then = max(path.stat().st_ctime_ns for path in paths)
+    with tempfile.NamedTemporaryFile(dir=paths[0].parent, prefix="_clock") as probe:
+        while os.stat(probe.name).st_ctime_ns <= then:
+            os.utime(probe.name)

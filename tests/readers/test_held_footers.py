@@ -23,6 +23,7 @@ from formats.storage_counting import CountingStorage
 from formats.storage_local import LocalStorage
 from metaindex.readers import footer
 from metaindex.readers.footer import FileFooter, HeldFooters
+from tests.disks import until_the_clock_ticks
 from tests.readers.lake import Lake, fields_of
 
 SCHEMA = pa.schema({"n": pa.int64(), "s": pa.string()})
@@ -40,7 +41,7 @@ def write(path: Path, table: pa.Table, groups: int = 4) -> None:
 
 
 def age(path: Path, seconds: int = 60) -> None:
-    """Waits until the file counts as settled, which nobody can feign: the time of its last change is the system's."""
+    """Says that the file was written so long ago; the time of its last change is the system's, and nobody can feign it."""
     then = time.time_ns() - seconds * 10**9
     os.utime(path, ns=(then, then))
 
@@ -91,7 +92,7 @@ def test_a_file_of_the_same_size_and_an_older_time_is_another(tmp_path: Path, wh
     assert held.numbers("n < 200") == list(range(100))
     size = held.path.stat().st_size
     assert held.held is not None
-    time.sleep(0.02)  # a file system's clock ticks coarsely
+    until_the_clock_ticks(held.path)
     target = held.path if where == "in its place" else tmp_path / "other"
     write(target, rows(5000))
     age(target, 3600)
@@ -110,7 +111,7 @@ def test_bytes_of_the_same_size_written_over_a_file_are_read(tmp_path: Path) -> 
     write(tmp_path / "other", rows(5000))
     data = (tmp_path / "other").read_bytes()
     assert len(data) == held.path.stat().st_size
-    time.sleep(0.02)  # a file system's clock ticks coarsely
+    until_the_clock_ticks(held.path)
     with held.path.open("r+b") as file:
         file.write(data)
     os.utime(held.path, ns=(then, then))
@@ -191,12 +192,12 @@ def test_whatever_is_done_to_files_their_rows_are_those_of_now(
 
     for number, step, what in steps:
         if step == "write":
-            time.sleep(0.01)
+            until_the_clock_ticks(root / f"{number}.parquet")
             pq.write_table(rows(what * 1000, 12), root / f"{number}.parquet", row_group_size=what + 1)
             now[number] = what * 1000
         elif step == "swap":
             other = (number + 1) % 3
-            time.sleep(0.01)
+            until_the_clock_ticks(root / f"{number}.parquet", root / f"{other}.parquet")
             for old, new in ((number, "t"), (other, number), ("t", other)):
                 os.replace(root / f"{old}.parquet", root / f"{new}.parquet")
             now[number], now[other] = now[other], now[number]
@@ -257,7 +258,7 @@ def test_a_handle_reads_what_a_folder_holds_now(tmp_path: Path) -> None:
         return sorted(table.scan(where).to_arrow()["n"].to_pylist())
 
     assert numbers("n IN (97010, 98010, 5010)") == [97010, 98010]
-    time.sleep(0.02)
+    until_the_clock_ticks(root / "a.parquet")
     write(root / "a.parquet", rows(5000))
     age(root / "a.parquet")
     assert numbers("n IN (97010, 98010, 5010)") == [5010, 98010]
