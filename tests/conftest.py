@@ -1,4 +1,4 @@
-"""What every test may use: one Spark session with Delta and Iceberg, started by the first test that asks for it."""
+"""What every test may use: a Spark session with Delta and Iceberg, started by the first test that asks for it; with several workers each has its own."""
 
 import gc
 import os
@@ -96,5 +96,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
         if "s3_server" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.s3)
-        if item.get_closest_marker("spark") is not None:
-            item.add_marker(pytest.mark.xdist_group("spark"))  # one JVM, whatever the number of workers
