@@ -40,9 +40,11 @@ _SOURCES: Final = (
     "Reply",
     "Scans",
     "Survey",
+    "Unsorted",
 )
-_SORTED_BUCKETS: Final = "spark.sql.legacy.bucketedTableScan.outputOrdering"
-"""Where it is true and a bucket is one file, Spark does not sort what is sorted: the buckets of an optimized covering index are. The session's own setting stands, where it has one."""
+SORTED_BUCKETS: Final = "spark.sql.legacy.bucketedTableScan.outputOrdering"
+"""Where it is true and a bucket is one file, Spark does not sort what is sorted: the buckets of an optimized covering index are. The session's own setting stands, where it has one; where it has none,
+other tables are planned as without it (`Unsorted.java`)."""
 _LOCK = threading.Lock()
 _LOADERS: dict[
     int, Any
@@ -116,11 +118,11 @@ def enable(
         loader = _loader(spark)
         scans = _new(spark, loader, "metaindex.Scans")
         conf = spark._jsparkSession.sessionState().conf()
-        added = _new(spark, loader, "metaindex.MetaIndexRule", callback, scans, conf)
+        ordered = spark.conf.get(SORTED_BUCKETS, None) is None
+        added = _new(spark, loader, "metaindex.MetaIndexRule", callback, scans, conf, ordered)
         _set_rules(spark, [*_rules(spark), added])
-        ordered = spark.conf.get(_SORTED_BUCKETS, None) is None
         if ordered:
-            spark.conf.set(_SORTED_BUCKETS, "true")
+            spark.conf.set(SORTED_BUCKETS, "true")
         _ENABLED[_key(spark)] = Enabled(added, skipping, callback, ordered)
 
 
@@ -130,8 +132,8 @@ def disable(spark: SparkSession) -> None:
         found = _ENABLED.pop(_key(spark), None)
         if found is not None:
             _set_rules(spark, [one for one in _rules(spark) if not one.equals(found.rule)])
-            if found.sorted_buckets and spark.conf.get(_SORTED_BUCKETS, None) == "true":
-                spark.conf.unset(_SORTED_BUCKETS)
+            if found.sorted_buckets and spark.conf.get(SORTED_BUCKETS, None) == "true":
+                spark.conf.unset(SORTED_BUCKETS)
             found.skipping.close()
 
 

@@ -25,13 +25,15 @@ public class MetaIndexRule extends Rule {
   private final Function python; // JSON to JSON
   private final Scans scans;
   private final SQLConf conf; // the session's
+  private final boolean ordered; // metaindex has told the session that buckets are sorted
   private final ThreadLocal busy = new ThreadLocal(); // what runs inside the callback is not rewritten
   private final ThreadLocal last = new ThreadLocal(); // the plan that was given back: rules are applied until nothing changes, and that one was asked about
   public volatile long plans, asked, rewritten, failed, nanos;
   public volatile String lastError = "";
 
-  public MetaIndexRule(Function python, Scans scans, SQLConf conf) {
+  public MetaIndexRule(Function python, Scans scans, SQLConf conf, boolean ordered) {
     this.python = python;
+    this.ordered = ordered;
     this.scans = scans;
     this.conf = conf;
     scans.conf = conf;
@@ -41,7 +43,8 @@ public class MetaIndexRule extends Rule {
     return "metaindex.MetaIndexRule";
   }
 
-  public TreeNode apply(TreeNode plan) {
+  public TreeNode apply(TreeNode given) {
+    TreeNode plan = ordered ? unsorted((LogicalPlan) given) : given;
     WeakReference before = (WeakReference) last.get();
     if ((before != null && before.get() == plan) || busy.get() != null || "false".equalsIgnoreCase(conf.getConfString(PREFIX + "enabled", "").trim())) {
       return plan;
@@ -65,6 +68,16 @@ public class MetaIndexRule extends Rule {
     } finally {
       busy.remove();
       nanos += System.nanoTime() - started;
+    }
+  }
+
+  private LogicalPlan unsorted(LogicalPlan plan) {
+    try {
+      return (LogicalPlan) plan.transformUp(new Unsorted());
+    } catch (RuntimeException error) {
+      failed++;
+      lastError = String.valueOf(error);
+      return plan;
     }
   }
 

@@ -217,9 +217,14 @@ public class Scans {
   }
 
   private static LogicalPlan over(LogicalRelation relation, HadoopFsRelation before, FileIndex files, String label) {
+    return over(relation, IndexedRelation.over(before, files, label));
+  }
+
+  /** The same attributes of other files. */
+  static LogicalPlan over(LogicalRelation relation, HadoopFsRelation instead) {
     Object[] parts = new Object[relation.productArity()];
     for (int i = 0; i < parts.length; i++) {
-      parts[i] = i == 0 ? IndexedRelation.over(before, files, label) : relation.productElement(i);
+      parts[i] = i == 0 ? instead : relation.productElement(i);
     }
     return (LogicalPlan) ((TreeNode) relation).makeCopy(parts);
   }

@@ -1,0 +1,37 @@
+package metaindex;
+
+import org.apache.spark.sql.catalyst.catalog.BucketSpec;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+
+/**
+ * Tables of the user's in buckets, without the order that the catalog says of them. That Spark is to believe the order of buckets is a setting of the whole session; metaindex sets it for the sake of
+ * its own, and another table's rows are what they were without it, sorted or not.
+ */
+class Unsorted extends scala.runtime.AbstractPartialFunction {
+  public boolean isDefinedAt(Object node) {
+    return node instanceof LogicalRelation && sorted((LogicalRelation) node) != null;
+  }
+
+  public Object applyOrElse(Object node, scala.Function1 other) {
+    HadoopFsRelation before = node instanceof LogicalRelation ? sorted((LogicalRelation) node) : null;
+    if (before == null) {
+      return other.apply(node);
+    }
+    LogicalRelation relation = (LogicalRelation) node;
+    BucketSpec buckets = (BucketSpec) before.bucketSpec().get();
+    BucketSpec unsorted = new BucketSpec(buckets.numBuckets(), buckets.bucketColumnNames(), Scans.none());
+    HadoopFsRelation after =
+        new HadoopFsRelation(before.location(), before.partitionSchema(), before.dataSchema(), scala.Option.apply(unsorted), before.fileFormat(), before.options(), before.sparkSession());
+    return Scans.over(relation, after);
+  }
+
+  private static HadoopFsRelation sorted(LogicalRelation relation) {
+    if (!(relation.relation() instanceof HadoopFsRelation) || relation.relation() instanceof IndexedRelation) {
+      return null;
+    }
+    HadoopFsRelation found = (HadoopFsRelation) relation.relation();
+    return found.bucketSpec().isDefined() && !((BucketSpec) found.bucketSpec().get()).sortColumnNames().isEmpty() ? found : null;
+  }
+}
