@@ -1,8 +1,9 @@
 """TPC-H through Spark's own SQL: plain, with covering indexes by the rule, and beside what a careful person makes by hand (bucketed and sorted tables, Delta in Z-order). In turns, in one session.
 
 bounds    the queries that the indexes are for, beside the tables made by hand: CPU, wall time, bytes read, exchanges and sorts that are left
-queries   all 22 queries with the rule on and off: equal answers, times, predicted and actual bytes
+queries   all 22 queries with the rule on and off: equal answers, times, bytes
 hybrid    a Delta table of which 0, 1, 10, 50% are appended after the index was built, and 0, 0.1, 10% of the rows are deleted
+predicted bytes that the ranker expects of the indexes that it takes, and those read
 overhead  what the rule adds to a query that no index can help
 
 `python -m benchmarks tpch`, or `python -m benchmarks.tpch --scale 10 --format csv --parts bounds`.
@@ -10,11 +11,8 @@ overhead  what the rule adds to a query that no index can help
 
 from __future__ import annotations
 
-import math
-import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,9 +20,12 @@ import metaindex as mi
 from benchmarks.processes import cpu_seconds
 from metaindex.errors import IndexExistsError
 
+from .hybrid import hybrid
 from .lake import INDEXES, Lake, make_by_hand, make_z_ordered
-from .measured import Measured, measured
+from .measured import Measured, measured, median, same_rows
+from .predicted import predicted
 from .queries import NEEDLES, QUERIES
+from .sessions import beside, ordered, session, sorting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 Figures = list[dict[str, object]]
 Tell = Callable[[Figures], None]
 
-PARTS = ("bounds", "queries", "hybrid", "overhead")
+PARTS = ("bounds", "queries", "predicted", "hybrid", "overhead")
 
 _BOUNDS = {
     "Q6": {"lineitem": "lineitem_by_day"},
@@ -53,8 +54,6 @@ def measure(
     folder: Path, scale: float, table_format: str, turns: int, parts: Sequence[str], tell: Tell = lambda some: None
 ) -> Figures:
     """The figures of the parts asked; `tell` gets them as they come."""
-    from .hybrid import hybrid
-
     lake = Lake(folder / f"tpch-{scale:g}-{table_format}", scale, table_format)
     lake.prepare()
     found: Figures = []
@@ -69,34 +68,14 @@ def measure(
         if "bounds" in parts:
             add(_bounds(spark, lake, turns))
         if "queries" in parts:
-            add(_queries(spark, turns))
+            add(_queries(spark, lake, turns))
+        if "predicted" in parts:
+            add(predicted(spark, lake))
         if "overhead" in parts:
-            add(_overhead(spark, turns))
+            add(_overhead(spark, lake, turns))
         if "hybrid" in parts:
             add(hybrid(spark, lake, turns))
     return found
-
-
-@contextmanager
-def session(folder: Path) -> Iterator[SparkSession]:
-    """Two cores, quiet; joins of any size by sorting, so that exchanges tell something at scale factor 1."""
-    from metaindex.spark import spark_session
-
-    conf = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
-        "spark.driver.memory": "6g",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "8",
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.databricks.delta.snapshotPartitions": "2",
-    }
-    spark = spark_session("tpch", master="local[2]", conf=conf)
-    try:
-        yield spark
-    finally:
-        spark.stop()
 
 
 def _index(spark: SparkSession, lake: Lake) -> Figures:
@@ -119,17 +98,16 @@ def _index(spark: SparkSession, lake: Lake) -> Figures:
 def _bounds(spark: SparkSession, lake: Lake, turns: int) -> Figures:
     make_by_hand(spark, lake)
     z_ordered = make_z_ordered(spark, lake)
-    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
     out: Figures = []
-    try:
+    with beside(spark) as ours, sorting(spark, ours):
+        lake.views(ours)
         for name, tables in _BOUNDS.items():
             sql = {**QUERIES, **NEEDLES}[name]
             found: dict[str, list[Measured]] = {}
             for _ in range(turns + 1):  # the first warms up
                 lake.views(spark)
                 found.setdefault("plain", []).append(measured(spark, sql))
-                with enabled(spark):
-                    found.setdefault("metaindex", []).append(measured(spark, sql))
+                found.setdefault("metaindex", []).append(measured(ours, sql))
                 lake.views(spark, tables)
                 with ordered(spark):
                     found.setdefault("made by hand", []).append(measured(spark, sql))
@@ -138,8 +116,6 @@ def _bounds(spark: SparkSession, lake: Lake, turns: int) -> Figures:
             lake.views(spark)
             same_rows(name, found)
             out += _compared(name, found)
-    finally:
-        spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
     return out
 
 
@@ -166,52 +142,68 @@ def _compared(name: str, found: dict[str, list[Measured]]) -> Figures:
     return out
 
 
-def _queries(spark: SparkSession, turns: int) -> Figures:
+def _queries(spark: SparkSession, lake: Lake, turns: int) -> Figures:
     out: Figures = []
-    for name, sql in QUERIES.items():
-        found: dict[str, list[Measured]] = {}
-        for _ in range(turns + 1):
-            found.setdefault("plain", []).append(measured(spark, sql))
-            with enabled(spark):
-                found.setdefault("metaindex", []).append(measured(spark, sql))
-        same_rows(name, found)
-        plain, ours = ([one.cpu for one in found[peer][1:]] for peer in ("plain", "metaindex"))
-        walls = [[one.wall for one in found[peer][1:]] for peer in ("plain", "metaindex")]
-        out.append(
-            {
-                "query": name,
-                "plain CPU s": median(plain),
-                "with CPU s": median(ours),
-                "CPU ratio": median(ours) / median(plain),
-                "wall ratio": median(walls[1]) / median(walls[0]),
-                "spread": (max(plain) - min(plain)) / median(plain),
-                "plain MB": found["plain"][-1].read / 1e6,
-                "with MB": found["metaindex"][-1].read / 1e6,
-                "indexes": found["metaindex"][-1].plan.count("<metaindex "),
-            }
-        )
+    with beside(spark) as ours:
+        lake.views(ours)
+        for name, sql in QUERIES.items():
+            found: dict[str, list[Measured]] = {"plain": [], "metaindex": []}
+            for turn in range(turns + 1):
+                pair = [("plain", spark), ("metaindex", ours)]
+                for peer, session_of in pair if turn % 2 else reversed(pair):
+                    found[peer].append(measured(session_of, sql))
+            same_rows(name, found)
+            plain, with_ = ([one.cpu for one in found[peer][1:]] for peer in found)
+            walls = [median([one.wall for one in found[peer][1:]]) for peer in found]
+            ratios = [one / other for one, other in zip(with_, plain, strict=True)]
+            out.append(
+                {
+                    "query": name,
+                    "plain CPU s": median(plain),
+                    "with CPU s": median(with_),
+                    "CPU ratio": median(ratios),
+                    "least": min(ratios),
+                    "most": max(ratios),
+                    "wall ratio": walls[1] / walls[0],
+                    "plain MB": found["plain"][-1].read / 1e6,
+                    "with MB": found["metaindex"][-1].read / 1e6,
+                    "indexes": found["metaindex"][-1].plan.count("<metaindex "),
+                }
+            )
     return out
 
 
-def _overhead(spark: SparkSession, turns: int) -> Figures:
+def _overhead(spark: SparkSession, lake: Lake, turns: int) -> Figures:
     """Planning alone, of a query over tables without an index and over one whose indexes do not help."""
     queries = {
         "no index": "SELECT count(*) FROM customer JOIN nation ON c_nationkey = n_nationkey WHERE c_acctbal > 9999",
         "indexes that do not help": "SELECT l_comment FROM lineitem WHERE l_tax > 0.07 AND l_comment LIKE '%sleep%'",
     }
     out: Figures = []
-    for name, sql in queries.items():
-        seconds: dict[bool, list[float]] = {False: [], True: []}
-        for _ in range(turns * 4):
-            for on in (False, True):
-                if on:
-                    with enabled(spark):
-                        _planned(spark, sql)  # opens the tables
-                        seconds[on].append(_planned(spark, sql))
-                else:
-                    seconds[on].append(_planned(spark, sql))
-        off, on_ = (median(seconds[on]) * 1000 for on in (False, True))
-        out.append({"planning": name, "off ms": off, "on ms": on_, "rule ms": on_ - off})
+    with beside(spark) as ours:
+        lake.views(ours)
+        for name, sql in queries.items():
+            for _ in range(20):  # opens the tables, and lets the JVM compile
+                _planned(spark, sql)
+                _planned(ours, sql)
+            off, on = [], []
+            before = mi.rule.counts(ours).seconds
+            for _ in range(turns * 20):
+                off.append(_planned(spark, sql))
+                on.append(_planned(ours, sql))
+            inside = (mi.rule.counts(ours).seconds - before) / len(on)
+            least, most = (sorted(b - a for a, b in zip(off, on, strict=True))[len(on) * part // 10] for part in (1, 9))
+            out.append(
+                {
+                    "planning": name,
+                    "off ms": median(off) * 1000,
+                    "on ms": median(on) * 1000,
+                    "rule ms": (median(on) - median(off)) * 1000,
+                    "10% ms": least * 1000,
+                    "90% ms": most * 1000,
+                    "by its own clock ms": inside * 1000,
+                }
+            )
     return out
 
 
@@ -219,43 +211,3 @@ def _planned(spark: SparkSession, sql: str) -> float:
     started = time.perf_counter()
     spark.sql(sql)._jdf.queryExecution().executedPlan()
     return time.perf_counter() - started
-
-
-@contextmanager
-def enabled(spark: SparkSession) -> Iterator[None]:
-    mi.enable(spark)
-    try:
-        yield
-    finally:
-        counts = mi.rule.counts(spark)
-        mi.disable(spark)
-        assert not counts.failed, counts.last_error
-
-
-@contextmanager
-def ordered(spark: SparkSession) -> Iterator[None]:
-    """Tables made by hand are known to be sorted too."""
-    name = "spark.sql.legacy.bucketedTableScan.outputOrdering"
-    spark.conf.set(name, "true")
-    try:
-        yield
-    finally:
-        spark.conf.unset(name)
-
-
-def same_rows(name: str, found: dict[str, list[Measured]]) -> None:
-    """Every peer's rows are the plain ones, doubles to the last digits that sums in another order leave."""
-    wanted = sorted(map(_rounded, found["plain"][0].rows), key=repr)
-    for peer, some in found.items():
-        for one in some:
-            assert sorted(map(_rounded, one.rows), key=repr) == wanted, f"{name}: {peer} gives other rows"
-
-
-def _rounded(row: tuple[object, ...]) -> tuple[object, ...]:
-    return tuple(
-        round(value, 9 - int(math.log10(abs(value) or 1))) if isinstance(value, float) else value for value in row
-    )
-
-
-def median(values: Sequence[float]) -> float:
-    return statistics.median(values)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
+import math
+import statistics
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.processes import cpu_seconds
+from metaindex.rule.executed import job_group, stages
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_NUMBERS = itertools.count()
 
 
 @dataclass(frozen=True)
@@ -38,23 +39,33 @@ class Measured:
 def measured(spark: SparkSession, sql: str) -> Measured:
     """Runs it to the end, its rows collected."""
     context = spark.sparkContext
-    group = f"measured-{next(_NUMBERS)}"
-    context.setJobGroup(group, group)
-    cpu, started = cpu_seconds(), time.perf_counter()
-    query = spark.sql(sql)
-    rows = [tuple(row) for row in query.collect()]
-    wall, cpu = time.perf_counter() - started, cpu_seconds() - cpu
+    with job_group(context) as group:
+        cpu, started = cpu_seconds(), time.perf_counter()
+        query = spark.sql(sql)
+        rows = [tuple(row) for row in query.collect()]
+        wall, cpu = time.perf_counter() - started, cpu_seconds() - cpu
     plan = str(query._jdf.queryExecution().executedPlan().toString()).split("== Initial Plan ==")[0]
-    store = context._jsc.sc().statusStore()
     task_cpu = read = shuffled = 0
-    for job in context.statusTracker().getJobIdsForGroup(group):
-        info = context.statusTracker().getJobInfo(job)
-        for stage in info.stageIds if info is not None else ():
-            try:
-                last = store.lastStageAttempt(stage)
-            except Exception:  # noqa: BLE001 - a stage that was skipped has no attempt
-                continue
-            task_cpu += last.executorCpuTime()
-            read += last.inputBytes()
-            shuffled += last.shuffleWriteBytes()
+    for stage in stages(context, group):
+        task_cpu += stage.executorCpuTime()
+        read += stage.inputBytes()
+        shuffled += stage.shuffleWriteBytes()
     return Measured(wall, cpu, task_cpu / 1e9, read, shuffled, plan, rows)
+
+
+def same_rows(name: str, found: dict[str, list[Measured]]) -> None:
+    """Every peer's rows are the plain ones, doubles to the last digits that sums in another order leave."""
+    wanted = sorted(map(_rounded, found["plain"][0].rows), key=repr)
+    for peer, some in found.items():
+        for one in some:
+            assert sorted(map(_rounded, one.rows), key=repr) == wanted, f"{name}: {peer} gives other rows"
+
+
+def _rounded(row: tuple[object, ...]) -> tuple[object, ...]:
+    return tuple(
+        round(value, 9 - int(math.log10(abs(value) or 1))) if isinstance(value, float) else value for value in row
+    )
+
+
+def median(values: Sequence[float]) -> float:
+    return statistics.median(values)

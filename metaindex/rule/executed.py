@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from metaindex.pruning.result import human_bytes
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+_GROUP: Final = "spark.jobGroup.id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,28 +36,58 @@ class ScanRead:
         return f"{self.scan}: {', '.join(one for one in said if one) or 'not counted'}"
 
 
-def run(execution: Any) -> tuple[ScanRead, ...]:
-    """Runs a query execution of Spark's, throws its rows away, and tells what its scans read. Raises what Spark raises."""
-    execution.toRdd().count()
-    return tuple(found for leaf in _leaves(execution.executedPlan()) if (found := _read(leaf)) is not None)
+def run(context: SparkContext, execution: Any) -> tuple[tuple[ScanRead, ...], int]:
+    """Runs a query execution of Spark's, throws its rows away, and tells what its scans read, and the bytes that its tasks read in all: of the needed columns, row groups and footers alone, and none
+    that came out of a cache. Raises what Spark raises."""
+    with job_group(context) as group:
+        execution.toRdd().count()
+        read = sum(int(stage.inputBytes()) for stage in stages(context, group))
+    return tuple(found for leaf in leaves(execution.executedPlan()) if (found := _read(leaf)) is not None), read
 
 
-def _leaves(plan: Any) -> Iterator[Any]:
-    """Adaptive plans and their stages look like leaves; what was reused has been counted where it was made."""
+@contextmanager
+def job_group(context: SparkContext) -> Iterator[str]:
+    """Jobs that this thread starts are told apart by a name of their own; afterwards they have the name again that they had."""
+    before = context.getLocalProperty(_GROUP)
+    group = f"metaindex-{uuid.uuid4()}"
+    context.setLocalProperty(_GROUP, group)
+    try:
+        yield group
+    finally:
+        context.setLocalProperty(_GROUP, before)  # None takes it off
+
+
+def stages(context: SparkContext, group: str) -> Iterator[Any]:
+    """What Spark noted of each stage (`StageData`) that ran for a group of jobs."""
+    from py4j.protocol import Py4JJavaError
+
+    context._jsc.sc().listenerBus().waitUntilEmpty()  # notes of the last tasks are on their way
+    store = context._jsc.sc().statusStore()
+    tracker = context.statusTracker()
+    infos = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+    for stage in sorted({stage for info in infos if info is not None for stage in info.stageIds}):
+        try:
+            yield store.lastStageAttempt(stage)
+        except Py4JJavaError:
+            continue  # a stage that was skipped, its rows are there from an earlier job, has no attempt
+
+
+def leaves(plan: Any) -> Iterator[Any]:
+    """The scans of an executed plan, those of its subqueries too. Adaptive plans and their stages look like leaves; what was reused has been counted where it was made."""
     name = str(plan.getClass().getSimpleName())
     if name == "AdaptiveSparkPlanExec":
-        yield from _leaves(plan.executedPlan())
+        yield from leaves(plan.executedPlan())
         return
     if name.startswith("Reused"):
         return
     if name.endswith("QueryStageExec"):
-        yield from _leaves(plan.plan())
+        yield from leaves(plan.plan())
         return
     below = [*_each(plan.children()), *_each(plan.subqueries())]
     if not below:
         yield plan
     for one in below:
-        yield from _leaves(one)
+        yield from leaves(one)
 
 
 def _each(found: Any) -> list[Any]:

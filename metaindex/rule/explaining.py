@@ -69,13 +69,21 @@ class ExplainedScan:
 
 @dataclass(frozen=True, slots=True)
 class QueryExplanation:
-    """`print` it, or let a notebook show it. Files are as expected before the query runs: Spark and the formats prune by themselves as well. `read`: what its scans did read, where it was run."""
+    """`print` it, or let a notebook show it. Files are as expected before the query runs: Spark and the formats prune by themselves as well. `read`: what its scans did read, where it was run;
+    `read_bytes`: what its tasks read in all, of the needed columns alone."""
 
     scans: tuple[ExplainedScan, ...]
     with_indexes: str  # physical plan
     without_indexes: str
     read: tuple[ScanRead, ...] | None = None
+    read_bytes: int | None = None
     display: Display = field(default_factory=Display)
+
+    @property
+    def expected_bytes(self) -> int | None:
+        """What the ranker expects the scans to read of the needed columns; None where a covering index does not stand for all of them: the bytes of whole files say nothing about columns."""
+        covers = [one.cover.read_bytes for one in self.scans if one.cover is not None]
+        return sum(covers) if covers and len(covers) == len(self.scans) else None
 
     def __str__(self) -> str:
         return self._shown(self.display)
@@ -99,11 +107,15 @@ class QueryExplanation:
             ("Scans, as expected", [str(one) for one in self.scans] or ["none"]),
             ("Indexes used", [f"{of}{one}" for of, one in told if one.reason is None] or ["none"]),
             ("Indexes not used", [f"{of}{one}" for of, one in told if one.reason is not None] or ["none"]),
-            *([("Scans, as read", [str(one) for one in self.read] or ["none"])] if self.read is not None else []),
+            *([("Scans, as read", [*map(str, self.read), self._in_all()])] if self.read is not None else []),
             ("Plan with indexes", self.with_indexes.splitlines()),
             ("Plan without indexes", self.without_indexes.splitlines()),
         ]
         return display.titled(sections, differing(self.with_indexes, self.without_indexes))
+
+    def _in_all(self) -> str:
+        expected = f", {human_bytes(self.expected_bytes)} expected" if self.expected_bytes is not None else ""
+        return f"in all: {human_bytes(self.read_bytes or 0)} of the needed columns{expected}"
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
@@ -116,6 +128,8 @@ class QueryExplanation:
             "with_indexes": self.with_indexes,
             "without_indexes": self.without_indexes,
             "read": read,
+            "read_bytes": self.read_bytes,
+            "expected_bytes": self.expected_bytes,
         }
 
 
@@ -137,9 +151,9 @@ def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:
         scans += [ExplainedScan(one["scan"], None, Reason[one["why"]]) for one in survey["passed"]]
     after = found.planned(query, rewritten=True)
     shown = _text(after)
-    read = executed(after) if run else None
+    read, read_bytes = executed(query.sparkSession.sparkContext, after) if run else (None, None)
     display = Display(rule.display_mode, rule.highlight_begin, rule.highlight_end)
-    return QueryExplanation(tuple(scans), shown, _text(before), read, display)
+    return QueryExplanation(tuple(scans), shown, _text(before), read, read_bytes, display)
 
 
 def _scans(found: Enabled, asked: list[dict[str, Any]], rule: RuleConfig) -> list[ExplainedScan]:
