@@ -152,13 +152,20 @@ class IndexVerbs(ABC):
         )
         self._remember(target)
         outcome = execute(log, action)
-        return replace(outcome, notes=(*outcome.notes, *upkeep(log, name, outcome.entry, self._cache)))
+        return replace(outcome, notes=(*outcome.notes, *upkeep(log, name, outcome.entry, self._cache, built_by)))
 
-    def optimize_index(self, name: str, mode: Literal["quick", "full"] = "quick") -> Outcome:
+    def optimize_index(
+        self,
+        name: str,
+        mode: Literal["quick", "full"] = "quick",
+        builder: BuilderName | Builder | None = None,
+        progress: Progress | None = None,
+    ) -> Outcome:
         """Merges runs of an index, so that look-ups read less; answers stay what they were and the table is not looked at.
 
-        `quick` merges small runs as they come together (size-tiered), `full` all runs into one set of sorted parts. ConcurrentWriteError where another writer merged or
-        replaced the same runs first.
+        `quick` merges small runs as they come together (size-tiered), `full` all runs into one set of sorted parts. `builder`: who merges the rows of covering indexes, bucket by
+        bucket: Spark's tasks, or threads of this process ('local'); what else an index has is merged here, and asks for no Spark. ConcurrentWriteError where another writer
+        merged or replaced the same runs first; DamagedIndexError where a run is not what it should be, BuildError; the index is then what it was.
         """
         from .actions.action import Outcome, execute, validate
         from .actions.optimize import Optimize
@@ -166,9 +173,11 @@ class IndexVerbs(ABC):
         if mode not in ("quick", "full"):
             raise ValueError(f"an optimize is quick or full, not {mode!r}")
         log = self._log(name)
-        action = Optimize(name, log.storage, mode, cache=self._cache)
+        action = Optimize(name, log.storage, mode, cache=self._cache, progress=progress)
         base = log.latest()
         action.first_entry(base)
+        if action.merges_covering:
+            action.builder = self._builder(builder)
         if base is not None and not action.runs():
             validate(Operation.OPTIMIZE, base, name)
             note = f"{len(base.content.runs)} runs, none to merge"  # no entry is written for that
@@ -207,10 +216,12 @@ class IndexVerbs(ABC):
             raise ValueError(f"a retention is 0 or more seconds, not {retention!r}")
         return clean(self._log(name), name, RETENTION_SECONDS if seconds is None else seconds)
 
-    def erase_index(self, name: str) -> Outcome:
+    def erase_index(
+        self, name: str, builder: BuilderName | Builder | None = None, progress: Progress | None = None
+    ) -> Outcome:
         """Takes out of an index, physically and at once, the values that no retained version of the table holds: of files that are gone, and of rows deleted in files that
         stay. Old runs are removed whatever the retention; a query that began before may have to read more. Does not touch the table: run it after the table's own VACUUM,
-        snapshot expiry or the like. IndexStateError while an operation is under way."""
+        snapshot expiry or the like. `builder`: as in `optimize_index`. IndexStateError while an operation is under way."""
         from .actions.action import execute
         from .actions.clean import clean
         from .actions.erase import Erase, all_there, files_there
@@ -223,9 +234,19 @@ class IndexVerbs(ABC):
             from formats.files.history import forget
 
             forget(self._ref, all_there(there, snapshot))  # kept listings name partition values
-        outcome = execute(
-            log, Erase(name, log.storage, snapshot, retains(self._format, self._ref), there, cache=self._cache)
+        base = log.latest()
+        rows = base is not None and any(not key.looked_up for run in base.content.runs for key in run.keys)
+        action = Erase(
+            name,
+            log.storage,
+            snapshot,
+            retains(self._format, self._ref),
+            there,
+            cache=self._cache,
+            builder=self._builder(builder) if rows else None,
+            progress=progress,
         )
+        outcome = execute(log, action)
         # An hour into the future: what a store that counts in seconds calls now is to go, too.
         cleaned = clean(log, name, -3600, 1)
         notes = (*outcome.notes, *cleaned.notes)

@@ -22,6 +22,7 @@ from expressions.records import dataclass
 from formats.model import FileTable, Snapshot, Version
 from formats.storage import Storage
 from metaindex.build.merging import KINDS, merge_runs
+from metaindex.build.protocol import Builder, Progress, pieces_written_by
 from metaindex.errors import ConcurrentWriteError, IndexStateError
 from metaindex.keys import file_ids
 from metaindex.log.entry import Content, IndexLogEntry, RunRef, VersionRecord
@@ -45,7 +46,7 @@ _KEPT_VERSIONS = 32
 
 @dataclass(slots=True)
 class Erase:
-    """`snapshot` is the table now; `retained` tells whether the table can still read a version; `there` which of some files are in the lake (`files` rows)."""
+    """`snapshot` is the table now; `retained` tells whether the table can still read a version; `there` which of some files are in the lake (`files` rows). `builder`: as in `Optimize`."""
 
     name: str
     storage: Storage
@@ -56,6 +57,8 @@ class Erase:
     forward_only: bool = False
     rebases: bool = True
     cache: StoreCache = field(default_factory=StoreCache)
+    builder: Builder | None = None
+    progress: Progress | None = None
     _sinks: list[str] = field(default_factory=list)
     _used: int = 0
 
@@ -109,7 +112,8 @@ class Erase:
             raise IndexStateError(
                 f"erase rewrites what it knows; index {self.name!r} has {', '.join(sorted(unknown))}; delete and vacuum it, and create it anew"
             )
-        merged = merge_runs(readers, self._sink(), found.keep, found.blank)
+        write = pieces_written_by(self.builder, self.progress)
+        merged = merge_runs(readers, self._sink(), found.keep, found.blank, write)
         return Renumbering(merged.run, merged.ordinals)
 
     def _records(

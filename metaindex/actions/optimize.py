@@ -13,6 +13,7 @@ from typing import Literal
 from expressions.records import dataclass
 from formats.storage import Storage
 from metaindex.build.merging import KINDS, Merged, merge_runs
+from metaindex.build.protocol import Builder, Progress, pieces_written_by
 from metaindex.errors import ConcurrentWriteError, DamagedIndexError
 from metaindex.log.entry import IndexLogEntry, RunRef
 from metaindex.log.states import Operation
@@ -31,7 +32,7 @@ Mode = Literal["quick", "full"]
 
 @dataclass(slots=True)
 class Optimize:
-    """Merges the groups of runs that the mode and the policy choose, each into one run."""
+    """Merges the groups of runs that the mode and the policy choose, each into one run. `builder`: merges the rows of covering indexes; this process where it cannot."""
 
     name: str
     storage: Storage  # rooted at the index folder
@@ -41,6 +42,8 @@ class Optimize:
     forward_only: bool = False
     rebases: bool = True
     cache: StoreCache = field(default_factory=StoreCache)
+    builder: Builder | None = None
+    progress: Progress | None = None
     _groups: list[tuple[RunSink, list[RunRef]]] = field(default_factory=list)
     _merged: list[Merged] | None = None
     _objects: ObjectWriter | None = None
@@ -55,6 +58,11 @@ class Optimize:
 
     def runs(self) -> tuple[str, ...]:
         return tuple(sink.run for sink, _ in self._groups)
+
+    @property
+    def merges_covering(self) -> bool:
+        """Are rows of covering indexes among what is merged? Known from `first_entry` on."""
+        return any(not key.looked_up for _, group in self._groups for run in group for key in run.keys)
 
     def run(self, begun: IndexLogEntry) -> Change:
         if self._merged is None:
@@ -81,7 +89,8 @@ class Optimize:
     def _merge(self, sink: RunSink, group: Iterable[RunRef]) -> Merged | None:
         readers = [RunReader(self.storage, run, self.cache, ReadCount()) for run in group]
         readers = [reader for reader in readers if reader.kinds() <= KINDS]
-        return merge_runs(readers, sink) if len(readers) > 1 else None
+        write = pieces_written_by(self.builder, self.progress)
+        return merge_runs(readers, sink, write=write) if len(readers) > 1 else None
 
     def _check_still_there(self, latest: IndexLogEntry) -> None:
         live = {run.run for run in latest.content.runs}

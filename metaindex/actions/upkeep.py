@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 
 from expressions.errors import MetaIndexError
+from metaindex.build.protocol import Builder
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.operation_log import OperationLog
 from metaindex.store.reader import StoreCache
@@ -18,12 +19,14 @@ from .optimize import Optimize
 logger = logging.getLogger("metaindex")
 
 
-def upkeep(log: OperationLog, name: str, entry: IndexLogEntry, cache: StoreCache) -> tuple[str, ...]:
-    """What was done, after the commit of a refresh."""
+def upkeep(
+    log: OperationLog, name: str, entry: IndexLogEntry, cache: StoreCache, builder: Builder | None = None
+) -> tuple[str, ...]:
+    """What was done, after the commit of a refresh by the builder."""
     notes: tuple[str, ...] = ()
     try:
         if quick_groups(entry.content.runs, ON_REFRESH):
-            notes = execute(log, Optimize(name, log.storage, "quick", ON_REFRESH, cache=cache)).notes
+            notes = execute(log, Optimize(name, log.storage, "quick", ON_REFRESH, cache=cache, builder=builder)).notes
         if entry.id % (KEPT_ENTRIES // 4) < 4:  # a refresh writes two entries, a merge two more
             trim(log, KEPT_ENTRIES)
     except MetaIndexError as error:

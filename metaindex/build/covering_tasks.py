@@ -22,8 +22,10 @@ import pyarrow.compute as pc
 from expressions.errors import StorageUnavailableError
 from formats.storage import Storage
 from metaindex.errors import BuildError
+from metaindex.kinds.covering.order import Ascending, sort_columns
 from metaindex.kinds.covering.parts import PartWriter, WrittenPart
 from metaindex.kinds.covering.plan import NO_ROW, ORDINAL, ROW, CoveringPlan, with_lineage
+from metaindex.kinds.covering.row_sums import RowSum, sum_of_files
 from metaindex.store.writer import RunSink
 
 from .collect import UNREADABLE
@@ -63,10 +65,8 @@ class ReadRows:
     source: RowSource
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for row in batch.to_pylist():
-                ordinal = row.pop("ordinal")
-                yield from self._file(ordinal, DataFile(**row))
+        for ordinal, file in _files(batches):
+            yield from self._file(ordinal, file)
 
     def _file(self, ordinal: int, file: DataFile) -> Iterator[pa.RecordBatch]:
         schema, given = travelling(self.source.plan), 0
@@ -100,17 +100,22 @@ class Doubts:
     source: RowSource
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for row in batch.to_pylist():
-                ordinal = row.pop("ordinal")
-                try:
-                    for _ in self.source.read(self.storage, DataFile(**row)):
-                        pass
-                except StorageUnavailableError:
-                    raise
-                except UNREADABLE as error:
-                    lines = str(error).splitlines()
-                    yield gathered(ordinal, f"cannot read {row['path']!r}: {lines[0] if lines else repr(error)}")
+        for ordinal, file in _files(batches):
+            try:
+                for _ in self.source.read(self.storage, file):
+                    pass
+            except StorageUnavailableError:
+                raise  # says nothing of the file
+            except UNREADABLE as error:
+                lines = str(error).splitlines()
+                yield gathered(ordinal, f"cannot read {file.path!r}: {lines[0] if lines else repr(error)}")
+
+
+def _files(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, DataFile]]:
+    """The files that a task is told of (ROW_FILE), by ordinal."""
+    for batch in batches:
+        for row in batch.to_pylist():
+            yield row.pop("ordinal"), DataFile(**row)
 
 
 def gathered(place: int, value: object) -> pa.RecordBatch:
@@ -122,11 +127,10 @@ def gathered(place: int, value: object) -> pa.RecordBatch:
 
 @dataclass(slots=True)
 class Written:
-    """What a task wrote and was told. `sum_of_rows`: of `weights` of the ordinals of its rows, so that lost and doubled rows show."""
+    """What a task wrote and was told. `rows`: by the files that they are of."""
 
     parts: list[WrittenPart] = field(default_factory=list)
-    rows: int = 0
-    sum_of_rows: int = 0
+    rows: RowSum = field(default_factory=RowSum)
     tallied: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     tallies: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
@@ -144,7 +148,7 @@ class WriteRows:
         bucket = partition if plan.buckets else None
         schema = with_lineage(plan.stored)
         writer = PartWriter(self.sink, plan.key_id, plan.stored, plan.place, tag, bucket)
-        out, told = Written(), []
+        out, told, ascending = Written(), [], Ascending(plan.indexed)
         for batch in batches:
             table = pa.Table.from_batches([batch])
             tallies = pc.less(table.column(ROW), NO_ROW)
@@ -161,37 +165,17 @@ class WriteRows:
                 )
             if bucket is not None and pc.any(pc.not_equal(table.column(BUCKET), bucket)).as_py():
                 raise BuildError(f"rows of bucket {bucket} hash to it; Spark put others there; report this")
-            out.rows += table.num_rows
-            out.sum_of_rows = (out.sum_of_rows + _sum(weights(ordinals.to_numpy()))) % _WHOLE
+            out.rows += sum_of_files(ordinals.to_numpy())
             columns = table.drop_columns([BUCKET]) if BUCKET in table.column_names else table
-            writer.add(columns.rename_columns(schema.names).cast(schema))
+            rows = columns.rename_columns(schema.names).cast(schema)
+            if ascending.broken(sort_columns(rows, plan.indexed)[0]):
+                raise BuildError("rows of a part ascend; Spark gave them in another order; report this")
+            writer.add(rows)
         out.parts = writer.close()
         if told:
             every = pa.concat_tables(told)
             out.tallied, out.tallies = every.column(ORDINAL).to_numpy(), every.column(ROW).to_numpy()
         yield gathered(partition, out)
-
-
-_WHOLE = 1 << 64
-
-
-def weights(ordinals: npt.NDArray[np.integer]) -> npt.NDArray[np.uint64]:
-    """A number for each ordinal, far from those of others: the finalizer of splitmix64."""
-    with np.errstate(over="ignore"):
-        z = (ordinals.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray(z ^ (z >> np.uint64(31)), np.uint64)
-
-
-def _sum(values: npt.NDArray[np.uint64]) -> int:
-    return int(np.add.reduce(values, dtype=np.uint64))
-
-
-def told_sum(ordinals: npt.NDArray[np.int32], rows: npt.NDArray[np.int64]) -> int:
-    """What the rows of these files sum to."""
-    with np.errstate(over="ignore"):
-        return _sum(weights(ordinals) * rows.astype(np.uint64))
 
 
 Run = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +23,11 @@ from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
 from metaindex.store.writer import RunSink
 
+if TYPE_CHECKING:  # a refresh that merges no rows does without
+    from metaindex.kinds.covering.merge import CoveringMerge, MergedPiece, WritesPieces
+
 Progress = Callable[[str, int, int], None]
-"""Called with (what, done, total) now and then."""
+"""Called with (what, done, total) now and then, perhaps from another thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +83,24 @@ class Builder(Protocol):
         self, request: BuildRequest, plans: Sequence[CoveringPlan], sink: RunSink, progress: Progress | None = None
     ) -> KeyBuild:
         """As `keys`, for covering indexes: every physical row of the request's files but those of unkeyed ones. BuildError where the builder builds none."""
+
+
+@runtime_checkable
+class MergesCovering(Protocol):
+    """A builder that writes the pieces of a merge elsewhere than in the threads of this process."""
+
+    def merge_covering(self, merge: CoveringMerge, progress: Progress | None = None) -> Sequence[MergedPiece]:
+        """See `kinds.covering.merge.WritesPieces`."""
+
+
+def pieces_written_by(builder: object, progress: Progress | None) -> WritesPieces:
+    """Who writes the pieces of merges: the `Builder`, where it is one that can; else threads of this process."""
+    if isinstance(builder, MergesCovering):
+        return partial(builder.merge_covering, progress=progress)
+
+    def write(merge: CoveringMerge) -> Sequence[MergedPiece]:
+        from metaindex.kinds.covering.merge import in_threads
+
+        return in_threads(merge, progress)
+
+    return write

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from expressions.errors import MetaIndexError
-from metaindex.errors import BuildError
+from metaindex.errors import BuildError, DamagedIndexError
 from metaindex.kinds.covering.plan import CoveringPlan
 from metaindex.kinds.keyed import KeyPlan
 from metaindex.kinds.rows import COLUMN_STATS, PART_ROWS, PARTITION_STATS, StatState
@@ -37,6 +37,10 @@ from .statistics import COUNTS
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from metaindex.kinds.covering.merge import CoveringMerge, MergedPiece
+
+_DAMAGED = f"{DamagedIndexError.__module__}.{DamagedIndexError.__qualname__}: "
+"""How a Python worker says it."""
 _STEPS = 3
 _COLUMN_ORDER = ("column_id", "partition_ord", "lower_int", "lower_double", "lower_bytes", "ordinal")
 _PARTITION_ORDER = ("column_id", "partition_ord")
@@ -107,6 +111,15 @@ class SparkBuilder:
         with _spark_errors():
             ship(self.spark)
             return CoveringJob(self.spark, request, sink, self.files_per_task).run(plans, progress or _silent)
+
+    def merge_covering(self, merge: CoveringMerge, progress: Progress | None = None) -> Sequence[MergedPiece]:
+        """See `protocol.MergesCovering`."""
+        from .spark_covering_merge import merge_on_spark
+        from .spark_workers import ship
+
+        with _spark_errors():
+            ship(self.spark)
+            return merge_on_spark(self.spark, merge, progress or _silent)
 
     def _files(self, request: BuildRequest, tasks: int | None = None) -> DataFrame:
         """The files (FILE), spread over as many tasks as they need."""
@@ -243,8 +256,11 @@ def _spark_errors() -> Iterator[None]:
     except MetaIndexError:
         raise
     except (Py4JError, PySparkException) as error:
+        line = _one_line(str(error))
+        if line.startswith(_DAMAGED):
+            raise DamagedIndexError(line.removeprefix(_DAMAGED)) from error
         raise BuildError(
-            f"an index is built whole or not at all; Spark failed: {_one_line(str(error))}; "
+            f"an index is built whole or not at all; Spark failed: {line}; "
             "nothing became visible, try again or build without Spark"
         ) from error
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -21,10 +20,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.errors import StorageError
 from metaindex.errors import BuildError
-from metaindex.kinds.covering.parts import column_bytes
-from metaindex.kinds.covering.plan import ORDINAL, PARTITION, ROW, CoveringPlan
+from metaindex.kinds.covering.parts import column_bytes, remove_strays
+from metaindex.kinds.covering.plan import ORDINAL, ROW, CoveringPlan
+from metaindex.kinds.covering.row_sums import RowSum, sum_of_counts
 from metaindex.kinds.covering.types import spark_schema
 from metaindex.kinds.keyed import UNKEYED
 from metaindex.log.entry import CoveredKey
@@ -43,13 +42,13 @@ from .covering_tasks import (
     Run,
     WriteRows,
     Written,
-    told_sum,
     travelling,
     unpickled,
 )
 from .protocol import BuildRequest, KeyBuild, Progress
 from .row_source import RowSource
 from .spark_keys import tasks_for
+from .spark_progress import tasks_told
 from .spark_schemas import GATHERED, sql_schema
 
 if TYPE_CHECKING:
@@ -61,7 +60,6 @@ _RANGE_BYTES = 64 << 20
 _MOST_RANGES = 10_000
 _UNKEYED_PARTS = 1_000_000
 """Number of the first part of `unkeyed` that is written here: those of keys that are looked up come before."""
-_STEPS = 2
 
 
 class Rows(Protocol):
@@ -105,9 +103,11 @@ class CoveringJob:
         built = []
         for done, plan in enumerate(plans):
             progress("covering indexes written", done, len(plans))
-            built.append(self._build(plan))
+            columns = ", ".join(".".join(leaf.parts) for leaf in plan.columns[: plan.indexed])
+            with tasks_told(self.spark, progress, f"tasks of the covering index of {columns}"):
+                built.append(self._build(plan))
             progress("covering indexes written", done + 1, len(plans))
-        self._remove_strays({part.path for one in built for part in one.parts})
+        remove_strays(self.sink, {part.path for one in built for part in one.parts})
         return key_build_of(built, self.request, self.sink)
 
     def _build(self, plan: CoveringPlan) -> BuiltRows:
@@ -178,13 +178,6 @@ class CoveringJob:
         size = int(pc.sum(self.request.files.table.column("size_bytes")).as_py() or 0)
         columns = max(1, len(self.request.snapshot.schema.leaves()))
         return max(1, min(_MOST_RANGES, size * min(len(plan.columns), columns) // columns // _RANGE_BYTES))
-
-    def _remove_strays(self, named: set[str]) -> None:
-        """Parts of tasks that were run twice, and of tries that came to nothing. What a store does not remove now is for `clean`."""
-        with suppress(StorageError):
-            there = [info.path for info in self.sink.storage.list(f"{PARTITION}/{self.sink.run}")]
-            for path in set(there) - named:
-                self.sink.storage.delete(path)
 
 
 @dataclass(frozen=True)
@@ -287,8 +280,8 @@ def check_written(written: Sequence[Written], asked: Ordinals) -> None:
         raise BuildError(
             f"every file of a run is read once; Spark's tasks told of {len(ordinals):,}, {len(asked):,} were asked; try again"
         )
-    count, total = sum(one.rows for one in written), sum(one.sum_of_rows for one in written) % (1 << 64)
-    if count != int(rows.sum()) or total != told_sum(ordinals, rows):
+    given, taken = sum_of_counts(ordinals, rows), sum((one.rows for one in written), RowSum())
+    if given != taken:
         raise BuildError(
-            f"every row that is read is written once; of {int(rows.sum()):,} rows read {count:,} were written; nothing became visible, try again"
+            f"every row that is read is written once; of {given.rows:,} rows read {taken.rows:,} were written; nothing became visible, try again"
         )

@@ -143,6 +143,15 @@ def builder(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def merging_builder(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--builder",
+        choices=["spark", "local"],
+        help="who merges the rows of covering indexes: spark (tasks of PySpark) or local (this process, no Java); default: spark where pyspark is installed; "
+        "what else an index has is merged without Spark",
+    )
+
+
 def _pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():

@@ -8,9 +8,10 @@ import re
 
 from . import arguments
 from .command import Command
-from .opening import open_from
+from .opening import merging_builder, open_from
 from .outcomes import report
 from .output import Output
+from .progress import Progress
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -30,6 +31,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="take out, at once, every value that no retained version of the table holds; overrides the retention",
     )
+    arguments.merging_builder(parser)
 
 
 def _duration(text: str) -> dt.timedelta:
@@ -41,7 +43,10 @@ def _duration(text: str) -> dt.timedelta:
 
 def _run(args: argparse.Namespace, out: Output) -> int:
     table = open_from(args)
-    return report(table.erase_index(args.name) if args.erase else table.clean_index(args.name, args.retention), out)
+    if not args.erase:
+        return report(table.clean_index(args.name, args.retention), out)
+    with Progress() as progress:
+        return report(table.erase_index(args.name, merging_builder(args, out), progress), out)
 
 
 COMMAND = Command(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from expressions.errors import MissingDependencyError
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from metaindex.api import Table
+    from metaindex.build.protocol import Builder, Progress
+    from metaindex.kinds.covering.merge import CoveringMerge, MergedPiece
 
 _WORDS = {"true": True, "false": False}
 
@@ -41,16 +44,37 @@ def open_from(arguments: argparse.Namespace, spark: SparkSession | None = None, 
 
 def open_to_build(arguments: argparse.Namespace, out: Output) -> tuple[Table, str]:
     """The table and the builder's name; with Spark running, and that said, where Spark builds."""
+    table = open_from(arguments)  # what is wrong with it is said before Spark is started
+    chosen = chosen_builder(arguments)
+    return (table if chosen == "local" else open_from(arguments, start_spark(out))), chosen
+
+
+def chosen_builder(arguments: argparse.Namespace) -> str:
+    """What --builder says, or the default."""
     from importlib.util import find_spec
 
-    table = open_from(arguments)  # what is wrong with it is said before Spark is started
-    chosen = arguments.builder or ("spark" if find_spec("pyspark") is not None else "local")
-    if chosen == "local":
-        return table, chosen
+    return arguments.builder or ("spark" if find_spec("pyspark") is not None else "local")
+
+
+def merging_builder(arguments: argparse.Namespace, out: Output) -> Builder:
+    """Who merges rows. Spark is started once there are rows of a covering index to merge: most merges have none."""
+    from metaindex.build.local import LocalBuilder
+
+    class OnDemand(LocalBuilder):
+        def merge_covering(self, merge: CoveringMerge, progress: Progress | None = None) -> Sequence[MergedPiece]:
+            from metaindex.build.spark import SparkBuilder
+
+            return SparkBuilder(start_spark(out)).merge_covering(merge, progress)
+
+    return LocalBuilder() if chosen_builder(arguments) == "local" else OnDemand()
+
+
+def start_spark(out: Output) -> SparkSession:
+    """A session of this command, and that it is being started."""
     from .jvm import quiet_session
 
     out.say("metaindex: starting Spark, which takes some seconds (--builder local does without)")
-    return open_from(arguments, quiet_session("metaindex")), chosen
+    return quiet_session("metaindex")
 
 
 def _catalog(name: str | None) -> object:

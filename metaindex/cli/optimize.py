@@ -6,9 +6,10 @@ import argparse
 
 from . import arguments
 from .command import Command
-from .opening import open_from
+from .opening import merging_builder, open_from
 from .outcomes import report
 from .output import Output
+from .progress import Progress
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,10 +21,13 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         default="quick",
         help="quick (default) merges small runs, full merges all into one set of sorted parts",
     )
+    arguments.merging_builder(parser)
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    return report(open_from(args).optimize_index(args.name, args.mode), out)
+    with Progress() as progress:
+        outcome = open_from(args).optimize_index(args.name, args.mode, merging_builder(args, out), progress)
+    return report(outcome, out)
 
 
 COMMAND = Command(
@@ -31,7 +35,8 @@ COMMAND = Command(
     "merge the runs of an index, so that queries read less of it",
     """Merges runs: each refresh adds one, and a query looks into all of them. Answers stay what they were, for every version
 of the table; the table itself is not looked at (that is refresh). Runs that were merged stay on storage, for the queries
-that read them, until clean.""",
+that read them, until clean. The rows of covering indexes are merged by Spark, a task a bucket or more; what else an index
+has is merged here, and no Spark is started for it.""",
     (
         "metaindex indexes lake/flights stats                shows the number of runs",
         "metaindex optimize lake/flights stats",

@@ -19,6 +19,8 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write
     from metaindex.store.reader import RunReader
     from metaindex.store.writer import RunSink
 
+    from .covering.merge import WritesPieces
+
 KeyRows = tuple["RunReader", CoveredKey, npt.NDArray[np.int64]]
 """The rows of a key in one run, and the new ordinal of each of its files: -1 where nothing is taken of it. Each new ordinal is taken from one run at most."""
 
@@ -46,21 +48,14 @@ def _filters() -> Merge:
     return merge_filters
 
 
-def _covering() -> Merge:
-    from .covering.merge import merge_rows
-
-    return merge_rows
-
-
 _MERGES: Mapping[str, Callable[[], Merge]] = {
     "bloom_filters": _filters,
     "values": _entries,
     "value_keys": _values,
     "value_lists": _values,
-    "covering": _covering,
 }
 
-MERGED = frozenset(_MERGES)
+MERGED = frozenset({*_MERGES, "covering"})
 """The metadata partitions whose rows are merged. A run with keys in others stays as it is."""
 
 _HASHED = frozenset({"values", "bloom_filters"})
@@ -74,9 +69,17 @@ def mergeable(key: CoveredKey) -> bool:
 
 
 def merge(
-    key: CoveredKey, some: Sequence[KeyRows], sink: RunSink, number: Callable[[int], int]
+    key: CoveredKey,
+    some: Sequence[KeyRows],
+    sink: RunSink,
+    number: Callable[[int], int],
+    write: WritesPieces | None = None,
 ) -> tuple[dict[str, int | str], list[PartInfo]]:
-    """Writes the rows of a key, which is `mergeable`, as the kind does it."""
+    """Writes the rows of a key, which is `mergeable`, as the kind does it. `write`: who writes those of a covering index; threads of this process where it is not given."""
+    if key.kind == "covering":
+        from .covering.merge import merge_rows
+
+        return merge_rows(key, some, sink, number, write)
     return _MERGES[key.kind]()(key, some, sink, number)
 
 

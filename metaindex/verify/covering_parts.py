@@ -15,7 +15,7 @@ import pyarrow as pa
 from expressions.statistics import Mask
 from expressions.vectors import one_array
 from metaindex.kinds.covering.murmur3 import buckets_of
-from metaindex.kinds.covering.order import out_of_order, sort_columns
+from metaindex.kinds.covering.order import Ascending, sort_columns
 from metaindex.kinds.covering.parts import StoredPart, read_groups, stored_parts
 from metaindex.kinds.covering.plan import NO_ROW, ORDINAL, PARTITION, ROW, CoveringLayout
 from metaindex.log.entry import CoveredKey
@@ -31,7 +31,7 @@ def check_parts(reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.C
     sums, most = counts.copy(), np.full(len(unkeyed), -1, np.int64)
     numbered = False
     for bucket in _by_bucket(stored_parts(reader, key)):
-        before: pa.Table | None = None
+        ascending = Ascending(layout.indexed)
         for part, table in tables_of(reader, bucket, layout):
             ordinals, rows = table.column(ORDINAL).to_numpy(), table.column(ROW).to_numpy()
             if not 0 <= ordinals.min() <= ordinals.max() < len(unkeyed):
@@ -42,11 +42,8 @@ def check_parts(reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.C
                 indexed = [one_array(column) for column in table.columns[: layout.indexed]]
                 if (buckets_of(indexed, layout.buckets) != part.bucket).any():
                     raise Mismatch(f"rows of {named(key)} are in other buckets than they hash to", part.path)
-            sortable, names = sort_columns(table, layout.indexed)
-            joined = sortable if before is None else pa.concat_tables([before, sortable])
-            if out_of_order(joined, names):
+            if ascending.broken(sort_columns(table, layout.indexed)[0]):
                 raise Mismatch(f"the rows of {named(key)} do not ascend", PARTITION)
-            before = sortable.slice(sortable.num_rows - 1)
             counts += np.bincount(ordinals, minlength=len(unkeyed))
             np.add.at(sums, ordinals, rows)
             np.maximum.at(most, ordinals, rows)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,9 @@ from metaindex.store.reader import RunReader
 from metaindex.store.writer import RunSink
 
 from .stream import Mask, Ordinals
+
+if TYPE_CHECKING:
+    from metaindex.kinds.covering.merge import WritesPieces
 
 
 def keys_together(a: Sequence[CoveredKey], b: Sequence[CoveredKey]) -> tuple[CoveredKey, ...] | None:
@@ -52,8 +56,10 @@ def merge_keys(
     files: int,
     sink: RunSink,
     blank: Mapping[str, Mask],
+    write: WritesPieces | None = None,
 ) -> tuple[tuple[CoveredKey, ...], list[PartInfo]]:
-    """Writes the rows of all keys of a run of so many files. `ordinals`: by source, the new ordinal of each of its files, -1 where it is left out. `keys`: as `keys_together` says."""
+    """Writes the rows of all keys of a run of so many files. `ordinals`: by source, the new ordinal of each of its files, -1 where it is left out. `keys`: as `keys_together` says. `write`: as in
+    `kinds.merging.merge`."""
     blanked = np.zeros(files, np.bool_)
     for source, places in zip(sources, ordinals, strict=True):
         if source.run.run in blank:
@@ -72,7 +78,7 @@ def merge_keys(
             (source, _covered(source, key), _mine(places, owner, at, unkeyed[at].get(key.key_id, _NONE)))
             for at, (source, places) in enumerate(zip(sources, ordinals, strict=True))
         ]
-        layout, written = merge(key, some, sink, partial(part_number, number))
+        layout, written = merge(key, some, sink, partial(part_number, number), write)
         left = np.flatnonzero(owner < 0)
         merged.append(replace(key, layout=layout, unkeyed_files=len(left)))
         without.append((key.key_id, left))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import xxhash
@@ -29,6 +30,9 @@ from .keys import keys_together, merge_keys
 from .small import MOST_ROWS, merge_columns
 from .stats import merge_column, merge_partition_column
 from .stream import Mask, Ordinals
+
+if TYPE_CHECKING:
+    from metaindex.kinds.covering.merge import WritesPieces
 
 KINDS = frozenset({"files", "file_ids", "partitions", "column_stats", "partition_stats", "unkeyed"}) | MERGED
 """Metadata partitions that are merged. A run with others stays as it is."""
@@ -62,8 +66,10 @@ def merge_runs(
     sink: RunSink,
     keep: Mapping[str, Mask] | None = None,
     blank: Mapping[str, Mask] | None = None,
+    write: WritesPieces | None = None,
 ) -> Merged:
-    """Writes the run of all files of the sources, or of those that `keep` marks in a source; of those that `blank` marks nothing is said but that they are there. DamagedIndexError where a source cannot be read."""
+    """Writes the run of all files of the sources, or of those that `keep` marks in a source; of those that `blank` marks nothing is said but that they are there. `write`: as in `kinds.merging.merge`.
+    DamagedIndexError where a source cannot be read."""
     columns: tuple[CoveredColumn, ...] | None = ()
     keys: tuple[CoveredKey, ...] | None = sources[0].run.keys if sources else ()
     for source in sources:
@@ -76,7 +82,9 @@ def merge_runs(
     with side_by_side(sink) as many:
         files = merge_files(sources, many, keep or {})
         parts = [*files.parts, *_statistics(sources, many, files, tuple(columns or ()), blank or {})]
-        covered, rows = merge_keys(keys or (), sources, files.ordinals, len(files.partition_ord), many, blank or {})
+        covered, rows = merge_keys(
+            keys or (), sources, files.ordinals, len(files.partition_ord), many, blank or {}, write
+        )
     return Merged(
         _seal(sources, sink, files, [*parts, *rows], tuple(columns or ()), covered),
         {source.run.run: files.ordinals[i] for i, source in enumerate(sources)},

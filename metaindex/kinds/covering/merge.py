@@ -1,4 +1,8 @@
-"""Merges the rows of a covering index of several runs, bucket by bucket or over all ranges: sorted streams in windows, so that a row group of each part is in memory."""
+"""Merges the rows of a covering index of several runs, piece by piece: a bucket, or a stretch of the ranges. Sorted streams in windows, so that a row group of each part is in memory.
+
+Pieces are plain data but for the storage: whoever writes them (`WritesPieces`) may be threads of this process or tasks on other machines. What they tell counts only if every piece was
+written once; and of every part every row was read once, hashes to its bucket, stands behind the one before it, and was written once where its file stays.
+"""
 
 from __future__ import annotations
 
@@ -11,75 +15,213 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from expressions.records import dataclass
+from expressions.vectors import one_array
+from metaindex.errors import BuildError, DamagedIndexError
 from metaindex.kinds.merging import KeyRows
-from metaindex.log.entry import CoveredKey
+from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.store.kway import merged
 from metaindex.store.layout import PartInfo
-from metaindex.store.reader import RunReader
+from metaindex.store.reader import ReadCount, RunReader, StoreCache
 from metaindex.store.writer import RunSink
 
-from .order import in_spark_order, sort_columns
+from .murmur3 import buckets_of
+from .order import Ascending, in_spark_order, sort_columns
 from .parts import PART_BYTES, RANGE_BYTES, PartWriter, StoredPart, WrittenPart, column_bytes, read_groups, stored_parts
-from .plan import ORDINAL, CoveringLayout, bytes_of, with_lineage
+from .plan import ORDINAL, ROW, CoveringLayout, bytes_of, with_lineage
+from .row_sums import RowSum, sum_of_rows
+from .stretches import Stretch, stretches
 
+PIECES_MERGED = "buckets and ranges of a covering index merged"
+"""What is told of a merge's progress."""
+STRETCH_BYTES = 256 << 20
+"""Of parts, that a stretch of ranges is made of, at least."""
 _THREADS = 8
-"""Buckets that are merged at a time on a store, where that is waiting; on a disk half as many, and no more than processors."""
-
-_Stream = tuple[RunReader, list[StoredPart], npt.NDArray[np.int64]]
-"""A run, its parts of a bucket, and the new ordinals of its files."""
+"""Pieces that are merged at a time on a store, where that is waiting; on a disk half as many, and no more than processors."""
 
 PART_NUMBERS = 10_000_000
 """Of each key of a run, as `keyed.part_number` has it."""
 
+Told = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A run that rows are taken of. `ordinals`: the new one of each of its files; -1: nothing is taken of it."""
+
+    run: RunRef
+    ordinals: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A bucket (None: of ranges), its parts by the number of their source, and which of their rows are in it."""
+
+    bucket: int | None
+    parts: tuple[tuple[int, PartInfo], ...]
+    stretch: Stretch = Stretch()
+
+    @property
+    def size_bytes(self) -> int:
+        """Of the parts that are read for it."""
+        return sum(part.size_bytes for _, part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class MergedPiece:
+    """What became of a piece. `read`: how many rows of its parts are in it, whether their files stay or not."""
+
+    number: int
+    parts: tuple[WrittenPart, ...]
+    read: int
+
+
+@dataclass(frozen=True, slots=True)
+class CoveringMerge:
+    """The rows of one key, in pieces. `place`: its number among the covering keys of the run."""
+
+    sink: RunSink
+    key_id: int
+    layout: CoveringLayout
+    place: int
+    sources: tuple[Source, ...]
+    pieces: tuple[Piece, ...]
+
+    def write(self, number: int, attempt: int = 0) -> MergedPiece:
+        """Writes one piece, in parts of names that no other attempt has. DamagedIndexError where its parts are not what they should be."""
+        piece, layout = self.pieces[number], self.layout
+        tag = f"{attempt:06d}" if piece.bucket is not None else f"{number:06d}-{attempt:06d}"
+        most = RANGE_BYTES if piece.bucket is None else PART_BYTES
+        writer = PartWriter(self.sink, self.key_id, layout.stored, self.place, tag, piece.bucket, most)
+        names = with_lineage(layout.stored).names
+        streams = [_Stream(self, piece, source) for source in sorted({source for source, _ in piece.parts})]
+        keys = [f"_mi_sort{place}" for place in range(layout.indexed)]
+        ascending, written = Ascending(layout.indexed), RowSum()
+        for window in merged([stream.tables() for stream in streams], keys):
+            table = in_spark_order(window, keys)
+            if ascending.broken(table):
+                raise self._wrong(piece, "rows that are merged do not ascend")
+            written += _sum_of(table)
+            writer.add(table.select(names))
+        parts = writer.close()
+        taken = sum((stream.taken for stream in streams), RowSum())
+        if taken != written or written.rows != sum(part.info.rows for part in parts):
+            raise BuildError(
+                f"every row that is read is merged once; of {taken.rows:,} rows {written.rows:,} were; nothing became visible; report this"
+            )
+        return MergedPiece(number, tuple(parts), sum(stream.read for stream in streams))
+
+    def _wrong(self, piece: Piece, what: str) -> DamagedIndexError:
+        where = f"bucket {piece.bucket}" if piece.bucket is not None else "a range"
+        runs = ", ".join(self.sources[number].run.run for number in sorted({number for number, _ in piece.parts}))
+        return DamagedIndexError(
+            f"rows of a covering index are sorted, each in the bucket that it hashes to; {where} of runs {runs}: {what}; refresh the index with mode='full'"
+        )
+
+
+WritesPieces = Callable[[CoveringMerge], Sequence[MergedPiece]]
+"""Writes every piece of a merge and says what became of each, in any order."""
+
 
 def merge_rows(
-    key: CoveredKey, some: Sequence[KeyRows], sink: RunSink, number: Callable[[int], int]
+    key: CoveredKey,
+    some: Sequence[KeyRows],
+    sink: RunSink,
+    number: Callable[[int], int],
+    write: WritesPieces | None = None,
 ) -> tuple[dict[str, int | str], list[PartInfo]]:
-    """See `merging.Merge`."""
+    """See `merging.Merge`. `write`: threads of this process where it is not given."""
     layout = CoveringLayout.of(key)
-    by_bucket: dict[int | None, list[_Stream]] = {}
-    for reader, covered, ordinals in some:
-        mine: dict[int | None, list[StoredPart]] = {}
-        for part in stored_parts(reader, covered):
-            mine.setdefault(part.bucket, []).append(part)
-        for bucket, parts in mine.items():
-            by_bucket.setdefault(bucket, []).append((reader, parts, ordinals))
-    place = number(0) // PART_NUMBERS
-
-    def write(one: tuple[int | None, list[_Stream]]) -> list[WrittenPart]:
-        bucket, streams = one
-        most = RANGE_BYTES if bucket is None else PART_BYTES
-        writer = PartWriter(sink, key.key_id, layout.stored, place, "000000", bucket, most)
-        for table in _windows(layout, streams):
-            writer.add(table)
-        return writer.close()
-
-    buckets = sorted(by_bucket.items(), key=lambda pair: pair[0] or 0)
-    threads = _THREADS if "://" in sink.storage.root else min(os.cpu_count() or 1, _THREADS // 2)
-    with ThreadPoolExecutor(max(1, min(threads, len(buckets)))) as pool:
-        written = [part for parts in pool.map(write, buckets) for part in parts]
+    parts = [(at, one) for at, (reader, covered, _) in enumerate(some) for one in stored_parts(reader, covered)]
+    sources = tuple(Source(reader.run, ordinals) for reader, _, ordinals in some)
+    merge = CoveringMerge(
+        sink,
+        key.key_id,
+        layout,
+        number(0) // PART_NUMBERS,
+        sources,
+        tuple(_pieces(parts, layout, len(sources))),
+    )
+    found = sorted((write or in_threads)(merge), key=lambda one: one.number)
+    _check(merge, found, sum(part.info.rows for _, part in parts))
+    written = [part for one in found for part in one.parts]
     kept = {name: value for name, value in key.layout.items() if not name.startswith("bytes:")}
     return {**kept, **bytes_of(column_bytes(written))}, [one.info for one in written]
 
 
-def _windows(layout: CoveringLayout, streams: Sequence[_Stream]) -> Iterator[pa.Table]:
-    """The rows that are taken, in their new order."""
-    names = with_lineage(layout.stored).names
-    keys = [f"_mi_sort{place}" for place in range(layout.indexed)]
-    for window in merged([_rows(layout, *stream) for stream in streams], keys):
-        yield in_spark_order(window, keys).select(names)
+def in_threads(merge: CoveringMerge, progress: Told | None = None) -> list[MergedPiece]:
+    """Writes the pieces in this process, some at a time."""
+    count = len(merge.pieces)
+    threads = _THREADS if "://" in merge.sink.storage.root else min(os.cpu_count() or 1, _THREADS // 2)
+    out = []
+    with ThreadPoolExecutor(max(1, min(threads, count))) as pool:
+        for done, one in enumerate(pool.map(merge.write, range(count)), 1):
+            out.append(one)
+            if progress is not None:
+                progress(PIECES_MERGED, done, count)
+    return out
 
 
-def _rows(
-    layout: CoveringLayout, reader: RunReader, parts: Sequence[StoredPart], ordinals: npt.NDArray[np.int64]
-) -> Iterator[pa.Table]:
-    """The rows of one run that are taken, with their new ordinals, and what they are sorted by."""
-    for part in parts:
-        for group in range(len(reader.footer(part.info).rows)):
-            table = read_groups(reader, part.info, layout.stored, [group])
-            new = ordinals[table.column(ORDINAL).to_numpy()]
-            at = table.schema.get_field_index(ORDINAL)
-            table = table.set_column(at, table.schema.field(at), pa.array(new.astype(np.int32)))
-            if (new < 0).any():
-                table = table.filter(pc.greater_equal(table.column(ORDINAL), 0))
-            yield sort_columns(table, layout.indexed)[0]
+def _check(merge: CoveringMerge, found: Sequence[MergedPiece], rows: int) -> None:
+    if [one.number for one in found] != list(range(len(merge.pieces))):
+        raise BuildError(
+            f"every bucket is merged once; of {len(merge.pieces):,} {len(found):,} were told of; nothing became visible, try again"
+        )
+    read = sum(one.read for one in found)
+    if read != rows:
+        raise BuildError(
+            f"every row of the runs that are merged is read once; of {rows:,} rows {read:,} were; nothing became visible, try again"
+        )
+
+
+def _pieces(parts: Sequence[tuple[int, StoredPart]], layout: CoveringLayout, sources: int) -> list[Piece]:
+    """Each bucket; of ranges, each stretch."""
+    if layout.buckets:
+        buckets: dict[int | None, list[tuple[int, PartInfo]]] = {}
+        for source, part in parts:
+            buckets.setdefault(part.bucket, []).append((source, part.info))
+        return [Piece(bucket, tuple(some)) for bucket, some in sorted(buckets.items(), key=lambda one: one[0] or 0)]
+    share = max(STRETCH_BYTES, 2 * RANGE_BYTES * sources)  # what is read for two stretches is less than half of a share
+    cut = stretches([part.info for _, part in parts], share) if parts else []
+    touched = [(one, tuple((at, part.info) for at, part in parts if one.touches(part.info))) for one in cut]
+    return [Piece(None, some, stretch) for stretch, some in touched if some]
+
+
+class _Stream:
+    """The rows of one run that are in a piece."""
+
+    def __init__(self, merge: CoveringMerge, piece: Piece, source: int) -> None:
+        self._merge, self._piece = merge, piece
+        self._source = merge.sources[source]
+        self._parts = [part for number, part in piece.parts if number == source]
+        self.read = 0
+        self.taken = RowSum()
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Those whose files stay, with their new ordinals, and what they are sorted by."""
+        merge, layout, ascending = self._merge, self._merge.layout, Ascending(self._merge.layout.indexed)
+        reader = RunReader(merge.sink.storage, self._source.run, StoreCache(), ReadCount())
+        for part in self._parts:
+            for group in range(len(reader.footer(part).rows)):
+                table = self._piece.stretch.rows(part, read_groups(reader, part, layout.stored, [group]))
+                table = sort_columns(table, layout.indexed)[0]
+                if ascending.broken(table):
+                    raise merge._wrong(self._piece, "they do not ascend")
+                if self._piece.bucket is not None and table.num_rows:
+                    indexed = [one_array(column) for column in table.columns[: layout.indexed]]
+                    if (buckets_of(indexed, layout.buckets) != self._piece.bucket).any():
+                        raise merge._wrong(self._piece, "some hash to others")
+                self.read += table.num_rows
+                table = self._renumbered(table)
+                self.taken += _sum_of(table)
+                yield table
+
+    def _renumbered(self, table: pa.Table) -> pa.Table:
+        new = self._source.ordinals[table.column(ORDINAL).to_numpy()]
+        at = table.schema.get_field_index(ORDINAL)
+        table = table.set_column(at, table.schema.field(at), pa.array(new.astype(np.int32)))
+        return table.filter(pc.greater_equal(table.column(ORDINAL), 0)) if (new < 0).any() else table
+
+
+def _sum_of(table: pa.Table) -> RowSum:
+    return sum_of_rows(table.column(ORDINAL).to_numpy(), table.column(ROW).to_numpy())

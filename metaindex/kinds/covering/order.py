@@ -10,6 +10,7 @@ from expressions.vectors import from_vector, valid_mask, vector
 
 from .plan import ORDINAL, ROW
 
+_SORT = "_mi_sort"
 _SIGN = np.uint64(1 << 63)
 
 
@@ -17,7 +18,7 @@ def sort_columns(table: pa.Table, indexed: int) -> tuple[pa.Table, list[str]]:
     """The table with columns behind its own that sort as its first `indexed` columns do, and their names."""
     names = []
     for place in range(indexed):
-        name = f"_mi_sort{place}"
+        name = f"{_SORT}{place}"
         table = table.append_column(name, sort_column(table.column(place)))
         names.append(name)
     return table, names
@@ -54,6 +55,23 @@ def out_of_order(table: pa.Table, keys: list[str]) -> bool:
         wrong = pc.or_(wrong, pc.and_(undecided, less))
         undecided = pc.and_(undecided, same)
     return bool(pc.any(wrong, min_count=0).as_py())
+
+
+class Ascending:
+    """Looks at a stream of rows, table by table: does each stand behind the one before?"""
+
+    def __init__(self, indexed: int) -> None:
+        self._keys = [f"{_SORT}{place}" for place in range(indexed)]
+        self._last: pa.Table | None = None
+
+    def broken(self, table: pa.Table) -> bool:
+        """The next rows, with `sort_columns`: is one of them below the one before it?"""
+        if not table.num_rows:
+            return False
+        seen = table.select([*self._keys, ORDINAL, ROW])
+        joined = seen if self._last is None else pa.concat_tables([self._last, seen])
+        self._last = seen.slice(seen.num_rows - 1)
+        return out_of_order(joined, self._keys)
 
 
 def _ordered(chunk: pa.Array) -> pa.Array:

@@ -10,13 +10,15 @@ twice: a task that is run again has another tag.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
 
+from expressions.errors import StorageError
 from metaindex.errors import DamagedIndexError
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
@@ -133,6 +135,16 @@ def column_bytes(parts: Iterable[WrittenPart]) -> dict[str, int]:
         for name, size in part.column_bytes.items():
             found[name] = found.get(name, 0) + size
     return found
+
+
+def remove_strays(sink: RunSink, named: Collection[str], place: int | None = None) -> None:
+    """Removes parts of the run (of one of its keys) that are not named: of tasks that were run twice, and of tries that came to nothing. What a store does not remove now is for `clean`."""
+    start = f"{PARTITION}/{sink.run}/" + ("" if place is None else f"{place:03d}-")
+    with suppress(StorageError):
+        there = [info.path for info in sink.storage.list(f"{PARTITION}/{sink.run}")]
+        for path in there:
+            if path.startswith(start) and path not in named:
+                sink.storage.delete(path)
 
 
 def _writer(out: pa.BufferOutputStream, schema: pa.Schema) -> pq.ParquetWriter:

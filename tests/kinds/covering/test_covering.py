@@ -171,7 +171,7 @@ def test_built_refreshed_merged_and_built_anew_are_the_same_rows(tmp_path: Path)
     assert [held.served(place=place) for place in (0, 1)] == [(live[0], 0), (live[1], 0)]  # ... and not served
     assert table.verify_index("c", files=None, versions="all").sound
     kept = table.prune("s = 'bé' AND k > 3").paths
-    table.optimize_index("c", mode="full")
+    table.optimize_index("c", mode="full", builder="local")
     merged = Held.of(table, "c")
     assert len(merged.runs) == 1
     assert [merged.served(place=place) for place in (0, 1)] == [(live[0], 0), (live[1], 0)]
@@ -181,7 +181,9 @@ def test_built_refreshed_merged_and_built_anew_are_the_same_rows(tmp_path: Path)
     assert table.prune("s = 'bé' AND k > 3").paths == kept
     table.create_index("anew", WIDE, RANGE, builder=builder)
     anew = Held.of(table, "anew")
-    table.erase_index("c")  # f1 may still be told of by a recorded version that is gone from the folder
+    table.erase_index(
+        "c", builder="local"
+    )  # f1 may still be told of by a recorded version that is gone from the folder
     erased = Held.of(table, "c")
     for place in (0, 1):
         assert erased.physical(place) == anew.physical(place) == live[place]
@@ -211,7 +213,7 @@ def test_erased_values_are_in_no_byte(tmp_path: Path) -> None:
     (root / "f0.parquet").unlink()
     table.refresh_index("c", builder=ArrowBuilder())
     assert "alice" in everything(index_folder(table, "c"))
-    table.erase_index("c")
+    table.erase_index("c", builder="local")
     left = everything(index_folder(table, "c"))
     assert "alice" not in left
     assert left.count("barbara-49") >= 2
@@ -294,7 +296,7 @@ def test_a_damaged_part_is_found_and_not_merged(tmp_path: Path) -> None:
     settle(root)
     table.refresh_index("c", builder=ArrowBuilder())
     with pytest.raises(DamagedIndexError):
-        table.optimize_index("c", mode="full")
+        table.optimize_index("c", mode="full", builder="local")
     table.repair_index("c", builder=ArrowBuilder())
     assert table.verify_index("c", files=None).sound
     assert Held.of(table, "c").served()[1] == 0

@@ -1,0 +1,66 @@
+"""How far Spark's tasks are, told while a call waits for them."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from .protocol import Progress
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+_SECONDS = 0.5
+"""Between two looks."""
+
+
+@contextmanager
+def tasks_told(spark: SparkSession, progress: Progress, what: str, total: int | None = None) -> Iterator[None]:
+    """Tells now and then, from another thread, how many tasks are done of the jobs that this thread starts inside, and of how many that are known of; at the end, that all are. `total`: so many
+    things are done by all tasks together, and are told of instead. What goes wrong with telling is no reason to fail."""
+    from pyspark import InheritableThread
+
+    context, tag, over = spark.sparkContext, f"metaindex-{secrets.token_hex(8)}", threading.Event()
+    said = [0, total or 0]
+
+    def tell(done: int, tasks: int) -> None:
+        now = [done, tasks] if total is None else [total * done // tasks, total]
+        if now != said:
+            said[:] = now
+            progress(what, *now)
+
+    def watch() -> None:
+        while not over.wait(_SECONDS):
+            try:
+                done, tasks = _tasks(context, tag)
+            except Exception:  # noqa: BLE001 - the session may end, or a newer Spark may tell it otherwise
+                return
+            if tasks:
+                tell(done, tasks)
+
+    progress(what, *said)
+    context.addJobTag(tag)
+    thread = InheritableThread(target=watch, name=tag, daemon=True, session=spark)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        context.removeJobTag(tag)
+        thread.join()
+    if said[1]:
+        tell(said[1], said[1])
+
+
+def _tasks(context: SparkContext, tag: str) -> tuple[int, int]:
+    """Of the jobs with the tag: tasks that are done, and tasks of the stages that have begun. Others may never: what they would do, a job before has done."""
+    tracker = context.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in context._jsc.sc().statusTracker().getJobIdsForTag(tag)]
+    found = [tracker.getStageInfo(stage) for stage in {id_ for job in jobs if job is not None for id_ in job.stageIds}]
+    begun = [stage for stage in found if stage is not None and (stage.numActiveTasks or stage.numCompletedTasks)]
+    known = sum(stage.numTasks for stage in begun)
+    return min(sum(stage.numCompletedTasks for stage in begun), known), known
