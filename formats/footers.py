@@ -107,9 +107,9 @@ def read_footers(
     return _joined(parts or [work([])])
 
 
-def read_metadata(storage: Storage, path: str, size: int | None = None) -> pq.FileMetaData:
+def read_metadata(storage: Storage, path: str) -> pq.FileMetaData:
     """The footer of one file by a read or two of its end."""
-    return _open(storage, path, size)[1]
+    return _open(storage, path, None)[1]
 
 
 def _open(storage: Storage, path: str, size: int | None) -> tuple[bytes, pq.FileMetaData]:

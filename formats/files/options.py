@@ -85,11 +85,11 @@ class FilesOptions:
         """Spark's basePath: the folder where partitions begin."""
         return self.reader.get("basepath")
 
-    def read_options(self, file_format: str, header: bool = True) -> dict[str, object]:
+    def read_options(self, file_format: str) -> dict[str, object]:
         """Plain data for readers: `file_format` and Spark's options."""
         reader = {name: value for name, value in self.reader.items() if name != "basepath"}
         if file_format == "csv":
-            return {"file_format": "csv", "header": "true" if header else "false", **reader}
+            return {"file_format": "csv", "header": "true", **reader}
         return {"file_format": file_format, **reader}
 
 

@@ -29,14 +29,13 @@ def quiet_session(
     master: str = "local[*]",
     log: Path | None = None,
     conf: Mapping[str, str] | None = None,
-    warehouse: Path | None = None,
 ) -> SparkSession:
     """A session whose JVM writes to `log` (default: a file in the temporary folder) and not to this process's stdout and stderr."""
     from metaindex.spark import spark_session
 
     log = log or Path(tempfile.gettempdir()) / f"metaindex-spark-{os.getpid()}.log"
     with _streams_to(log):
-        return spark_session(app_name, master=master, warehouse=warehouse, conf={**_QUIET, **(conf or {})})
+        return spark_session(app_name, master=master, conf={**_QUIET, **(conf or {})})
 
 
 @contextmanager

@@ -38,11 +38,9 @@ class Output:
         if self.json:
             _print(json.dumps(value, indent=2, allow_nan=False, default=str, ensure_ascii=False), sys.stdout)
 
-    def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]], title: str = "") -> None:
+    def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
         if self.json:
             return
-        if title:
-            _print(title, sys.stdout)
         if sys.stdout.isatty():
             from rich.console import Console
 
