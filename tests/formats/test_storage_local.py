@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from expressions.errors import StorageError, StoragePermissionError
 from formats.storage import Storage, storage_for
 from formats.storage_local import LocalStorage
 from tests.contract.storage_contract import StorageContract, place_files
+from tests.racers import raced
 
 
 class TestLocalStorage(StorageContract):
@@ -27,11 +26,11 @@ class TestLocalStorage(StorageContract):
 
 _RACER = """
 import sys
-sys.path[:0] = sys.argv[3:]
 from formats.storage_local import LocalStorage
 from expressions.errors import ObjectExistsError
+from tests.racers import ready
 store, me = LocalStorage(sys.argv[1]), sys.argv[2]
-sys.stdin.readline()
+ready()
 won = []
 for n in range(40):
     try:
@@ -44,21 +43,8 @@ print(*won)
 
 
 def test_put_if_absent_has_exactly_one_winner_among_processes(tmp_path: Path) -> None:
-    racers = [
-        subprocess.Popen(
-            [sys.executable, "-c", _RACER, str(tmp_path), str(me), os.getcwd()],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for me in range(4)
-    ]
-    for racer in racers:
-        assert racer.stdin is not None
-        racer.stdin.write("go\n")
-        racer.stdin.flush()
-    wins = {me: [int(n) for n in racer.communicate(timeout=60)[0].split()] for me, racer in enumerate(racers)}
-    assert all(racer.returncode == 0 for racer in racers)
+    said = raced(_RACER, [[str(tmp_path), str(me)] for me in range(4)])
+    wins = {me: [int(n) for n in words.split()] for me, words in enumerate(said)}
     assert sorted(n for won in wins.values() for n in won) == list(range(40))
     store = LocalStorage(str(tmp_path))
     for me, won in wins.items():

@@ -1,7 +1,5 @@
 """Numbers are taken once, whoever races for them."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ from metaindex.errors import ConcurrentWriteError, DamagedIndexError
 from metaindex.log.entry import IndexLogEntry, TableInfo
 from metaindex.log.operation_log import OperationLog, Tombstone, entry_path, tombstone_path
 from metaindex.log.states import State
+from tests.racers import raced
 
 
 def entry(number: int, nonce: str = "n") -> IndexLogEntry:
@@ -64,11 +63,11 @@ from metaindex.errors import ConcurrentWriteError
 from metaindex.log.entry import IndexLogEntry, TableInfo
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import State
+from tests.racers import ready
 
 folder, who = sys.argv[1:]
 log = OperationLog(LocalStorage(folder))
-print("ready", flush=True)
-sys.stdin.readline()
+ready()
 for number in range(1, 21):
     try:
         log.append(IndexLogEntry(number, "stats", "u", f"{who}.{number}", State.ACTIVE, TableInfo("/t", "delta"), ()))
@@ -79,23 +78,8 @@ for number in range(1, 21):
 
 
 def test_processes_racing_for_numbers_have_one_winner_each(tmp_path: Path) -> None:
-    racers = [
-        subprocess.Popen(
-            [sys.executable, "-c", RACER, str(tmp_path), str(who)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for who in range(4)
-    ]
-    for racer in racers:
-        assert racer.stdout is not None
-        assert racer.stdout.readline() == "ready\n"
-    for racer in racers:
-        assert racer.stdin is not None
-        racer.stdin.write("go\n")
-        racer.stdin.flush()
-    won = [(int(line), who) for who, racer in enumerate(racers) for line in racer.communicate()[0].split()]
+    said = raced(RACER, [[str(tmp_path), str(who)] for who in range(4)])
+    won = [(int(line), who) for who, words in enumerate(said) for line in words.split()]
 
     assert sorted(number for number, _ in won) == list(range(1, 21))
     log = OperationLog(LocalStorage(str(tmp_path)))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,6 +12,7 @@ from expressions.errors import MetaIndexError
 from formats.storage import storage_for
 from metaindex.errors import ConcurrentWriteError, IndexExistsError, IndexStateError
 from metaindex.log.operation_log import OperationLog
+from tests.racers import raced
 
 from .lakes import S3Lake
 from .server import S3Server
@@ -92,10 +90,10 @@ def test_refreshes_merge_and_what_cannot_be_is_refused(lake: S3Lake) -> None:
 
 _HAMMER = """
 import sys
-sys.path[:0] = sys.argv[2:]
 import metaindex as mi
 from expressions.errors import MetaIndexError
-sys.stdin.readline()
+from tests.racers import ready
+ready()
 done = 0
 for n in range(4):
     try:
@@ -110,22 +108,7 @@ print(done)
 
 def test_processes_that_refresh_at_once_leave_one_truth(lake: S3Lake) -> None:
     lake.open().create_index("main", mi.ColumnStats())
-    hammers = [
-        subprocess.Popen(
-            [sys.executable, "-c", _HAMMER, lake.path, os.getcwd()],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(4)
-    ]
-    for hammer in hammers:
-        assert hammer.stdin is not None
-        hammer.stdin.write("go\n")
-        hammer.stdin.flush()
-    lake.append(rows(20))
-    done = [int(hammer.communicate(timeout=120)[0]) for hammer in hammers]
-    assert [hammer.returncode for hammer in hammers] == [0] * 4
+    done = [int(said) for said in raced(_HAMMER, [[lake.path]] * 4, lambda: lake.append(rows(20)))]
     assert sum(done) > 0
     _whole(log_of(lake))
     lake.open().refresh_index("main")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
 
 import pytest
@@ -12,6 +9,7 @@ import pytest
 from expressions.errors import StorageError
 from formats.storage import Storage, storage_for
 from tests.contract.storage_contract import StorageContract, place_files
+from tests.racers import raced
 
 from .server import S3Server
 
@@ -41,12 +39,12 @@ class TestS3BelowAPrefix(TestS3):
 
 _RACER = """
 import sys
-sys.path[:0] = sys.argv[3:]
 from concurrent.futures import ThreadPoolExecutor
 from formats.storage import storage_for
 from expressions.errors import ObjectExistsError
+from tests.racers import ready
 store, me = storage_for(sys.argv[1])[0], sys.argv[2]
-sys.stdin.readline()
+ready()
 def race(task):
     thread, n = task
     try:
@@ -61,21 +59,7 @@ with ThreadPoolExecutor(8) as pool:
 
 @pytest.mark.slow
 def test_put_if_absent_has_exactly_one_winner_among_32_writers_in_4_processes(bucket: str) -> None:
-    racers = [
-        subprocess.Popen(
-            [sys.executable, "-c", _RACER, f"s3://{bucket}/x", str(me), os.getcwd()],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for me in range(4)
-    ]
-    for racer in racers:
-        assert racer.stdin is not None
-        racer.stdin.write("go\n")
-        racer.stdin.flush()
-    said = [racer.communicate(timeout=120)[0].split() for racer in racers]
-    assert all(racer.returncode == 0 for racer in racers)
+    said = [words.split() for words in raced(_RACER, [[f"s3://{bucket}/x", str(me)] for me in range(4)])]
     wins = dict(one.split(":") for words in said for one in words)
     assert sum(len(words) for words in said) == len(wins) == 20
     store = storage_for(f"s3://{bucket}/x")[0]
