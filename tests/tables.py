@@ -39,6 +39,19 @@ class Lake:
         return mi.open_table(self.path, **self.options, **more)
 
 
+def rows(first: int) -> pa.Table:
+    """Five ids, from `first` on."""
+    return pa.table({"id": pa.array(range(first, first + 5), pa.int64())})
+
+
+def indexed(lake: Lake) -> mi.Table:
+    """The table, now of `rows(0)`, with an index of statistics."""
+    lake.append(rows(0))
+    table = lake.open()
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+    return table
+
+
 def parquet_lake(folder: Path) -> Lake:
     root = folder / "lake"
     root.mkdir()

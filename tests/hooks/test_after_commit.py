@@ -6,25 +6,13 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 import metaindex as mi
 from metaindex import hooks
 from metaindex.hooks.keep import Kept
 from metaindex.hooks.worker import Worker
-from tests.tables import FORMATS, Lake, csv_lake, delta_lake, parquet_lake, settle
-
-
-def rows(first: int) -> pa.Table:
-    return pa.table({"id": pa.array(range(first, first + 5), pa.int64())})
-
-
-def indexed(lake: Lake) -> mi.Table:
-    lake.append(rows(0))
-    table = lake.open()
-    table.create_index("stats", mi.ColumnStats(), builder="local")
-    return table
+from tests.tables import FORMATS, csv_lake, delta_lake, indexed, parquet_lake, rows, settle
 
 
 def fresh(table: mi.Table) -> dict[str, bool | None]:

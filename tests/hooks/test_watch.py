@@ -10,27 +10,15 @@ import threading
 import time
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 import metaindex as mi
 from metaindex.hooks import Event, Pace, Watcher
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
-from tests.tables import Lake, delta_lake, parquet_lake
+from tests.tables import delta_lake, indexed, parquet_lake, rows
 
 ROOT = Path(__file__).parents[2]
-
-
-def rows(first: int) -> pa.Table:
-    return pa.table({"id": pa.array(range(first, first + 5), pa.int64())})
-
-
-def indexed(lake: Lake) -> mi.Table:
-    lake.append(rows(0))
-    table = lake.open()
-    table.create_index("stats", mi.ColumnStats(), builder="local")
-    return table
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import deltalake
-import pyarrow as pa
 import pytest
 
 import metaindex as mi
@@ -19,21 +18,10 @@ from metaindex.history import HistoryEntry, Lag
 from metaindex.info import IndexList
 from metaindex.log.entry import UnderWay
 from metaindex.log.states import Operation
-from tests.tables import FORMATS, Lake, delta_lake
+from tests.tables import FORMATS, delta_lake, indexed, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-def rows(first: int) -> pa.Table:
-    return pa.table({"id": pa.array(range(first, first + 5), pa.int64())})
-
-
-def indexed(lake: Lake) -> mi.Table:
-    lake.append(rows(0))
-    table = lake.open()
-    table.create_index("stats", mi.ColumnStats(), builder="local")
-    return table
 
 
 def behind(table: mi.Table) -> tuple[int | None, ...]:
