@@ -2,7 +2,7 @@
 
 values                    entries ascend, each once; units are of files of the run
 value_keys, value_lists   keys ascend, NULL first, and the units of each; units are of files of the run
-bloom_filters             every frame has its check; rows, classes and members are those that the directory says
+bloom_filters             every frame has its check; rows, classes and members are those that the directory says, and what a reader of Parquet finds
 covering                  see `covering_parts`
 unkeyed                   as many as the entry says; no row is of such a file
 """
@@ -140,9 +140,8 @@ def _check_filters(reader: RunReader, key: CoveredKey, unkeyed: Mask) -> None:
         if unkeyed[ordinals].any():
             raise Mismatch(f"{_named(key)} has filters of files of which it is said to know nothing", PARTITION)
         _read_all(filters, number, one)
-    expected = [(one.blocks, row * one.span) for one in classes for row in range(one.rows)]
-    found = [tuple(row.values()) for row in _places(reader, key)]
-    if found != expected:
+    expected = [(one.blocks, row * one.span, one.length(row)) for one in classes for row in range(one.rows)]
+    if list(_rows(reader, key)) != expected:
         raise Mismatch(f"the rows of {_named(key)} are not those of its classes", PARTITION)
 
 
@@ -154,13 +153,17 @@ def _read_all(filters: StoredFilters, number: int, one: SizeClass) -> None:
         filters.read([filters.frame(number, row, vector) for row in rows for vector in vectors])
 
 
-def _places(reader: RunReader, key: CoveredKey) -> Iterator[dict[str, int]]:
+def _rows(reader: RunReader, key: CoveredKey) -> Iterator[tuple[int, int, int]]:
+    """Of every row its blocks, its first block, and the bytes of its filters, by Parquet: look-ups compute where frames stand, and never see the heads of pages."""
     for part in reader.parts(PARTITION):
         if part.first_key == key.key_id and part.rows:
-            table = reader.read(part, range(len(reader.footer(part).rows)), ["key_id", "blocks", "block"], keep=False)
-            if pc.any(pc.not_equal(table.column("key_id"), key.key_id)).as_py():
-                raise Mismatch(f"part {part.path} has rows of another key", PARTITION)
-            yield from table.select(["blocks", "block"]).to_pylist()
+            for group in range(len(reader.footer(part).rows)):
+                table = reader.read(part, [group], ["key_id", "blocks", "block", "bits"], keep=False)
+                if pc.any(pc.not_equal(table.column("key_id"), key.key_id)).as_py():
+                    raise Mismatch(f"part {part.path} has rows of another key", PARTITION)
+                lengths = pc.binary_length(table.column("bits"))
+                columns = (table.column("blocks"), table.column("block"), lengths)
+                yield from zip(*(column.to_pylist() for column in columns), strict=True)
 
 
 def _named(key: CoveredKey) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from metaindex.log.codec import encode
 from metaindex.log.operation_log import entry_path
 from metaindex.pruning.versions import to_text
 from tests.tables import FORMATS, Lake, delta_lake, parquet_lake
+from tests.upkeep.flips import found_by_verify
 
 ROWS = {
     "id": pa.array(range(8), pa.int64()),
@@ -131,22 +131,10 @@ def test_a_damaged_run_is_found_and_only_that_one_is_rebuilt(tmp_path: Path, dam
 
 @pytest.mark.slow
 def test_any_flipped_bit_is_found_unless_no_value_changes_by_it(tmp_path: Path) -> None:
-    """What is not found lies in a page's header and changes nothing that is read."""
     lake = delta_lake(tmp_path)
     table = indexed(lake)
     objects = [p for p in folder(table).rglob("*") if p.suffix == ".mix" or p.parent.name == "_manifests"]
-    chance = random.Random(5)
-    found = 0
-    for _ in range(60):
-        path = chance.choice(objects)
-        sound = path.read_bytes()
-        _flip(path, chance.randrange(len(sound)))
-        if lake.open().verify_index("stats", files=0).sound:
-            assert pq.read_table(path).equals(pq.read_table(pa.BufferReader(sound)))
-        else:
-            found += 1
-        path.write_bytes(sound)
-    assert found > 40
+    assert found_by_verify(lake, "stats", objects, 60) > 40
 
 
 def _rewrite(table: mi.Table, change: Callable[[pa.Table], pa.Table]) -> None:
