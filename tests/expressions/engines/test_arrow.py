@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from expressions import (
@@ -42,7 +42,6 @@ def kept(table: pa.Table, expression: pc.Expression) -> list[int]:
     return list(numbered.filter(expression).column("row number").to_pylist())
 
 
-@settings(deadline=None, max_examples=settings.default.max_examples * 100 // 100)
 @given(st.data())
 def test_the_expression_keeps_the_rows_that_match(data: st.DataObject) -> None:
     schema = data.draw(schemas())
@@ -118,7 +117,6 @@ trees = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=settings.default.max_examples * 100 // 100)
 @given(
     trees, st.lists(st.fixed_dictionaries({n: st.none() | v for n, v in _VALUES.items()}), max_size=6), st.booleans()
 )

@@ -144,7 +144,6 @@ _ROWS = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=settings.default.max_examples * 100 // 100)
 @given(trees, st.lists(_ROWS, min_size=1, max_size=6))
 def test_a_users_expression_is_read_with_polars_own_meaning(
     expression: pl.Expr, table_rows: list[dict[str, object]]

@@ -116,13 +116,11 @@ def numbers_as_written(p: Predicate) -> Predicate:
     return transform(p, leaf)
 
 
-@settings(deadline=None, max_examples=settings.default.max_examples * 100 // 100)
 @given(anything)
 def test_sparks_text_reads_back_as_the_same_predicate(p: Predicate) -> None:
     assert numbers_as_written(normalize(parse(to_sql(p)))) == numbers_as_written(normalize(p))
 
 
-@settings(deadline=None, max_examples=settings.default.max_examples * 100 // 100)
 @given(anything)
 def test_duckdbs_text_is_one_condition(p: Predicate) -> None:
     with duckdb.connect() as connection:

@@ -53,7 +53,6 @@ def test_a_manifest_cut_between_blocks_is_noticed(tmp_path: Path) -> None:
 
 
 @settings(
-    max_examples=settings.default.max_examples * 100 // 100,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

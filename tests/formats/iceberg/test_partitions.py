@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from expressions.physical import to_physical
@@ -97,7 +97,6 @@ def snapshot_of(root: Path, kind: str, transform: str, written: list[Any]) -> Sn
     return table.snapshot()
 
 
-@settings(max_examples=settings.default.max_examples * 100 // 100, deadline=None)
 @given(st.data())
 def test_source_values_lie_inside_the_bounds_of_their_partition(data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(sorted(KINDS)))

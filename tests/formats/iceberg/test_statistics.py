@@ -212,7 +212,6 @@ def test_decimals_of_any_length_are_decoded(values: list[int], padding: int) -> 
     assert [decode_wide(one) for one in physical.to_pylist()] == values
 
 
-@settings(max_examples=settings.default.max_examples * 100 // 100, deadline=None)
 @given(st.lists(st.integers(-(10**18) + 1, 10**18 - 1), min_size=1))
 def test_narrow_decimals_are_their_unscaled_numbers(values: list[int]) -> None:
     raw = pa.array([v.to_bytes(9, "big", signed=True) for v in values], pa.large_binary())
