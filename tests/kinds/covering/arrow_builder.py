@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from expressions.vectors import one_array
@@ -23,9 +24,12 @@ from metaindex.store.writer import RunSink
 
 @dataclass(frozen=True, slots=True)
 class ArrowBuilder(LocalBuilder):
-    """`ranges`: into how many the rows of a range index are cut."""
+    """`ranges`: into how many the rows of a range index are cut. A faulty builder reads, hashes or sorts in another way."""
 
     ranges: int = 3
+    source: type[RowSource] = RowSource
+    hashes: Callable[[Sequence[pa.Array], int], npt.NDArray[np.int32]] = buckets_of
+    sorts: Callable[[pa.Table, list[str]], pa.Table] = in_spark_order
 
     name = "arrow"
 
@@ -35,7 +39,7 @@ class ArrowBuilder(LocalBuilder):
         return key_build_of([self._one(request, plan, sink) for plan in plans], request, sink)
 
     def _one(self, request: BuildRequest, plan: CoveringPlan, sink: RunSink) -> BuiltRows:
-        kinds, source = RowSource.of(request, plan)
+        kinds, source = self.source.of(request, plan)
         table, count = request.files.table, len(request.files)
         modified = table.column("modified_ms") if request.snapshot.format == "files" else pa.nulls(count, pa.int64())
         columns = [pa.array(np.arange(count, dtype=np.int32)), table.column("path"), table.column("size_bytes")]
@@ -62,10 +66,10 @@ class ArrowBuilder(LocalBuilder):
         if not batches:
             return []
         table, keys = sort_columns(pa.Table.from_batches(batches), plan.indexed)
-        table = in_spark_order(table, keys)
+        table = self.sorts(table, keys)
         sorting, table = table.select(keys), table.drop_columns(keys)
         if plan.buckets:
-            places = buckets_of([one_array(column) for column in table.columns[: plan.indexed]], plan.buckets)
+            places = self.hashes([one_array(column) for column in table.columns[: plan.indexed]], plan.buckets)
             table = table.append_column(BUCKET, pa.array(places))
         else:
             names = [repr(row) for row in sorting.to_pylist()]

@@ -35,7 +35,6 @@ from tests.actions.index_bytes import everything
 from tests.build.lake import fields_of
 from tests.tables import FORMATS, settle
 
-from . import arrow_builder
 from .arrow_builder import ArrowBuilder
 from .awkward import ALL, awkward, parquet_folder
 from .served import Held, index_folder, objects, shown
@@ -260,11 +259,13 @@ def test_what_a_killed_build_wrote_is_seen_by_nobody_and_cleaned(tmp_path: Path)
     settle(root)
     code = f"""
 import os, time, metaindex as mi
+from metaindex.kinds.covering.plan import PARTITION
 from tests.kinds.covering.arrow_builder import ArrowBuilder
 class Dying(ArrowBuilder):
     def covering(self, request, plans, sink, progress=None):
-        super().covering(request, plans, sink, progress)
-        time.sleep(0.5)  # parts are put side by side
+        parts = {{part.path for part in super().covering(request, plans, sink, progress).parts}}
+        while not parts <= {{info.path for info in sink.storage.list(PARTITION)}}:  # they are put side by side
+            time.sleep(0.01)
         os.kill(os.getpid(), 9)
 mi.open_table({str(root)!r}).refresh_index("c", builder=Dying())
 """
@@ -306,31 +307,30 @@ def test_a_damaged_part_is_found_and_not_merged(tmp_path: Path) -> None:
     assert not table.verify_index("c").sound
 
 
-def test_rows_of_other_values_and_too_few_rows_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts that are whole, and not true."""
-    table = mi.open_table(str(parquet_folder(tmp_path / "lake", 1)))
-    real = RowSource.read
-
-    def other(self: RowSource, storage: Storage, file: DataFile) -> Iterator[tuple[int, list[pa.Array]]]:
-        for first, (k, s) in real(self, storage, file):
+class OtherValues(RowSource):
+    def read(self, storage: Storage, file: DataFile) -> Iterator[tuple[int, list[pa.Array]]]:
+        for first, (k, s) in super().read(storage, file):
             yield first, [k, s.take(pa.array(range(len(s) - 1, -1, -1)))]
 
-    def fewer(self: RowSource, storage: Storage, file: DataFile) -> Iterator[tuple[int, list[pa.Array]]]:
-        for first, columns in real(self, storage, file):
+
+class FewerRows(RowSource):
+    def read(self, storage: Storage, file: DataFile) -> Iterator[tuple[int, list[pa.Array]]]:
+        for first, columns in super().read(storage, file):
             yield first, [column.slice(0, len(column) - 1) for column in columns]
 
-    for read in (other, fewer):
-        monkeypatch.setattr(RowSource, "read", read)
-        table.create_index(read.__name__, mi.Covering("k", ["s"], buckets=2), builder=ArrowBuilder())
-        monkeypatch.undo()
-        report = table.verify_index(read.__name__)
-        assert [finding.kind for finding in report.findings] == ["covering"]
 
-
-def test_rows_in_another_bucket_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("source", [OtherValues, FewerRows])
+def test_rows_of_other_values_and_too_few_rows_are_found(tmp_path: Path, source: type[RowSource]) -> None:
+    """Parts that are whole, and not true."""
     table = mi.open_table(str(parquet_folder(tmp_path / "lake", 1)))
-    monkeypatch.setattr(arrow_builder, "buckets_of", lambda columns, count: (buckets_of(columns, count) + 1) % count)
-    table.create_index("c", mi.Covering("k", buckets=3), builder=ArrowBuilder())
+    table.create_index("c", mi.Covering("k", ["s"], buckets=2), builder=ArrowBuilder(source=source))
+    assert [finding.kind for finding in table.verify_index("c").findings] == ["covering"]
+
+
+def test_rows_in_another_bucket_are_found(tmp_path: Path) -> None:
+    table = mi.open_table(str(parquet_folder(tmp_path / "lake", 1)))
+    shifted = ArrowBuilder(hashes=lambda columns, count: (buckets_of(columns, count) + 1) % count)
+    table.create_index("c", mi.Covering("k", buckets=3), builder=shifted)
     assert "hash to" in str(table.verify_index("c"))
 
 
