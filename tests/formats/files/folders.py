@@ -1,0 +1,42 @@
+"""Folders of plain files, and the table that each is."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from formats.files.table import FilesFormat
+from formats.model import Snapshot
+from formats.protocol import At, TableRef
+from formats.storage import storage_for
+
+FORMAT = FilesFormat()
+
+
+def ref(path: Path, **options: object) -> TableRef:
+    storage, root = storage_for(path)
+    return TableRef(storage, root, options)
+
+
+def now(path: Path, **options: object) -> Snapshot:
+    return FORMAT.snapshot(ref(path, **options), At())
+
+
+def put(path: Path, data: bytes | pa.Table) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(data, bytes):
+        path.write_bytes(data)
+    else:
+        pq.write_table(data, path)
+    return path
+
+
+ONE = pa.table({"a": [1, 2], "b": ["x", None]})
+
+
+def age(path: Path, seconds: float = 100) -> None:
+    os.utime(path, (time.time() - seconds,) * 2)

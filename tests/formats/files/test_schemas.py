@@ -1,0 +1,152 @@
+"""The columns of plain files: from footers, from the values of texts, or as they are given."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from expressions.errors import (
+    CorruptTableError,
+    FormatError,
+    UnsupportedFeatureError,
+)
+
+from .folders import age, now, put
+
+
+def test_a_parquet_schema_is_the_first_files_and_what_the_newest_has_besides(tmp_path: Path) -> None:
+    age(put(tmp_path / "a.parquet", pa.table({"x": [1], "s": [{"i": 1}]})), 300)
+    age(put(tmp_path / "c.parquet", pa.table({"old": [1]})), 200)
+    age(put(tmp_path / "b.parquet", pa.table({"X": ["not this"], "added": [1.5]})), 100)
+    schema = now(tmp_path).schema
+    assert schema.names == ["x", "s", "added"]
+    assert [".".join(leaf.parts) for leaf in schema.leaves()] == ["x", "s.i", "added"]
+    assert schema.fields[0].type == pa.int64()
+
+
+def test_a_file_that_is_no_parquet_is_an_error_that_names_it(tmp_path: Path) -> None:
+    put(tmp_path / "a.parquet", b"nonsense that is long enough")
+    with pytest.raises(CorruptTableError, match=r"a\.parquet"):
+        now(tmp_path)
+
+
+CSV = b"""i,l,d,f,day,t,flag,s,none,mixed
+1,1,12345678901234567890,1.5,2024-01-01,2024-01-01 10:00:00,true,x,,1
+-2,3000000000,1,2,2024-12-31,2024-01-02T10:00:00.5Z,FALSE,"a,b",,x
+,,,,,,,,,
+"""
+
+
+def test_csv_columns_have_the_types_that_their_values_have(tmp_path: Path) -> None:
+    put(tmp_path / "a.csv", CSV)
+    assert now(tmp_path).schema.arrow() == pa.schema(
+        [
+            ("i", pa.int32()),
+            ("l", pa.int64()),
+            ("d", pa.decimal128(20, 0)),
+            ("f", pa.float64()),
+            ("day", pa.date32()),
+            ("t", pa.timestamp("us", "UTC")),
+            ("flag", pa.bool_()),
+            ("s", pa.string()),
+            ("none", pa.string()),
+            ("mixed", pa.string()),
+        ]
+    )
+
+
+def test_csv_options_and_compression(tmp_path: Path) -> None:
+    put(tmp_path / "a" / "0.csv.gz", gzip.compress(b"x;'y;z'\n1;'2'\n"))
+    snapshot = now(tmp_path / "a", delimiter=";", quote="'")
+    assert snapshot.schema.arrow() == pa.schema([("x", pa.int32()), ("y;z", pa.int32())])
+    assert snapshot.details.read_options() == {"file_format": "csv", "header": "true", "sep": ";", "quote": "'"}
+    put(tmp_path / "b" / "0.csv", b"1,a\n2,b\n")
+    assert now(tmp_path / "b", header=False).schema.names == ["_c0", "_c1"]
+    put(tmp_path / "c" / "0.tsv", b"p\tq\n1\t2\n")
+    assert now(tmp_path / "c").schema.names == ["p", "q"]
+    assert now(tmp_path / "c").details.read_options()["sep"] == "\t"
+    put(tmp_path / "d" / "0.csv", "nämé\né\n".encode("latin-1"))
+    assert now(tmp_path / "d", encoding="latin-1").schema.names == ["nämé"]
+
+
+def test_schemas_of_files_that_are_not_split_by_lines(tmp_path: Path) -> None:
+    put(tmp_path / "a" / "0.json", b'[{"i": 1, "s": "x"},\n {"i": 2.5,\n "l": [1]}]')
+    json = now(tmp_path / "a", multiLine=True).schema.arrow()
+    assert json == pa.schema([("i", pa.float64()), ("s", pa.string()), ("l", pa.list_(pa.int64()))])
+    put(tmp_path / "b" / "0.csv", b'i,"s\nt"\n1,"x\ny"\n2,z\n')
+    assert now(tmp_path / "b", multiLine=True).schema.arrow() == pa.schema([("i", pa.int32()), ("s\nt", pa.string())])
+    put(tmp_path / "c" / "0.csv", "i,é\n1,ü\n".encode("utf-16"))
+    assert now(tmp_path / "c", multiLine=True, encoding="UTF-16").schema.names == ["i", "é"]
+    put(tmp_path / "d" / "0.csv", b"i|s;1|x;")
+    assert now(tmp_path / "d", sep="|", lineSep=";").schema.names == ["i", "s"]
+    for bad in (b"[{]", b"[1, 2]"):
+        put(tmp_path / "e" / "0.json", bad)
+        with pytest.raises(CorruptTableError, match=r"0\.json"):
+            now(tmp_path / "e", multiLine=True)
+
+
+def test_patterns_of_dates_and_times_say_which_columns_are_some(tmp_path: Path) -> None:
+    put(tmp_path / "0.csv", b"d,t,other\n31.12.2024,31/12/2024 10:11,2024-12-31\n")
+    types = now(tmp_path, dateFormat="dd.MM.yyyy", timestampFormat="dd/MM/yyyy HH:mm").schema.arrow().types
+    assert types == [pa.date32(), pa.timestamp("us", "UTC"), pa.string()]
+    assert now(tmp_path, dateFormat="EEE", timestampFormat="a").schema.arrow().types == [pa.string()] * 3
+
+
+def test_merge_schema_takes_the_columns_of_all_files(tmp_path: Path) -> None:
+    decimal = [pa.decimal128(p, 2) for p in (5, 9)]
+    put(tmp_path / "a.parquet", pa.table({"a": [1], "s": [{"x": 1}], "d": pa.array([1], decimal[0])}))
+    put(tmp_path / "b.parquet", pa.table({"b": ["x"], "s": [{"y": 1.5}]}))
+    put(tmp_path / "c.parquet", pa.table({"A": [2], "d": pa.array([1], decimal[1])}))
+    schema = now(tmp_path, mergeSchema=True).schema.arrow()
+    struct = pa.struct([("x", pa.int64()), ("y", pa.float64())])
+    assert schema == pa.schema([("a", pa.int64()), ("s", struct), ("d", decimal[1]), ("b", pa.string())])
+    put(tmp_path / "d.parquet", pa.table({"a": ["text"]}))
+    with pytest.raises(FormatError, match=r"a\.parquet.*d\.parquet"):
+        now(tmp_path, mergeSchema=True)
+
+
+def test_a_given_schema_wins(tmp_path: Path) -> None:
+    put(tmp_path / "p=1" / "0.csv", b"a,b\n1,2\n")
+    snapshot = now(tmp_path, schema="a STRING, b DECIMAL(10, 2), p BIGINT")
+    assert snapshot.schema.arrow() == pa.schema([("a", pa.string()), ("b", pa.decimal128(10, 2)), ("p", pa.int64())])
+    assert [f.partition for f in snapshot.schema] == [False, False, True]
+    assert now(tmp_path, schema=pa.schema([("z", pa.int8())])).schema.names == ["z", "p"]
+    for bad in ("a", "a STRUCT<b: INT>", "a INT b INT", 7):
+        with pytest.raises(UnsupportedFeatureError, match="schema"):
+            now(tmp_path, schema=bad)
+
+
+def test_json_lines_have_the_types_that_spark_gives(tmp_path: Path) -> None:
+    put(
+        tmp_path / "a.json", b'{"i":1,"t":"2024-01-01T00:00:00Z","s":{"x":1.5,"n":null},"l":[1]}\n{"i":2,"late":true}\n'
+    )
+    put(tmp_path / "b.json", b'{"i":2.5,"more":"x"}\n')
+    age(tmp_path / "a.json")
+    schema = now(tmp_path).schema.arrow()
+    assert schema == pa.schema(
+        [
+            ("i", pa.float64()),
+            ("t", pa.string()),
+            ("s", pa.struct([("x", pa.float64()), ("n", pa.string())])),
+            ("l", pa.list_(pa.int64())),
+            ("late", pa.bool_()),
+            ("more", pa.string()),
+        ]
+    )
+
+
+def test_text_that_cannot_be_read_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    put(tmp_path / "a" / "0.json", b"[1, 2]\nnonsense\n")
+    put(tmp_path / "b" / "0.csv.gz", b"not gzip")
+    for name in ("a", "b"):
+        with pytest.raises(CorruptTableError, match="0\\."):
+            now(tmp_path / name)
+
+
+def test_two_names_that_differ_by_case_alone_are_refused(tmp_path: Path) -> None:
+    put(tmp_path / "0.parquet", pa.table({"a": [1], "A": [2]}))
+    with pytest.raises(FormatError, match="case"):
+        now(tmp_path)
