@@ -158,7 +158,9 @@ OTHERS = [
 
 def every_query(spark: SparkSession, name: str, *, shuffles: int = 0, sorts: bool = True) -> None:
     for text in FILTERS:
-        asked(spark, text.format(t=name), by="cov: covering" if "(SELECT max" not in text else "")
+        # Iceberg leaves out every file by `v > 1000` itself: nothing is cheaper to read
+        nothing = "(SELECT max" in text or ("v > 1000" in text and "iceberg" in name)
+        asked(spark, text.format(t=name), by="" if nothing else "cov: covering")
     for text in JOINS:
         plan = asked(spark, text.format(t=name))
         assert plan.count("Exchange hashpartitioning") == shuffles, (text, plan)
@@ -316,7 +318,7 @@ def test_dml_streams_and_samples_do_not_see_an_index(enabled: SparkSession, tmp_
         spark.sql(
             f"MERGE INTO {lake.name} t USING (SELECT DISTINCT k FROM {lake.name} WHERE k = 11) s ON t.k = s.k WHEN MATCHED THEN DELETE"
         )
-        asked(spark, FILTERS[3].format(t=lake.name))
+        asked(spark, FILTERS[3].format(t=lake.name), by="")
         asked(spark, GROUPS[0].format(t=lake.name), by="")
         rows = spark.sql(f"SELECT count(*) FROM {lake.name}").head()
         gone = sum(1 for i in range(ROWS) if i % 31 and i * 17 % 50 in (9, 11))
@@ -367,7 +369,10 @@ def test_ranges_leave_parts_out(enabled: SparkSession, tmp_path: Path) -> None:
     lake = covered(make_delta(spark, tmp_path), mi.CoveringRange(indexed=["d", "k"], included=["id", "v"]))
     text = "SELECT id, v FROM {t} WHERE d BETWEEN DATE'2024-01-05' AND DATE'2024-01-06'"
     asked(spark, text.format(t=lake.name))
-    asked(spark, f"SELECT count(*) FROM {lake.name} WHERE d IS NULL OR d > DATE'2030-01-01'")
+    asked(spark, f"SELECT count(*) FROM {lake.name} WHERE d IS NULL OR d < DATE'2024-01-03'")
+    asked(
+        spark, f"SELECT count(*) FROM {lake.name} WHERE d IS NULL OR d > DATE'2030-01-01'", by=""
+    )  # Delta's own statistics leave every file out
     lake.append(rows_of(spark, 10_000, 60, 1))
     delete_rows(lake, "id % 50 = 8")
     asked(spark, text.format(t=lake.name))
