@@ -6,15 +6,11 @@ rows is told by `expressions.evaluate`, value by value.
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import xxhash
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -22,22 +18,16 @@ from expressions import ColumnRef, Comparison, In, IsNull, Literal, Op, Predicat
 from expressions.errors import LiteralTypeError
 from expressions.evaluate import matches
 from expressions.statistics import Interval
-from formats.model import Field, Leaf
 from formats.storage_local import LocalStorage
-from metaindex.keys import key_id
-from metaindex.kinds import merging, registry
+from metaindex.kinds import registry
 from metaindex.kinds.canonical import answers_for
-from metaindex.kinds.keyed import Gathered, Hits, KeyCollector, KeyPlan, KeyReader, Spill, add_groups, partition_of
+from metaindex.kinds.keyed import Hits, Spill
 from metaindex.kinds.specs import Keyed
-from metaindex.log.entry import CoveredKey, RunRef
-from metaindex.store.layout import PartInfo
-from metaindex.store.reader import ReadCount, RunReader, StoreCache, manifest_path
-from metaindex.store.writer import RunSink, manifest_bytes
+from metaindex.store.reader import ReadCount
+from metaindex.store.writer import RunSink
+from tests.contract.built_keys import MANY, TINY, Built, File, feed, folder, merged, on_disk, plan_of, written
 from tests.strategies import TYPES, literals, values
 
-File = list[list[tuple[object, ...]]]
-"""Row groups of rows; a row has a value for every column."""
-MANY, TINY = 256 << 20, 64
 _PROFILE = settings.default.max_examples if settings.default is not None else 100
 inherited = settings(
     deadline=None,
@@ -45,101 +35,6 @@ inherited = settings(
     suppress_health_check=[HealthCheck.differing_executors],
 )
 """Each kind runs the tests as its own."""
-
-
-@dataclass(frozen=True)
-class Built:
-    """A key of a run on disk."""
-
-    storage: LocalStorage
-    run: RunRef
-    key: CoveredKey
-    unkeyed: list[int]
-    parts: list[PartInfo]
-
-    def reader(self, types: Sequence[pa.DataType], count: ReadCount | None = None) -> KeyReader:
-        found = registry.reader(self.run_reader(count), self.key, types)
-        assert found is not None
-        return found
-
-    def run_reader(self, count: ReadCount | None = None) -> RunReader:
-        return RunReader(self.storage, self.run, StoreCache(), count or ReadCount())
-
-    def rows(self) -> list[pa.Table]:
-        """What is stored in the partition that the key's kind is called by, without the key's id."""
-        reader = self.run_reader()
-        tables = []
-        for part in sorted(reader.parts(self.key.kind), key=lambda part: (part.first_key, part.path)):
-            groups = list(range(len(reader.footer(part).rows)))
-            tables.append(reader.read(part, groups, list(reader.footer(part).columns)))
-        return [pa.concat_tables(tables).combine_chunks() if tables else pa.table({})]
-
-
-def plan_of(kind: Keyed, types: Sequence[pa.DataType]) -> KeyPlan:
-    leaves = tuple(Leaf((Field(f"c{i}", t),)) for i, t in enumerate(types))
-    return KeyPlan(kind, key_id(partition_of(kind), [leaf.stable for leaf in leaves]), leaves)
-
-
-def feed(collector: KeyCollector, ordinal: int, file: File, types: Sequence[pa.DataType], pieces: int = 1) -> None:
-    collector.begin(ordinal, max(1, len(file)))
-    if not pieces:
-        every = [row for rows in file for row in rows]
-        arrays = [pa.array([row[i] for row in every], t) for i, t in enumerate(types)]
-        add_groups(collector, [(group, len(rows)) for group, rows in enumerate(file)], arrays)
-        collector.end()
-        return
-    for group, rows in enumerate(file):
-        step = -(-len(rows) // pieces) or 1
-        for start in range(0, len(rows), step):
-            some = rows[start : start + step]
-            collector.add(group, [pa.array([row[i] for row in some], t) for i, t in enumerate(types)])
-    collector.end()
-
-
-@contextmanager
-def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as name:
-        yield Path(name)
-
-
-def written(
-    root: Path,
-    kind: Keyed,
-    files: Sequence[File],
-    types: Sequence[pa.DataType],
-    *,
-    limit: int = MANY,
-    shares: int = 0,
-    pieces: int = 1,
-) -> Built:
-    """Builds a key. `limit`: of the spill. `shares`: of the files, each collected by itself and handed over (0: one collector that closes)."""
-    storage = LocalStorage(str(root))
-    sink, plan = RunSink(storage, "run"), plan_of(kind, types)
-    if not shares:
-        one = registry.collector(plan, sink, Spill(storage, "spill", limit), len(files))
-        for ordinal, file in enumerate(files):
-            feed(one, ordinal, file, types, pieces)
-        key, parts, unkeyed = one.close()
-    else:
-        gathered: list[Gathered] = []
-        for share in range(shares):
-            one = registry.collector(plan, sink, Spill(storage, f"spill/{share}", limit), len(files))
-            for ordinal in range(share, len(files), shares):
-                feed(one, ordinal, files[ordinal], types, pieces)
-            gathered.append(one.hand_over())
-        finisher = registry.finisher(plan, sink, Spill(storage, "spill", limit), len(files), gathered)
-        parts = [part for number in range(finisher.ranges) for part in finisher.write(number)]
-        key, unkeyed = finisher.covered()
-    return on_disk(storage, sink.run, key, parts, unkeyed.tolist(), len(files))
-
-
-def on_disk(
-    storage: LocalStorage, run: str, key: CoveredKey, parts: Sequence[PartInfo], unkeyed: list[int], files: int
-) -> Built:
-    manifest = manifest_bytes(parts)
-    storage.put(manifest_path(run), manifest)
-    ref = RunRef(run, files, 1, 0, len(manifest), xxhash.xxh3_128_hexdigest(manifest), "", (), 0, "local", 0, (key,))
-    return Built(storage, ref, key, unkeyed, list(parts))
 
 
 def shown(value: object, t: pa.DataType) -> object:
@@ -300,7 +195,7 @@ class KeyContract:
                 written(root, kind, [files[i] for i in which], types)
                 for root, which in ((b, order[:cut]), (c, order[cut:]))
             ]
-            both = self.merged(d, some, [order[:cut], order[cut:]], len(files))
+            both = merged(d, list(zip(some, (order[:cut], order[cut:]), strict=True)), len(files))
             assert sorted(both.unkeyed) == whole.unkeyed
             for literals_ in {row for file in files for group in file for row in group if None not in row}:
                 asked = [tuple(map(Literal, literals_))]  # type: ignore[arg-type]
@@ -324,25 +219,10 @@ class KeyContract:
             if self.canonical_rows:
                 assert whole.rows() == both.rows()
 
-    def merged(self, root: Path, some: Sequence[Built], places: Sequence[Sequence[int]], files: int) -> Built:
-        storage = LocalStorage(str(root))
-        rows: list[merging.KeyRows] = []
-        unkeyed = []
-        for one, here in zip(some, places, strict=True):
-            new = np.array(here, np.int64)
-            unkeyed += new[one.unkeyed].tolist() if one.unkeyed else []
-            new[one.unkeyed] = -1
-            rows.append((one.run_reader(), one.key, new))
-        key = some[0].key
-        layout, parts = merging.merge(key, rows, RunSink(storage, "merged"), lambda number: number)
-        return on_disk(
-            storage, "merged", replace(key, layout=layout, unkeyed_files=len(unkeyed)), parts, unkeyed, files
-        )
-
     def test_nothing_is_left_of_a_file_that_is_left_out_of_a_merge(self, tmp_path: Path) -> None:
         files: list[File] = [[[(f"secret-{file}-{row}",) for row in range(30)]] for file in range(3)]
         built = written(tmp_path / "a", self.kind(1), files, [pa.string()])
-        both = self.merged(tmp_path / "b", [built], [[0, -1, 1]], 2)
+        both = merged(tmp_path / "b", [(built, [0, -1, 1])], 2)
         reader = both.reader([pa.string()])
         for file, expected in ((0, [True, False]), (2, [False, True])):
             hits = reader.among([(Literal(f"secret-{file}-7"),)])

@@ -26,7 +26,7 @@ from metaindex.kinds.values.rows import Layout
 from metaindex.log.codec import _key_from_json, _key_to_json
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import manifest_path
-from tests.contract.key_contract import Built, File, KeyContract, on_disk, written
+from tests.contract.built_keys import Built, File, merged, on_disk, written
 
 GOLDEN = Path(__file__).parent / "golden"
 INTEGERS = Path(__file__).parent / "golden_integers"
@@ -103,10 +103,9 @@ def test_bytes_of_integers_answer_and_merge_as_integers_do(kind: str, column: st
     shutil.copytree(GOLDEN / kind / column, tmp_path / "old")
     old, some = opened(tmp_path / "old"), files(column)
     new = written(tmp_path / "new", KINDS[kind], some, [TYPES[column]])
-    contract = KeyContract()
-    again = contract.merged(tmp_path / "again", [old], [[0, 1, 2]], 3)
+    again = merged(tmp_path / "again", [(old, [0, 1, 2])], 3)
     assert (again.key, again.rows()) == (new.key, new.rows())
-    both = contract.merged(tmp_path / "both", [new, old], [[4, 0, 2], [1, 5, 3]], 6)
+    both = merged(tmp_path / "both", [(new, [4, 0, 2]), (old, [1, 5, 3])], 6)
     whole = written(tmp_path / "whole", KINDS[kind], [some[i] for i in (1, 0, 2, 2, 0, 1)], [TYPES[column]])
     assert sorted(both.unkeyed) == whole.unkeyed
     assert (both.key, both.rows()) == (whole.key, whole.rows())

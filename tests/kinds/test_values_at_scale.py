@@ -18,7 +18,7 @@ from metaindex.kinds.specs import Keyed, Values
 from metaindex.kinds.values import merge
 from metaindex.store.reader import ReadCount
 from metaindex.store.writer import RunSink
-from tests.contract.key_contract import MANY, Built, on_disk, plan_of
+from tests.contract.built_keys import MANY, Built, on_disk, plan_of
 
 FILES, GROUPS, ROWS = 6, 3, 4_000
 BY_HASH, BY_VALUE = Values("c0"), Values("c0", by="value")
