@@ -39,6 +39,13 @@ class History:
     def iceberg(self) -> bool:
         return self.format == "iceberg"
 
+    def folder(self, root: str) -> str:
+        """Where the table is: `root`, unless a catalog has put it elsewhere."""
+        if not self.iceberg:
+            return root
+        location = self.spark.sql(f"DESCRIBE TABLE EXTENDED {self.name}").where("col_name = 'Location'").collect()[0]
+        return str(location.data_type).removeprefix("file:")
+
     def sql(self, text: str) -> bool:
         """Whether Spark did it."""
         from py4j.protocol import Py4JJavaError

@@ -34,9 +34,7 @@ def test_a_look_up_at_every_version(spark: SparkSession, tmp_path: Path, table_f
     name = f"delta.`{root}`" if table_format == "delta" else f"iceberg.keyed.history{seed}"
     history = History(spark, seed, table_format, name)
     history.create()
-    if table_format == "iceberg":
-        location = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Location'").collect()[0].data_type
-        root = location.removeprefix("file:")
+    root = history.folder(root)
     for step in range(STEPS):
         history.step()
         if step == STEPS // 3:

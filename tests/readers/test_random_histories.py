@@ -44,9 +44,7 @@ def test_every_version_reads_as_spark_reads_it(
     name = f"delta.`{root}`" if table_format == "delta" else f"iceberg.random.history{seed}"
     history = History(spark, seed, table_format, name)
     history.create()
-    if table_format == "iceberg":
-        location = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Location'").collect()[0].data_type
-        root = location.removeprefix("file:")
+    root = history.folder(root)
     for step in range(STEPS):
         history.step()
         if step == STEPS // 2:
