@@ -118,11 +118,11 @@ class Leaf:
 
     @cached_property
     def stable(self) -> str:
-        """The stable name: the id of the leaf where the format has ids, else the dotted path."""
-        last = self.path[-1].stable
-        if last.startswith("id:"):
-            return last
-        return ".".join(f.stable or f.name for f in self.path)
+        """The stable name: the id of the leaf where the format has ids, else the dotted path, in which a name that holds a dot (or looks like an id) stands between backticks."""
+        last = self.path[-1]
+        if last.stable.startswith("id:") and last.stable != last.name:
+            return last.stable
+        return ".".join(_part(f.stable or f.name) for f in self.path)
 
     @property
     def source(self) -> tuple[str, ...]:
@@ -136,6 +136,13 @@ class Leaf:
     @property
     def type(self) -> pa.DataType:
         return self.path[-1].type
+
+
+def _part(name: str) -> str:
+    """A part of a stable name: column `a.b` is not field b of struct a, nor is a column called id:3 the one with that id."""
+    if "." not in name and "`" not in name and not name.startswith("id:"):
+        return name
+    return "`" + name.replace("`", "``") + "`"
 
 
 FILE_SCHEMA = pa.schema(
