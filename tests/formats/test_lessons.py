@@ -32,102 +32,25 @@ row  of what                                   tested here, or in
 from __future__ import annotations
 
 import datetime as dt
-import functools
 import math
-import shutil
 import uuid
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from expressions.physical import to_physical
-from expressions.statistics import ColumnBounds
 from formats.footer_trust import Doubt
 from formats.model import Snapshot
 from tests.formats import footer_surgery as surgery
 from tests.formats.delta import hand
-from tests.formats.test_footers import doubt, footers, one, said
-
-Writer = Callable[[pa.Table, Path], None]
-
-
-def _polars(table: pa.Table, path: Path) -> None:
-    import polars as pl
-
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)
-    frame.write_parquet(path)
-
-
-def _duckdb(table: pa.Table, path: Path) -> None:
-    import duckdb
-
-    with duckdb.connect() as con:
-        con.from_arrow(table).write_parquet(str(path))
-
-
-def _deltalake(table: pa.Table, path: Path) -> None:
-    from deltalake import DeltaTable, write_deltalake
-
-    root = path.with_suffix("")
-    shutil.rmtree(root, ignore_errors=True)
-    write_deltalake(str(root), table)
-    (written,) = DeltaTable(str(root)).file_uris()
-    Path(written).rename(path)
-
-
-def _pyarrow(**how: Any) -> Writer:
-    return functools.partial(pq.write_table, **how)
-
-
-WRITERS: dict[str, Writer] = {
-    "pyarrow": _pyarrow(),
-    "pyarrow 1.0": _pyarrow(version="1.0", use_deprecated_int96_timestamps=False),
-    "pyarrow 2.4, no schema": _pyarrow(version="2.4", store_schema=False, data_page_version="2.0"),
-    "pyarrow, page index": _pyarrow(write_page_index=True, use_dictionary=False, row_group_size=2),
-    "pyarrow, integers": _pyarrow(store_decimal_as_integer=True, compression="zstd", use_byte_stream_split=False),
-    "duckdb": _duckdb,
-    "polars": _polars,
-    "deltalake": _deltalake,
-}
-
-
-def lies_within(values: pa.Array, bounds: ColumnBounds | None, row: int = 0) -> bool:
-    """Is no value outside the bounds? Whether there are bounds is the answer."""
-    if bounds is None or bounds.lower is None or bounds.upper is None:
-        return False
-    low, high = bounds.lower[row].as_py(), bounds.upper[row].as_py()
-    present = values.drop_null()
-    lows = [v for v in to_physical(present, values.type, upper=False).to_pylist() if v is not None and v == v]
-    highs = [v for v in to_physical(present, values.type, upper=True).to_pylist() if v is not None and v == v]
-    assert low is None or not lows or low <= min(lows), (low, min(lows))
-    assert high is None or not highs or high >= max(highs), (high, max(highs))
-    return low is not None and high is not None
-
-
-def holds(writer: str, values: pa.Array, tmp_path: Path) -> bool:
-    table = pa.table({"c": values})
-    WRITERS[writer](table, tmp_path / "a.parquet")
-    return lies_within(values, one(footers([tmp_path / "a.parquet"], table.schema), "c").bounds)
-
+from tests.formats.footers_of import doubt, footers, one, said
+from tests.formats.writers import TEXTS, WRITERS, holds, lies_within
 
 # Every writer ---------------------------------------------------------------------------------------------------------
-
-TEXTS = {
-    "long": ["a" * 5000, "b" * 5000],
-    "emoji": ["😀" * 60, "😀" * 60 + "z"],
-    "last": ["\U0010ffff" * 40, "\U0010ffff" * 41],
-    "surrogates": ["\ud7ff" * 40, "\ud7ff" * 39 + "\ue000"],
-    "32 and more": ["k" * 31 + "😀", "k" * 32 + "\U0010ffff"],
-    "nul and empty": ["", "\x00", "\x00\x00"],
-    "bytes above ascii": ["az", "aé"],
-}
 
 
 @pytest.mark.parametrize("writer", WRITERS)

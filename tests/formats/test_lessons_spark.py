@@ -14,8 +14,9 @@ from formats.model import Snapshot
 from formats.protocol import At, TableRef
 from formats.storage_local import LocalStorage
 from tests.formats.delta import hand
-from tests.formats.test_footers import schema_of
-from tests.formats.test_lessons import check_log, lies_within
+from tests.formats.footers_of import schema_of
+from tests.formats.test_lessons import check_log
+from tests.formats.writers import lies_within
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
