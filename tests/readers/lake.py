@@ -99,3 +99,7 @@ def fields_of(schema: pa.Schema | pa.StructType) -> tuple[Field, ...]:
         )
         for f in schema
     )
+
+
+def with_id(name: str, type_: pa.DataType, number: int) -> pa.Field:
+    return pa.field(name, type_, metadata={"PARQUET:field_id": str(number)})
