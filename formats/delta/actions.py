@@ -213,7 +213,7 @@ def dv_id(dv: Mapping[str, Any] | None) -> str | None:
 
 def file_columns(adds: Sequence[tuple[FileKey, FileAction]], first_loose: int = 0) -> tuple[pa.Table, list[str | None]]:
     """Add actions as rows of LIVE_SCHEMA, and their statistics, which row `delta_row` of the loose ones finds."""
-    from .stats_json import numbers_of_records
+    from .record_counts import numbers_of_records
 
     bodies = [body for _, body in adds]
     dvs = [body.get("deletionVector") or {} for body in bodies]

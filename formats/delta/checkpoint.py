@@ -21,7 +21,7 @@ from .columns import cast_to, child, constant, one, present, rows_array, strings
 from .log_segment import LOG, CheckpointFiles
 from .parquet_part import Batch, batches, has_field, opened
 from .paths import decoded, decoded_column
-from .stats_json import numbers_of_records
+from .record_counts import numbers_of_records
 
 _SIDECARS = "_sidecars"
 _HEADER = ("protocol", "metaData", "sidecar")

@@ -32,8 +32,10 @@ from formats.storage import Storage
 
 from .columns import booleans, int64_values, rows_array, where
 from .decimals import loosened
+from .leaf_statistics import Column, LeafStatistics
 from .parquet_part import Batch, batches, has_field, opened
-from .stats_json import FEW_TEXTS, Column, LeafStatistics, Row, parsed_rows, read_leaves, read_rows
+from .stats_json import FEW_TEXTS, read_leaves
+from .stats_rows import Row, parsed_rows, read_rows
 
 _MILLISECOND_REST = 999
 _OFFSET_REST = 59_000_000

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from expressions.physical import from_physical
 from expressions.statistics import ColumnBounds
 from formats.delta import statistics
-from formats.delta.stats_json import numbers_of_records
+from formats.delta.record_counts import numbers_of_records
 from tests.formats.delta.hand import add, checkpoint, column, commit, leaf, metadata, protocol, snapshot
 
 DV = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 4, "sizeInBytes": 40, "cardinality": 6}
