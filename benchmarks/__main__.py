@@ -19,11 +19,9 @@ tpch     TPC-H at scale factor 1 through Spark's own SQL: plain, with covering i
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from importlib import import_module
-from itertools import groupby
-from pathlib import Path
+
+from .telling import add_options, folder_of, teller
 
 NAMES = (
     "import",
@@ -49,36 +47,13 @@ def main() -> int:
     )
     parser.add_argument("names", nargs="*", choices=[*NAMES, []], help="default: all")
     parser.add_argument("--quick", action="store_true", help="smaller tables: shows that it runs, measures nothing")
-    parser.add_argument("--folder", default=".cache/benchmarks", help="made-up tables are kept here and used again")
-    parser.add_argument("--json", dest="lines", help="append one JSON line a figure to this file")
+    add_options(parser)
     arguments = parser.parse_args()
-    folder = Path(arguments.folder).absolute()
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = folder_of(arguments)
     for name in arguments.names or NAMES:
         module = name if name in ("needle", "tpch") else f"bench_{name}"
-        figures = import_module(f"benchmarks.{module}").run(folder, arguments.quick)
-        show(name, figures)
-        if arguments.lines:
-            with open(arguments.lines, "a") as out:
-                out.writelines(json.dumps({"benchmark": name, **figure}) + "\n" for figure in figures)
+        teller(name, arguments)(import_module(f"benchmarks.{module}").run(folder, arguments.quick))
     return 0
-
-
-def show(name: str, figures: list[dict[str, object]]) -> None:
-    """A table for each stretch of figures that begin alike."""
-    for _, some in groupby(figures, key=lambda figure: next(iter(figure))):
-        table = list(some)
-        heads = list(table[0])
-        cells = [[_text(figure.get(head, "")) for head in heads] for figure in table]
-        widths = [max(len(head), *(len(row[i]) for row in cells)) for i, head in enumerate(heads)]
-        print(f"\n{name}")
-        for row in (heads, ["-" * width for width in widths], *cells):
-            print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
-    sys.stdout.flush()
-
-
-def _text(value: object) -> str:
-    return f"{value:,.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 if __name__ == "__main__":

@@ -191,7 +191,7 @@ class Lake:
 
 def piece(what: str, folder: str, files: str, partitions: str) -> None:
     """One piece, where all of it at once takes too long."""
-    from .__main__ import show
+    from .telling import show
 
     lake = Lake(Path(folder).absolute(), Shape(int(files), COLUMNS, int(partitions)), 7)
     pieces = {"create": lake.created, "prune": lambda: lake.pruned(0), "change": lake.changed}

@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .delta_log import ADD, CHECKPOINT, PROTOCOL, head, of_adds, write_commit
+
 COMMITS = 10
 APPENDED, REMOVED = 100, 10
 _SCHEMA = {
@@ -29,8 +31,6 @@ _SCHEMA = {
         )
     ],
 }
-_PROTOCOL = {"minReaderVersion": 1, "minWriterVersion": 2}
-_STRINGS = pa.map_(pa.string(), pa.string())
 
 
 def delta_table(folder: Path, files: int, days: int) -> Path:
@@ -48,7 +48,7 @@ def delta_table(folder: Path, files: int, days: int) -> Path:
         "configuration": {},
         "createdTime": 1_700_000_000_000,
     }
-    _commit(log, 0, [{"protocol": _PROTOCOL}, {"metaData": metadata}])
+    write_commit(log, 0, [{"protocol": PROTOCOL}, {"metaData": metadata}])
     _checkpoint(log / f"{0:020d}.checkpoint.parquet", metadata, files, days)
     (log / "_last_checkpoint").write_text(json.dumps({"version": 0, "size": files + 2}))
     for version in range(1, COMMITS + 1):
@@ -68,7 +68,7 @@ def delta_table(folder: Path, files: int, days: int) -> Path:
             }
             for add in _adds(range(version * REMOVED, (version + 1) * REMOVED), days)
         ]
-        _commit(
+        write_commit(
             log,
             version,
             [
@@ -78,12 +78,6 @@ def delta_table(folder: Path, files: int, days: int) -> Path:
             ],
         )
     return table
-
-
-def _commit(log: Path, version: int, actions: list[dict[str, object]]) -> None:
-    (log / f"{version:020d}.json").write_text(
-        "".join(json.dumps(action, separators=(",", ":")) + "\n" for action in actions)
-    )
 
 
 def _adds(numbers: range, days: int) -> list[dict[str, object]]:
@@ -123,39 +117,9 @@ def _adds(numbers: range, days: int) -> list[dict[str, object]]:
 
 
 def _checkpoint(path: Path, metadata: dict[str, object], files: int, days: int) -> None:
-    add_type = pa.struct(
-        [
-            ("path", pa.string()),
-            ("partitionValues", _STRINGS),
-            ("size", pa.int64()),
-            ("modificationTime", pa.int64()),
-            ("dataChange", pa.bool_()),
-            ("stats", pa.string()),
-        ]
-    )
-    metadata_type = pa.struct(
-        [
-            ("id", pa.string()),
-            ("format", pa.struct([("provider", pa.string()), ("options", _STRINGS)])),
-            ("schemaString", pa.string()),
-            ("partitionColumns", pa.list_(pa.string())),
-            ("configuration", _STRINGS),
-            ("createdTime", pa.int64()),
-        ]
-    )
-    protocol_type = pa.struct([("minReaderVersion", pa.int32()), ("minWriterVersion", pa.int32())])
-    schema = pa.schema([("protocol", protocol_type), ("metaData", metadata_type), ("add", add_type)])
-    described = {**metadata, "format": {"provider": "parquet", "options": []}, "configuration": []}
-    head = [
-        {"protocol": _PROTOCOL, "metaData": None, "add": None},
-        {"protocol": None, "metaData": described, "add": None},
-    ]
-    with pq.ParquetWriter(path, schema) as writer:
-        writer.write_table(pa.Table.from_pylist(head, schema))
+    with pq.ParquetWriter(path, CHECKPOINT) as writer:
+        writer.write_table(head(metadata))
         for start in range(0, files, 100_000):
             adds = _adds(range(start, min(start + 100_000, files)), days)
-            rows = pa.array(
-                [{**add, "partitionValues": list(add["partitionValues"].items())} for add in adds], add_type
-            )  # type: ignore[attr-defined]
-            nothing = [pa.nulls(len(rows), protocol_type), pa.nulls(len(rows), metadata_type)]
-            writer.write_table(pa.Table.from_arrays([*nothing, rows], schema=schema))
+            rows = pa.array([{**add, "partitionValues": list(add["partitionValues"].items())} for add in adds], ADD)  # type: ignore[attr-defined]
+            writer.write_table(of_adds(rows))

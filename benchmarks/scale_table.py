@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,14 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from .delta_log import ADD, CHECKPOINT, PROTOCOL, head, of_adds, write_commit
 from .synthetic import Shape
 
 FIRST_SIZE = 100_000_000
 PARTITION = "p"
 _ROWS = 1_000_000
 _TYPES = {pa.int64(): "long", pa.float64(): "double", pa.string(): "string"}
-_STRINGS = pa.map_(pa.string(), pa.string())
-_PROTOCOL = {"minReaderVersion": 1, "minWriterVersion": 2}
 Numbers = npt.NDArray[np.int64]
 
 
@@ -33,24 +31,18 @@ def scale_table(folder: Path, shape: Shape, checkpoint_parts: int = 10) -> None:
     log = folder / "_delta_log"
     log.mkdir(parents=True)
     metadata = _metadata(shape)
-    _write(log, 0, [{"protocol": _PROTOCOL}, {"metaData": metadata}])
+    write_commit(log, 0, [{"protocol": PROTOCOL}, {"metaData": metadata}])
     bounds = _Bounds(shape)
     edges = np.linspace(0, shape.files, checkpoint_parts + 1).astype(int).tolist()
     for number in range(checkpoint_parts):
         path = log / f"{0:020d}.checkpoint.{number + 1:010d}.{checkpoint_parts:010d}.parquet"
-        with pq.ParquetWriter(path, _CHECKPOINT, compression="zstd") as writer:
+        with pq.ParquetWriter(path, CHECKPOINT, compression="zstd") as writer:
             if number == 0:
-                shown = {**metadata, "format": {"provider": "parquet", "options": []}, "configuration": []}
-                rows = [
-                    {"protocol": _PROTOCOL, "metaData": None, "add": None},
-                    {"protocol": None, "metaData": shown, "add": None},
-                ]
-                writer.write_table(pa.Table.from_pylist(rows, _CHECKPOINT))
+                writer.write_table(head(metadata))
             for start in range(edges[number], edges[number + 1], _ROWS // 10):
                 numbers = np.arange(start, min(start + _ROWS // 10, edges[number + 1]))
                 adds = _adds(shape, bounds, numbers)
-                nothing = [pa.nulls(len(adds), field.type) for field in list(_CHECKPOINT)[:2]]
-                writer.write_table(pa.Table.from_arrays([*nothing, adds], schema=_CHECKPOINT))
+                writer.write_table(of_adds(adds))
     (log / "_last_checkpoint").write_text(
         json.dumps({"version": 0, "size": shape.files + 2, "parts": checkpoint_parts})
     )
@@ -65,7 +57,7 @@ def commit(folder: Path, shape: Shape, more: Shape, version: int, added: Numbers
     for path, number in zip(_paths(shape, removed).to_pylist(), removed.tolist(), strict=True):
         gone = {"path": path, "size": number + FIRST_SIZE, "deletionTimestamp": 1, "dataChange": True}
         lines.append({"remove": gone})
-    _write(folder / "_delta_log", version, lines)
+    write_commit(folder / "_delta_log", version, lines)
 
 
 class _Bounds:
@@ -88,8 +80,8 @@ def _adds(shape: Shape, bounds: _Bounds, numbers: Numbers) -> pa.Array:
     count = len(numbers)
     names = [field.name for field in shape.schema]
     pieces: list[pa.Array | str] = ['{"numRecords":1000000,"minValues":{']
-    for upper, head in ((False, ""), (True, '},"maxValues":{')):
-        pieces.append(head)
+    for upper, opening in ((False, ""), (True, '},"maxValues":{')):
+        pieces.append(opening)
         for column, name in enumerate(names):
             pieces += [f'{"," if column else ""}"{name}":', bounds.text(column, upper, numbers)]
     pieces.append('},"nullCount":{' + ",".join(f'"{name}":0' for name in names) + "}}")
@@ -107,7 +99,7 @@ def _adds(shape: Shape, bounds: _Bounds, numbers: Numbers) -> pa.Array:
         pa.repeat(True, count),
         pc.binary_join_element_wise(*pieces, ""),
     ]
-    return pa.StructArray.from_arrays(columns, fields=list(_ADD))
+    return pa.StructArray.from_arrays(columns, fields=list(ADD))
 
 
 def _paths(shape: Shape, numbers: Numbers) -> pa.Array:
@@ -152,36 +144,3 @@ def _metadata(shape: Shape) -> dict[str, object]:
         "configuration": {},
         "createdTime": 1,
     }
-
-
-def _write(log: Path, version: int, lines: Sequence[dict[str, object]]) -> None:
-    (log / f"{version:020d}.json").write_text("\n".join(json.dumps(line) for line in lines))
-
-
-_ADD = pa.struct(
-    [
-        ("path", pa.string()),
-        ("partitionValues", _STRINGS),
-        ("size", pa.int64()),
-        ("modificationTime", pa.int64()),
-        ("dataChange", pa.bool_()),
-        ("stats", pa.string()),
-    ]
-)
-_METADATA = pa.struct(
-    [
-        ("id", pa.string()),
-        ("format", pa.struct([("provider", pa.string()), ("options", _STRINGS)])),
-        ("schemaString", pa.string()),
-        ("partitionColumns", pa.list_(pa.string())),
-        ("configuration", _STRINGS),
-        ("createdTime", pa.int64()),
-    ]
-)
-_CHECKPOINT = pa.schema(
-    [
-        ("protocol", pa.struct([("minReaderVersion", pa.int32()), ("minWriterVersion", pa.int32())])),
-        ("metaData", _METADATA),
-        ("add", _ADD),
-    ]
-)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
-from pathlib import Path
 
-from benchmarks.__main__ import show
+from benchmarks.telling import add_options, folder_of, teller
 
-from . import PARTS, Figures, measure
+from . import PARTS, measure
 
 
 def main() -> int:
@@ -17,19 +15,11 @@ def main() -> int:
     parser.add_argument("--format", dest="table_format", choices=("parquet", "csv"), default="parquet")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--parts", default=",".join(PARTS))
-    parser.add_argument("--folder", default=".cache/benchmarks")
-    parser.add_argument("--json", dest="lines", help="append one JSON line a figure to this file")
+    add_options(parser)
     arguments = parser.parse_args()
-    folder = Path(arguments.folder).absolute()
-    folder.mkdir(parents=True, exist_ok=True)
-
-    def tell(some: Figures) -> None:
-        show("tpch", some)
-        if arguments.lines:
-            with open(arguments.lines, "a") as out:
-                out.writelines(json.dumps({"benchmark": "tpch", **figure}) + "\n" for figure in some)
-
-    measure(folder, arguments.scale, arguments.table_format, arguments.turns, arguments.parts.split(","), tell)
+    tell = teller("tpch", arguments)
+    parts = arguments.parts.split(",")
+    measure(folder_of(arguments), arguments.scale, arguments.table_format, arguments.turns, parts, tell)
     return 0
 
 
