@@ -179,26 +179,32 @@ def kind_from_spec(spec: KindSpec) -> Kind:
 
 
 def find_leaf(schema: Schema, name: str) -> Leaf:
-    """The leaf that a dotted name means: exact case first, then the only one that fits when case is ignored."""
+    """The leaf that a dotted name means, which can be indexed: see `named`."""
+    found = named(schema.leaves(), name, "an indexed column is a primitive column of the table")
+    if physical_type(found.type) is None:
+        raise UnsupportedFeatureError(
+            f"an indexed column has an order; {name!r} is {found.type}; choose another column"
+        )
+    return found
+
+
+def named(among: Sequence[Leaf], name: str, rule: str) -> Leaf:
+    """The column that a dotted name means: exact case first, then the only one that fits when case is ignored. UnknownColumnError, with the near names, where there is none; `rule` says what
+    may be named."""
     parts = parse_path(name)
-    leaves = schema.leaves()
-    exact = [leaf for leaf in leaves if leaf.parts == parts]
-    folded = [leaf for leaf in leaves if [p.lower() for p in leaf.parts] == [p.lower() for p in parts]]
+    exact = [leaf for leaf in among if leaf.parts == parts]
+    folded = [leaf for leaf in among if [p.lower() for p in leaf.parts] == [p.lower() for p in parts]]
     found = exact or folded
     if len(found) == 1:
-        if physical_type(found[0].type) is None:
-            raise UnsupportedFeatureError(
-                f"an indexed column has an order; {name!r} is {found[0].type}; choose another column"
-            )
         return found[0]
     if found:
         raise UnknownColumnError(
             f"a column name fits one column; {name!r} fits {len(found)} when case is ignored; write it as the table does"
         )
-    names = [".".join(leaf.parts) for leaf in leaves]
+    names = [".".join(leaf.parts) for leaf in among]
     near = difflib.get_close_matches(name, names, 3, 0.5)
     hint = f"near names: {', '.join(near)}" if near else f"columns: {', '.join(names[:12])}"
-    raise UnknownColumnError(f"an indexed column is a primitive column of the table; there is no {name!r}; {hint}")
+    raise UnknownColumnError(f"{rule}; there is no {name!r}; {hint}")
 
 
 def leaves_of(kinds: Sequence[Kind], schema: Schema) -> list[Leaf]:

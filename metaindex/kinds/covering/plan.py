@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 import pyarrow as pa
 
-from expressions.build import parse_path
-from expressions.errors import UnknownColumnError, UnsupportedFeatureError
+from expressions.errors import UnsupportedFeatureError
 from expressions.records import dataclass
 from formats.model import Field, Leaf, Schema
 from metaindex.keys import column_id, key_id
-from metaindex.kinds.specs import Kind
+from metaindex.kinds.specs import Kind, named
 from metaindex.log.entry import CoveredColumn, CoveredKey
 
 from .spec import AnyCovering, Covering, CoveringRange
@@ -124,7 +122,8 @@ def covering_plans(kinds: Sequence[Kind], schema: Schema) -> list[CoveringPlan]:
     plans: dict[int, CoveringPlan] = {}
     for kind in kinds:
         if isinstance(kind, Covering | CoveringRange):
-            columns = tuple(_find(schema, name) for name in (*kind.indexed, *kind.included))
+            rule = "a covering index stores columns of the table"
+            columns = tuple(named(columns_of(schema), name, rule) for name in (*kind.indexed, *kind.included))
             _check(kind, columns)
             number = covering_key_id(kind, [leaf.stable for leaf in columns])
             plans.setdefault(number, CoveringPlan(kind, number, columns, len(plans)))
@@ -156,25 +155,6 @@ def _check(kind: AnyCovering, columns: Sequence[Leaf]) -> None:
         raise UnsupportedFeatureError(
             f"the columns of a covering index differ without regard to case, and from {ORDINAL}, {ROW} and {RUN}; those given do not; leave one out"
         )
-
-
-def _find(schema: Schema, name: str) -> Leaf:
-    """The column that a dotted name means: of any type; exact case first, then the only one that fits when case is ignored."""
-    parts = parse_path(name)
-    every = columns_of(schema)
-    exact = [leaf for leaf in every if leaf.parts == parts]
-    folded = [leaf for leaf in every if [p.lower() for p in leaf.parts] == [p.lower() for p in parts]]
-    found = exact or folded
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise UnknownColumnError(
-            f"a column name fits one column; {name!r} fits {len(found)} when case is ignored; write it as the table does"
-        )
-    names = [".".join(leaf.parts) for leaf in every]
-    near = difflib.get_close_matches(name, names, 3, 0.5)
-    hint = f"near names: {', '.join(near)}" if near else f"columns: {', '.join(names[:12])}"
-    raise UnknownColumnError(f"a covering index stores columns of the table; there is no {name!r}; {hint}")
 
 
 def columns_of(schema: Schema) -> list[Leaf]:
