@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -113,8 +114,9 @@ BY_HAND: Final[Mapping[str, tuple[str, str, Sequence[str]]]] = {
 
 
 def make_by_hand(spark: SparkSession, lake: Lake) -> None:
-    """Catalog tables with the columns of the indexes: sorted by day, or bucketed and sorted, a file a bucket."""
+    """Catalog tables with the columns of the indexes: sorted by day, or bucketed and sorted, a file a bucket. Anew each time: the catalog lives as long as the session."""
     for name, (table, key, columns) in BY_HAND.items():
+        shutil.rmtree(lake.folder / "warehouse" / name, ignore_errors=True)
         rows = lake.frame(spark, table).select(key, *columns)
         if name.endswith("_day"):
             rows.repartitionByRange(BUCKETS, key).sortWithinPartitions(key).write.mode("overwrite").saveAsTable(name)

@@ -37,7 +37,10 @@ def predicted(spark: SparkSession, lake: Lake) -> list[dict[str, object]]:
                 label = _LABEL.search(leaf.simpleString(8))
                 if label is not None:
                     root = leaf.relation().location().rootPaths().apply(0).toString()
-                    read[root.split("/_metaindex/")[0].rsplit("/", 1)[1], label[1]] += _alone(spark, leaf)
+                    table = root.split("/_metaindex/")[1].split("/", 1)[
+                        0
+                    ]  # beside folders of plain files, one for each
+                    read[table, label[1]] += _alone(spark, leaf)
             assert set(read) == set(expected), f"{query}: {set(read)} are read, {set(expected)} expected"
             for table, index in expected:
                 both = expected[table, index], read[table, index]
