@@ -24,6 +24,7 @@ from typing import TypeAlias, assert_never
 
 import pyarrow as pa
 
+from .arrow_types import is_bytes, is_text
 from .coerce import Coerced, coerce
 from .errors import AmbiguousColumnError, LiteralTypeError, UnknownColumnError
 from .literals import Literal
@@ -97,7 +98,7 @@ class _Binder:
             case StartsWith():
                 column, t = self._resolve(leaf.column)
                 text = t is not None and isinstance(coerce(Literal(leaf.prefix), t, self._time_zone), Literal)
-                text = text and t is not None and _is_text(t)
+                text = text and t is not None and _has_a_beginning(t)
                 return StartsWith(column, leaf.prefix) if text else _opaque(leaf, column)
             case _:
                 assert_never(leaf)
@@ -190,18 +191,9 @@ def _all_of(values: tuple[Literal, ...], t: pa.DataType) -> bool:
     return kinds == {str} and pa.types.is_string(t) and all(lit.value.isascii() for lit in values)  # type: ignore[union-attr]
 
 
-def _is_text(t: pa.DataType) -> bool:
+def _has_a_beginning(t: pa.DataType) -> bool:
     t = t.value_type if pa.types.is_dictionary(t) else t
-    is_ = pa.types
-    return bool(
-        is_.is_string(t)
-        or is_.is_large_string(t)
-        or is_.is_string_view(t)
-        or is_.is_binary(t)
-        or is_.is_large_binary(t)
-        or is_.is_binary_view(t)
-        or is_.is_fixed_size_binary(t)
-    )
+    return is_text(t) or is_bytes(t)
 
 
 def _opaque(leaf: Leaf, column: ColumnRef) -> Opaque:

@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
+from .arrow_types import is_text
 from .literals import Literal
 from .physical import physical_type
 
@@ -63,7 +64,7 @@ def coerce(lit: Literal, t: pa.DataType, time_zone: str) -> Answer:
         return _for_timestamp(lit, t.tz is None, time_zone)
     if is_.is_time(t):
         return Coerced.UNKNOWN if isinstance(lit.value, str) else "write the time as text, '10:30:00'"
-    if is_.is_string(t) or is_.is_large_string(t) or is_.is_string_view(t):
+    if is_text(t):
         return _for_text(lit)
     return _for_binary(lit)
 

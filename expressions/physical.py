@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from .arrow_types import is_bytes, is_text
 from .literals import Literal
 from .records import dataclass
 from .statistics import Interval
@@ -75,9 +76,9 @@ def _family(t: pa.DataType) -> _Family | None:
         return _Family.INTEGER
     if is_.is_floating(t):
         return _Family.FLOAT
-    if is_.is_string(t) or is_.is_large_string(t) or is_.is_string_view(t):
+    if is_text(t):
         return _Family.TEXT
-    if is_.is_binary(t) or is_.is_large_binary(t) or is_.is_binary_view(t) or is_.is_fixed_size_binary(t):
+    if is_bytes(t):
         return _Family.BYTES
     if is_.is_timestamp(t):
         return _Family.TIMESTAMP

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import pyarrow as pa
 
+from expressions.arrow_types import is_bytes, is_text
 from expressions.physical import physical_type
 
 from .column_names import alike
@@ -200,12 +201,8 @@ def converts(file: pa.DataType, table: pa.DataType) -> bool:
 def _is_text(t: pa.DataType) -> bool:
     while pa.types.is_dictionary(t):
         t = t.value_type
-    return bool(pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t))
+    return is_text(t)
 
 
 def _is_bytes(t: pa.DataType) -> bool:
-    is_ = pa.types
-    return bool(
-        is_.is_string(t) or is_.is_large_string(t) or is_.is_string_view(t)
-        or is_.is_binary(t) or is_.is_large_binary(t) or is_.is_binary_view(t) or is_.is_fixed_size_binary(t)
-    )  # fmt: skip
+    return is_text(t) or is_bytes(t)

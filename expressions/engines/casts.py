@@ -11,6 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from expressions import arrow_types
 from expressions.tree import ColumnRef
 
 _RANK: Final = {"tinyint": 0, "smallint": 1, "int": 2, "bigint": 3, "float": 10, "double": 11}
@@ -66,15 +67,8 @@ def field_type(schema: pa.Schema, column: ColumnRef) -> pa.DataType | None:
 
 
 def is_bytes(known: pa.DataType) -> bool:
-    """Any form of binary, and not of text."""
-    is_ = pa.types
-    return bool(
-        is_.is_binary(known)
-        or is_.is_large_binary(known)
-        or is_.is_fixed_size_binary(known)
-        or is_.is_binary_view(known)
-        or (is_.is_dictionary(known) and is_bytes(known.value_type))
-    )
+    """Any form of binary, in a dictionary too, and not of text."""
+    return is_bytes(known.value_type) if pa.types.is_dictionary(known) else arrow_types.is_bytes(known)
 
 
 _ARROW_NAMES: Final = {

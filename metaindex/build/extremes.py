@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from expressions.arrow_types import is_bytes, is_text
 from expressions.physical import physical_type, to_physical
 from expressions.statistics import ColumnBounds
 
@@ -165,13 +166,4 @@ def _castable(scans: Sequence[ColumnScan], places: list[int], side: str, type_: 
 
 
 def _is_bytes(type_: pa.DataType) -> bool:
-    is_ = pa.types
-    return bool(
-        is_.is_string(type_)
-        or is_.is_large_string(type_)
-        or is_.is_string_view(type_)
-        or is_.is_binary(type_)
-        or is_.is_large_binary(type_)
-        or is_.is_binary_view(type_)
-        or is_.is_fixed_size_binary(type_)
-    )
+    return is_text(type_) or is_bytes(type_)

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from expressions.arrow_types import is_text
 from formats.column_names import places
 from formats.model import Field, Snapshot
 
@@ -255,13 +256,13 @@ def _conversion(found: pa.DataType, target: pa.DataType) -> Callable[[pa.Array],
         return _cast(target)
     if is_.is_decimal(found) and is_.is_decimal(target):
         return _cast(target)  # checked: digits that do not fit raise
-    if _is_text(found) and (_is_text(target) or _is_bytes(target)):
+    if is_text(found) and (is_text(target) or _is_bytes(target)):
         return _cast(target)
-    if _is_bytes(found) and (_is_bytes(target) or _is_text(target)):
+    if _is_bytes(found) and (_is_bytes(target) or is_text(target)):
         return _cast(target)
     if is_.is_fixed_size_binary(found) and (_is_bytes(target) or is_.is_fixed_size_binary(target)):
         return _cast(target)
-    if is_.is_fixed_size_binary(found) and found.byte_width == 16 and _is_text(target):
+    if is_.is_fixed_size_binary(found) and found.byte_width == 16 and is_text(target):
         return _uuid_text
     if is_.is_date(found) and is_.is_date(target):
         return _cast(target)
@@ -286,10 +287,6 @@ def _uuid_text(values: pa.Array) -> pa.Array:
     from uuid import UUID
 
     return pa.array([None if v is None else str(UUID(bytes=v)) for v in values.to_pylist()], pa.string())
-
-
-def _is_text(t: pa.DataType) -> bool:
-    return bool(pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t))
 
 
 def _is_bytes(t: pa.DataType) -> bool:

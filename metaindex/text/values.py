@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from expressions.arrow_types import is_text
 from formats.files.time_patterns import TimePattern
 from formats.model import Field
 from metaindex.errors import ScanError
@@ -58,7 +59,7 @@ class Values:
     def column(self, texts: pa.Array, field: Field, where: str) -> pa.Array:
         """One column of tokens as values of the field's type."""
         t = field.type
-        if pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t):
+        if is_text(t):
             return texts.cast(t)
         if pa.types.is_binary(t) or pa.types.is_large_binary(t):
             return texts.cast(pa.binary()).cast(t)
