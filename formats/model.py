@@ -163,7 +163,7 @@ FILE_SCHEMA = pa.schema(
         ),  # finer sign where the store gives one (plain files: inode and change time in ns, or the object's etag)
     ]
 )
-"""The columns that every format gives. A format may append columns of its own behind them (their names start with its name: `delta_dv`, `iceberg_spec_id`)."""
+"""The columns that every format gives. A format may append columns of its own behind them (their names start with its name: `delta_dv_path`, `iceberg_spec_id`)."""
 
 
 @dataclass(frozen=True, slots=True)

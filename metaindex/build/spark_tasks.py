@@ -1,6 +1,6 @@
 """What runs in Spark's Python workers: functions from Arrow batches to Arrow batches. No Spark is imported here.
 
-`file_rows` reads files and says their COLUMN_STATS rows; `write_parts` writes sorted rows as parts of a run. Both are the
+`ReadTask` reads files and says their COLUMN_STATS rows; `WriteTask` writes sorted rows as parts of a run. Both are the
 local builder's own code over a share of the files, so the two builders agree.
 """
 

@@ -2,7 +2,7 @@
 
 Asking is cheap (Delta: one listing from the last known commit's folder and one small read; Iceberg: the metadata; a plain folder has no log and is listed), and it
 never takes more than a twentieth of the time: a folder whose listing takes a second is asked every twenty. A quiet table is asked less and less often, up to
-`idle_seconds`; one that fails likewise, up to `error_seconds`. Pauses vary at random, so that many watchers do not ask together.
+`Pace.idle`; one that fails likewise, up to `Pace.error`. Pauses vary at random, so that many watchers do not ask together.
 """
 
 from __future__ import annotations
