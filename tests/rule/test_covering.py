@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
@@ -78,11 +80,11 @@ def make_delta(spark: SparkSession, folder: Path) -> Lake:
     return Lake(spark, "delta", f"delta.`{path}`", path)
 
 
-def make_iceberg(spark: SparkSession, folder: Path) -> Lake:
+def make_iceberg(spark: SparkSession, folder: Path, partitioned: str = "PARTITIONED BY (p)") -> Lake:
     name = f"iceberg.covering.t{abs(hash(str(folder))) % 10**9}"
     columns = ", ".join(f"{one} {type_}" for one, type_ in rows_of(spark).dtypes)
     spark.sql(
-        f"CREATE TABLE {name} ({columns}) USING iceberg PARTITIONED BY (p) "
+        f"CREATE TABLE {name} ({columns}) USING iceberg {partitioned} "
         "TBLPROPERTIES ('format-version'='3', 'write.delete.mode'='merge-on-read', 'write.distribution-mode'='none', 'write.spark.fanout.enabled'='true')"
     )
     rows_of(spark).writeTo(name).append()
@@ -362,6 +364,70 @@ def test_fields_of_structs(enabled: SparkSession, tmp_path: Path, form: str) -> 
         "SELECT payload.rest FROM {t} WHERE payload.user = 5",
     ]:
         asked(spark, text.format(t=name), by=None)
+
+
+def test_a_column_called_as_a_field_of_a_struct(enabled: SparkSession, tmp_path: Path) -> None:
+    """`a.b` is a column, a.b a field: an index of the one does not stand for the other."""
+    spark = enabled
+    path = str(tmp_path / "dotted")
+    columns = ("id", "named_struct('b', id % 5, 'c.d', id) AS a", "id % 7 AS `a.b`", "string(id) AS `id:1`")
+    spark.range(0, 60, 1, 3).selectExpr(*columns).write.parquet(path)
+    table = mi.open_table(path, spark=spark)
+    table.create_index("cov", mi.Covering(["a.b"], ["id", "a.`c.d`"], 3), mi.Covering(["`a.b`"], ["id", "`id:1`"], 3))
+    name = f"parquet.`{path}`"
+    for text in [
+        "SELECT id, a.`c.d` FROM {t} WHERE a.b = 3",
+        "SELECT id, `id:1` FROM {t} WHERE `a.b` IN (5, 6)",
+        "SELECT `a.b`, count(*) FROM {t} GROUP BY `a.b`",
+    ]:
+        asked(spark, text.format(t=name))
+    for text in [
+        "SELECT id FROM {t} WHERE `a.b` = 3 AND a.b = 2",
+        "SELECT id FROM {t} WHERE a = named_struct('b', 3L, 'c.d', 8L)",
+    ]:
+        asked(spark, text.format(t=name), by=None)
+
+
+def test_rows_deleted_by_their_values_are_the_tables_to_leave_out(enabled: SparkSession, tmp_path: Path) -> None:
+    """Iceberg's equality deletes: files before one are read from the table, those after it, and versions before it, from the index."""
+    spark = enabled
+    lake = covered(make_iceberg(spark, tmp_path, partitioned=""))
+    lake.append(rows_of(spark, 10_000, 60, 1))
+    _delete_by_value(lake, [7, 10_004])
+    text = "SELECT k, id FROM {t} WHERE k IN (7, 18, 19)"
+    asked(spark, text.format(t=lake.name), by="")
+    lake.append(rows_of(spark, 20_000, 1200, 2))
+    lake.table().refresh_index("cov")
+    asked(spark, text.format(t=lake.name), by="cov: covering, and files that it lacks")
+    asked(spark, GROUPS[0].format(t=lake.name), by="")
+    for version in versions_of(lake):
+        asked(spark, text.format(t=lake.name + version), by="")
+
+
+def _delete_by_value(lake: Lake, ids: list[int]) -> None:
+    """As Flink does it: a file of values of `id`, whose rows are gone from all files before it."""
+    spark, java = lake.spark, lake.spark._jvm
+    file = f"{lake.path}/data/equal-{ids[0]}.parquet"
+    id_ = pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "1"})
+    pq.write_table(pa.table([pa.array(ids, pa.int64())], schema=pa.schema([id_])), file)
+    assert java is not None
+    iceberg = java.org.apache.iceberg
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    fields = gateway.new_array(java.int, 1)
+    fields[0] = 1
+    table = iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, lake.name)
+    delete = (
+        iceberg.FileMetadata.deleteFileBuilder(table.spec())
+        .ofEqualityDeletes(fields)
+        .withPath(file)
+        .withFileSizeInBytes(Path(file).stat().st_size)
+        .withRecordCount(len(ids))
+        .withFormat(iceberg.FileFormat.PARQUET)
+        .build()
+    )
+    table.newRowDelta().addDeletes(delete).commit()
+    spark.sql(f"REFRESH TABLE {lake.name}")
 
 
 def test_ranges_leave_parts_out(enabled: SparkSession, tmp_path: Path) -> None:
