@@ -170,8 +170,7 @@ def _in_range(
     scan: Mapping[str, Any],
 ) -> list[tuple[int, StoredPart]]:
     """Of an index in ranges, the parts that the filters leave."""
-    names: dict[str, tuple[str, ...]] = {stable: (name,) for name, stable in scans.stables(schema, scan).items()}
-    names |= {one.stable: one.parts for one in schema.leaves() if one.stable not in names}
+    names = {stable: parts for parts, stable in scans.named(schema, scan).items()}
     conditions = scans.conditions(scan)
     if leading not in names or not conditions:
         return list(parts)

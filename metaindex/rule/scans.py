@@ -6,12 +6,16 @@ A request's scan has `filters` (conjuncts, as `spark_json` reads them), `needs` 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from expressions.engines.spark_json import from_spark_json
+from expressions.errors import UnknownColumnError
 from expressions.references import conjuncts
-from expressions.tree import Predicate
-from formats.model import Leaf, Schema
+from expressions.tree import ColumnRef, Constant, Leaf, Opaque, Predicate, transform
+from formats.model import Schema
+from metaindex.asked import OfSchema
+from metaindex.kinds.covering.plan import columns_of
 from metaindex.log.entry import CoveredKey
 
 from .ranking import Asked, asked_of
@@ -22,40 +26,73 @@ def conditions(scan: Mapping[str, Any]) -> list[Predicate]:
     return [part for one in scan["filters"] for part in conjuncts(from_spark_json(one))]
 
 
-def stables(schema: Schema, scan: Mapping[str, Any]) -> dict[str, str]:
-    """The stable name of each column by its name. Iceberg reads a version with the names of today, so its scan says which column is which."""
+def named(schema: Schema, scan: Mapping[str, Any]) -> dict[tuple[str, ...], str]:
+    """The stable name of each column, and of each field of a struct, by its names in the scan. Iceberg reads a version with the names of today, so its scan says which column is which."""
     if "ids" in scan:
-        return {name: f"id:{number}" for name, number in scan["ids"].items()}
-    return {one.name: Leaf((one,)).stable for one in schema.fields}
+        return {tuple(path): f"id:{number}" for path, number in scan["ids"]}
+    return {leaf.parts: leaf.stable for leaf in columns_of(schema)}
+
+
+def at_version(condition: Predicate, scan: Mapping[str, Any]) -> Predicate | OfSchema:
+    """The condition by the names that the columns have at the version of the scan. What it is made of raises UnknownColumnError for a column that the version has not."""
+    if "ids" not in scan:
+        return condition
+
+    def of(schema: Schema) -> Predicate:
+        there = {leaf.stable: ColumnRef(leaf.parts) for leaf in columns_of(schema)}
+        folded: dict[tuple[str, ...], set[str]] = {}
+        for path, number in scan["ids"]:
+            folded.setdefault(_folded(path), set()).add(f"id:{number}")
+
+        def renamed(column: ColumnRef) -> ColumnRef:
+            found = folded.get(_folded(column.parts), set())
+            if len(found) != 1 or not found <= there.keys():
+                raise UnknownColumnError(
+                    f"a condition is of columns that the version has; it has no {column}; read without an index"
+                )
+            return there[next(iter(found))]
+
+        def leaf(one: Leaf) -> Predicate:
+            match one:
+                case Constant():
+                    return one
+                case Opaque(text=text):
+                    return Opaque(text)
+                case _:
+                    return replace(one, column=renamed(one.column))
+
+        return transform(condition, leaf)
+
+    return OfSchema(of)
+
+
+def _folded(parts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(part.lower() for part in parts)
 
 
 def columns(schema: Schema, key: CoveredKey, scan: Mapping[str, Any]) -> dict[str, str] | None:
     """Of each column (or field of a struct, whose path is said then) that the query needs, by its name, the index's; None where one is not there."""
-    named = stables(schema, scan)
-    inside = (
-        {leaf.parts: leaf.stable for leaf in schema.leaves()} if any("path" in one for one in scan["needs"]) else {}
-    )
+    names = named(schema, scan)
     stored = {one.stable for one in key.columns}
     found = {}
     for one in scan["needs"]:
         if "id" in one:
             found[one["name"]] = f"id:{one['id']}"
         else:
-            found[one["name"]] = inside.get(tuple(one["path"]), "") if "path" in one else named.get(one["name"], "")
+            found[one["name"]] = names.get(tuple(one.get("path", [one["name"]])), "")
     every = set(found.values())
     return found if every <= stored and len(every) == len(scan["needs"]) else None
 
 
 def asked(schema: Schema, scan: Mapping[str, Any]) -> dict[str, Asked]:
     """What the filters say, by stable name. Spark writes a column as the query does; where cases differ the only column that fits is meant."""
-    names = {leaf.parts: leaf.stable for leaf in schema.leaves()}
-    names |= {(name,): stable for name, stable in stables(schema, scan).items()}
+    names = named(schema, scan)
     folded: dict[tuple[str, ...], set[str]] = {}
     for parts, stable in names.items():
-        folded.setdefault(tuple(part.lower() for part in parts), set()).add(stable)
+        folded.setdefault(_folded(parts), set()).add(stable)
     found = {}
     for ref, said in asked_of(conditions(scan)).items():
-        fits = folded.get(tuple(part.lower() for part in ref.parts), set())
+        fits = folded.get(_folded(ref.parts), set())
         if ref.parts in names or len(fits) == 1:
             found[names.get(ref.parts, next(iter(fits)))] = said
     return found

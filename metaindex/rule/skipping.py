@@ -35,7 +35,7 @@ from .cover_reply import told
 from .covers import Cover, ranked
 from .reasons import Reason
 from .replies import normal, packed
-from .scans import conditions
+from .scans import at_version, conditions
 from .settings import RuleConfig
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class Skipping:
             filters = [one for one in filters if all(_as_spark_reads(one, schema, types) for schema in schemas)]
             if not filters:
                 return Reason.OTHER_TYPES
-        result = _pruned(table, filters, None if plain else scan["version"], allowed)
+        result = _pruned(table, filters, scan, allowed)
         if result is None:
             return Reason.NOT_UNDERSTOOD
         if text and not text_scans.tabs_are_told(table, (result.files.paths, result.dropped.paths)):
@@ -282,18 +282,18 @@ def _place(root: str) -> str:
 
 
 def _pruned(
-    table: Table, filters: Sequence[Predicate], version: str | None, allowed: Sequence[str] | None
+    table: Table, filters: Sequence[Predicate], scan: Mapping[str, Any], allowed: Sequence[str] | None
 ) -> PruneResult | None:
     """By all filters whose columns are the table's: Spark adds some of its own."""
     if not filters:
         return None
     try:
-        return table.prune(And(tuple(filters)), version=version, indexes=allowed)
+        return table.prune(at_version(And(tuple(filters)), scan), version=scan.get("version"), indexes=allowed)
     except UnknownColumnError:
         if len(filters) == 1:
             return None
-    known = [one for one in filters if _pruned(table, [one], version, allowed) is not None]
-    return _pruned(table, known, version, allowed)
+    known = [one for one in filters if _pruned(table, [one], scan, allowed) is not None]
+    return _pruned(table, known, scan, allowed)
 
 
 def _of_partitions(condition: Predicate, scan: Mapping[str, Any]) -> bool:

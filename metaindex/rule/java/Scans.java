@@ -124,12 +124,9 @@ public class Scans {
       Object scan = call(leaf, "scan");
       Object table = call(scan, "table");
       Object pinned = call(scan, "snapshotId"); // null: no rows
-      out.append(",\"root\":").append(Json.quoted(String.valueOf(call(table, "location")))).append(",\"version\":\"").append(pinned).append("\",\"ids\":{");
-      List columns = (List) call(call(scan, "projection"), "columns"); // names of today, whatever the columns were called when they were indexed
-      for (int i = 0; i < columns.size(); i++) {
-        out.append(i > 0 ? "," : "").append(Json.quoted(String.valueOf(call(columns.get(i), "name")))).append(':').append(call(columns.get(i), "fieldId"));
-      }
-      return out.append('}').toString();
+      out.append(",\"root\":").append(Json.quoted(String.valueOf(call(table, "location")))).append(",\"version\":\"").append(pinned).append("\",\"ids\":[");
+      ids((List) call(call(scan, "projection"), "columns"), "", out); // by the names of today, whatever the columns were called when they were indexed
+      return out.append(']').toString();
     }
     HadoopFsRelation relation = (HadoopFsRelation) ((LogicalRelation) leaf).relation();
     FileIndex files = relation.location();
@@ -152,6 +149,18 @@ public class Scans {
       out.append(first ? "" : ",").append(Json.quoted(String.valueOf(one._1()))).append(':').append(Json.quoted(String.valueOf(one._2())));
     }
     return out.append('}').toString();
+  }
+
+  /** Of columns, and of the fields of those that are structs, the path and Iceberg's number: [["s","x"],7]. */
+  private static void ids(List columns, String above, StringBuilder out) {
+    for (int i = 0; i < columns.size(); i++) {
+      Object column = columns.get(i), type = call(column, "type");
+      String path = above + (above.isEmpty() ? "" : ",") + Json.quoted(String.valueOf(call(column, "name")));
+      out.append(out.charAt(out.length() - 1) == '[' ? "" : ",").append("[[").append(path).append("],").append(call(column, "fieldId")).append(']');
+      if (Boolean.TRUE.equals(call(type, "isStructType"))) {
+        ids((List) call(type, "fields"), path, out);
+      }
+    }
   }
 
   /** What else says how files are read: the session's time zone, and what is set there of their format. Null where the relation belongs to another session. */
