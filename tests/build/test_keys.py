@@ -336,16 +336,18 @@ def test_row_groups_read_in_pieces_are_as_whole_ones(tmp_path: Path, monkeypatch
         assert _rows(whole, key.kind, key.key_id) == _rows(pieces, key.kind, key.key_id)
 
 
-def test_a_store_that_does_not_answer_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write(tmp_path, "a.parquet", pa.table({"i": [1]}))
-    request = request_for(tmp_path, fields_of(pa.schema([("i", pa.int64())])), [path])
-
-    def silent(self: LocalStorage, path: str) -> pa.NativeFile:
+class Silent(LocalStorage):
+    def open_input(self, path: str) -> pa.NativeFile:
         raise StorageUnavailableError("the store does not answer")
 
-    monkeypatch.setattr(LocalStorage, "open_input", silent)
+
+def test_a_store_that_does_not_answer_fails_the_build(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.parquet", pa.table({"i": [1]}))
+    request = request_for(tmp_path, fields_of(pa.schema([("i", pa.int64())])), [path])
+    silent = replace(request, ref=replace(request.ref, storage=Silent(request.ref.storage.root)))
+    keyed(request, tmp_path / "answering", Values("i"))
     with pytest.raises(StorageUnavailableError):
-        keyed(request, tmp_path / "index", Values("i"))
+        keyed(silent, tmp_path / "index", Values("i"))
 
 
 @pytest.mark.parametrize("threads", [1, 4])
