@@ -74,11 +74,12 @@ def search(
         not_asked.clear()
         for leaf in schema.leaves():
             if leaf.stable in stable:
-                found = _equal(ColumnRef(leaf.parts), text, schema, time_zone)
+                column = ColumnRef(leaf.parts)
+                found = _equal(column, text, schema, time_zone)
                 if isinstance(found, str):
-                    not_asked[".".join(leaf.parts)] = found
+                    not_asked[column.name] = found
                 else:
-                    parts[".".join(leaf.parts)] = found
+                    parts[column.name] = found
         return Or(tuple(parts.values()))
 
     only = None if indexes is None else list(indexes)

@@ -70,3 +70,12 @@ def test_stable_names_of_columns_without_ids(names: tuple[str, ...], stable: str
 
 def test_a_column_with_an_id_is_called_by_it() -> None:
     assert Leaf((Field("a.b", pa.int64(), stable="id:7"),)).stable == "id:7"
+
+
+def test_a_search_tells_them_apart(tmp_path: Path) -> None:
+    table = lake(tmp_path)
+    table.create_index("both", mi.Values("a.b", "`a.b`", "`id:1`"), builder="local")
+    for text, column in [("2", "a.b"), ("102", "`a.b`")]:
+        found = table.search(text, exact=True)
+        assert found.table.column("column").to_pylist() == [column]
+        assert set(found.asked) == {"a.b", "`a.b`", "id:1"}
