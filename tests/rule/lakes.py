@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,19 +16,27 @@ if TYPE_CHECKING:
 
 FILES = 8
 SCHEMA = "id BIGINT, k INT, name STRING, v DOUBLE, at TIMESTAMP, day DATE, Flag BOOLEAN, p INT"
-INDEXES: tuple[tuple[str, Callable[[], tuple[Any, ...]]], ...] = (
-    ("stats", lambda: (mi.ColumnStats(),)),
-    ("names", lambda: (mi.Values("name"), mi.Bloom("id"))),
+COPIES = "copies"
+REPLACED = "overwritten"
+Indexes = tuple[tuple[str, str, Callable[[], tuple[Any, ...]]], ...]
+SKIPPING: Indexes = (
+    ("stats", "local", lambda: (mi.ColumnStats(),)),
+    ("names", "local", lambda: (mi.Values("name"), mi.Bloom("id"))),
 )
-"""Of every table. A covering index is one more line."""
+INDEXES: Indexes = (
+    *SKIPPING,
+    (COPIES, "spark", lambda: (_copy("id"), _copy("k"), mi.CoveringRange(["at"], _but("at")))),
+)
+"""Of every table: the name, the builder and the kinds of each."""
 
 
 @dataclass(frozen=True)
 class Lake:
-    """A table in a state: how a session sees it as the view `t`."""
+    """A table in a state: how a session sees it as the view `t`, and whether it still has files that the indexes know."""
 
     name: str
     view: Callable[[SparkSession], DataFrame]
+    known: bool = True
 
 
 def rows(spark: SparkSession, start: int = 0, count: int = ROWS, files: int = FILES) -> DataFrame:
@@ -49,10 +58,18 @@ def dim(spark: SparkSession) -> DataFrame:
     )
 
 
-def index(path: str, **options: Any) -> None:
-    table = mi.open_table(path, **options)
-    for name, kinds in INDEXES:
-        table.create_index(name, *kinds(), builder="local")
+def index(spark: SparkSession, path: str, indexes: Indexes = INDEXES, **options: Any) -> None:
+    table = mi.open_table(path, spark=spark, **options)
+    for name, builder, kinds in indexes:
+        table.create_index(name, *kinds(), builder=builder)
+
+
+def _copy(column: str) -> mi.Covering:
+    return mi.Covering([column], _but(column), buckets=3)
+
+
+def _but(column: str) -> list[str]:
+    return [one for one in _columns() if one != column]
 
 
 def parquet(spark: SparkSession, folder: Path) -> list[Lake]:
@@ -60,9 +77,9 @@ def parquet(spark: SparkSession, folder: Path) -> list[Lake]:
     fresh, parted, stale = (str(folder / name) for name in ("parquet fresh", "parquet parted", "parquet stale"))
     for path in (fresh, stale):
         rows(spark).write.parquet(path)
-        index(path)
+        index(spark, path)
     rows(spark).write.partitionBy("p").parquet(parted)
-    index(parted)
+    index(spark, parted)
     rows(spark, 230, 40, 1).write.mode("append").parquet(stale)
     other = folder / "other"
     rows(spark, 300, 20, 1).write.parquet(str(other))
@@ -80,36 +97,64 @@ def parquet(spark: SparkSession, folder: Path) -> list[Lake]:
 def csv(spark: SparkSession, folder: Path) -> list[Lake]:
     path = str(folder / "csv")
     rows(spark).write.option("header", True).csv(path)
-    index(path, format="csv", header=True, schema=SCHEMA)
+    index(spark, path, format="csv", header=True, schema=SCHEMA)
     fresh = Lake("csv", lambda s: s.read.schema(SCHEMA).option("header", True).csv(path))
     stale = str(folder / "csv stale")
     rows(spark).write.option("header", True).csv(stale)
-    index(stale, format="csv", header=True, schema=SCHEMA)
+    index(spark, stale, format="csv", header=True, schema=SCHEMA)
     rows(spark, 230, 40, 1).write.mode("append").option("header", True).csv(stale)
     return [fresh, Lake("csv, stale", lambda s: s.read.schema(SCHEMA).option("header", True).csv(stale))]
 
 
 def json(spark: SparkSession, folder: Path) -> list[Lake]:
-    path = str(folder / "json")
-    rows(spark).write.json(path)
-    part = next(Path(path).glob("part-00003*"))
+    """With records that do not parse; and with a file more, and one replaced since."""
+    fresh, stale = (str(folder / name) for name in ("json", "json stale"))
+    for path in (fresh, stale):
+        rows(spark).write.json(path)
+    part = next(Path(fresh).glob("part-00003*"))
     (part.parent / f".{part.name}.crc").unlink(missing_ok=True)
     with part.open("a") as more:
         more.write('{"id": "none", "k": 3, "name": "n3"}\n{"id": 95, "k": tru\n')
-    index(path, format="json", schema=SCHEMA)
-    return [Lake("json", lambda s: s.read.schema(SCHEMA).json(path))]
+    for path in (fresh, stale):
+        index(spark, path, format="json", schema=SCHEMA)
+    rows(spark, 230, 40, 1).write.mode("append").json(stale)
+    victim = next(Path(stale).glob("part-00002*"))
+    (victim.parent / f".{victim.name}.crc").unlink(missing_ok=True)
+    victim.write_text("\n".join(victim.read_text().splitlines()[:7]) + "\n")
+    return [
+        Lake("json", lambda s: s.read.schema(SCHEMA).json(fresh)),
+        Lake("json, stale", lambda s: s.read.schema(SCHEMA).json(stale)),
+    ]
+
+
+_MERGE = (
+    "MERGE INTO {t} t USING (SELECT id * 3 AS id, CAST(id % 5 AS int) AS k FROM range(70, 100)) s ON t.id = s.id "
+    "WHEN MATCHED AND s.k = 1 THEN DELETE WHEN MATCHED THEN UPDATE SET k = s.k WHEN NOT MATCHED THEN INSERT (id, k) VALUES (s.id, s.k)"
+)
+CHANGES = {"merged": _MERGE}
+if os.environ.get("METAINDEX_SOAK"):
+    CHANGES = {
+        "updated": "UPDATE {t} SET name = 'n7', k = NULL WHERE id BETWEEN 100 AND 104",
+        "merged": _MERGE,
+        REPLACED: "INSERT OVERWRITE {t} SELECT id, k, name, v, at, day, Flag, p FROM {t} WHERE id % 5 <> 2 OR id IS NULL",
+    }
+"""Of tables with a log, after the index was made: each one version. A run of every test has those that change most."""
 
 
 def delta(spark: SparkSession, folder: Path) -> list[Lake]:
-    """Versions: 0 written, 1 changed by deletion vectors, indexed; 2 appended, 3 restored to 0."""
+    """Versions: 0 written, 1 changed by deletion vectors, indexed; 2 appended, then `CHANGES`, and restored to 0."""
     path = str(folder / "delta")
     rows(spark).write.format("delta").option("delta.enableDeletionVectors", "true").save(path)
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 16 = 3")
-    index(path)
+    index(spark, path)
     rows(spark, 230, 40, 1).write.format("delta").mode("append").save(path)
+    for change in CHANGES.values():
+        spark.sql(change.format(t=f"delta.`{path}`"))
     spark.sql(f"RESTORE TABLE delta.`{path}` TO VERSION AS OF 0")
-    names = ("written", "fresh", "stale", "restored")
-    return [Lake(f"delta {version}: {name}", _delta(path, version)) for version, name in enumerate(names)]
+    names = ("written", "fresh", "stale", *CHANGES, "restored")
+    return [
+        Lake(f"delta {version}: {name}", _delta(path, version), name != REPLACED) for version, name in enumerate(names)
+    ]
 
 
 def _delta(path: str, version: int) -> Callable[[SparkSession], DataFrame]:
@@ -117,22 +162,27 @@ def _delta(path: str, version: int) -> Callable[[SparkSession], DataFrame]:
 
 
 def iceberg(spark: SparkSession, name: str = "iceberg.corpus.t") -> list[Lake]:
-    """Snapshots: written; changed by deletes, indexed; appended; rolled back."""
+    """Snapshots: written; changed by deletes, indexed; appended; then `CHANGES`, merged by copy on write; rolled back."""
     spark.sql(
         f"CREATE TABLE {name} ({SCHEMA}) USING iceberg TBLPROPERTIES ('format-version'='3', 'write.delete.mode'='merge-on-read', 'write.update.mode'='merge-on-read', "
-        "'write.distribution-mode'='none', 'write.metadata.metrics.default'='none')"
+        "'write.merge.mode'='copy-on-write', 'write.distribution-mode'='none', 'write.metadata.metrics.default'='none')"
     )
     rows(spark).writeTo(name).append()
     spark.sql(f"DELETE FROM {name} WHERE id % 16 = 3")
     spark.sql(f"UPDATE {name} SET name = 'n7', k = NULL WHERE id BETWEEN 100 AND 104")
     location = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Location'").head()
     assert location is not None
-    index(location["data_type"].removeprefix("file:"))
+    index(spark, location["data_type"].removeprefix("file:"))
     rows(spark, 230, 40, 1).writeTo(name).append()
+    for change in CHANGES.values():
+        spark.sql(change.format(t=name))
     found = [row[0] for row in spark.sql(f"SELECT snapshot_id FROM {name}.snapshots ORDER BY committed_at").collect()]
     spark.sql(f"CALL iceberg.system.rollback_to_snapshot('{name.removeprefix('iceberg.')}', {found[1]})")
-    names = ("written", "not recorded", "fresh", "stale")
-    lakes = [Lake(f"iceberg {name_}", _iceberg(name, one)) for name_, one in zip(names, found, strict=True)]
+    names = ("written", "not recorded", "fresh", "stale", *CHANGES)
+    lakes = [
+        Lake(f"iceberg {state}", _iceberg(name, one), state != REPLACED)
+        for state, one in zip(names, found, strict=True)
+    ]
     return [*lakes, Lake("iceberg restored", lambda s: s.table(name))]
 
 

@@ -52,8 +52,8 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
     location = spark.sql("DESCRIBE TABLE EXTENDED iceberg.golden.t").where("col_name = 'Location'").head()
     assert location is not None
     for path in (parquet, parted, delta, location["data_type"].removeprefix("file:")):
-        lakes.index(path)
-    lakes.index(csv, format="csv", header=True, schema=lakes.SCHEMA)
+        lakes.index(spark, path, lakes.SKIPPING)
+    lakes.index(spark, csv, lakes.SKIPPING, format="csv", header=True, schema=lakes.SCHEMA)
     return {
         "parquet": f"parquet.`{parquet}`",
         "parted": f"parquet.`{parted}`",
