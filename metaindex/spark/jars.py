@@ -25,6 +25,7 @@ from typing import IO, TypeAlias
 from expressions.errors import MetaIndexError
 
 from .cache import cache_dir
+from .s3_jars import PINS
 
 REPOSITORY_VARIABLE = "METAINDEX_MAVEN_REPOSITORY"
 """Names the repository to fetch from: any http(s) or file address with the usual Maven layout. Without it, the one that Spark itself fetches packages from."""
@@ -50,6 +51,8 @@ class JarGroup(StrEnum):
     ICEBERG = "iceberg"
     SQLITE = "sqlite"
     """The JDBC driver for an Iceberg catalog kept in an SQLite file; only taken when asked for."""
+    S3 = "s3"
+    """Hadoop's connector to S3, by which Spark itself reads a store (metaindex does without); only taken when asked for."""
 
 
 def default_repository() -> str:
@@ -146,6 +149,7 @@ JARS: tuple[Jar, ...] = (
         14_394_828,
         "29eda0d1e5ab235b0f1baad05c531106c59c4a72c92a51a4b9c1a4e4c84abffe",
     ),
+    *(Jar(JarGroup.S3, *pin) for pin in PINS),
 )
 
 

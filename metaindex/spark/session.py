@@ -23,6 +23,7 @@ DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 ICEBERG_EXTENSION = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 ICEBERG_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 _JARS_FOR_SPARK = "4.1"
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 
 
 class SparkSessionError(MetaIndexError, RuntimeError):
@@ -35,15 +36,18 @@ def spark_session(
     master: str = "local[*]",
     delta: bool = True,
     iceberg: bool = True,
+    s3: bool = False,
     warehouse: str | os.PathLike[str] | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> "SparkSession":
     """Start Spark, or give the running session when it has what is asked for.
 
     With `delta`, Spark's own catalog is Delta's. With `iceberg` and a `warehouse`, the catalog `iceberg` keeps its
-    tables there by path (a Hadoop catalog). `conf` comes last and wins; its jars and extensions are added to ours.
+    tables there by path (a Hadoop catalog). With `s3`, Spark's own readers and writers know `s3://` and `s3a://`, by
+    Hadoop's connector (12 MB are fetched once); endpoint and region are those of the environment, as metaindex has
+    them, and so are the credentials, on every machine. `conf` comes last and wins; its jars and extensions are added to ours.
     """
-    settings = _settings(delta, iceberg, warehouse, dict(conf or {}))
+    settings = (s3_settings(os.environ) if s3 else {}) | _settings(delta, iceberg, warehouse, dict(conf or {}))
     try:
         from pyspark import SparkContext
         from pyspark import __version__ as spark_version
@@ -57,11 +61,12 @@ def spark_session(
     if SparkContext._active_spark_context is not None:
         _check_running(SparkSession.builder.getOrCreate(), settings)
     else:
-        groups = [group for group, on in ((JarGroup.DELTA, delta), (JarGroup.ICEBERG, iceberg)) if on]
+        wanted = ((JarGroup.DELTA, delta), (JarGroup.ICEBERG, iceberg), (JarGroup.S3, s3))
+        groups = [group for group, on in wanted if on]
         if groups and not spark_version.startswith(f"{_JARS_FOR_SPARK}."):
             raise SparkSessionError(
-                f"the pinned Delta and Iceberg jars are for Spark {_JARS_FOR_SPARK}; pyspark is {spark_version}; "
-                "pass delta=False, iceberg=False and name jars of your own in conf['spark.jars']"
+                f"the pinned jars of Delta, Iceberg and S3 are for Spark {_JARS_FOR_SPARK}; pyspark is {spark_version}; "
+                "pass delta=False, iceberg=False, s3=False and name jars of your own in conf['spark.jars']"
             )
         ours = [str(path) for path in jar_paths(groups)]
         if jars := _joined([*ours, settings.get("spark.jars", "")]):
@@ -72,6 +77,20 @@ def spark_session(
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def s3_settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """What Hadoop's connector to S3 is told, of what the environment says to metaindex and every other client of AWS but this one."""
+    prefix = "spark.hadoop.fs.s3a."
+    settings = {"spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem"}
+    endpoint = next((environ[name] for name in _ENDPOINTS if environ.get(name)), None)
+    if endpoint is not None:
+        # A server of one's own seldom has a name for each bucket.
+        settings |= {f"{prefix}endpoint": endpoint, f"{prefix}path.style.access": "true"}
+        settings[f"{prefix}connection.ssl.enabled"] = str(endpoint.startswith("https:")).lower()
+    if region := environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION"):
+        settings[f"{prefix}endpoint.region"] = region
+    return settings
 
 
 def _settings(

@@ -8,12 +8,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-
-from tests.s3.server import S3Server
 
 _STARTED = "I have been elected leader"
 _REGISTERED = "Successfully registered with master"
@@ -25,12 +23,18 @@ class Cluster:
     """`master` is what a session names. Each worker has one core and its executors' whole memory."""
 
     master: str
-    workers: tuple[subprocess.Popen[bytes], ...]
-    s3: S3Server | None = None  # that the workers know
+    workers: list[subprocess.Popen[bytes]]
+    start: Callable[[int], subprocess.Popen[bytes]]
 
     def lose_worker(self, number: int) -> None:
         """As a machine that is lost: the worker and its executors end at once."""
         _end(self.workers[number])
+
+    def make_whole(self) -> None:
+        """New workers in place of those that were lost."""
+        for number, worker in enumerate(self.workers):
+            if worker.poll() is not None:
+                self.workers[number] = self.start(number)
 
 
 @contextmanager
@@ -41,13 +45,14 @@ def cluster(folder: Path, workers: int = 2, environment: Mapping[str, str] | Non
     with ExitStack() as stack:
         master = ["master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(_free_port())]
         stack.enter_context(_daemon(folder, "master", master, _STARTED, {}))
-        started = []
-        for number in range(workers):
+
+        def start(number: int) -> subprocess.Popen[bytes]:
             arguments = ["worker", "--host", "127.0.0.1", "--webui-port", str(_free_port())]
             arguments += ["--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"worker-{number}"), address]
             daemon = _daemon(folder, f"worker-{number}", arguments, _REGISTERED, environment or {})
-            started.append(stack.enter_context(daemon))
-        yield Cluster(address, tuple(started))
+            return stack.enter_context(daemon)
+
+        yield Cluster(address, [start(number) for number in range(workers)], start)
 
 
 @contextmanager
@@ -58,7 +63,7 @@ def _daemon(
     settings = {**os.environ, **environment, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m"}
     log = folder / f"{name}.log"
     command = [sys.executable, "-m", "metaindex.spark", "daemon", *arguments]
-    with open(log, "wb") as out:
+    with open(log, "wb") as out:  # anew for a worker that stands in for a lost one
         process = subprocess.Popen(command, env=settings, stdout=out, stderr=out, start_new_session=True)
     try:
         _wait_for(ready, log, process)

@@ -1,15 +1,13 @@
-"""A standalone cluster (master, two workers, executors in JVMs of their own) builds and uses indexes; a worker that is lost in mid-build costs time and nothing else."""
+"""A standalone cluster (master, two workers, executors in JVMs of their own) builds, keeps and uses indexes; a worker that is lost in mid-build costs time and nothing else."""
 
 from __future__ import annotations
 
-import json
+import io
 import os
-import subprocess
-import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import deltalake
@@ -19,64 +17,83 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
+from formats.storage import storage_for
+from metaindex.kinds.covering.merge import PIECES_MERGED
+from tests.kinds.covering.served import Held, objects
 from tests.s3.build import missing
-from tests.s3.server import running
+from tests.s3.server import S3Server, running
 
 from .cluster import Cluster, cluster
-from .cluster_job import KINDS
+from .cluster_job import BUCKETS, KINDS
+from .driver import DriverProcess, driver
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 FILES, ROWS = 12, 20_000
+SOAK = bool(os.environ.get("METAINDEX_SOAK"))
+WORKERS = 2
 
 
 def events(number: int) -> pa.Table:
-    """The rows of a file: users of ten files overlap, amounts do not."""
-    users = (np.arange(ROWS) + number * ROWS // 10) % 100_000
+    """The rows of a file: a fifth of all users, from everywhere among them, so that bounds tell no file from another; amounts are the file's own."""
+    users = (np.arange(ROWS) * 7 + number * 20_011) % 100_000
     return pa.table({"user": [f"user-{user:05}" for user in users.tolist()], "amount": np.arange(ROWS) + number * ROWS})
 
 
-def write(folder: Path, table_format: str) -> None:
-    for number in range(FILES):
-        if table_format == "delta":
-            deltalake.write_deltalake(str(folder), events(number), mode="append")
+def write(where: Path | str, form: str, numbers: range = range(FILES), server: S3Server | None = None) -> None:
+    """Appends the files, by a writer of the format; to a store where a server is given."""
+    options = server.environment if server is not None else None
+    storage, root = storage_for(where, server.options if server is not None else None)
+    for number in numbers:
+        if form == "delta":
+            deltalake.write_deltalake(root, events(number), mode="append", storage_options=options)
         else:
-            folder.mkdir(parents=True, exist_ok=True)
-            pq.write_table(events(number), folder / f"part-{number:05}.parquet", row_group_size=10_000)
+            out = io.BytesIO()
+            pq.write_table(events(number), out, row_group_size=10_000)
+            storage.put(f"part-{number:05}.parquet", out.getvalue())
+
+
+@dataclass(frozen=True)
+class Site:
+    """One cluster and one driver for all tests here, which know the S3 server where there is one."""
+
+    cluster: Cluster
+    driver: DriverProcess
+    s3: S3Server | None
+
+    def make_whole(self) -> None:
+        """Both workers are there, each with an executor."""
+        self.cluster.make_whole()
+        wait_until(lambda: self.driver.do("executors") == WORKERS)
 
 
 @pytest.fixture(scope="module")
-def two_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """One cluster for all tests here; its workers know the S3 server where there is one."""
+def one_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("cluster")
     with ExitStack() as stack:
         server = stack.enter_context(running(folder)) if missing() is None else None
         environment = server.environment if server is not None else {}
-        yield replace(stack.enter_context(cluster(folder, environment=environment)), s3=server)
+        machines = stack.enter_context(cluster(folder, WORKERS, environment))
+        process = stack.enter_context(driver(folder, machines.master, s3=server is not None, environment=environment))
+        yield Site(machines, process, server)
 
 
-def start(
-    master: str, path: str, table_format: str, environment: Mapping[str, str] | None = None
-) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-W", "error::UserWarning", "-m", "tests.spark.cluster_job", master, path, table_format],
-        env={**os.environ, **(environment or {})},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+@pytest.fixture
+def site(one_site: Site) -> Site:
+    one_site.make_whole()
+    return one_site
 
 
-def finished(job: subprocess.Popen[str]) -> dict[str, object]:
-    out, errors = job.communicate(timeout=300)
-    assert job.returncode == 0, errors[-3000:]
-    found: dict[str, object] = json.loads(out.splitlines()[-1])
-    return found
+def wait_until(true: Callable[[], bool]) -> None:
+    until = time.monotonic() + 200
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.02)
 
 
 def same_as_built_here(table: mi.Table) -> None:
     """The index of the cluster answers as one that this process builds."""
-    table.create_index("here", *KINDS, builder="local")
+    table.create_index("here", *KINDS["find"], builder="local")
     for predicate in (
         "user = 'user-00700'",
         "user = 'nobody'",
@@ -89,44 +106,104 @@ def same_as_built_here(table: mi.Table) -> None:
     assert table.verify_index("find", files=4).sound
 
 
-def test_a_cluster_builds_and_uses_an_index(two_workers: Cluster, tmp_path: Path) -> None:
+def rows_held(table: mi.Table, runs: int) -> int:
+    """How many rows the covering index of the cluster has: each of each file once, in its bucket, in order; and nothing lies beside it."""
+    report = table.verify_index("rows", files=None if SOAK else 2)
+    assert report.sound, str(report)
+    held = Held.of(table, "rows")
+    assert len(held.runs) == runs
+    table.clean_index("rows", retention=0)
+    parts = [part for run in held.runs for part in held.index.reader(run).parts("covering")]
+    assert objects(held.index) == {part.path for part in parts}
+    return sum(part.rows for part in parts)
+
+
+def asked(site: Site, path: str, form: str, query: str, says: str = "") -> None:
+    """The same rows with the rule and without it; and what the plan says of the index, where it is sure to cost less than the table."""
+    found = site.driver.do("ask", path, form, "rows", query)
+    assert found["indexed"] == found["plain"]
+    assert None not in found["plain"].values()
+    assert says in found["plan"], found["plan"]
+
+
+def test_a_cluster_builds_and_uses_an_index(site: Site, tmp_path: Path) -> None:
     folder = tmp_path / "events"
     write(folder, "delta")
-    found = finished(start(two_workers.master, str(folder), "delta"))
-    assert found["master"] == two_workers.master
+    assert site.driver.master == site.cluster.master
+    site.driver.do("create", str(folder), "find")
+    found = site.driver.do("ask", str(folder), "delta", "find", "filter")
     assert found["indexed"] == found["plain"]
-    plain = found["plain"]
-    assert isinstance(plain, dict)
-    assert plain["rows"] > 0
-    explained = str(found["explained"])
-    assert f"of {FILES} files" in explained
-    assert "find by user" in explained
+    assert found["plain"]["rows"] > 0
+    assert f"of {FILES} files" in found["explained"]
+    assert "find by user" in found["explained"]
     same_as_built_here(mi.open_table(str(folder)))
 
 
-def test_a_cluster_builds_on_a_store(two_workers: Cluster) -> None:
-    """Table and index on S3: tasks read and write through the project's own storage, with what their environment says."""
-    server = two_workers.s3
+@pytest.mark.parametrize("form", ["delta", pytest.param("parquet", marks=pytest.mark.skipif(not SOAK, reason="soak"))])
+def test_a_cluster_keeps_indexes_on_a_store(site: Site, form: str) -> None:
+    """Table and indexes on S3: built, used, used beside files that came since, refreshed and merged there, by tasks that read and write through the project's own storage."""
+    server = site.s3
     if server is None:
         pytest.skip(str(missing()))
-    write(server.make_bucket("lake") / "events", "parquet")
-    finished(start(two_workers.master, "s3://lake/events", "parquet", server.environment))
-    same_as_built_here(mi.open_table("s3://lake/events", storage_options=server.options))
+    bucket = server.make_bucket(f"lake-{form}").name
+    uri, there = f"s3://{bucket}/events", f"s3a://{bucket}/events"
+    write(uri, form, server=server)
+    site.driver.do("create", uri, "find")
+    same_as_built_here(mi.open_table(uri, storage_options=server.options))
+
+    told = site.driver.do("create", uri, "rows")
+    assert any(line.startswith("tasks of the covering index of user: ") for line in told)
+    asked(site, there, form, "filter", "rows: covering>")
+    asked(site, there, form, "group")
+    write(uri, form, range(FILES, FILES + 2), server)
+    asked(site, there, form, "filter", "rows: covering, and files that it lacks>")
+    site.driver.do("refresh", uri, "rows")
+    asked(site, there, form, "filter", "rows: covering>")
+    told = site.driver.do("optimize", uri, "rows")
+    assert f"{PIECES_MERGED}: {BUCKETS} of {BUCKETS}" in told
+    assert told[-1].startswith("2 runs merged into 1")
+    asked(site, there, form, "filter", "rows: covering>")
+    asked(site, there, form, "group")
+    assert rows_held(mi.open_table(uri, storage_options=server.options), runs=1) == (FILES + 2) * ROWS
 
 
-def test_a_worker_is_lost_in_mid_build(two_workers: Cluster, tmp_path: Path) -> None:
-    """The job goes on with the other one, and the index is whole. The last test here: the worker does not come back."""
+def test_a_worker_is_lost_in_mid_build(site: Site, tmp_path: Path) -> None:
+    """The job goes on with the other one, and the index is whole."""
     folder = tmp_path / "events"
     write(folder, "parquet")
-    job = start(two_workers.master, str(folder), "parquet")
     spills = tmp_path / "_metaindex" / "events" / "find" / "spills"
-    until = time.monotonic() + 200
-    while not any(spills.rglob("*.*")):  # the first tasks have read a file for its keys, others wait
-        assert job.poll() is None, job.communicate()[1][-3000:]
-        assert time.monotonic() < until
-        time.sleep(0.02)
-    two_workers.lose_worker(1)
-    found = finished(job)
+    site.driver.start("create", str(folder), "find")
+    wait_until(lambda: any(spills.rglob("*.*")))  # the first tasks have read a file for its keys, others wait
+    site.cluster.lose_worker(1)
+    site.driver.finish()
+    found = site.driver.do("ask", str(folder), "parquet", "find", "filter")
     assert found["indexed"] == found["plain"]
     same_as_built_here(mi.open_table(str(folder)))
     assert not any(spills.rglob("*.*"))
+
+
+def test_a_worker_is_lost_while_rows_are_put_into_buckets_and_merged(site: Site, tmp_path: Path) -> None:
+    """What it had read for others is read again, what it had written is not named; the index has every row once."""
+    folder = tmp_path / "events"
+    write(folder, "parquet")
+    parts = tmp_path / "_metaindex" / "events" / "rows" / "covering"
+    lose_at_the_first_of(site, parts, "create", str(folder), "rows")
+    asked(site, str(folder), "parquet", "filter", "rows: covering>")
+    assert rows_held(mi.open_table(str(folder)), runs=1) == FILES * ROWS
+    write(folder, "parquet", range(FILES, FILES + 2))
+    site.make_whole()
+    site.driver.do("refresh", str(folder), "rows")
+    lose_at_the_first_of(site, parts, "optimize", str(folder), "rows")
+    asked(site, str(folder), "parquet", "filter", "rows: covering>")
+    assert rows_held(mi.open_table(str(folder)), runs=1) == (FILES + 2) * ROWS
+
+
+def lose_at_the_first_of(site: Site, parts: Path, *command: str) -> None:
+    """Loses a worker when the first bucket is written, and others are not."""
+    before = set(parts.rglob("*.mix"))
+    site.driver.start(*command)
+    wait_until(lambda: len(set(parts.rglob("*.mix")) - before) > 0)
+    written = set(parts.rglob("*.mix")) - before
+    site.cluster.lose_worker(1)
+    assert len(written) < BUCKETS
+    site.driver.finish()

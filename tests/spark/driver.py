@@ -1,0 +1,94 @@
+"""A driver in a process of its own, told what to do: `cluster_job`."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_PATIENCE_SECONDS = 300.0
+
+
+class DriverProcess:
+    """Does one command after the other."""
+
+    def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
+        self._process, self._log = process, log
+        self._answers: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+        self.master: str = self._answer()["master"]
+
+    def start(self, *command: object) -> None:
+        """Begins with it, and does not wait."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(command) + "\n")
+        self._process.stdin.flush()
+
+    def finish(self) -> Any:
+        """What came of the command that was begun."""
+        answer = self._answer()
+        assert "done" in answer, answer.get("failed")
+        return answer["done"]
+
+    def do(self, *command: object) -> Any:
+        self.start(*command)
+        return self.finish()
+
+    def _answer(self) -> dict[str, Any]:
+        try:
+            line = self._answers.get(timeout=_PATIENCE_SECONDS)
+        except queue.Empty:
+            line = ""
+        if not line:
+            raise AssertionError(f"a driver answers; this one does not: {self._log.read_text()[-3000:]}")
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._answers.put(line)
+        self._answers.put("")  # it ended
+
+
+@contextmanager
+def driver(folder: Path, master: str, *, s3: bool, environment: Mapping[str, str]) -> Iterator[DriverProcess]:
+    """Starts a driver, and ends it."""
+    log = folder / "driver.log"
+    words = [
+        sys.executable,
+        "-W",
+        "error::UserWarning",
+        "-m",
+        "tests.spark.cluster_job",
+        master,
+        *(["s3"] if s3 else []),
+    ]
+    with open(log, "w") as errors:
+        process = subprocess.Popen(
+            words,
+            env={**os.environ, **environment},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+    try:
+        yield DriverProcess(process, log)
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
