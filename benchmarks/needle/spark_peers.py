@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 import metaindex as mi
+from benchmarks.spark import quiet_session
 
 from .lake import Lake, Needle
 from .timing import Find, Peer
@@ -17,25 +17,9 @@ if TYPE_CHECKING:
 ENGINE = "Spark"
 
 
-@contextmanager
-def session() -> Iterator[SparkSession]:
-    """Two cores, quiet; stopped behind."""
-    from metaindex.spark import spark_session
-
-    conf = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
-        "spark.driver.memory": "3g",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "8",
-        "spark.databricks.delta.snapshotPartitions": "2",
-    }
-    spark = spark_session("needle", master="local[2]", conf=conf)
-    try:
-        yield spark
-    finally:
-        spark.stop()
+def session() -> AbstractContextManager[SparkSession]:
+    """See `quiet_session`."""
+    return quiet_session("needle", {"spark.driver.memory": "3g"})
 
 
 def spark_peers(lake: Lake, spark: SparkSession) -> list[Peer]:

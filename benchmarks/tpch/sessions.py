@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import metaindex as mi
+from benchmarks.spark import quiet_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@contextmanager
-def session(folder: Path) -> Iterator[SparkSession]:
-    """Two cores, quiet; joins of any size by sorting, so that exchanges tell something at scale factor 1."""
-    from metaindex.spark import spark_session
-
+def session(folder: Path) -> AbstractContextManager[SparkSession]:
+    """See `quiet_session`; tables that are made by hand are kept in the folder. Bytes that other threads read for a task (vectored reads) are in no metric of Spark's, so tasks read themselves."""
     conf = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
         "spark.driver.memory": "6g",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "8",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.hadoop.parquet.hadoop.vectored.io.enabled": "false",
     }
-    spark = spark_session("tpch", master="local[2]", conf=conf)
-    try:
-        yield spark
-    finally:
-        spark.stop()
+    return quiet_session("tpch", conf)
 
 
 @contextmanager
