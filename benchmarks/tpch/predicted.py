@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import metaindex as mi
-from metaindex.rule.executed import job_group, leaves, stages
+from metaindex.rule.executed import counted_bytes, job_group, leaves, stages
 
 from .lake import Lake
 from .measured import median
@@ -40,7 +40,7 @@ def predicted(spark: SparkSession, lake: Lake) -> list[dict[str, object]]:
                     table = root.split("/_metaindex/")[1].split("/", 1)[
                         0
                     ]  # beside folders of plain files, one for each
-                    read[table, label[1]] += _alone(spark, leaf)
+                    read[table, label[1]] += _alone(ours, leaf)
             assert set(read) == set(expected), f"{query}: {set(read)} are read, {set(expected)} expected"
             for table, index in expected:
                 both = expected[table, index], read[table, index]
@@ -60,6 +60,6 @@ def predicted(spark: SparkSession, lake: Lake) -> list[dict[str, object]]:
 
 def _alone(spark: SparkSession, leaf: Any) -> int:
     """Bytes that the tasks of a scan read."""
-    with job_group(spark.sparkContext) as group:
+    with job_group(spark.sparkContext) as group, counted_bytes(spark):
         (leaf.executeColumnar() if leaf.supportsColumnar() else leaf.execute()).count()
         return sum(int(stage.inputBytes()) for stage in stages(spark.sparkContext, group))

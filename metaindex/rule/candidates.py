@@ -112,8 +112,9 @@ def _candidate(
         share = sum(part.info.size_bytes for _, part in parts) / sum(part.info.size_bytes for _, part in every)
     names = {stable: name for name, stable in columns.items()}
     order = tuple(names[one] for one in indexed) if set(indexed) <= set(names) and layout.buckets else ()
-    source, read = _prices(served, list(columns.values()), scan, kept_bytes, share)
-    offer = Offer(index.name, source, read, indexed[0] in asked, wants, layout.buckets, order)
+    source, read, lacking = _prices(served, list(columns.values()), scan, kept_bytes, share)
+    filtered, buckets = indexed[0] in asked, layout.buckets
+    offer = Offer(index.name, source, read, filtered, wants, buckets, order, lacking, served.deleted_rows)
     return Candidate(offer, served, layout, columns, order, tuple(parts))
 
 
@@ -193,8 +194,8 @@ def _stale(served: Serving, rule: RuleConfig) -> Reason | None:
 
 def _prices(
     served: Serving, stables: Sequence[str], scan: Mapping[str, Any], kept_bytes: int | None, share: float
-) -> tuple[float, float]:
-    """Of the scan and of the index, for the needed columns."""
+) -> tuple[float, float, float]:
+    """Of the scan, of the index with the files that it lacks, and of these alone, for the needed columns."""
     sizes = served.column_bytes
     needed = float(sum(sizes.get(one, 0) for one in stables))
     in_index = max(1, served.served_bytes + served.dead_bytes)
@@ -205,5 +206,5 @@ def _prices(
     lineage: tuple[str, ...] = (ORDINAL,) if not served.deleted and any(len(one.dead) for one in served.runs) else ()
     lineage = (ORDINAL, ROW) if served.deleted else lineage
     read = share * (needed + sum(sizes.get(one, 0) for one in lineage))
-    lacking = min(served.total_bytes - served.served_bytes, kept)
-    return source, read + every * lacking / max(1, served.total_bytes)
+    lacking = every * min(served.total_bytes - served.served_bytes, kept) / max(1, served.total_bytes)
+    return source, read + lacking, lacking

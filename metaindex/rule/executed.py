@@ -12,8 +12,10 @@ from metaindex.pruning.result import human_bytes
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
+    from pyspark.sql import SparkSession
 
 _GROUP: Final = "spark.jobGroup.id"
+_VECTORED: Final = "parquet.hadoop.vectored.io.enabled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +38,11 @@ class ScanRead:
         return f"{self.scan}: {', '.join(one for one in said if one) or 'not counted'}"
 
 
-def run(context: SparkContext, execution: Any) -> tuple[tuple[ScanRead, ...], int]:
+def run(session: SparkSession, execution: Any) -> tuple[tuple[ScanRead, ...], int]:
     """Runs a query execution of Spark's, throws its rows away, and tells what its scans read, and the bytes that its tasks read in all: of the needed columns, row groups and footers alone, and none
     that came out of a cache. Raises what Spark raises."""
-    with job_group(context) as group:
+    context = session.sparkContext
+    with job_group(context) as group, counted_bytes(session):
         execution.toRdd().count()
         read = sum(int(stage.inputBytes()) for stage in stages(context, group))
     return tuple(found for leaf in leaves(execution.executedPlan()) if (found := _read(leaf)) is not None), read
@@ -55,6 +58,20 @@ def job_group(context: SparkContext) -> Iterator[str]:
         yield group
     finally:
         context.setLocalProperty(_GROUP, before)  # None takes it off
+
+
+@contextmanager
+def counted_bytes(session: SparkSession) -> Iterator[None]:
+    """Parquet is read in the tasks' own threads: what others read for them (vectored reads, the default) is in no metric of Spark's."""
+    before = session.conf.get(_VECTORED, None)
+    session.conf.set(_VECTORED, "false")
+    try:
+        yield
+    finally:
+        if before is None:
+            session.conf.unset(_VECTORED)
+        else:
+            session.conf.set(_VECTORED, before)
 
 
 def stages(context: SparkContext, group: str) -> Iterator[Any]:

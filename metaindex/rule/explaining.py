@@ -151,7 +151,7 @@ def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:
         scans += [ExplainedScan(one["scan"], None, Reason[one["why"]]) for one in survey["passed"]]
     after = found.planned(query, rewritten=True)
     shown = _text(after)
-    read, read_bytes = executed(query.sparkSession.sparkContext, after) if run else (None, None)
+    read, read_bytes = executed(query.sparkSession, after) if run else (None, None)
     display = Display(rule.display_mode, rule.highlight_begin, rule.highlight_end)
     return QueryExplanation(tuple(scans), shown, _text(before), read, read_bytes, display)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from expressions import col
 from formats.model import Field, Schema
 from metaindex.kinds.covering.spec import Covering, CoveringRange
 from metaindex.rule.imagined import imagined
-from metaindex.rule.ranking import MARGIN, Asked, JoinOf, Offer, asked_of, choose, share_read
+from metaindex.rule.ranking import CACHED, MARGIN, Asked, JoinOf, Offer, asked_of, choose, share_read
 from metaindex.rule.reasons import Reason
 
 
@@ -56,6 +58,26 @@ def test_a_join_takes_equal_buckets_before_others() -> None:
     chosen = choose([left, right], [join])
     assert [one[0].index for one in chosen if one is not None] == ["l16", "r16"]
     assert choose([left, []], [join]) == [None, None]
+
+
+def test_a_join_counts_what_is_shuffled_and_sorted_all_the_same() -> None:
+    def both(**more: float) -> list[list[Offer]]:
+        return [
+            [replace(offer(read=140, filtered=False, wants=frozenset([(0, n)]), order=(name,)), **more)]  # type: ignore[arg-type]
+            for n, name in enumerate("kq")
+        ]
+
+    join = JoinOf(0, (0, 1), (("k",), ("q",)))
+    assert None not in choose(both(), [join])
+    assert None not in choose(both(lacking=1), [join])  # shuffled alone; but all rows are sorted
+    assert choose(both(lacking=120), [join]) == [None, None]
+    assert None not in choose(both(deleted_rows=CACHED), [join])
+    assert choose(both(deleted_rows=CACHED + 10), [join]) == [None, None]
+
+
+def test_deleted_rows_are_weighed_against_what_is_read() -> None:
+    assert choose([[replace(offer(source=10_000, read=100), deleted_rows=CACHED + 100)]], []) != [None]
+    assert choose([[replace(offer(source=10_000, read=100), deleted_rows=CACHED + 200)]], []) == [None]
 
 
 def test_keys_in_another_order_do_not_meet() -> None:

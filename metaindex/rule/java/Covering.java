@@ -102,6 +102,7 @@ class Covering {
     }
     LogicalPlan second = filter == null ? rest : new Filter(filter, rest);
     if (reply.get("partitioned").asBoolean()) {
+      second = new Project(Scans.sequence(output), second); // Spark's own pruning of columns is over: a scan reads what stands right above it, and an exchange sends all of it
       second = new RepartitionByExpression(Scans.sequence(named(reply.get("bucketed"), output)), second, scala.Option.apply(Integer.valueOf(reply.get("buckets").asInt())), scala.Option.empty());
     }
     List both = new ArrayList();
