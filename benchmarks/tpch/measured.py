@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.processes import cpu_seconds
-from metaindex.rule.executed import job_group, stages
+from metaindex.readers.spark_jobs import tagged
+from metaindex.rule.executed import stages
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,14 +40,14 @@ class Measured:
 def measured(spark: SparkSession, sql: str) -> Measured:
     """Runs it to the end, its rows collected."""
     context = spark.sparkContext
-    with job_group(context) as group:
+    with tagged(context) as tag:
         cpu, started = cpu_seconds(), time.perf_counter()
         query = spark.sql(sql)
         rows = [tuple(row) for row in query.collect()]
         wall, cpu = time.perf_counter() - started, cpu_seconds() - cpu
     plan = str(query._jdf.queryExecution().executedPlan().toString()).split("== Initial Plan ==")[0]
     task_cpu = read = shuffled = 0
-    for stage in stages(context, group):
+    for stage in stages(context, tag):
         task_cpu += stage.executorCpuTime()
         read += stage.inputBytes()
         shuffled += stage.shuffleWriteBytes()

@@ -7,7 +7,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import metaindex as mi
-from metaindex.rule.executed import counted_bytes, job_group, leaves, stages
+from metaindex.readers.spark_jobs import tagged
+from metaindex.rule.executed import counted_bytes, leaves, stages
 
 from .lake import Lake
 from .measured import median
@@ -60,6 +61,6 @@ def predicted(spark: SparkSession, lake: Lake) -> list[dict[str, object]]:
 
 def _alone(spark: SparkSession, leaf: Any) -> int:
     """Bytes that the tasks of a scan read."""
-    with job_group(spark.sparkContext) as group, counted_bytes(spark):
+    with tagged(spark.sparkContext) as tag, counted_bytes(spark):
         (leaf.executeColumnar() if leaf.supportsColumnar() else leaf.execute()).count()
-        return sum(int(stage.inputBytes()) for stage in stages(spark.sparkContext, group))
+        return sum(int(stage.inputBytes()) for stage in stages(spark.sparkContext, tag))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import metaindex as mi
 from benchmarks.spark import quiet_session
+from metaindex.readers.spark_jobs import setting
+from metaindex.rule.enabling import SORTED_BUCKETS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,22 +42,12 @@ def beside(spark: SparkSession) -> Iterator[SparkSession]:
 @contextmanager
 def sorting(*sessions: SparkSession) -> Iterator[None]:
     """Joins by sorting, whatever the size of their sides."""
-    name = "spark.sql.autoBroadcastJoinThreshold"
-    for one in sessions:
-        one.conf.set(name, "-1")
-    try:
-        yield
-    finally:
+    with ExitStack() as every:
         for one in sessions:
-            one.conf.unset(name)
-
-
-@contextmanager
-def ordered(spark: SparkSession) -> Iterator[None]:
-    """Tables made by hand are known to be sorted too."""
-    name = "spark.sql.legacy.bucketedTableScan.outputOrdering"
-    spark.conf.set(name, "true")
-    try:
+            every.enter_context(setting(one, "spark.sql.autoBroadcastJoinThreshold", "-1"))
         yield
-    finally:
-        spark.conf.unset(name)
+
+
+def ordered(spark: SparkSession) -> AbstractContextManager[None]:
+    """Tables made by hand are known to be sorted too."""
+    return setting(spark, SORTED_BUCKETS, "true")

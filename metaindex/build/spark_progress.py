@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from metaindex.readers.spark_jobs import stage_ids, tagged
 
 from .protocol import Progress
 
@@ -24,7 +25,7 @@ def tasks_told(spark: SparkSession, progress: Progress, what: str, total: int | 
     things are done by all tasks together, and are told of instead. What goes wrong with telling is no reason to fail."""
     from pyspark import InheritableThread
 
-    context, tag, over = spark.sparkContext, f"metaindex-{secrets.token_hex(8)}", threading.Event()
+    context, over = spark.sparkContext, threading.Event()
     said = [0, total or 0]
 
     def tell(done: int, tasks: int) -> None:
@@ -33,7 +34,7 @@ def tasks_told(spark: SparkSession, progress: Progress, what: str, total: int | 
             said[:] = now
             progress(what, *now)
 
-    def watch() -> None:
+    def watch(tag: str) -> None:
         while not over.wait(_SECONDS):
             try:
                 done, tasks = _tasks(context, tag)
@@ -43,15 +44,14 @@ def tasks_told(spark: SparkSession, progress: Progress, what: str, total: int | 
                 tell(done, tasks)
 
     progress(what, *said)
-    context.addJobTag(tag)
-    thread = InheritableThread(target=watch, name=tag, daemon=True, session=spark)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        context.removeJobTag(tag)
-        thread.join()
+    with tagged(context) as tag:
+        thread = InheritableThread(target=watch, args=(tag,), name=tag, daemon=True, session=spark)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
     if said[1]:
         tell(said[1], said[1])
 
@@ -59,8 +59,7 @@ def tasks_told(spark: SparkSession, progress: Progress, what: str, total: int | 
 def _tasks(context: SparkContext, tag: str) -> tuple[int, int]:
     """Of the jobs with the tag: tasks that are done, and tasks of the stages that have begun. Others may never: what they would do, a job before has done."""
     tracker = context.statusTracker()
-    jobs = [tracker.getJobInfo(job) for job in context._jsc.sc().statusTracker().getJobIdsForTag(tag)]
-    found = [tracker.getStageInfo(stage) for stage in {id_ for job in jobs if job is not None for id_ in job.stageIds}]
+    found = [tracker.getStageInfo(stage) for stage in stage_ids(context, tag)]
     begun = [stage for stage in found if stage is not None and (stage.numActiveTasks or stage.numCompletedTasks)]
     known = sum(stage.numTasks for stage in begun)
     return min(sum(stage.numCompletedTasks for stage in begun), known), known

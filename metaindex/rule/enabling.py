@@ -18,6 +18,7 @@ from expressions.errors import UnsupportedFeatureError
 from expressions.records import dataclass
 from metaindex.config import Config
 from metaindex.readers.jvm import gateway_of, jvm_of
+from metaindex.readers.spark_jobs import setting
 
 from .settings import HINT, RuleConfig
 from .skipping import Skipping
@@ -153,15 +154,8 @@ def hint(spark: SparkSession, *indexes: str) -> Iterator[None]:
             "a hint names indexes; none was given; name one, or set spark.metaindex.enabled=false to use none"
         )
     RuleConfig(hint=indexes)  # says what is wrong with a name
-    before = spark.conf.get(HINT, None)
-    spark.conf.set(HINT, ",".join(indexes))
-    try:
+    with setting(spark, HINT, ",".join(indexes)):
         yield
-    finally:
-        if before is None:
-            spark.conf.unset(HINT)
-        else:
-            spark.conf.set(HINT, before)
 
 
 def counts(spark: SparkSession) -> RuleCounts:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from metaindex.pruning.result import human_bytes
+from metaindex.readers.spark_jobs import setting, stage_ids, tagged
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-_GROUP: Final = "spark.jobGroup.id"
 _VECTORED: Final = "parquet.hadoop.vectored.io.enabled"
 
 
@@ -42,47 +41,24 @@ def run(session: SparkSession, execution: Any) -> tuple[tuple[ScanRead, ...], in
     """Runs a query execution of Spark's, throws its rows away, and tells what its scans read, and the bytes that its tasks read in all: of the needed columns, row groups and footers alone, and none
     that came out of a cache. Raises what Spark raises."""
     context = session.sparkContext
-    with job_group(context) as group, counted_bytes(session):
+    with tagged(context) as tag, counted_bytes(session):
         execution.toRdd().count()
-        read = sum(int(stage.inputBytes()) for stage in stages(context, group))
+        read = sum(int(stage.inputBytes()) for stage in stages(context, tag))
     return tuple(found for leaf in leaves(execution.executedPlan()) if (found := _read(leaf)) is not None), read
 
 
-@contextmanager
-def job_group(context: SparkContext) -> Iterator[str]:
-    """Jobs that this thread starts are told apart by a name of their own; afterwards they have the name again that they had."""
-    before = context.getLocalProperty(_GROUP)
-    group = f"metaindex-{uuid.uuid4()}"
-    context.setLocalProperty(_GROUP, group)
-    try:
-        yield group
-    finally:
-        context.setLocalProperty(_GROUP, before)  # None takes it off
-
-
-@contextmanager
-def counted_bytes(session: SparkSession) -> Iterator[None]:
+def counted_bytes(session: SparkSession) -> AbstractContextManager[None]:
     """Parquet is read in the tasks' own threads: what others read for them (vectored reads, the default) is in no metric of Spark's."""
-    before = session.conf.get(_VECTORED, None)
-    session.conf.set(_VECTORED, "false")
-    try:
-        yield
-    finally:
-        if before is None:
-            session.conf.unset(_VECTORED)
-        else:
-            session.conf.set(_VECTORED, before)
+    return setting(session, _VECTORED, "false")
 
 
-def stages(context: SparkContext, group: str) -> Iterator[Any]:
-    """What Spark noted of each stage (`StageData`) that ran for a group of jobs."""
+def stages(context: SparkContext, tag: str) -> Iterator[Any]:
+    """What Spark noted of each stage (`StageData`) of the jobs with the tag."""
     from py4j.protocol import Py4JJavaError
 
     context._jsc.sc().listenerBus().waitUntilEmpty()  # notes of the last tasks are on their way
     store = context._jsc.sc().statusStore()
-    tracker = context.statusTracker()
-    infos = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
-    for stage in sorted({stage for info in infos if info is not None for stage in info.stageIds}):
+    for stage in stage_ids(context, tag):
         try:
             yield store.lastStageAttempt(stage)
         except Py4JJavaError:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +17,7 @@ from metaindex.build.spark import SparkBuilder
 from metaindex.build.spark_workers import write_archive
 from metaindex.errors import BuildError
 from metaindex.kinds.rows import StatState
+from metaindex.readers.spark_jobs import setting
 from tests.build.lake import Built, build, fields_of, request_for, request_of_table, write
 
 if TYPE_CHECKING:
@@ -35,19 +34,6 @@ def both(request: BuildRequest, spark: SparkSession, folder: Path) -> Built:
     assert out.partition_stats.to_pylist() == local.partition_stats.to_pylist()
     assert out.report.uncovered == ()
     return out
-
-
-@contextmanager
-def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    before = spark.conf.get(name, None)
-    spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        if before is None:
-            spark.conf.unset(name)
-        else:
-            spark.conf.set(name, before)
 
 
 ROWS = """
