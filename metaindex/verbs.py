@@ -235,7 +235,7 @@ class IndexVerbs(ABC):
 
             forget(self._ref, all_there(there, snapshot))  # kept listings name partition values
         base = log.latest()
-        rows = base is not None and any(not key.looked_up for run in base.content.runs for key in run.keys)
+        rows = base is not None and any(run.holds_rows for run in base.content.runs)
         action = Erase(
             name,
             log.storage,

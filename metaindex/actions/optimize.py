@@ -62,7 +62,7 @@ class Optimize:
     @property
     def merges_covering(self) -> bool:
         """Are rows of covering indexes among what is merged? Known from `first_entry` on."""
-        return any(not key.looked_up for _, group in self._groups for run in group for key in run.keys)
+        return any(run.holds_rows for _, group in self._groups for run in group)
 
     def run(self, begun: IndexLogEntry) -> Change:
         if self._merged is None:

@@ -88,6 +88,11 @@ class RunRef:
         return tuple(key for key in self.keys if key.looked_up)
 
     @property
+    def holds_rows(self) -> bool:
+        """Has it rows of covering indexes?"""
+        return len(self.looked_up) < len(self.keys)
+
+    @property
     def listed_only(self) -> bool:
         """A run of a quick refresh: it names its files, and no kind covers them."""
         return not self.builder
