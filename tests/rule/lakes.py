@@ -30,6 +30,13 @@ INDEXES: Indexes = (
 """Of every table: the name, the builder and the kinds of each."""
 
 
+def location_of(spark: SparkSession, name: str) -> str:
+    """Where a table of the catalog is."""
+    found = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Location'").head()
+    assert found is not None
+    return str(found["data_type"]).removeprefix("file:")
+
+
 @dataclass(frozen=True)
 class Lake:
     """A table in a state: how a session sees it as the view `t`, and whether it still has files that the indexes know."""
@@ -161,8 +168,9 @@ def _delta(path: str, version: int) -> Callable[[SparkSession], DataFrame]:
     return lambda s: s.sql(f"SELECT * FROM delta.`{path}` VERSION AS OF {version}")
 
 
-def iceberg(spark: SparkSession, name: str = "iceberg.corpus.t") -> list[Lake]:
-    """Snapshots: written; changed by deletes, indexed; appended; then `CHANGES`, merged by copy on write; rolled back."""
+def iceberg(spark: SparkSession, folder: Path) -> list[Lake]:
+    """Snapshots: written; changed by deletes, indexed; appended; then `CHANGES`, merged by copy on write; rolled back. The catalog's own folder has them; the given one's name is theirs."""
+    name = f"iceberg.corpus.`{folder.name}`"
     spark.sql(
         f"CREATE TABLE {name} ({SCHEMA}) USING iceberg TBLPROPERTIES ('format-version'='3', 'write.delete.mode'='merge-on-read', 'write.update.mode'='merge-on-read', "
         "'write.merge.mode'='copy-on-write', 'write.distribution-mode'='none', 'write.metadata.metrics.default'='none')"
@@ -170,9 +178,7 @@ def iceberg(spark: SparkSession, name: str = "iceberg.corpus.t") -> list[Lake]:
     rows(spark).writeTo(name).append()
     spark.sql(f"DELETE FROM {name} WHERE id % 16 = 3")
     spark.sql(f"UPDATE {name} SET name = 'n7', k = NULL WHERE id BETWEEN 100 AND 104")
-    location = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Location'").head()
-    assert location is not None
-    index(spark, location["data_type"].removeprefix("file:"))
+    index(spark, location_of(spark, name))
     rows(spark, 230, 40, 1).writeTo(name).append()
     for change in CHANGES.values():
         spark.sql(change.format(t=name))
@@ -194,15 +200,11 @@ def _columns() -> list[str]:
     return [part.split()[0] for part in SCHEMA.split(", ")]
 
 
-def _in_catalog(spark: SparkSession, _: Path) -> list[Lake]:
-    return iceberg(spark)
-
-
 FORMATS: dict[str, Callable[[SparkSession, Path], list[Lake]]] = {
     "parquet": parquet,
     "csv": csv,
     "json": json,
     "delta": delta,
-    "iceberg": _in_catalog,
+    "iceberg": iceberg,
 }
 """A format's tables in all their states."""

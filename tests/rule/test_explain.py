@@ -12,13 +12,14 @@ import pytest
 
 import metaindex as mi
 from metaindex.rule import QueryExplanation, Reason
+from tests.rule.lakes import location_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="module")
-def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("explained")
     rows = spark.range(0, 400, 1, 4).selectExpr("id", "id % 7 AS k", "CAST(id AS string) AS text")
     rows.write.parquet(str(folder / "par quet"))
@@ -29,11 +30,11 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "CREATE TABLE iceberg.explained.t (id bigint, k bigint, text string) USING iceberg TBLPROPERTIES ('write.distribution-mode'='none', 'write.metadata.metrics.default'='none')"
     )
     rows.writeTo("iceberg.explained.t").append()
-    location = spark.sql("DESCRIBE TABLE EXTENDED iceberg.explained.t").where("col_name = 'Location'").head()
-    assert location is not None
-    for path in (str(folder / "par quet"), str(folder / "delta"), location["data_type"].removeprefix("file:")):
+    location = location_of(spark, "iceberg.explained.t")
+    for path in (str(folder / "par quet"), str(folder / "delta"), location):
         mi.open_table(path).create_index("stats", mi.ColumnStats(), builder="local")
-    return folder
+    yield folder
+    spark.sql("DROP TABLE iceberg.explained.t")
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import pytest
 
 import metaindex as mi
 from tests.rule import lakes
+from tests.rule.lakes import location_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +38,7 @@ QUERIES = {
 
 
 @pytest.fixture(scope="module")
-def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     folder = tmp_path_factory.mktemp("golden")
     parquet, parted, csv, delta = (str(folder / name) for name in ("parquet", "parted", "csv", "delta"))
     lakes.rows(spark).write.parquet(parquet)
@@ -49,18 +50,18 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
         f"CREATE TABLE iceberg.golden.t ({lakes.SCHEMA}) USING iceberg TBLPROPERTIES ('write.distribution-mode'='none', 'write.metadata.metrics.default'='none')"
     )
     lakes.rows(spark).writeTo("iceberg.golden.t").append()
-    location = spark.sql("DESCRIBE TABLE EXTENDED iceberg.golden.t").where("col_name = 'Location'").head()
-    assert location is not None
-    for path in (parquet, parted, delta, location["data_type"].removeprefix("file:")):
+    location = location_of(spark, "iceberg.golden.t")
+    for path in (parquet, parted, delta, location):
         lakes.index(spark, path, lakes.SKIPPING)
     lakes.index(spark, csv, lakes.SKIPPING, format="csv", header=True, schema=lakes.SCHEMA)
-    return {
+    yield {
         "parquet": f"parquet.`{parquet}`",
         "parted": f"parquet.`{parted}`",
         "csv": csv,
         "delta": f"delta.`{delta}`",
         "iceberg": "iceberg.golden.t",
     }
+    spark.sql("DROP TABLE iceberg.golden.t")  # tests of a module may come back to a worker that has left it
 
 
 @pytest.fixture(scope="module")

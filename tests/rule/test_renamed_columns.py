@@ -15,6 +15,7 @@ from formats.model import Schema
 from metaindex import rule
 from metaindex.asked import OfSchema
 from metaindex.rule.scans import at_version
+from tests.rule.lakes import location_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,9 +56,7 @@ def test_names_that_were_used_before(spark: SparkSession) -> None:
         "id", "id AS a", "1000 + id AS b", "named_struct('x', id, 'y', 5000 + id) AS s"
     )
     rows.writeTo(NAME).append()
-    location = spark.sql(f"DESCRIBE TABLE EXTENDED {NAME}").where("col_name = 'Location'").head()
-    assert location is not None
-    table = mi.open_table(location["data_type"].removeprefix("file:"))
+    table = mi.open_table(location_of(spark, NAME))
     table.create_index("stats", mi.ColumnStats(), mi.Values("a", "b"), builder="local")
     for before, after in [("a", "z"), ("b", "a"), ("s.x", "w"), ("s.y", "x")]:
         spark.sql(f"ALTER TABLE {NAME} RENAME COLUMN {before} TO {after}")

@@ -12,8 +12,17 @@ import pytest
 import metaindex as mi
 from metaindex import rule
 from tests.figures import count
+from tests.rule.changing_lakes import (
+    Lake,
+    Make,
+    delete_rows,
+    make_delta,
+    make_iceberg,
+    make_parquet,
+    rows_of,
+    without_the_rule,
+)
 from tests.rule.queries import batch
-from tests.rule.test_covering import Lake, Make, delete_rows, make_delta, make_iceberg, make_parquet, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -116,9 +125,5 @@ def _same(spark: SparkSession, lake: Lake, settings: dict[str, str]) -> int:
     text = batch([query.format(t=lake.name) for query in QUERIES])
     frame = spark.sql(text)
     found = sorted(map(repr, frame.collect()))
-    spark.conf.set("spark.metaindex.enabled", "false")
-    try:
-        assert found == sorted(map(repr, spark.sql(text).collect())), settings
-    finally:
-        spark.conf.unset("spark.metaindex.enabled")
+    assert found == without_the_rule(spark, text), settings
     return str(frame._jdf.queryExecution().optimizedPlan().toString()).count("<metaindex cov: covering")

@@ -11,6 +11,7 @@ import pytest
 
 import metaindex as mi
 from metaindex import rule
+from tests.rule.lakes import location_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -89,9 +90,7 @@ def make_iceberg(spark: SparkSession, folder: Path) -> str:
     )
     rows_of(spark).writeTo(name).append()
     spark.sql(f"DELETE FROM {name} WHERE id IN (205, 333)")
-    location = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Location'").head()
-    assert location is not None
-    indexed(location["data_type"].removeprefix("file:"))
+    indexed(location_of(spark, name))
     return name
 
 
@@ -188,9 +187,7 @@ def test_iceberg_dml_changes_the_same_rows(enabled: SparkSession, tmp_path: Path
         f"CREATE TABLE {name} (id bigint, k bigint, name string, p int) USING iceberg TBLPROPERTIES ('format-version'='2', 'write.distribution-mode'='none', {modes})"
     )
     rows_of(spark).writeTo(name).append()
-    location = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Location'").head()
-    assert location is not None
-    indexed(location["data_type"].removeprefix("file:"))
+    indexed(location_of(spark, name))
     _dml(spark, name)
 
 
@@ -283,13 +280,13 @@ def test_an_answer_that_fails_or_is_late_leaves_the_query_alone(
             raise RuntimeError("boom")
 
         with monkeypatch.context() as patched:
-            patched.setattr(mi.Table, "prune", broken)
+            patched.setattr(mi.Table, "_proved", broken)
             assert len(spark.sql(text).collect()) == 1
         assert (rule.counts(spark).failed, rule.counts(spark).last_error) == (1, "boom")
         rule.enable(spark, rule=mi.RuleConfig(timeout_seconds=0.2))
         with monkeypatch.context() as patched:
             answered = threading.Event()
-            patched.setattr(mi.Table, "prune", lambda *_, **__: answered.wait(60))
+            patched.setattr(mi.Table, "_proved", lambda *_, **__: answered.wait(60))
             assert len(spark.sql(text).collect()) == 1  # while the answer is still waited for
             answered.set()
         assert rule.counts(spark).timed_out == 1

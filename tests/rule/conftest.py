@@ -1,0 +1,24 @@
+"""The session of the tests with the rule, as most of them want it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+import metaindex as mi
+from metaindex import rule
+from metaindex.readers.spark_jobs import setting
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def sorting(spark: SparkSession) -> Iterator[SparkSession]:
+    """Joins by sorting, and hybrid scans however much was appended or deleted."""
+    with setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
+        rule.enable(spark, rule=mi.RuleConfig(max_appended_ratio=1.0, max_deleted_ratio=1.0))
+        yield spark
+        rule.disable(spark)

@@ -1,0 +1,112 @@
+"""Which column an index has: after renames and other types, fields of structs, names with dots, texts with a collation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import metaindex as mi
+from tests.rule.changing_lakes import Lake, asked, covered, make_iceberg
+from tests.rule.lakes import location_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_columns_of_another_type_and_other_names(sorting: SparkSession, tmp_path: Path) -> None:
+    """Renamed columns are the same ones; a column that was re-typed since is served only by runs that have the new type."""
+    spark = sorting
+    lake = covered(make_iceberg(spark, tmp_path))
+    spark.sql(f"ALTER TABLE {lake.name} RENAME COLUMN name TO called")
+    asked(spark, f"SELECT id, called FROM {lake.name} WHERE k = 7")
+    spark.sql(f"ALTER TABLE {lake.name} ALTER COLUMN k TYPE bigint")
+    asked(spark, f"SELECT id, called FROM {lake.name} WHERE k = 7", by=None)
+    first = lake.table().versions()[0].id
+    asked(spark, f"SELECT id, name FROM {lake.name} VERSION AS OF {first} WHERE k = 7")
+    path = str(tmp_path / "typed")
+    spark.range(0, 100, 1, 2).selectExpr("CAST(id AS int) AS id", "CAST(id % 7 AS int) AS k").write.parquet(path)
+    mi.open_table(path, spark=spark).create_index("cov", mi.Covering("k", "id", buckets=2))
+    for schema, by in [
+        ("id int, k int", "cov: covering"),
+        ("id bigint, k int", None),
+        ("id int, k int, other string", None),
+    ]:
+        spark.read.schema(schema).parquet(path).createOrReplaceTempView("typed")
+        asked(spark, "SELECT * FROM typed WHERE k = 3", by=by)
+
+
+@pytest.mark.parametrize("form", ["parquet", "delta", "iceberg"])
+def test_fields_of_structs(sorting: SparkSession, tmp_path: Path, form: str) -> None:
+    """An index of fields stands for a scan of which nothing else of the struct is asked."""
+    spark = sorting
+    rows = spark.range(0, 300, 1, 3).selectExpr(
+        "id",
+        "IF(id % 11 = 0, NULL, named_struct('user', CAST(id % 20 AS int), 'more', named_struct('text', concat('t', id % 3), 'b', id), 'rest', repeat(sha2(string(id), 512), 4))) AS payload",
+    )
+    path = str(tmp_path / "nested")
+    if form == "iceberg":
+        name = f"iceberg.covering.nested{abs(hash(path)) % 10**9}"
+        rows.writeTo(name).using("iceberg").create()
+        path = location_of(spark, name)
+    else:
+        name = f"{form}.`{path}`"
+        rows.write.format(form).save(path)
+    covered(
+        Lake(spark, form, name, path),
+        mi.Covering(indexed=["payload.user"], included=["id", "payload.more.text"], buckets=3),
+    )
+    for text in [
+        "SELECT id FROM {t} WHERE payload.user = 5",
+        "SELECT id, payload.more.text FROM {t} WHERE PAYLOAD.User = 5 AND payload.more.text LIKE 't%'",
+        "SELECT payload.more.text AS x, count(*) AS c FROM {t} WHERE payload.user IS NULL OR payload.user = 7 GROUP BY payload.more.text",
+    ]:
+        asked(spark, text.format(t=name))
+    for text in [
+        "SELECT payload FROM {t} WHERE payload.user = 5",
+        "SELECT id FROM {t} WHERE payload.user = 5 AND payload IS NOT NULL",
+        "SELECT payload.more FROM {t} WHERE payload.user = 5",
+        "SELECT payload.rest FROM {t} WHERE payload.user = 5",
+    ]:
+        asked(spark, text.format(t=name), by=None)
+
+
+def test_a_column_called_as_a_field_of_a_struct(sorting: SparkSession, tmp_path: Path) -> None:
+    """`a.b` is a column, a.b a field: an index of the one does not stand for the other."""
+    spark = sorting
+    path = str(tmp_path / "dotted")
+    columns = ("id", "named_struct('b', id % 5, 'c.d', id) AS a", "id % 7 AS `a.b`", "string(id) AS `id:1`")
+    spark.range(0, 60, 1, 3).selectExpr(*columns).write.parquet(path)
+    table = mi.open_table(path, spark=spark)
+    table.create_index("cov", mi.Covering(["a.b"], ["id", "a.`c.d`"], 3), mi.Covering(["`a.b`"], ["id", "`id:1`"], 3))
+    name = f"parquet.`{path}`"
+    for text in [
+        "SELECT id, a.`c.d` FROM {t} WHERE a.b = 3",
+        "SELECT id, `id:1` FROM {t} WHERE `a.b` IN (5, 6)",
+        "SELECT `a.b`, count(*) FROM {t} GROUP BY `a.b`",
+    ]:
+        asked(spark, text.format(t=name))
+    for text in [
+        "SELECT id FROM {t} WHERE `a.b` = 3 AND a.b = 2",
+        "SELECT id FROM {t} WHERE a = named_struct('b', 3L, 'c.d', 8L)",
+    ]:
+        asked(spark, text.format(t=name), by=None)
+
+
+def test_texts_with_a_collation_are_compared_by_spark(sorting: SparkSession, tmp_path: Path) -> None:
+    """Neither the bytes' order nor their hash says which of them are equal."""
+    spark = sorting
+    path = str(tmp_path / "collated")
+    spark.sql(
+        "SELECT id, CAST(IF(id < 50, 'a', 'A') AS STRING COLLATE UTF8_LCASE) AS c FROM range(0, 100, 1, 2)"
+    ).write.parquet(path)
+    table = mi.open_table(path, spark=spark)
+    table.create_index("cov", mi.Covering("c", "id", buckets=4))
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+    for text in [
+        "SELECT count(*) FROM {t} WHERE c = 'A'",
+        "SELECT c, count(*) FROM {t} GROUP BY c",
+        "SELECT count(*) FROM {t} a JOIN {t} b ON a.c = b.c",
+    ]:
+        asked(spark, text.format(t=f"parquet.`{path}`"), by=None)
