@@ -194,11 +194,7 @@ class Queries(ABC):
         pruner = Pruner(found, refused)
 
         def answer(snapshot: Snapshot | None, *, alone: bool = False) -> _Planned:
-            # A commit may come between resolving "now" and loading it: what is answered is the version whose files are listed.
-            asked = resolved.version if snapshot is None else snapshot.version
-            schema = snapshot.schema if snapshot is not None else _recorded_schema(found, asked)
-            tree = self._predicate(predicate, schema)
-            question = Question(self._root(snapshot), self.format, asked, tree, schema)
+            question = self._question(predicate, found, resolved, snapshot)
             result = pruner.prune(question, snapshot, alone=alone)
             return _Planned(result.timed(time.perf_counter() - started), snapshot, found)
 
@@ -215,6 +211,30 @@ class Queries(ABC):
                 raise
         except SnapshotNeeded:
             return answer(self._loaded(resolved))
+
+    def _proved(self, predicate: object, version: VersionLike, indexes: Iterable[str] | None) -> PruneResult | None:
+        """`prune` by the indexes alone where they have recorded the version: for an engine that asks the table's own partitions and statistics by itself. None where no index knows a column that is asked."""
+        found, refused = self._open_indexes(indexes)
+        at = at_version(version, None)
+        resolved = self._resolved(self._trusted(at, found), found)
+        pruner = Pruner(found, refused)
+
+        def answer(snapshot: Snapshot | None) -> PruneResult | None:
+            question = self._question(predicate, found, resolved, snapshot)
+            return pruner.prune(question, snapshot, alone=True) if question.known_to(found) else None
+
+        try:
+            return answer(None if pruner.recorded(resolved.version) else self._loaded(resolved))
+        except SnapshotNeeded:
+            return answer(self._loaded(resolved))
+
+    def _question(
+        self, predicate: object, found: Sequence[OpenIndex], resolved: Resolved, snapshot: Snapshot | None
+    ) -> Question:
+        # A commit may come between resolving "now" and loading it: what is answered is the version whose files are listed.
+        asked = resolved.version if snapshot is None else snapshot.version
+        schema = snapshot.schema if snapshot is not None else _recorded_schema(found, asked)
+        return Question(self._root(snapshot), self.format, asked, self._predicate(predicate, schema), schema)
 
     def _answer(self, tree: Predicate, snapshot: Snapshot, indexes: Iterable[str] | None) -> PruneResult:
         """The same for a snapshot that is loaded."""

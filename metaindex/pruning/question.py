@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -11,6 +12,9 @@ from expressions.records import dataclass
 from expressions.references import columns
 from expressions.tree import Predicate
 from formats.model import Field, Schema, Version
+
+if TYPE_CHECKING:
+    from .open_index import OpenIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,15 @@ class Question:
     def named(self) -> set[tuple[str, ...]]:
         """Names of the predicate's columns, in parts."""
         return {ref.parts for ref in columns(self.predicate)}
+
+    def known_to(self, indexes: Iterable[OpenIndex]) -> bool:
+        """Does some index have statistics or a key of a column that is named?"""
+        runs = [run for index in indexes for run in index.entry.content.runs]
+        if self.schema is None:
+            return bool(runs)
+        named = self.named
+        stable = {leaf.stable for leaf in self.schema.leaves() if leaf.parts in named}
+        return any(not stable.isdisjoint(run.covered_columns) for run in runs)
 
 
 class SnapshotNeeded(Exception):

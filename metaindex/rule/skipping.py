@@ -210,9 +210,11 @@ class Skipping:
             if not filters:
                 return Reason.OTHER_TYPES
         result = _pruned(table, filters, scan, allowed)
-        if result is None:
-            return Reason.NOT_UNDERSTOOD
-        if text and not text_scans.tabs_are_told(table, (result.files.paths, result.dropped.paths)):
+        if (
+            text
+            and isinstance(result, PruneResult)
+            and not text_scans.tabs_are_told(table, (result.files.paths, result.dropped.paths))
+        ):
             return Reason.READER_OPTIONS
         return result
 
@@ -283,16 +285,18 @@ def _place(root: str) -> str:
 
 def _pruned(
     table: Table, filters: Sequence[Predicate], scan: Mapping[str, Any], allowed: Sequence[str] | None
-) -> PruneResult | None:
-    """By all filters whose columns are the table's: Spark adds some of its own."""
+) -> PruneResult | Reason:
+    """By all filters whose columns are the table's: Spark adds some of its own, and asks partitions and the table's statistics by itself."""
     if not filters:
-        return None
+        return Reason.NOT_UNDERSTOOD
     try:
-        return table.prune(at_version(And(tuple(filters)), scan), version=scan.get("version"), indexes=allowed)
+        asked = at_version(And(tuple(filters)), scan)
+        result = table._proved(asked, scan.get("version"), allowed)
+        return Reason.OTHER_COLUMNS if result is None else result
     except UnknownColumnError:
         if len(filters) == 1:
-            return None
-    known = [one for one in filters if _pruned(table, [one], scan, allowed) is not None]
+            return Reason.NOT_UNDERSTOOD
+    known = [one for one in filters if _pruned(table, [one], scan, allowed) is not Reason.NOT_UNDERSTOOD]
     return _pruned(table, known, scan, allowed)
 
 
