@@ -32,6 +32,7 @@ def told(cover: Cover, scan: Mapping[str, Any], root: str) -> dict[str, object]:
         "bucketed": list(one.bucketed),
         "bucketed_as": [one.columns[name] for name in one.bucketed],
         "partitioned": cover.partitioned,
+        "joined": cover.joined,
         "bytes": _size(one, scan),
         "parts": packed(_parts(one, str(scan["root"]))),
         "dead": _dead(served),

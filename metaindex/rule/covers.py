@@ -17,11 +17,12 @@ from .settings import RuleConfig
 
 @dataclass(frozen=True)
 class Cover:
-    """The index that stands for a scan. `partitioned`: a join or a group uses its buckets. `read_bytes`, `source_bytes`: predicted, of the needed columns."""
+    """The index that stands for a scan. `partitioned`: a join or a group uses its buckets; `joined`: a join, which wants their order too. `read_bytes`, `source_bytes`: predicted, of the needed columns."""
 
     candidate: Candidate
     partitioned: bool
     bucket_spec: bool
+    joined: bool
 
     @property
     def index(self) -> str:
@@ -82,9 +83,9 @@ def ranked(request: Sequence[Mapping[str, Any]], offers: Sequence[Offered], rule
     for some, scan, taken in zip(offers, request, chosen, strict=True):
         cover = None
         for one in some.candidates:
-            if taken is not None and one.offer is taken[0]:
-                spec = bool(one.bucketed) and (taken[1] or _one_bucket(one, scan) or rule.use_bucket_spec)
-                cover = Cover(one, taken[1] and bool(one.bucketed), spec)
+            if taken is not None and one.offer is taken.offer:
+                spec = bool(one.bucketed) and (taken.partitioned or _one_bucket(one, scan) or rule.use_bucket_spec)
+                cover = Cover(one, taken.partitioned and bool(one.bucketed), spec, taken.joined)
             else:
                 some.refused.setdefault(one.name, Reason.COSTS_MORE)
         if cover is not None:

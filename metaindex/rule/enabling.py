@@ -32,11 +32,14 @@ _SOURCES: Final = (
     "Fields",
     "Found",
     "Harmless",
+    "Hybrid",
     "IndexedRelation",
     "Json",
     "KeptFiles",
     "Lineage",
     "Marks",
+    "MergeSortedExec",
+    "MergeStrategy",
     "MetaIndexRule",
     "Reply",
     "Scans",
@@ -72,6 +75,7 @@ class Enabled:
     """The rule in one session."""
 
     rule: Any
+    strategy: Any
     skipping: Skipping
     callback: _Callback
     sorted_buckets: bool = False  # was told to Spark, and is taken back
@@ -121,10 +125,12 @@ def enable(
         conf = spark._jsparkSession.sessionState().conf()
         ordered = spark.conf.get(SORTED_BUCKETS, None) is None
         added = _new(spark, loader, "metaindex.MetaIndexRule", callback, scans, conf, ordered)
-        _set_rules(spark, [*_rules(spark), added])
+        strategy = _new(spark, loader, "metaindex.MergeStrategy")
+        _add(spark, "extraOptimizations", added)
+        _add(spark, "extraStrategies", strategy)
         if ordered:
             spark.conf.set(SORTED_BUCKETS, "true")
-        _ENABLED[_key(spark)] = Enabled(added, skipping, callback, ordered)
+        _ENABLED[_key(spark)] = Enabled(added, strategy, skipping, callback, ordered)
 
 
 def disable(spark: SparkSession) -> None:
@@ -132,7 +138,8 @@ def disable(spark: SparkSession) -> None:
     with _LOCK:
         found = _ENABLED.pop(_key(spark), None)
         if found is not None:
-            _set_rules(spark, [one for one in _rules(spark) if not one.equals(found.rule)])
+            _take(spark, "extraOptimizations", found.rule)
+            _take(spark, "extraStrategies", found.strategy)
             if found.sorted_buckets and spark.conf.get(SORTED_BUCKETS, None) == "true":
                 spark.conf.unset(SORTED_BUCKETS)
             found.skipping.close()
@@ -225,17 +232,25 @@ def _new(spark: SparkSession, loader: Any, name: str, *arguments: Any) -> Any:
     return loader.loadClass(name).getConstructors()[0].newInstance(values.toArray())
 
 
-def _rules(spark: SparkSession) -> list[Any]:
-    found = spark._jsparkSession.experimental().extraOptimizations()
+def _add(spark: SparkSession, point: str, one: Any) -> None:
+    """`point`: a list of Spark's `experimental`, of rules or of strategies."""
+    _set(spark, point, [*_listed(spark, point), one])
+
+
+def _take(spark: SparkSession, point: str, one: Any) -> None:
+    _set(spark, point, [other for other in _listed(spark, point) if not other.equals(one)])
+
+
+def _listed(spark: SparkSession, point: str) -> list[Any]:
+    found = getattr(spark._jsparkSession.experimental(), point)()
     return [found.apply(i) for i in range(found.size())]
 
 
-def _set_rules(spark: SparkSession, rules: list[Any]) -> None:
+def _set(spark: SparkSession, point: str, ones: list[Any]) -> None:
     listed = jvm_of(spark).java.util.ArrayList()
-    for one in rules:
+    for one in ones:
         listed.add(one)
-    experimental = spark._jsparkSession.experimental()
-    getattr(experimental, "extraOptimizations_$eq")(jvm_of(spark).PythonUtils.toSeq(listed))
+    getattr(spark._jsparkSession.experimental(), f"{point}_$eq")(jvm_of(spark).PythonUtils.toSeq(listed))
 
 
 def _get(rule: Any, name: str) -> Any:

@@ -2,8 +2,8 @@
 
     source      what the needed columns take in the files that the scan would read
     index       what they take in the parts that the filters leave, and the source's price for files that the index lacks
-    shuffle     rows that stand in the buckets which a join or a group wants are not written, sent and read again: `SHUFFLED` times their bytes; nor sorted, where no rows of other files stand among
-                them: `SORTED` times
+    shuffle     rows that stand in the buckets which a join or a group wants are not written, sent and read again: `SHUFFLED` times their bytes; nor sorted by a join, which rows of other files are merged
+                into: `SORTED` times
     deletes     every row of the index is looked up among those to be left out: nearly for nothing as long as these lie in a core's cache (`CACHED`), `DELETED` bytes for each one more
 
 What the needed columns take is known of every index that is built: its log entry says it column by column. The same values take about as much in the table's own files, which is how the source is
@@ -135,28 +135,37 @@ class JoinOf:
     keys: tuple[tuple[str, ...], tuple[str, ...]]
 
 
-def choose(offers: Sequence[Sequence[Offer]], joins: Sequence[JoinOf]) -> list[tuple[Offer, bool] | None]:
-    """Of each scan's offers the one to take, and whether its partitioning is of use; None where nothing is expected to be cheaper than the source. Joins come first, the largest gain first."""
-    chosen: list[tuple[Offer, bool] | None] = []
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The offer that is taken for a scan. `partitioned`: its partitioning is of use; `joined`: to a join."""
+
+    offer: Offer
+    partitioned: bool
+    joined: bool = False
+
+
+def choose(offers: Sequence[Sequence[Offer]], joins: Sequence[JoinOf]) -> list[Chosen | None]:
+    """Of each scan's offers the one to take; None where nothing is expected to be cheaper than the source. Joins come first, the largest gain first."""
+    chosen: list[Chosen | None] = []
     for some in offers:
         best = max(some, key=lambda one: one.alone, default=None)
-        chosen.append((best, None in best.wants) if best is not None and best.alone > 0 else None)
+        chosen.append(Chosen(best, None in best.wants) if best is not None and best.alone > 0 else None)
     fixed: set[int] = set()
     gains = []
     for join in joins:
         pair = _pair(join, offers)
         if pair is not None:
-            before = sum(one[0].alone for one in (chosen[scan] for scan in join.scans) if one is not None)
+            before = sum(one.offer.alone for one in (chosen[scan] for scan in join.scans) if one is not None)
             gains.append((pair[0] - before, join, pair[1]))
     for gain, join, pair_of in sorted(gains, key=lambda one: -one[0]):
         taken = [chosen[scan] for scan in join.scans]
         same = all(
-            scan not in fixed or (was is not None and was[0] is one)
+            scan not in fixed or (was is not None and was.offer is one)
             for scan, was, one in zip(join.scans, taken, pair_of, strict=True)
         )
         if gain > 0 and same:
             for scan, one in zip(join.scans, pair_of, strict=True):
-                chosen[scan] = one, True
+                chosen[scan] = Chosen(one, partitioned=True, joined=True)
                 fixed.add(scan)
     return chosen
 
@@ -172,8 +181,7 @@ def _pair(join: JoinOf, offers: Sequence[Sequence[Offer]]) -> tuple[float, tuple
             if tuple(partner[name] for name in left.order) != right.order:
                 continue
             sides = (left, right) if left.buckets == right.buckets else (max(left, right, key=lambda one: one.placed),)
-            saved = left.saved + right.saved
-            saved += sum((SHUFFLED if one.lacking else SHUFFLED + SORTED) * one.placed for one in sides)
+            saved = left.saved + right.saved + sum((SHUFFLED + SORTED) * one.placed for one in sides)
             if best is None or saved > best[0]:
                 best = saved, (left, right)
     return best if best is not None and best[0] > 0 else None

@@ -12,7 +12,7 @@ from expressions import col
 from formats.model import Field, Schema
 from metaindex.kinds.covering.spec import Covering, CoveringRange
 from metaindex.rule.imagined import imagined
-from metaindex.rule.ranking import CACHED, MARGIN, Asked, JoinOf, Offer, asked_of, choose, share_read
+from metaindex.rule.ranking import CACHED, MARGIN, Asked, Chosen, JoinOf, Offer, asked_of, choose, share_read
 from metaindex.rule.reasons import Reason
 
 
@@ -31,7 +31,7 @@ def offer(
 
 def test_the_cheapest_of_what_is_cheaper_than_the_source() -> None:
     a, b = offer("a", read=50), offer("b", read=20)
-    assert choose([[a, b]], []) == [(b, False)]
+    assert choose([[a, b]], []) == [Chosen(b, partitioned=False)]
     assert choose([[offer(read=97)]], []) == [None]
     assert choose([[]], []) == [None]
 
@@ -43,7 +43,7 @@ def test_an_index_that_no_rule_allows_is_not_taken() -> None:
 def test_a_group_saves_what_is_not_shuffled() -> None:
     (taken,) = choose([[offer(read=100, filtered=False, wants=frozenset([None]))]], [])
     assert taken is not None
-    assert taken[1]
+    assert (taken.partitioned, taken.joined) == (True, False)
 
 
 def test_a_join_takes_equal_buckets_before_others() -> None:
@@ -56,7 +56,7 @@ def test_a_join_takes_equal_buckets_before_others() -> None:
     left = [side(0, "l8", 8), side(0, "l16", 16)]
     right = [side(1, "r16", 16)]
     chosen = choose([left, right], [join])
-    assert [one[0].index for one in chosen if one is not None] == ["l16", "r16"]
+    assert [(one.offer.index, one.joined) for one in chosen if one is not None] == [("l16", True), ("r16", True)]
     assert choose([left, []], [join]) == [None, None]
 
 
@@ -69,7 +69,7 @@ def test_a_join_counts_what_is_shuffled_and_sorted_all_the_same() -> None:
 
     join = JoinOf(0, (0, 1), (("k",), ("q",)))
     assert None not in choose(both(), [join])
-    assert None not in choose(both(lacking=1), [join])  # shuffled alone; but all rows are sorted
+    assert None not in choose(both(lacking=1), [join])  # shuffled, and merged into the others
     assert choose(both(lacking=120), [join]) == [None, None]
     assert None not in choose(both(deleted_rows=CACHED), [join])
     assert choose(both(deleted_rows=CACHED + 10), [join]) == [None, None]
@@ -90,7 +90,7 @@ def test_keys_in_another_order_do_not_meet() -> None:
 @given(st.lists(st.tuples(st.floats(1, 1e9), st.floats(1, 1e9)), max_size=5))
 def test_nothing_that_is_expected_to_lose_is_taken(prices: list[tuple[float, float]]) -> None:
     (taken,) = choose([[offer(str(i), source, read) for i, (source, read) in enumerate(prices)]], [])
-    assert taken is None or taken[0].read < taken[0].source * MARGIN
+    assert taken is None or taken.offer.read < taken.offer.source * MARGIN
     assert (taken is None) == all(read >= source * MARGIN for source, read in prices)
 
 
@@ -131,6 +131,6 @@ def test_an_index_that_is_not_built_yet_is_offered_like_any_other() -> None:
     found = imagined("i", Covering(["k"], ["id"], 100), schema, scan, 1_000_000)
     assert isinstance(found, Offer)
     assert found.read < found.source / 50
-    assert choose([[found]], []) == [(found, False)]
+    assert choose([[found]], []) == [Chosen(found, partitioned=False)]
     assert imagined("i", Covering(["k"], [], 100), schema, scan, 1) is Reason.NOT_COVERED
     assert imagined("i", CoveringRange(["id"], ["k"]), schema, scan, 1) is Reason.NOT_ASKED

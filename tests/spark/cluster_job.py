@@ -27,6 +27,7 @@ KINDS: dict[str, tuple[mi.Kind, ...]] = {
 QUERIES = {
     "filter": "SELECT count(*) AS rows, sum(amount) AS amount FROM events WHERE user = 'user-00700'",
     "group": "SELECT count(*) AS users, max(rows) AS most, sum(amount) AS amount FROM (SELECT user, count(*) AS rows, sum(amount) AS amount FROM events GROUP BY user)",
+    "join": "SELECT count(*) AS users, max(pairs) AS most, sum(amount) AS amount FROM (SELECT a.user, count(*) AS pairs, sum(b.amount) AS amount FROM events a JOIN events b ON a.user = b.user GROUP BY a.user)",
 }
 
 
@@ -52,6 +53,7 @@ class Driver:
         spark.read.format(form).load(path).createOrReplaceTempView("events")
         plain = spark.sql(QUERIES[query]).first()
         rule.enable(spark, rule=mi.RuleConfig(indexes=(name,), max_appended_ratio=1.0))
+        spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")  # joins are by sorting
         try:
             frame = spark.sql(QUERIES[query])
             indexed = frame.first()

@@ -157,6 +157,7 @@ def test_a_cluster_keeps_indexes_on_a_store(site: Site, form: str) -> None:
     asked(site, there, form, "group")
     write(uri, form, range(FILES, FILES + 2), server)
     asked(site, there, form, "filter", "rows: covering, and files that it lacks>")
+    asked(site, there, form, "join", "MergeSorted")
     site.driver.do("refresh", uri, "rows")
     asked(site, there, form, "filter", "rows: covering>")
     told = site.driver.do("optimize", uri, "rows")

@@ -40,6 +40,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 class Covering {
   private static final String RUN = "_mi_run", FILE = "_mi_ordinal", ROW = "_mi_row";
+  private static final int MERGED = 8; // runs: a row passes each merge above its own
   private final Scans scans;
   private final Found one;
   private final JsonNode reply;
@@ -87,28 +88,54 @@ class Covering {
       return null; // others read by it, too
     }
     LogicalPlan rest = whole ? null : scans.rest(one.leaf, taken, label, later);
-    boolean hybrid = rest != null;
-    List ours = new ArrayList(); // the index's attribute of each of the output's
-    LogicalPlan index = index(label + (hybrid ? ", and files that it lacks" : ""), ours);
-    List output = one.output();
-    Expression filter = filter();
-    LogicalPlan first = filter == null || !(hybrid || structs(output)) ? index : new Filter((Expression) filter.transformDown(new Others(flat)), index);
-    if (!hybrid) {
-      return project(output, ours, output, first);
+    String said = label + (rest == null ? "" : ", and files that it lacks");
+    List output = one.output(), branches = new ArrayList();
+    boolean joined = reply.get("joined").asBoolean();
+    List runs = joined ? runs() : new ArrayList();
+    boolean each = runs.size() > 1 && runs.size() <= MERGED; // each in its order; together they have none
+    boolean several = each || rest != null;
+    for (int i = 0; i < (each ? runs.size() : 1); i++) {
+      List ours = new ArrayList(); // the index's attribute of each of the output's
+      LogicalPlan plan = index(said, each ? (Integer) runs.get(i) : null, ours);
+      Expression filter = filter();
+      if (filter != null && (several || structs(output))) {
+        plan = new Filter((Expression) filter.transformDown(new Others(flat)), plan);
+      }
+      branches.add(project(output, ours, i == 0 ? ids(output) : newIds(output), plan));
     }
-    List mine = new ArrayList();
+    if (!several) {
+      return (LogicalPlan) branches.get(0);
+    }
+    List keys = reply.get("partitioned").asBoolean() ? named(reply.get("bucketed"), output) : null;
+    if (rest != null) {
+      LogicalPlan plan = filter() == null ? rest : new Filter(filter(), rest);
+      if (keys != null) {
+        plan = new Project(Scans.sequence(output), plan); // Spark's own pruning of columns is over: a scan reads what stands right above it, and an exchange sends all of it
+        plan = new RepartitionByExpression(Scans.sequence(keys), plan, scala.Option.apply(Integer.valueOf(reply.get("buckets").asInt())), scala.Option.empty());
+      }
+      branches.add(project(output, output, newIds(output), plan));
+    }
+    Union union = new Union(Scans.sequence(branches), false, false);
+    if (keys != null && joined) {
+      MergeStrategy.mark(union, ids(keys));
+    }
+    return union;
+  }
+
+  private static List newIds(List output) {
+    List found = new ArrayList();
     for (int i = 0; i < output.size(); i++) {
-      mine.add(NamedExpression$.MODULE$.newExprId());
+      found.add(NamedExpression$.MODULE$.newExprId());
     }
-    LogicalPlan second = filter == null ? rest : new Filter(filter, rest);
-    if (reply.get("partitioned").asBoolean()) {
-      second = new Project(Scans.sequence(output), second); // Spark's own pruning of columns is over: a scan reads what stands right above it, and an exchange sends all of it
-      second = new RepartitionByExpression(Scans.sequence(named(reply.get("bucketed"), output)), second, scala.Option.apply(Integer.valueOf(reply.get("buckets").asInt())), scala.Option.empty());
+    return found;
+  }
+
+  private static List ids(List attributes) {
+    List found = new ArrayList();
+    for (int i = 0; i < attributes.size(); i++) {
+      found.add(((Attribute) attributes.get(i)).exprId());
     }
-    List both = new ArrayList();
-    both.add(project(output, ours, output, first));
-    both.add(projectNew(output, mine, second));
-    return new Union(Scans.sequence(both), false, false);
+    return found;
   }
 
   private Map served() {
@@ -128,9 +155,23 @@ class Covering {
     return (BitSet) of.get(key);
   }
 
-  /** The index's rows that are live. */
-  private LogicalPlan index(String label, List ours) {
+  /** The numbers of the runs of which rows are to be seen. */
+  private List runs() {
     String[] parts = Reply.unpacked(reply.get("parts"));
+    List found = new ArrayList();
+    for (int i = 0; i + 2 < parts.length; i += 3) {
+      Integer run = Integer.valueOf(parts[i]);
+      if ((served == null || in.containsKey(run)) && !found.contains(run)) {
+        found.add(run);
+      }
+    }
+    return found;
+  }
+
+  /** The index's rows that are live. `only`: of this run; null: of all. */
+  private LogicalPlan index(String label, Integer only, List ours) {
+    String[] parts = Reply.unpacked(reply.get("parts"));
+    long size = 0, every = 0;
     List paths = new ArrayList();
     List sizes = new ArrayList();
     List runs = new ArrayList();
@@ -138,7 +179,9 @@ class Covering {
     boolean several = false;
     for (int i = 0; i + 2 < parts.length; i += 3) {
       Integer run = Integer.valueOf(parts[i]);
-      if (served == null || in.containsKey(run)) { // else no row of the run is to be seen
+      every += Long.parseLong(parts[i + 2]);
+      if ((served == null || in.containsKey(run)) && (only == null || only.equals(run))) { // else no row of the run is to be seen
+        size += Long.parseLong(parts[i + 2]);
         several = several || (last >= 0 && last != run.intValue());
         last = run.intValue();
         runs.add(run);
@@ -173,7 +216,7 @@ class Covering {
     }
     StructType data = new StructType((StructField[]) fields.toArray(new StructField[0]));
     StructType numbers = byFile && (several || places.length > 0) ? new StructType(new StructField[] {new StructField(RUN, DataTypes.IntegerType, false, Metadata.empty())}) : new StructType();
-    CoveringFiles files = new CoveringFiles((String[]) paths.toArray(new String[0]), longs(sizes), ints(runs), numbers, reply.get("bytes").asLong());
+    CoveringFiles files = new CoveringFiles((String[]) paths.toArray(new String[0]), longs(sizes), ints(runs), numbers, only == null ? reply.get("bytes").asLong() : Math.max(1, (long) (reply.get("bytes").asDouble() * size / every)));
     LogicalRelation relation = LogicalRelation$.MODULE$.apply(new IndexedRelation(files, numbers, data, buckets(), new ParquetFileFormat(), options(), SparkSession.active(), label), false);
     List attributes = list(relation.output());
     for (int i = 0; i < keys.size(); i++) {
@@ -256,18 +299,10 @@ class Covering {
     return Scans.map(options);
   }
 
-  private static LogicalPlan project(List output, List from, List as, LogicalPlan plan) {
+  private static LogicalPlan project(List output, List from, List ids, LogicalPlan plan) {
     List list = new ArrayList();
     for (int i = 0; i < output.size(); i++) {
-      list.add(alias((Attribute) output.get(i), (Expression) from.get(i), ((Attribute) as.get(i)).exprId()));
-    }
-    return new Project(Scans.sequence(list), plan);
-  }
-
-  private static LogicalPlan projectNew(List output, List ids, LogicalPlan plan) {
-    List list = new ArrayList();
-    for (int i = 0; i < output.size(); i++) {
-      list.add(alias((Attribute) output.get(i), (Attribute) output.get(i), (ExprId) ids.get(i)));
+      list.add(alias((Attribute) output.get(i), (Expression) from.get(i), (ExprId) ids.get(i)));
     }
     return new Project(Scans.sequence(list), plan);
   }

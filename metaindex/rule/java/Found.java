@@ -99,7 +99,7 @@ public class Found {
     return out;
   }
 
-  private static void conjuncts(Expression one, List out) {
+  static void conjuncts(Expression one, List out) {
     if (one instanceof And) {
       conjuncts((Expression) ((And) one).left(), out);
       conjuncts((Expression) ((And) one).right(), out);

@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.function.Function;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.internal.SQLConf;
@@ -112,6 +113,7 @@ public class MetaIndexRule extends Rule {
     }
     Reply answers = new Reply(reply);
     Map places = new IdentityHashMap(); // of a leaf, what stands at each of its places: one object may stand in a plan several times, under other filters
+    Hybrid hybrid = new Hybrid();
     List later = new ArrayList(); // changes in place wait until nothing can fail any more
     boolean changed = false;
     for (int i = 0; i < survey.leaves.size(); i++) {
@@ -119,12 +121,16 @@ public class MetaIndexRule extends Rule {
       int number = survey.number(i);
       LogicalPlan other = number >= 0 ? instead((Found) found.get(number), answers, number, survey.alone(leaf), later) : null;
       changed = changed || other != null;
+      if (other instanceof Union) {
+        hybrid.add((Union) other, ((Found) found.get(number)).own());
+      }
       if (!places.containsKey(leaf)) {
         places.put(leaf, new LinkedList());
       }
       ((LinkedList) places.get(leaf)).add(other == null ? leaf : other);
     }
     LogicalPlan after = changed ? (LogicalPlan) plan.transformUp(new Substitution(places)) : plan;
+    after = hybrid.isEmpty() ? after : (LogicalPlan) after.transformUp(hybrid);
     for (int i = 0; i < later.size(); i++) {
       try {
         ((Scans.Tasks) later.get(i)).apply("covering", reply.hashCode());
