@@ -142,8 +142,8 @@ class IndexUpkeep(IndexVerbs):
         entry = check(name, newest_readable(log), log)
         if report.sound:
             return nothing_wrong(entry)
-        kinds, built_by = [kind_from_spec(spec) for spec in entry.kinds], self._builder(builder)
-        check_builder(kinds, built_by)
+        built_by = self._builder(builder)
+        check_builder([kind_from_spec(spec) for spec in entry.kinds], built_by)
         revived = any(finding.kind == "log" for finding in report.findings)
         if revived:
             entry = revive(log, entry)
@@ -154,7 +154,7 @@ class IndexUpkeep(IndexVerbs):
             name,
             table._ref,
             target,
-            kinds,
+            entry.kinds,
             built_by,
             RunSink(log.storage, new_run_id()),
             progress=progress,

@@ -76,7 +76,7 @@ class IndexVerbs(ABC):
             name,
             self._ref,
             target,
-            kinds,
+            [kind.spec() for kind in kinds],
             built_by,
             RunSink(log.storage, new_run_id()),
             {**plain_options(self._ref.options), "file_format": snapshot.details.read_options().get("file_format", "")},
@@ -133,15 +133,14 @@ class IndexVerbs(ABC):
             note = recorded_already(OpenIndex(name, base, log.storage, self._cache), target.version, mode)
             if note is not None:  # no entry is written for it: the log stays short under a hook that fires every minute
                 return Outcome(name, Operation.REFRESH.value, False, base, (note,))
-        kinds = [kind_from_spec(spec) for spec in base.kinds]
         built_by = self._builder("local" if mode == "quick" else builder)  # a quick refresh builds nothing
         if mode != "quick":
-            check_builder(kinds, built_by)
+            check_builder([kind_from_spec(spec) for spec in base.kinds], built_by)
         action = Refresh(
             name,
             self._ref,
             target,
-            kinds,
+            base.kinds,
             built_by,
             RunSink(log.storage, new_run_id()),
             progress=progress,

@@ -13,8 +13,8 @@ from pyroaring import BitMap
 from formats.model import Snapshot
 from formats.protocol import TableRef
 from metaindex.build.protocol import Builder, Progress
-from metaindex.kinds.specs import Kind
-from metaindex.log.entry import IndexLogEntry, TableInfo, VersionRecord
+from metaindex.kinds.renames import with_ids
+from metaindex.log.entry import IndexLogEntry, KindSpec, TableInfo, VersionRecord
 from metaindex.log.states import Operation, State
 from metaindex.pruning.versions import to_text
 from metaindex.store.writer import RunSink
@@ -33,7 +33,7 @@ class Create:
     name: str
     ref: TableRef
     target: Target
-    kinds: Sequence[Kind]
+    kinds: Sequence[KindSpec]
     builder: Builder
     sink: RunSink
     options: dict[str, object] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Create:
                 snapshot.properties.get("table_uuid", ""),
                 self.options,
             ),
-            kinds=tuple(kind.spec() for kind in self.kinds),
+            kinds=tuple(with_ids(kind, snapshot.schema) for kind in self.kinds),
         )
 
     def runs(self) -> tuple[str, ...]:

@@ -18,9 +18,10 @@ from metaindex.build.protocol import Builder, BuildReport, BuildRequest, KeyBuil
 from metaindex.keys import column_id, file_ids, partition_id
 from metaindex.kinds.covering.plan import covering_plans
 from metaindex.kinds.keyed import key_plans
+from metaindex.kinds.renames import kind_at
 from metaindex.kinds.rows import FILE_IDS, FILES, PARTITIONS
-from metaindex.kinds.specs import ColumnStats, Kind, leaves_of
-from metaindex.log.entry import CoveredColumn, CoveredKey, RunRef
+from metaindex.kinds.specs import ColumnStats, leaves_of
+from metaindex.log.entry import CoveredColumn, CoveredKey, KindSpec, RunRef
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import manifest_path
 from metaindex.store.side_by_side import side_by_side
@@ -43,17 +44,19 @@ def build_run(
     ref: TableRef,
     snapshot: Snapshot,
     rows: npt.NDArray[np.int64],
-    kinds: Sequence[Kind],
+    specs: Sequence[KindSpec],
     builder: Builder | None,
     sink: RunSink,
     progress: Progress | None = None,
     without_nan: frozenset[str] = frozenset(),
 ) -> BuiltRun:
-    """Writes everything of a run for the given rows of the snapshot's files. Without a builder the run only names them (a quick refresh). `without_nan`: see `BuildRequest`."""
+    """Writes everything of a run for the given rows of the snapshot's files. Without a builder the run only names them (a quick refresh). `without_nan`: see `BuildRequest`. UnknownColumnError where a column of the
+    index is gone."""
+    kinds = [kind_at(spec, snapshot.schema) for spec in specs] if builder is not None else []
     files, rows = in_order(snapshot.files.table.select(FILE_SCHEMA.names), rows)
     partition_ord, partitions = number_partitions(files)
     ids = file_ids(files, snapshot.format)
-    leaves = leaves_of(kinds, snapshot.schema) if builder is not None else []
+    leaves = leaves_of(kinds, snapshot.schema)
     request = BuildRequest(
         ref=ref,
         snapshot=snapshot,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from expressions.build import quoted
 from metaindex.errors import BuildError
 from metaindex.kinds.covering.plan import NO_ROW, ORDINAL, ROW, CoveringPlan
 
@@ -21,7 +22,7 @@ from .covering_tasks import LATE_DOUBT, Ordinals, travelling
 from .protocol import BuildRequest
 from .row_source import CommonValues
 from .spark_schemas import FILE, sql_schema
-from .spark_text import CORRUPT, KEYED, CheckTask, quoted, text_frame
+from .spark_text import CORRUPT, KEYED, CheckTask, text_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

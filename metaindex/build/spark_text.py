@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from expressions.build import quoted
 from expressions.errors import StorageUnavailableError
 from expressions.physical import to_physical
 from expressions.statistics import ColumnBounds
@@ -199,11 +200,6 @@ def text_frame(spark: SparkSession, source: Source, uris: list[str], fields: Seq
     options |= {"columnNameOfCorruptRecord": CORRUPT, "ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
     reader = spark.read.format(source.file_format).schema(schema).options(**options)
     return reader.load([as_name(uri) for uri in uris])
-
-
-def quoted(parts: Sequence[str]) -> str:
-    """A column by the names that lead to it, for Spark's parser of names."""
-    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
 
 def as_name(uri: str) -> str:

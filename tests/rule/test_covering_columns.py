@@ -21,6 +21,9 @@ def test_columns_of_another_type_and_other_names(sorting: SparkSession, tmp_path
     lake = covered(make_iceberg(spark, tmp_path))
     spark.sql(f"ALTER TABLE {lake.name} RENAME COLUMN name TO called")
     asked(spark, f"SELECT id, called FROM {lake.name} WHERE k = 7")
+    spark.sql(f"INSERT INTO {lake.name} SELECT id + 50000, k, called, v, d, pad, p FROM {lake.name} WHERE id < 40")
+    lake.table().refresh_index("cov")
+    asked(spark, f"SELECT id, called FROM {lake.name} WHERE k = 7", by="cov: covering>")
     spark.sql(f"ALTER TABLE {lake.name} ALTER COLUMN k TYPE bigint")
     asked(spark, f"SELECT id, called FROM {lake.name} WHERE k = 7", by=None)
     first = lake.table().versions()[0].id

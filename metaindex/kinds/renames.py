@@ -1,0 +1,54 @@
+"""The columns of an index by what they are: a name that they were asked for by may be another column's later.
+
+Iceberg, and Delta with column mapping, give every column an id. A log entry keeps the ids beside the names of a kind (`ids` of its properties); a refresh builds with the names that these columns have by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from expressions.build import quoted
+from formats.model import Schema
+from metaindex.log.entry import KindSpec
+
+from .covering.plan import columns_of
+from .specs import Kind, kind_from_spec, named
+
+IDS = "ids"
+
+
+def with_ids(spec: KindSpec, schema: Schema) -> KindSpec:
+    """The spec with the ids of its columns at a schema, where the format has ids. UnknownColumnError for a name that is not there."""
+    columns = columns_of(schema)
+    rule = "an indexed column is a column of the table"
+    names: list[str] = []
+    _each_name(spec.properties, lambda name: names.append(name) or name)  # type: ignore[func-returns-value]
+    stable = {name: named(columns, name, rule).stable for name in names}
+    ids = {name: one for name, one in stable.items() if one.startswith("id:")}
+    return replace(spec, properties={**spec.properties, IDS: ids}) if ids else spec
+
+
+def kind_at(spec: KindSpec, schema: Schema) -> Kind:
+    """The kind with the names that its columns have at a schema. A column that was dropped is the one that has its name now, if there is one."""
+    ids = spec.properties.get(IDS)
+    if not isinstance(ids, Mapping):
+        return kind_from_spec(spec)
+    there = {leaf.stable: leaf.parts for leaf in columns_of(schema)}
+
+    def now(name: str) -> str:
+        parts = there.get(str(ids.get(name)))
+        return name if parts is None else quoted(parts)
+
+    return kind_from_spec(replace(spec, properties=_each_name(spec.properties, now)))
+
+
+def _each_name(properties: Mapping[str, object], change: Callable[[str], str]) -> dict[str, object]:
+    """The properties of a kind with every name of a column changed."""
+    out = dict(properties)
+    for place in ("columns", "indexed", "included"):
+        if isinstance(names := out.get(place), list):
+            out[place] = [change(name) for name in names]
+    if isinstance(keys := out.get("keys"), list):
+        out["keys"] = [[change(name) for name in key] for key in keys]
+    return out

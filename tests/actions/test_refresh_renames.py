@@ -1,0 +1,91 @@
+"""A refresh builds with the columns that were named when the index was created, whatever they are called by now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import metaindex as mi
+from expressions.errors import UnknownColumnError
+from formats.model import Field, Schema
+from metaindex.kinds.renames import kind_at, with_ids
+from metaindex.kinds.specs import Kind, kind_from_spec
+
+KINDS: list[Kind] = [
+    mi.ColumnStats("a"),
+    mi.Values("a", ("a", "s.x"), by="hash"),
+    mi.Bloom("s.x"),
+    mi.ValueList("a"),
+]
+
+
+def iceberg(folder: Path) -> Any:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    catalog = SqlCatalog("local", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/warehouse")
+    catalog.create_namespace("db")
+    return catalog.create_table("db.t", pa.schema([("a", pa.int64()), ("s", pa.struct([("x", pa.int64())]))]))
+
+
+def test_every_kind_follows_a_rename(tmp_path: Path) -> None:
+    from pyiceberg.types import LongType
+
+    written = iceberg(tmp_path)
+    path = str(tmp_path / "warehouse" / "db" / "t")
+
+    def append(start: int, names: tuple[str, str, str]) -> None:
+        a, s, x = names
+        structs = pa.array([{x: i} for i in range(start, start + 10)], pa.struct([(x, pa.int64())]))
+        columns = {a: pa.array(range(start, start + 10), pa.int64()), s: structs}
+        written.append(
+            pa.table({name: columns.get(name, pa.nulls(10, pa.int64())) for name in written.schema().as_arrow().names})
+        )
+
+    append(0, ("a", "s", "x"))
+    mi.open_table(path).create_index("i", *KINDS, builder="local")
+    with written.update_schema() as update:
+        update.rename_column("a", "odd.name").rename_column("s.x", "y").rename_column("s", "t")
+    with written.update_schema() as update:
+        update.add_column("a", LongType())
+    append(10, ("odd.name", "t", "y"))
+    table = mi.open_table(path)
+    table.refresh_index("i", builder="local")
+    for predicate, files in {
+        "`odd.name` = 13": 1,
+        "t.y = 4": 1,
+        "`odd.name` > 12": 1,
+        "`odd.name` = 3 AND t.y = 5": 0,
+    }.items():
+        result = table.prune(predicate, indexes=["i"])
+        assert (result.kept_files, result.indexes[0].used) == (files, True), predicate
+    assert table.verify_index("i", files=None).sound
+    assert table.indexes()[0].fresh
+
+
+def test_ids_are_kept_beside_what_was_asked_for() -> None:
+    def field(name: str, number: int) -> Field:
+        return Field(name, pa.int64(), stable=f"id:{number}")
+
+    before = Schema((field("a", 1), field("b", 2), field("C", 3)))
+    after = Schema((field("b", 1), field("c", 2), field("d", 3), field("a", 4)))
+    for kind, now in {
+        mi.ColumnStats("a", "b"): mi.ColumnStats("`b`", "`c`"),
+        mi.ColumnStats(): mi.ColumnStats(),
+        mi.Values(("a", "c"), "b"): mi.Values(("`b`", "`d`"), "`c`"),
+        mi.Bloom("b", fpp=0.1): mi.Bloom("`c`", fpp=0.1),
+        mi.Covering(["c"], ["a"], 7): mi.Covering(["`d`"], ["`b`"], 7),
+        mi.CoveringRange("a"): mi.CoveringRange("`b`"),
+    }.items():
+        spec = with_ids(kind.spec(), before)
+        assert kind_from_spec(spec) == kind
+        assert kind_at(spec, after) == now
+        assert kind_at(kind.spec(), after) == kind, "an entry of before keeps the names"
+    gone = Schema((field("a", 5), field("b", 2)))
+    assert kind_at(with_ids(mi.ColumnStats("a").spec(), before), gone) == mi.ColumnStats("a")
+    plain = Schema((Field("a", pa.int64()),))
+    assert with_ids(mi.ColumnStats("a").spec(), plain) == mi.ColumnStats("a").spec()
+    with pytest.raises(UnknownColumnError, match="near names: a"):
+        with_ids(mi.Values("aa").spec(), plain)
