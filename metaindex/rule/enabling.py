@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _SOURCES: Final = (
+    "Attributes",
     "Covering",
     "CoveringFiles",
     "Fields",

@@ -10,16 +10,13 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.catalog.BucketSpec;
-import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.CreateNamedStruct;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.Literal;
-import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -87,7 +84,11 @@ class Covering {
     if (!whole && !scans.canShrink(one.leaf, alone)) {
       return null; // others read by it, too
     }
-    LogicalPlan rest = whole ? null : scans.rest(one.leaf, taken, label, later);
+    return over(whole ? null : scans.rest(one.leaf, taken, label, later), label);
+  }
+
+  /** The index, run by run where that keeps an order, and beside it the rows of the files that it lacks (`rest`; null: it lacks none). */
+  private LogicalPlan over(LogicalPlan rest, String label) {
     String said = label + (rest == null ? "" : ", and files that it lacks");
     List output = one.output(), branches = new ArrayList();
     boolean joined = reply.get("joined").asBoolean();
@@ -101,41 +102,25 @@ class Covering {
       if (filter != null && (several || structs(output))) {
         plan = new Filter((Expression) filter.transformDown(new Others(flat)), plan);
       }
-      branches.add(project(output, ours, i == 0 ? ids(output) : newIds(output), plan));
+      branches.add(Attributes.project(output, ours, i == 0 ? Attributes.ids(output) : Attributes.newIds(output), plan));
     }
     if (!several) {
       return (LogicalPlan) branches.get(0);
     }
-    List keys = reply.get("partitioned").asBoolean() ? named(reply.get("bucketed"), output) : null;
+    List keys = reply.get("partitioned").asBoolean() ? Attributes.named(reply.get("bucketed"), output) : null;
     if (rest != null) {
       LogicalPlan plan = filter() == null ? rest : new Filter(filter(), rest);
       if (keys != null) {
         plan = new Project(Scans.sequence(output), plan); // Spark's own pruning of columns is over: a scan reads what stands right above it, and an exchange sends all of it
         plan = new RepartitionByExpression(Scans.sequence(keys), plan, scala.Option.apply(Integer.valueOf(reply.get("buckets").asInt())), scala.Option.empty());
       }
-      branches.add(project(output, output, newIds(output), plan));
+      branches.add(Attributes.project(output, output, Attributes.newIds(output), plan));
     }
     Union union = new Union(Scans.sequence(branches), false, false);
     if (keys != null && joined) {
-      MergeStrategy.mark(union, ids(keys));
+      MergeStrategy.mark(union, Attributes.ids(keys));
     }
     return union;
-  }
-
-  private static List newIds(List output) {
-    List found = new ArrayList();
-    for (int i = 0; i < output.size(); i++) {
-      found.add(NamedExpression$.MODULE$.newExprId());
-    }
-    return found;
-  }
-
-  private static List ids(List attributes) {
-    List found = new ArrayList();
-    for (int i = 0; i < attributes.size(); i++) {
-      found.add(((Attribute) attributes.get(i)).exprId());
-    }
-    return found;
   }
 
   private Map served() {
@@ -218,7 +203,7 @@ class Covering {
     StructType numbers = byFile && (several || places.length > 0) ? new StructType(new StructField[] {new StructField(RUN, DataTypes.IntegerType, false, Metadata.empty())}) : new StructType();
     CoveringFiles files = new CoveringFiles((String[]) paths.toArray(new String[0]), longs(sizes), ints(runs), numbers, only == null ? reply.get("bytes").asLong() : Math.max(1, (long) (reply.get("bytes").asDouble() * size / every)));
     LogicalRelation relation = LogicalRelation$.MODULE$.apply(new IndexedRelation(files, numbers, data, buckets(), new ParquetFileFormat(), options(), SparkSession.active(), label), false);
-    List attributes = list(relation.output());
+    List attributes = Attributes.list(relation.output());
     for (int i = 0; i < keys.size(); i++) {
       flat.put(keys.get(i), attributes.get(i));
     }
@@ -299,18 +284,6 @@ class Covering {
     return Scans.map(options);
   }
 
-  private static LogicalPlan project(List output, List from, List ids, LogicalPlan plan) {
-    List list = new ArrayList();
-    for (int i = 0; i < output.size(); i++) {
-      list.add(alias((Attribute) output.get(i), (Expression) from.get(i), (ExprId) ids.get(i)));
-    }
-    return new Project(Scans.sequence(list), plan);
-  }
-
-  private static Alias alias(Attribute like, Expression from, ExprId id) {
-    return new Alias(from, like.name(), id, like.qualifier(), scala.Option.apply(like.metadata()), Scans.none());
-  }
-
   /** What the filters above ask of the scan's attributes alone: it is asked in both branches of a hybrid scan, and once more above. */
   private Expression filter() {
     Expression all = null;
@@ -330,37 +303,12 @@ class Covering {
     return false;
   }
 
-  private static List named(JsonNode names, List output) {
-    List found = new ArrayList();
-    for (Iterator each = names.iterator(); each.hasNext(); ) {
-      String name = ((JsonNode) each.next()).asText();
-      for (int i = 0; i < output.size(); i++) {
-        if (((Attribute) output.get(i)).name().equals(name)) {
-          found.add(output.get(i));
-        }
-      }
-    }
-    if (found.size() != names.size()) {
-      throw new IllegalStateException("the scan has other attributes than " + names);
-    }
-    return found;
-  }
-
   private static scala.collection.immutable.Seq texts(JsonNode names) {
     List found = new ArrayList();
     for (Iterator each = names.iterator(); each.hasNext(); ) {
       found.add(((JsonNode) each.next()).asText());
     }
     return Scans.sequence(found);
-  }
-
-  private static List list(scala.collection.immutable.Seq all) {
-    List found = new ArrayList();
-    scala.collection.Iterator each = all.iterator();
-    while (each.hasNext()) {
-      found.add(each.next());
-    }
-    return found;
   }
 
   private static long[] longs(List values) {
