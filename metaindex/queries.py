@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from expressions.errors import MetaIndexError
+from expressions.errors import MetaIndexError, UnknownColumnError
 from expressions.records import dataclass
 from expressions.tree import Predicate
 from expressions.vectors import one_array, truths
@@ -215,9 +215,13 @@ class Queries(ABC):
     def _proved(self, predicate: object, version: VersionLike, indexes: Iterable[str] | None) -> PruneResult | None:
         """`prune` by the indexes alone where they have recorded the version: for an engine that asks the table's own partitions and statistics by itself. None where no index knows a column that is asked."""
         found, refused = self._open_indexes(indexes)
+        if not found:
+            return None
         at = at_version(version, None)
         resolved = self._resolved(self._trusted(at, found), found)
         pruner = Pruner(found, refused)
+        if not pruner.recorded(resolved.version) and not self._known_lately(predicate, found):
+            return None  # nor is the table loaded
 
         def answer(snapshot: Snapshot | None) -> PruneResult | None:
             question = self._question(predicate, found, resolved, snapshot)
@@ -227,6 +231,21 @@ class Queries(ABC):
             return answer(None if pruner.recorded(resolved.version) else self._loaded(resolved))
         except SnapshotNeeded:
             return answer(self._loaded(resolved))
+
+    def _known_lately(self, predicate: object, found: Sequence[OpenIndex]) -> bool:
+        """Does some index know a column that is asked, by the newest schema that it has recorded? True where that cannot be said."""
+        for index in found:
+            newest = index.versions.newest()
+            if newest is None:
+                return True
+            schema = _recorded_schema([index], newest.version)
+            try:
+                asked = Question("", self.format, newest.version, self._predicate(predicate, schema), schema)
+            except UnknownColumnError:
+                return True
+            if asked.known_to(found):
+                return True
+        return False
 
     def _question(
         self, predicate: object, found: Sequence[OpenIndex], resolved: Resolved, snapshot: Snapshot | None

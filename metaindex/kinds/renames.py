@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from expressions.build import quoted
+from expressions.errors import UnknownColumnError
 from formats.model import Schema
 from metaindex.log.entry import KindSpec
 
@@ -16,29 +17,36 @@ from .covering.plan import columns_of
 from .specs import Kind, kind_from_spec, named
 
 IDS = "ids"
+_RULE = "an indexed column is a column of the table"
 
 
 def with_ids(spec: KindSpec, schema: Schema) -> KindSpec:
     """The spec with the ids of its columns at a schema, where the format has ids. UnknownColumnError for a name that is not there."""
     columns = columns_of(schema)
-    rule = "an indexed column is a column of the table"
     names: list[str] = []
     _each_name(spec.properties, lambda name: names.append(name) or name)  # type: ignore[func-returns-value]
-    stable = {name: named(columns, name, rule).stable for name in names}
+    stable = {name: named(columns, name, _RULE).stable for name in names}
     ids = {name: one for name, one in stable.items() if one.startswith("id:")}
     return replace(spec, properties={**spec.properties, IDS: ids}) if ids else spec
 
 
 def kind_at(spec: KindSpec, schema: Schema) -> Kind:
-    """The kind with the names that its columns have at a schema. A column that was dropped is the one that has its name now, if there is one."""
+    """The kind with the names that its columns have at a schema. A column that was dropped is the one that has its name now; UnknownColumnError where none has, or another column of the index."""
     ids = spec.properties.get(IDS)
     if not isinstance(ids, Mapping):
         return kind_from_spec(spec)
-    there = {leaf.stable: leaf.parts for leaf in columns_of(schema)}
+    columns = columns_of(schema)
+    there = {leaf.stable: leaf.parts for leaf in columns}
 
     def now(name: str) -> str:
         parts = there.get(str(ids.get(name)))
-        return name if parts is None else quoted(parts)
+        if parts is not None:
+            return quoted(parts)
+        if named(columns, name, _RULE).stable in ids.values():
+            raise UnknownColumnError(
+                f"{_RULE}; the one that was {name!r} is gone, and its name is another's of the index; create the index anew"
+            )
+        return name
 
     return kind_from_spec(replace(spec, properties=_each_name(spec.properties, now)))
 

@@ -8,6 +8,7 @@ wrong, takes too long or is in doubt leaves the plan as it was, is counted and l
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -50,6 +51,7 @@ _SOURCES: Final = (
 SORTED_BUCKETS: Final = "spark.sql.legacy.bucketedTableScan.outputOrdering"
 """Where it is true and a bucket is one file, Spark does not sort what is sorted: the buckets of an optimized covering index are. The session's own setting stands, where it has one; where it has none,
 other tables are planned as without it (`Unsorted.java`)."""
+logger = logging.getLogger("metaindex")
 _LOCK = threading.Lock()
 _LOADERS: dict[
     int, Any
@@ -76,7 +78,7 @@ class Enabled:
     """The rule in one session."""
 
     rule: Any
-    strategy: Any
+    strategy: Any | None
     skipping: Skipping
     callback: _Callback
     sorted_buckets: bool = False  # was told to Spark, and is taken back
@@ -126,9 +128,10 @@ def enable(
         conf = spark._jsparkSession.sessionState().conf()
         ordered = spark.conf.get(SORTED_BUCKETS, None) is None
         added = _new(spark, loader, "metaindex.MetaIndexRule", callback, scans, conf, ordered)
-        strategy = _new(spark, loader, "metaindex.MergeStrategy")
+        strategy = _strategy(spark, loader)
         _add(spark, "extraOptimizations", added)
-        _add(spark, "extraStrategies", strategy)
+        if strategy is not None:
+            _add(spark, "extraStrategies", strategy)
         if ordered:
             spark.conf.set(SORTED_BUCKETS, "true")
         _ENABLED[_key(spark)] = Enabled(added, strategy, skipping, callback, ordered)
@@ -140,7 +143,8 @@ def disable(spark: SparkSession) -> None:
         found = _ENABLED.pop(_key(spark), None)
         if found is not None:
             _take(spark, "extraOptimizations", found.rule)
-            _take(spark, "extraStrategies", found.strategy)
+            if found.strategy is not None:
+                _take(spark, "extraStrategies", found.strategy)
             if found.sorted_buckets and spark.conf.get(SORTED_BUCKETS, None) == "true":
                 spark.conf.unset(SORTED_BUCKETS)
             found.skipping.close()
@@ -170,16 +174,18 @@ def counts(spark: SparkSession) -> RuleCounts:
     """What the rule did in this session. ValueError where it is not enabled."""
     found = rule_of(spark)
     java = {name: _get(found.rule, name) for name in ("plans", "asked", "rewritten", "failed", "nanos", "lastError")}
-    ours = found.skipping.counts
+    ours, merging = found.skipping.counts, found.strategy
+    failed = int(java["failed"]) + (0 if merging is None else int(_get(merging, "failed")))
+    error = str(java["lastError"]) or ("" if merging is None else str(_get(merging, "lastError")))
     return RuleCounts(
         int(java["plans"]),
         int(java["asked"]),
         int(java["rewritten"]),
-        int(java["failed"]) + ours.failed,
+        failed + ours.failed,
         ours.timed_out,
         ours.bad_settings,
         int(java["nanos"]) / 1e9,
-        ours.last_error or str(java["lastError"]),
+        ours.last_error or error,
     )
 
 
@@ -213,16 +219,34 @@ def _key(spark: SparkSession) -> tuple[int, int]:
 def _loader(spark: SparkSession) -> Any:
     gateway = gateway_of(spark)
     if id(gateway) not in _LOADERS:
-        jvm = jvm_of(spark)
-        sources = jvm.java.util.HashMap()
-        for name in _SOURCES:
-            sources.put(
-                f"metaindex/{name}.java", bytearray((files(__package__) / "java" / f"{name}.java").read_bytes())
-            )
-        finder = jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder(sources)
-        parent = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        _LOADERS[id(gateway)] = jvm.org.codehaus.janino.JavaSourceClassLoader(parent, finder, "UTF-8")
+        _LOADERS[id(gateway)] = _loader_of(spark, _sources())
     return _LOADERS[id(gateway)]
+
+
+def _sources() -> dict[str, bytes]:
+    return {name: (files(__package__) / "java" / f"{name}.java").read_bytes() for name in _SOURCES}
+
+
+def _loader_of(spark: SparkSession, sources: Mapping[str, bytes]) -> Any:
+    """Compiles a class when it is first asked for."""
+    jvm = jvm_of(spark)
+    texts = jvm.java.util.HashMap()
+    for name, text in sources.items():
+        texts.put(f"metaindex/{name}.java", bytearray(text))
+    finder = jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder(texts)
+    parent = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    return jvm.org.codehaus.janino.JavaSourceClassLoader(parent, finder, "UTF-8")
+
+
+def _strategy(spark: SparkSession, loader: Any) -> Any | None:
+    """What merges hybrid scans under joins. None where this Spark has other insides than those that it is built upon: they are unions then, whose rows a join sorts."""
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        return _new(spark, loader, "metaindex.MergeStrategy")
+    except Py4JJavaError as error:
+        logger.warning("hybrid scans are not merged in this Spark, joins sort them: %s", str(error).splitlines()[-1])
+        return None
 
 
 def _new(spark: SparkSession, loader: Any, name: str, *arguments: Any) -> Any:

@@ -85,6 +85,9 @@ def test_ids_are_kept_beside_what_was_asked_for() -> None:
         assert kind_at(kind.spec(), after) == kind, "an entry of before keeps the names"
     gone = Schema((field("a", 5), field("b", 2)))
     assert kind_at(with_ids(mi.ColumnStats("a").spec(), before), gone) == mi.ColumnStats("a")
+    taken = Schema((field("a", 2), field("C", 3)))
+    with pytest.raises(UnknownColumnError, match="'a' is gone, and its name is another's"):
+        kind_at(with_ids(mi.Covering("a", "b").spec(), before), taken)
     plain = Schema((Field("a", pa.int64()),))
     assert with_ids(mi.ColumnStats("a").spec(), plain) == mi.ColumnStats("a").spec()
     with pytest.raises(UnknownColumnError, match="near names: a"):

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
+from metaindex.actions.merge_policy import MergePolicy
 from metaindex.readers.spark_jobs import setting
+from metaindex.rule.enabling import _loader_of, _sources, _strategy
 from tests.rule.changing_lakes import Lake, asked, plan_of
 
 if TYPE_CHECKING:
@@ -122,6 +124,33 @@ def test_runs_are_merged_before_they_are_made_one(sorting: SparkSession, tmp_pat
         table.refresh_index("cov")
         table.optimize_index("cov", mode="full")
     assert "MergeSorted" not in asked(sorting, JOINS[0].format(**sides), by="cov: covering>")
+
+
+def test_many_runs_of_many_columns(sorting: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Merges stand above each other: what one asks of the one below must not grow with every step. Runs stay apart here as large ones do."""
+    monkeypatch.setattr("metaindex.actions.upkeep.ON_REFRESH", MergePolicy(max_files=0, max_bytes=0))
+    path, columns = str(tmp_path / "t"), [f"c{i}" for i in range(12)]
+    rows = "SELECT CAST(id * 17 % 90 AS int) AS k, {} FROM range({}, {}, 1, 1)"
+    named = ", ".join(f"id + {i} AS {name}" for i, name in enumerate(columns))
+    kind = mi.Covering(indexed=["k"], included=columns, buckets=2)
+    for start in range(7):
+        sorting.sql(rows.format(named, start * 500, start * 500 + 500 - start * 60)).write.format("delta").mode(
+            "append"
+        ).save(path)
+        table = mi.open_table(path, spark=sorting)
+        table.refresh_index("cov") if start else table.create_index("cov", kind)
+    sorting.sql(rows.format(named, 10_000, 10_020)).write.format("delta").mode("append").save(path)
+    both = ", ".join(f"sum(a.{name} - b.{name})" for name in columns)
+    plan = _merged(sorting, f"SELECT {both} FROM delta.`{path}` a JOIN delta.`{path}` b ON a.k = b.k")
+    assert plan.count("MergeSorted") == 14, plan
+
+
+def test_a_spark_with_other_insides_has_its_own_unions(spark: SparkSession) -> None:
+    sources = _sources()
+    broken = sources["MergeSortedExec"].replace(b"LocalTableScanExec(output()", b"LocalTableScanExec(1, output()")
+    assert broken != sources["MergeSortedExec"]
+    assert _strategy(spark, _loader_of(spark, sources)) is not None
+    assert _strategy(spark, _loader_of(spark, {**sources, "MergeSortedExec": broken})) is None
 
 
 def test_two_keys_and_a_side_without_rows_of_its_own(sorting: SparkSession, tmp_path: Path) -> None:

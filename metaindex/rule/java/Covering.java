@@ -2,6 +2,7 @@ package metaindex;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.HashMap;
 import java.util.Iterator;
@@ -174,8 +175,8 @@ class Covering {
         sizes.add(Long.valueOf(parts[i + 2]));
       }
     }
-    long[] places = places();
-    boolean byFile = places.length > 0 || !out.isEmpty();
+    long[] places = places(only);
+    boolean byFile = places.length > 0 || (only == null ? !out.isEmpty() : out.containsKey(only));
     List fields = new ArrayList();
     List output = one.output();
     JsonNode stored = reply.get("columns"); // by the attribute's name, the index's
@@ -252,16 +253,19 @@ class Covering {
     return new CreateNamedStruct(Scans.sequence(parts));
   }
 
-  private long[] places() {
+  /** Of deleted rows; of a run's, or of all. */
+  private long[] places(Integer only) {
     if (!reply.has("deleted")) {
       return new long[0];
     }
     String[] texts = Reply.unpacked(reply.get("deleted"));
     long[] found = new long[texts.length];
-    for (int i = 0; i < found.length; i++) {
-      found[i] = Long.parseLong(texts[i]);
+    int count = 0;
+    for (int i = 0; i < texts.length; i++) {
+      found[count] = Long.parseLong(texts[i]);
+      count += only == null || found[count] >> reply.get("run_shift").asInt() == only.intValue() ? 1 : 0;
     }
-    return found;
+    return Arrays.copyOf(found, count);
   }
 
   private scala.Option buckets() {

@@ -10,7 +10,9 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.NullsFirst$;
 import org.apache.spark.sql.catalyst.expressions.SortOrder;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodeAndComment;
+import org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator;
 import org.apache.spark.sql.catalyst.expressions.codegen.LazilyGeneratedOrdering;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.plans.physical.ClusteredDistribution;
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
@@ -73,13 +75,20 @@ public class MergeSortedExec extends SparkPlan {
           + "\n"
           + "  protected void processNext() {}\n"
           + "}\n";
+  private static final CodeAndComment CODE = new CodeAndComment(TEXT, Scans.map(new HashMap()));
   private final SparkPlan index, rest;
   private final scala.collection.immutable.Seq places; // of the keys in the output, in the order of the index
+  private transient scala.collection.immutable.Seq columns; // the output, once it was asked for: merges stand above each other, and plans ask often
 
   public MergeSortedExec(SparkPlan index, SparkPlan rest, scala.collection.immutable.Seq places) {
     this.index = index;
     this.rest = rest;
     this.places = places;
+  }
+
+  /** Fails where this Spark has other insides than those that are built upon; nothing is merged then. */
+  static void check() {
+    CodeGenerator.compile(CODE);
   }
 
   public scala.collection.immutable.Seq children() {
@@ -94,12 +103,13 @@ public class MergeSortedExec extends SparkPlan {
   }
 
   public scala.collection.immutable.Seq output() {
-    List out = new ArrayList();
-    for (int i = 0; i < index.output().size(); i++) {
-      Attribute one = (Attribute) index.output().apply(i);
-      out.add(one.withNullability(one.nullable() || ((Attribute) rest.output().apply(i)).nullable()));
+    if (columns == null) {
+      List both = new ArrayList();
+      both.add(index.output());
+      both.add(rest.output());
+      columns = Union.mergeChildOutputs(Scans.sequence(both));
     }
-    return Scans.sequence(out);
+    return columns;
   }
 
   public scala.collection.immutable.Seq requiredChildDistribution() {
@@ -122,15 +132,15 @@ public class MergeSortedExec extends SparkPlan {
 
   public Partitioning outputPartitioning() {
     Partitioning one = index.outputPartitioning(), other = rest.outputPartitioning();
-    boolean same = one instanceof HashPartitioning && other instanceof HashPartitioning && one.numPartitions() == other.numPartitions();
-    return same ? one : new UnknownPartitioning(one.numPartitions());
+    boolean hashed = one instanceof HashPartitioning && other instanceof HashPartitioning && one.numPartitions() == other.numPartitions();
+    boolean single = one.numPartitions() == 1 && other.numPartitions() == 1;
+    return hashed || single ? one : new UnknownPartitioning(one.numPartitions());
   }
 
   public RDD doExecute() {
-    CodeAndComment text = new CodeAndComment(TEXT, Scans.map(new HashMap()));
     SQLMetric time = SQLMetrics.createTimingMetric(sparkContext(), "time", 0L);
-    Object[] references = new Object[] {new LazilyGeneratedOrdering(order(index.output()), index.output())};
-    WholeStageCodegenEvaluatorFactory merging = new WholeStageCodegenEvaluatorFactory(new scala.util.Right(text), time, references);
+    Object[] references = new Object[] {new LazilyGeneratedOrdering(order(output()), output())};
+    WholeStageCodegenEvaluatorFactory merging = new WholeStageCodegenEvaluatorFactory(new scala.util.Right(CODE), time, references);
     return index.execute().zipPartitionsWithEvaluator(rest.execute(), merging, scala.reflect.ClassTag$.MODULE$.apply(InternalRow.class));
   }
 

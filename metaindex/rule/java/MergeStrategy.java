@@ -13,12 +13,32 @@ import org.apache.spark.sql.execution.SparkStrategy;
 public class MergeStrategy extends SparkStrategy {
   private static final TreeNodeTag KEYS = new TreeNodeTag("metaindex.keys");
 
+  public volatile long failed;
+  public volatile String lastError = "";
+
+  public MergeStrategy() {
+    MergeSortedExec.check();
+  }
+
   /** The ids of the attributes by which all branches are partitioned and are to be sorted. */
   static void mark(Union union, List ids) {
     union.setTagValue(KEYS, ids);
   }
 
   public scala.collection.immutable.Seq apply(LogicalPlan plan) {
+    try {
+      return merged(plan);
+    } catch (Throwable error) {
+      if (error instanceof VirtualMachineError && !(error instanceof StackOverflowError)) {
+        throw (VirtualMachineError) error;
+      }
+      failed++;
+      lastError = String.valueOf(error);
+      return Scans.none();
+    }
+  }
+
+  private scala.collection.immutable.Seq merged(LogicalPlan plan) {
     scala.Option ids = plan instanceof Union ? plan.getTagValue(KEYS) : scala.Option.empty();
     List places = ids.isDefined() ? places((List) ids.get(), plan.output()) : null;
     if (places == null) {
