@@ -23,10 +23,15 @@ _RULE = "an indexed column is a column of the table"
 def with_ids(spec: KindSpec, schema: Schema) -> KindSpec:
     """The spec with the ids of its columns at a schema, where the format has ids. UnknownColumnError for a name that is not there."""
     columns = columns_of(schema)
-    names: list[str] = []
-    _each_name(spec.properties, lambda name: names.append(name) or name)  # type: ignore[func-returns-value]
-    stable = {name: named(columns, name, _RULE).stable for name in names}
-    ids = {name: one for name, one in stable.items() if one.startswith("id:")}
+    ids: dict[str, str] = {}
+
+    def note(name: str) -> str:
+        stable = named(columns, name, _RULE).stable
+        if stable.startswith("id:"):
+            ids[name] = stable
+        return name
+
+    _each_name(spec.properties, note)
     return replace(spec, properties={**spec.properties, IDS: ids}) if ids else spec
 
 

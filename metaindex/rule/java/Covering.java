@@ -46,11 +46,15 @@ class Covering {
   private final TreeMap in = new TreeMap(); // and those whose rows are, where that is known one by one
   private final Map flat = new HashMap(); // what is needed, by the attribute's id and the names behind it, to the index's attribute
   private Map served; // path in normal form to {identity, run, ordinal}; null: every file that is live at the version, which Spark has pinned
+  private final String[] parts; // of the index: the number of the run, the place, the size
+  private final long[] deleted; // places of rows
 
   Covering(Scans scans, Found one, JsonNode reply) {
     this.scans = scans;
     this.one = one;
     this.reply = reply;
+    parts = Reply.unpacked(reply.get("parts"));
+    deleted = reply.has("deleted") ? numbers(Reply.unpacked(reply.get("deleted"))) : new long[0];
   }
 
   /** The plan in place of the leaf; null where nothing is won. `later`: what has to be done to scans that are changed in place, once the whole plan is made. */
@@ -143,7 +147,6 @@ class Covering {
 
   /** The numbers of the runs of which rows are to be seen. */
   private List runs() {
-    String[] parts = Reply.unpacked(reply.get("parts"));
     List found = new ArrayList();
     for (int i = 0; i + 2 < parts.length; i += 3) {
       Integer run = Integer.valueOf(parts[i]);
@@ -156,7 +159,6 @@ class Covering {
 
   /** The index's rows that are live. `only`: of this run; null: of all. */
   private LogicalPlan index(String label, Integer only, List ours) {
-    String[] parts = Reply.unpacked(reply.get("parts"));
     long size = 0, every = 0;
     List paths = new ArrayList();
     List sizes = new ArrayList();
@@ -253,19 +255,27 @@ class Covering {
     return new CreateNamedStruct(Scans.sequence(parts));
   }
 
-  /** Of deleted rows; of a run's, or of all. */
+  /** Of deleted rows: those of a run, or (null) of all. */
   private long[] places(Integer only) {
-    if (!reply.has("deleted")) {
-      return new long[0];
+    if (only == null) {
+      return deleted;
     }
-    String[] texts = Reply.unpacked(reply.get("deleted"));
-    long[] found = new long[texts.length];
-    int count = 0;
-    for (int i = 0; i < texts.length; i++) {
-      found[count] = Long.parseLong(texts[i]);
-      count += only == null || found[count] >> reply.get("run_shift").asInt() == only.intValue() ? 1 : 0;
+    long[] found = new long[deleted.length];
+    int count = 0, shift = deleted.length > 0 ? reply.get("run_shift").asInt() : 0;
+    for (int i = 0; i < deleted.length; i++) {
+      if (deleted[i] >> shift == only.intValue()) {
+        found[count++] = deleted[i];
+      }
     }
     return Arrays.copyOf(found, count);
+  }
+
+  private static long[] numbers(String[] texts) {
+    long[] found = new long[texts.length];
+    for (int i = 0; i < found.length; i++) {
+      found[i] = Long.parseLong(texts[i]);
+    }
+    return found;
   }
 
   private scala.Option buckets() {
