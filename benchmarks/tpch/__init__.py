@@ -12,7 +12,7 @@ overhead  what the rule adds to a query that no index can help
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,9 +51,15 @@ def run(folder: Path, quick: bool) -> Figures:
 
 
 def measure(
-    folder: Path, scale: float, table_format: str, turns: int, parts: Sequence[str], tell: Tell = lambda some: None
+    folder: Path,
+    scale: float,
+    table_format: str,
+    turns: int,
+    parts: Sequence[str],
+    only: Sequence[str] = (),
+    tell: Tell = lambda some: None,
 ) -> Figures:
-    """The figures of the parts asked; `tell` gets them as they come."""
+    """The figures of the parts asked; `only`: of these queries, or of all; `tell` gets them as they come."""
     lake = Lake(folder / f"tpch-{scale:g}-{table_format}", scale, table_format)
     lake.prepare()
     found: Figures = []
@@ -66,9 +72,9 @@ def measure(
         add(_index(spark, lake))
         lake.views(spark)
         if "bounds" in parts:
-            add(_bounds(spark, lake, turns))
+            add(_bounds(spark, lake, turns, only))
         if "queries" in parts:
-            add(_queries(spark, lake, turns))
+            add(_queries(spark, lake, turns, only))
         if "predicted" in parts:
             add(predicted(spark, lake))
         if "overhead" in parts:
@@ -95,32 +101,53 @@ def _index(spark: SparkSession, lake: Lake) -> Figures:
     return out
 
 
-def _bounds(spark: SparkSession, lake: Lake, turns: int) -> Figures:
+def _bounds(spark: SparkSession, lake: Lake, turns: int, only: Sequence[str]) -> Figures:
     make_by_hand(spark, lake)
     z_ordered = make_z_ordered(spark, lake)
     out: Figures = []
     with beside(spark) as ours, sorting(spark, ours):
         lake.views(ours)
         for name, tables in _BOUNDS.items():
+            if only and name not in only:
+                continue
             sql = {**QUERIES, **NEEDLES}[name]
-            found: dict[str, list[Measured]] = {}
-            for _ in range(turns + 1):  # the first warms up
+
+            def plain(sql: str = sql, times: int = 1) -> Measured:
                 lake.views(spark)
-                found.setdefault("plain", []).append(measured(spark, sql))
-                found.setdefault("metaindex", []).append(measured(ours, sql))
+                return measured(spark, sql, times)
+
+            def indexed(sql: str = sql, times: int = 1) -> Measured:
+                return measured(ours, sql, times)
+
+            def by_hand(sql: str = sql, tables: Mapping[str, str] = tables, times: int = 1) -> Measured:
                 lake.views(spark, tables)
                 with ordered(spark):
-                    found.setdefault("made by hand", []).append(measured(spark, sql))
+                    return measured(spark, sql, times)
+
+            def in_z_order(sql: str = sql, times: int = 1) -> Measured:
                 lake.views(spark, {"lineitem": z_ordered})
-                found.setdefault("Delta, Z-order", []).append(measured(spark, sql))
+                return measured(spark, sql, times)
+
+            peers = {"plain": plain, "metaindex": indexed, "made by hand": by_hand, "Delta, Z-order": in_z_order}
+            found = {peer: [run()] for peer, run in peers.items()}  # warms up
+            times = {peer: _times(run()) for peer, run in peers.items()}
+            for turn in range(turns):
+                each = list(peers.items())
+                for peer, run in each if turn % 2 else reversed(each):  # none always runs behind the same other one
+                    found[peer].append(run(times=times[peer]))
             lake.views(spark)
             same_rows(name, found)
             out += _compared(name, found)
     return out
 
 
+def _times(one: Measured) -> int:
+    """How often a query is run for a figure: a quarter of a second of CPU, or fifty times."""
+    return max(1, min(50, round(0.25 / max(one.task_cpu, 1e-3))))
+
+
 def _compared(name: str, found: dict[str, list[Measured]]) -> Figures:
-    plain = median([one.task_cpu for one in found["plain"][1:]])
+    plain, by_hand = (median([one.task_cpu for one in found[peer][1:]]) for peer in ("plain", "made by hand"))
     out: Figures = []
     for peer, some in found.items():
         cpu = [one.task_cpu for one in some[1:]]
@@ -129,11 +156,12 @@ def _compared(name: str, found: dict[str, list[Measured]]) -> Figures:
             {
                 "query": name,
                 "peer": peer,
-                "task CPU s": median(cpu),
-                "least": min(cpu),
-                "most": max(cpu),
+                "task CPU ms": median(cpu) * 1000,
+                "least": min(cpu) * 1000,
+                "most": max(cpu) * 1000,
                 "x plain": plain / max(median(cpu), 1e-9),
-                "wall s": median([one.wall for one in some[1:]]),
+                "of by hand": by_hand / max(median(cpu), 1e-9),
+                "wall ms": median([one.wall for one in some[1:]]) * 1000,
                 "MB read": last.read / 1e6,
                 "exchanges": last.exchanges,
                 "sorts": last.sorts,
@@ -142,11 +170,13 @@ def _compared(name: str, found: dict[str, list[Measured]]) -> Figures:
     return out
 
 
-def _queries(spark: SparkSession, lake: Lake, turns: int) -> Figures:
+def _queries(spark: SparkSession, lake: Lake, turns: int, only: Sequence[str]) -> Figures:
     out: Figures = []
     with beside(spark) as ours:
         lake.views(ours)
         for name, sql in QUERIES.items():
+            if only and name not in only:
+                continue
             found: dict[str, list[Measured]] = {"plain": [], "metaindex": []}
             for turn in range(turns + 1):
                 pair = [("plain", spark), ("metaindex", ours)]

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.tpch [--scale N] [--format parquet|csv] [--turns N] [--parts bounds,queries,hybrid,overhead] [--folder F] [--json FILE]`: TPC-H in other sizes, or parts of it."""
+"""`python -m benchmarks.tpch [--scale N] [--format parquet|csv] [--turns N] [--parts bounds,queries,hybrid,overhead] [--queries Q6,Q17,"one order"] [--folder F] [--json FILE]`: TPC-H in other sizes, or parts of it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ def main() -> int:
     parser.add_argument("--format", dest="table_format", choices=("parquet", "csv"), default="parquet")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--queries", default="", help="only these, in the parts bounds and queries")
     add_options(parser)
     arguments = parser.parse_args()
     tell = teller("tpch", arguments)
     parts = arguments.parts.split(",")
-    measure(folder_of(arguments), arguments.scale, arguments.table_format, arguments.turns, parts, tell)
+    only = [name for name in arguments.queries.split(",") if name]
+    measure(folder_of(arguments), arguments.scale, arguments.table_format, arguments.turns, parts, only, tell)
     return 0
 
 

@@ -37,13 +37,14 @@ class Measured:
         return self.plan.count("Sort [") - self.plan.count("], true, 0")
 
 
-def measured(spark: SparkSession, sql: str) -> Measured:
-    """Runs it to the end, its rows collected."""
+def measured(spark: SparkSession, sql: str, times: int = 1) -> Measured:
+    """Runs it to the end, its rows collected. `times`: so often in a row, and the mean of them: what takes few milliseconds is below what clocks tell."""
     context = spark.sparkContext
     with tagged(context) as tag:
         cpu, started = cpu_seconds(), time.perf_counter()
-        query = spark.sql(sql)
-        rows = [tuple(row) for row in query.collect()]
+        for _ in range(times):
+            query = spark.sql(sql)
+            rows = [tuple(row) for row in query.collect()]
         wall, cpu = time.perf_counter() - started, cpu_seconds() - cpu
     plan = str(query._jdf.queryExecution().executedPlan().toString()).split("== Initial Plan ==")[0]
     task_cpu = read = shuffled = 0
@@ -51,7 +52,7 @@ def measured(spark: SparkSession, sql: str) -> Measured:
         task_cpu += stage.executorCpuTime()
         read += stage.inputBytes()
         shuffled += stage.shuffleWriteBytes()
-    return Measured(wall, cpu, task_cpu / 1e9, read, shuffled, plan, rows)
+    return Measured(wall / times, cpu / times, task_cpu / 1e9 / times, read // times, shuffled // times, plan, rows)
 
 
 def same_rows(name: str, found: dict[str, list[Measured]]) -> None:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import xxhash
 
@@ -32,6 +33,8 @@ GROUP_BYTES = 64 << 20
 """Rows of a row group, and bytes in memory."""
 PART_BYTES, RANGE_BYTES = 256 << 20, 64 << 20
 """Of a part of a bucket and of a range, as stored, from which on the next begins: a part is put whole."""
+SAMPLE_ROWS, DICTIONARY_BYTES = 1 << 16, 256 << 10
+"""A column has a dictionary where half of so many rows have a value that came before, and its values take so much at most."""
 
 _BUCKET = re.compile(r".*_(\d+)\.mix\Z")
 _SPARK = {b"org.apache.spark.version": b"4.0.0"}
@@ -92,7 +95,7 @@ class PartWriter:
         self._waiting, self._waiting_rows, self._waiting_bytes = [], 0, 0
         if self._writer is None:
             self._out = pa.BufferOutputStream()
-            self._writer = _writer(self._out, table.schema)
+            self._writer = _writer(self._out, table)
             self._first, self._part_rows = table.slice(0, 1), 0
         self._writer.write_table(table, row_group_size=table.num_rows)
         self._last = table.slice(table.num_rows - 1)
@@ -147,20 +150,39 @@ def remove_strays(sink: RunSink, named: Collection[str], place: int | None = Non
                 sink.storage.delete(path)
 
 
-def _writer(out: pa.BufferOutputStream, schema: pa.Schema) -> pq.ParquetWriter:
+def _writer(out: pa.BufferOutputStream, first: pa.Table) -> pq.ParquetWriter:
+    """`first`: the rows of the first row group, which tell what the columns are like."""
+    schema, lineage, key = first.schema, (ORDINAL, ROW), first.schema.field(0)
+    plain = {name for name in schema.names if name not in lineage and not _repeats(first[name], name == key.name)}
+    delta = [*lineage, *([key.name] if key.name in plain and _is_whole(key.type) else [])]
     return pq.ParquetWriter(
         out,
         schema.with_metadata(_SPARK),
         compression="zstd",
-        use_dictionary=_leaves(schema, lambda name, _: name not in (ORDINAL, ROW)),
+        use_dictionary=_leaves(schema, lambda name, _: name not in plain and name not in delta),
         # Arrow's bounds of floats leave NaN out, which Spark holds for the greatest value: by them it would pass over rows that match.
         write_statistics=_leaves(schema, lambda _, leaf: not pa.types.is_floating(leaf)),
-        column_encoding=dict.fromkeys((ORDINAL, ROW), "DELTA_BINARY_PACKED"),
+        column_encoding=dict.fromkeys(delta, "DELTA_BINARY_PACKED"),
         write_page_checksum=True,
         write_page_index=True,
         store_schema=False,
         store_decimal_as_integer=True,
     )
+
+
+def _repeats(column: pa.ChunkedArray, sorted_: bool) -> bool:
+    """Whether a dictionary of its values is worth its bytes, by its first rows: whoever looks up one row reads all of it. Nested columns are taken to repeat."""
+    if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
+        return True
+    sample = column.slice(0, SAMPLE_ROWS)
+    values = pc.unique(sample)
+    new_ahead = len(column) / len(sample) if sorted_ else 1  # values of other columns come again
+    return bool(len(values) * 2 <= len(sample) and values.nbytes * new_ahead <= DICTIONARY_BYTES)
+
+
+def _is_whole(t: pa.DataType) -> bool:
+    """Whether it is stored as whole numbers: sorted, their differences are small."""
+    return bool(pa.types.is_signed_integer(t) or pa.types.is_date32(t) or pa.types.is_timestamp(t))
 
 
 def _leaves(schema: pa.Schema, wanted: Callable[[str, pa.DataType], bool]) -> list[str]:

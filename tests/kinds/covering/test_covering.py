@@ -250,6 +250,42 @@ def test_bounds_of_floats_are_not_stored(tmp_path: Path) -> None:
     assert all(one.is_stats_set for one in columns if one.physical_type in ("INT32", "INT64"))
 
 
+def test_only_values_that_repeat_have_a_dictionary(tmp_path: Path) -> None:
+    """Who looks up a row reads the whole dictionary of each of its columns."""
+    count = 300_000
+    rng = np.random.default_rng(5)
+    whole = pa.table(
+        {
+            "k": pa.array(rng.permutation(count) // 4),
+            "few": pa.array(rng.integers(0, 9, count)),
+            "some": pa.array(rng.integers(0, 10_000, count).astype(str)),
+            "price": pa.array(rng.random(count)),
+            "text": pa.array([f"{one:x}" for one in rng.integers(0, 2**60, count)]),
+            "parts": pa.array([[1, 2]] * count),
+            "nothing": pa.nulls(count, pa.int32()),
+        }
+    )
+    root = tmp_path / "lake"
+    root.mkdir()
+    pq.write_table(whole, root / "one.parquet")
+    table = mi.open_table(str(root))
+    others = whole.column_names[1:]
+    kinds = (mi.Covering("k", others, buckets=1), mi.CoveringRange(["few", "k"], []))
+    table.create_index("all", *kinds, builder=ArrowBuilder())
+    by_k, by_few, *_ = (
+        {column.path_in_schema: column for column in (group.column(at) for at in range(group.num_columns))}
+        for part in sorted((index_folder(table, "all") / "covering").rglob("*.mix"))
+        for group in [pq.read_metadata(part).row_group(0)]
+    )
+    has = {name for name, column in by_k.items() if column.has_dictionary_page}
+    assert has == {"few", "some", "parts.list.element", "nothing"}
+    assert "DELTA_BINARY_PACKED" in by_k["k"].encodings
+    assert by_k["k"].total_compressed_size < count // 2  # bytes: four rows a key, their differences are 0 and 1
+    assert (by_few["few"].has_dictionary_page, by_few["k"].has_dictionary_page) == (True, False)  # sorted, but few
+    held = Held.of(table, "all")
+    assert held.physical() == shown(whole.to_pylist())
+
+
 def test_what_a_killed_build_wrote_is_seen_by_nobody_and_cleaned(tmp_path: Path) -> None:
     root = parquet_folder(tmp_path / "lake", 1)
     table = mi.open_table(str(root))

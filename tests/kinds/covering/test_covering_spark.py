@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -66,6 +67,43 @@ def test_every_type_as_spark_reads_it_in_its_own_buckets(spark: SparkSession, tm
         theirs, ours = each.stored(each.runs[0], key.key_id), own.stored(own.runs[0], key.key_id)
         assert list(map(repr, theirs.to_pylist())) == list(map(repr, ours.to_pylist())), key.columns
     assert table.prune("k = 3").paths  # the covering key is no key to look up
+
+
+@pytest.mark.parametrize("vectorized", ["true", "false"])
+def test_rows_amid_pages_of_differences_are_found(spark: SparkSession, tmp_path: Path, vectorized: str) -> None:
+    """Keys that hardly repeat are stored as differences: pages before the asked one are passed over, rows of it skipped."""
+    count = 150_000
+    numbers = np.random.default_rng(3).permutation(count)
+    whole = pa.table(
+        {
+            "k64": pa.array(numbers * 7 - 500_000),
+            "k32": pa.array((numbers - 70_000).astype("int32")),
+            "day": pa.array((numbers // 2 - 30_000).astype("int32"), pa.date32()),
+            "at": pa.array(numbers * 86_399_000_001 - 10**15, pa.timestamp("us", "UTC")),
+            "price": pa.array(numbers / 7),
+        }
+    )
+    root = tmp_path / "lake"
+    root.mkdir()
+    pq.write_table(whole, root / "one.parquet")
+    table = mi.open_table(str(root), spark=spark)
+    keys = ("k64", "k32", "day", "at")
+    table.create_index("each", *(mi.Covering(key, ["price"], buckets=1) for key in keys), builder="spark")
+    plain = spark.read.parquet(str(root))
+    with setting(spark, "spark.sql.parquet.enableVectorizedReader", vectorized):
+        parts = sorted((index_folder(table, "each") / "covering").rglob("*.mix"))
+        assert len(parts) == len(keys)
+        for key, part in zip(keys, parts, strict=True):
+            assert "DELTA_BINARY_PACKED" in pq.read_metadata(part).row_group(0).column(0).encodings, key
+            stored = spark.read.parquet(str(part)).select(key, "price")
+            for place in (0, 1, 74_999, count - 1):
+                value = whole[key].take([place])[0]
+                asked = f"{key} = {value.as_py()!r}" if key[0] == "k" else f"{key} = '{value.cast(pa.string())}'"
+                assert of_frame(stored.where(asked)) == of_frame(plain.select(key, "price").where(asked)), asked
+                assert stored.where(asked).count() > 0
+            span = f"{key} BETWEEN (SELECT min({key}) + 1000 FROM stored) AND 1" if key[0] == "k" else "price < 9"
+            stored.createOrReplaceTempView("stored")
+            assert of_frame(stored.where(span)) == of_frame(plain.select(key, "price").where(span)), span
 
 
 def test_the_table_behind_a_frame(spark: SparkSession, tmp_path: Path) -> None:
