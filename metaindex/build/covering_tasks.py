@@ -147,7 +147,7 @@ class WriteRows:
         tag = f"{attempt:06d}" if plan.buckets else f"{partition:06d}-{attempt:06d}"
         bucket = partition if plan.buckets else None
         schema = with_lineage(plan.stored)
-        writer = PartWriter(self.sink, plan.key_id, plan.stored, plan.place, tag, bucket)
+        writer = PartWriter(self.sink, plan.key_id, plan.stored, plan.indexed, plan.place, tag, bucket)
         out, told, ascending = Written(), [], Ascending(plan.indexed)
         for batch in batches:
             table = pa.Table.from_batches([batch])

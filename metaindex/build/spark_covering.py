@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.errors import BuildError
-from metaindex.kinds.covering.parts import column_bytes, remove_strays
-from metaindex.kinds.covering.plan import ORDINAL, ROW, CoveringPlan
+from metaindex.kinds.covering.parts import remove_strays, sizes_of
+from metaindex.kinds.covering.plan import ORDINAL, ROW, CoveredSizes, CoveringPlan
 from metaindex.kinds.covering.row_sums import RowSum, sum_of_counts
 from metaindex.kinds.covering.types import spark_schema
 from metaindex.kinds.keyed import UNKEYED
@@ -112,7 +112,7 @@ class CoveringJob:
 
     def _build(self, plan: CoveringPlan) -> BuiltRows:
         if not len(self.request.files):
-            return BuiltRows(plan.covered({}, 0), (), {})
+            return BuiltRows(plan.covered(CoveredSizes({}), 0), (), {})
         rows = self._rows(plan)
         unkeyed = dict(rows.known)
         for _ in range(_TRIES):
@@ -128,8 +128,7 @@ class CoveringJob:
             if rows.tallied:
                 check_written(written, asked)
             parts = [part for one in written for part in one.parts]
-            sizes = column_bytes(parts)
-            return BuiltRows(plan.covered(sizes, len(unkeyed)), tuple(part.info for part in parts), unkeyed)
+            return BuiltRows(plan.covered(sizes_of(parts), len(unkeyed)), tuple(part.info for part in parts), unkeyed)
         raise BuildError(
             "data files stay as they are while they are indexed; some were in doubt each time anew; try again later"
         )

@@ -74,9 +74,15 @@ class Serving:
         """What each stored column takes in the parts of the runs that are read, compressed."""
         found: dict[str, int] = {}
         for one in self.runs:
-            for name, size in CoveringLayout.of(one.key).column_bytes.items():
+            for name, size in CoveringLayout.of(one.key).sizes.column_bytes.items():
                 found[name] = found.get(name, 0) + size
         return found
+
+    @property
+    def keys(self) -> int:
+        """How many values the indexed columns have in each run that is read, in all; 0 where one does not tell."""
+        counts = [CoveringLayout.of(one.key).sizes.keys for one in self.runs]
+        return sum(counts) if all(counts) else 0
 
 
 def usable_runs(index: OpenIndex, key_id: int, types: Mapping[str, object]) -> list[tuple[int, RunRef, CoveredKey]]:

@@ -34,6 +34,7 @@ def told(cover: Cover, scan: Mapping[str, Any], root: str) -> dict[str, object]:
         "partitioned": cover.partitioned,
         "joined": cover.joined,
         "bytes": _size(one, scan),
+        "rows_of_key": sum(part.info.rows for _, part in one.parts) / served.keys if served.keys else 0,
         "parts": packed(_parts(one, str(scan["root"]))),
         "dead": _dead(served),
     }

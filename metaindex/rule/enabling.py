@@ -33,6 +33,7 @@ _SOURCES: Final = (
     "CoveringFiles",
     "Fields",
     "Found",
+    "GroupStrategy",
     "Harmless",
     "Hybrid",
     "IndexedRelation",
@@ -78,7 +79,7 @@ class Enabled:
     """The rule in one session."""
 
     rule: Any
-    strategy: Any | None
+    strategies: tuple[Any, ...]
     skipping: Skipping
     callback: _Callback
     sorted_buckets: bool = False  # was told to Spark, and is taken back
@@ -128,13 +129,16 @@ def enable(
         conf = spark._jsparkSession.sessionState().conf()
         ordered = spark.conf.get(SORTED_BUCKETS, None) is None
         added = _new(spark, loader, "metaindex.MetaIndexRule", callback, scans, conf, ordered)
-        strategy = _strategy(spark, loader)
+        planner = spark._jsparkSession.sessionState().planner()
+        grouping = _strategy(spark, loader, "metaindex.GroupStrategy", planner.Aggregation(), conf, SORTED_BUCKETS)
+        merging = _strategy(spark, loader, "metaindex.MergeStrategy")
+        strategies = tuple(one for one in (merging, grouping) if one is not None)
         _add(spark, "extraOptimizations", added)
-        if strategy is not None:
-            _add(spark, "extraStrategies", strategy)
+        for one in strategies:
+            _add(spark, "extraStrategies", one)
         if ordered:
             spark.conf.set(SORTED_BUCKETS, "true")
-        _ENABLED[_key(spark)] = Enabled(added, strategy, skipping, callback, ordered)
+        _ENABLED[_key(spark)] = Enabled(added, strategies, skipping, callback, ordered)
 
 
 def disable(spark: SparkSession) -> None:
@@ -143,8 +147,8 @@ def disable(spark: SparkSession) -> None:
         found = _ENABLED.pop(_key(spark), None)
         if found is not None:
             _take(spark, "extraOptimizations", found.rule)
-            if found.strategy is not None:
-                _take(spark, "extraStrategies", found.strategy)
+            for one in found.strategies:
+                _take(spark, "extraStrategies", one)
             if found.sorted_buckets and spark.conf.get(SORTED_BUCKETS, None) == "true":
                 spark.conf.unset(SORTED_BUCKETS)
             found.skipping.close()
@@ -173,10 +177,10 @@ def hint(spark: SparkSession, *indexes: str) -> Iterator[None]:
 def counts(spark: SparkSession) -> RuleCounts:
     """What the rule did in this session. ValueError where it is not enabled."""
     found = rule_of(spark)
-    java = {name: _get(found.rule, name) for name in ("plans", "asked", "rewritten", "failed", "nanos", "lastError")}
-    ours, merging = found.skipping.counts, found.strategy
-    failed = int(java["failed"]) + (0 if merging is None else int(_get(merging, "failed")))
-    error = str(java["lastError"]) or ("" if merging is None else str(_get(merging, "lastError")))
+    java = {name: _get(found.rule, name) for name in ("plans", "asked", "rewritten", "nanos")}
+    ours, every = found.skipping.counts, (found.rule, *found.strategies)
+    failed = sum(int(_get(one, "failed")) for one in every)
+    error = next((said for said in (str(_get(one, "lastError")) for one in every) if said), "")
     return RuleCounts(
         int(java["plans"]),
         int(java["asked"]),
@@ -238,14 +242,14 @@ def _loader_of(spark: SparkSession, sources: Mapping[str, bytes]) -> Any:
     return jvm.org.codehaus.janino.JavaSourceClassLoader(parent, finder, "UTF-8")
 
 
-def _strategy(spark: SparkSession, loader: Any) -> Any | None:
-    """What merges hybrid scans under joins. None where this Spark has other insides than those that it is built upon: they are unions then, whose rows a join sorts."""
+def _strategy(spark: SparkSession, loader: Any, name: str, *arguments: Any) -> Any | None:
+    """What merges hybrid scans under joins, or groups rows in their order. None where this Spark has other insides than those that it is built upon: joins sort such scans then, groups are hashed."""
     from py4j.protocol import Py4JJavaError
 
     try:
-        return _new(spark, loader, "metaindex.MergeStrategy")
+        return _new(spark, loader, name, *arguments)
     except Py4JJavaError as error:
-        logger.warning("hybrid scans are not merged in this Spark, joins sort them: %s", str(error).splitlines()[-1])
+        logger.warning("this Spark has other insides; it plans without %s: %s", name, str(error).splitlines()[-1])
         return None
 
 

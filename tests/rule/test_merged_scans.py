@@ -146,11 +146,11 @@ def test_many_runs_of_many_columns(sorting: SparkSession, tmp_path: Path, monkey
 
 
 def test_a_spark_with_other_insides_has_its_own_unions(spark: SparkSession) -> None:
-    sources = _sources()
+    sources, name = _sources(), "metaindex.MergeStrategy"
     broken = sources["MergeSortedExec"].replace(b"LocalTableScanExec(output()", b"LocalTableScanExec(1, output()")
     assert broken != sources["MergeSortedExec"]
-    assert _strategy(spark, _loader_of(spark, sources)) is not None
-    assert _strategy(spark, _loader_of(spark, {**sources, "MergeSortedExec": broken})) is None
+    assert _strategy(spark, _loader_of(spark, sources), name) is not None
+    assert _strategy(spark, _loader_of(spark, {**sources, "MergeSortedExec": broken}), name) is None
 
 
 def test_two_keys_and_a_side_without_rows_of_its_own(sorting: SparkSession, tmp_path: Path) -> None:
@@ -187,8 +187,8 @@ def test_a_frame_that_is_kept_and_one_that_is_written(sorting: SparkSession, tmp
 def test_disabled_sessions_keep_no_strategy(spark: SparkSession) -> None:
     session = spark.newSession()
     mi.enable(session)
-    assert session._jsparkSession.experimental().extraStrategies().size() == 1
+    assert session._jsparkSession.experimental().extraStrategies().size() == 2
     mi.enable(session)
-    assert session._jsparkSession.experimental().extraStrategies().size() == 1
+    assert session._jsparkSession.experimental().extraStrategies().size() == 2
     mi.disable(session)
     assert session._jsparkSession.experimental().extraStrategies().size() == 0

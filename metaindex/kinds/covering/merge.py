@@ -27,8 +27,8 @@ from metaindex.store.writer import RunSink
 
 from .murmur3 import buckets_of
 from .order import Ascending, in_spark_order, sort_columns
-from .parts import PART_BYTES, RANGE_BYTES, PartWriter, StoredPart, WrittenPart, column_bytes, read_groups, stored_parts
-from .plan import ORDINAL, ROW, CoveringLayout, bytes_of, with_lineage
+from .parts import PART_BYTES, RANGE_BYTES, PartWriter, StoredPart, WrittenPart, read_groups, sizes_of, stored_parts
+from .plan import ORDINAL, ROW, CoveringLayout, with_lineage
 from .row_sums import RowSum, sum_of_rows
 from .stretches import Stretch, stretches
 
@@ -92,7 +92,7 @@ class CoveringMerge:
         piece, layout = self.pieces[number], self.layout
         tag = f"{attempt:06d}" if piece.bucket is not None else f"{number:06d}-{attempt:06d}"
         most = RANGE_BYTES if piece.bucket is None else PART_BYTES
-        writer = PartWriter(self.sink, self.key_id, layout.stored, self.place, tag, piece.bucket, most)
+        writer = PartWriter(self.sink, self.key_id, layout.stored, layout.indexed, self.place, tag, piece.bucket, most)
         names = with_lineage(layout.stored).names
         streams = [_Stream(self, piece, source) for source in sorted({source for source, _ in piece.parts})]
         keys = [f"_mi_sort{place}" for place in range(layout.indexed)]
@@ -146,7 +146,7 @@ def merge_rows(
     _check(merge, found, sum(part.info.rows for _, part in parts))
     written = [part for one in found for part in one.parts]
     kept = {name: value for name, value in key.layout.items() if not name.startswith("bytes:")}
-    return {**kept, **bytes_of(column_bytes(written))}, [one.info for one in written]
+    return {**kept, **sizes_of(written).said}, [one.info for one in written]
 
 
 def in_threads(merge: CoveringMerge, progress: Told | None = None) -> list[MergedPiece]:

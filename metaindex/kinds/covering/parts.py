@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -26,7 +27,7 @@ from metaindex.store.layout import PartInfo
 from metaindex.store.reader import RunReader
 from metaindex.store.writer import SUFFIX, RunSink
 
-from .plan import ORDINAL, PARTITION, ROW, CoveringLayout, with_lineage
+from .plan import ORDINAL, PARTITION, ROW, CoveredSizes, CoveringLayout, with_lineage
 
 GROUP_ROWS = 1_000_000
 GROUP_BYTES = 64 << 20
@@ -43,10 +44,11 @@ _SPARK = {b"org.apache.spark.version": b"4.0.0"}
 
 @dataclass(frozen=True, slots=True)
 class WrittenPart:
-    """A part, and what each of its columns takes."""
+    """A part, what each of its columns takes, and how often the indexed columns change from one row to the next, from the first row on: so many keys."""
 
     info: PartInfo
     column_bytes: Mapping[str, int]
+    keys: int
 
 
 @dataclass(slots=True)
@@ -56,6 +58,7 @@ class PartWriter:
     sink: RunSink
     key_id: int
     stored: pa.Schema
+    indexed: int
     place: int
     tag: str
     bucket: int | None
@@ -70,6 +73,7 @@ class PartWriter:
     _first: pa.Table | None = None  # one row
     _last: pa.Table | None = None
     _part_rows: int = 0
+    _part_keys: int = 0
 
     def add(self, table: pa.Table) -> None:
         """The next rows."""
@@ -96,7 +100,11 @@ class PartWriter:
         if self._writer is None:
             self._out = pa.BufferOutputStream()
             self._writer = _writer(self._out, table)
-            self._first, self._part_rows = table.slice(0, 1), 0
+            self._first, self._last, self._part_rows, self._part_keys = table.slice(0, 1), None, 0, 0
+        self._part_keys += _changes(
+            table if self._last is None else pa.concat_tables([self._last, table]), self.indexed
+        )
+        self._part_keys += self._last is None
         self._writer.write_table(table, row_group_size=table.num_rows)
         self._last = table.slice(table.num_rows - 1)
         self._part_rows += table.num_rows
@@ -127,17 +135,20 @@ class PartWriter:
             _bound(self._first),
             _bound(self._last),
         )
-        self._done.append(WrittenPart(info, _column_bytes(pq.read_metadata(pa.BufferReader(buffer)), self.stored)))
+        sizes = _column_bytes(pq.read_metadata(pa.BufferReader(buffer)), self.stored)
+        self._done.append(WrittenPart(info, sizes, self._part_keys))
         self._writer = self._out = None
 
 
-def column_bytes(parts: Iterable[WrittenPart]) -> dict[str, int]:
-    """What each column takes in all the parts."""
+def sizes_of(parts: Iterable[WrittenPart]) -> CoveredSizes:
+    """Of all the parts."""
     found: dict[str, int] = {}
+    keys = 0
     for part in parts:
+        keys += part.keys
         for name, size in part.column_bytes.items():
             found[name] = found.get(name, 0) + size
-    return found
+    return CoveredSizes(found, keys)
 
 
 def remove_strays(sink: RunSink, named: Collection[str], place: int | None = None) -> None:
@@ -205,6 +216,16 @@ def _paths(t: pa.DataType) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
         yield (), t
     for way, type_ in inside:
         yield from (((*way, *below), leaf) for below, leaf in _paths(type_))
+
+
+def _changes(table: pa.Table, indexed: int) -> int:
+    """How many rows have other indexed values than the row before (NaN counts as another each time)."""
+    changed = pa.array(np.zeros(max(0, table.num_rows - 1), bool))
+    for column in table.columns[:indexed]:
+        before, after = column.slice(0, len(changed)), column.slice(1)
+        other = pc.fill_null(pc.not_equal(before, after), False)
+        changed = pc.or_(changed, pc.or_(other, pc.xor(pc.is_null(before), pc.is_null(after))))
+    return int(pc.sum(changed, min_count=0).as_py())
 
 
 def _column_bytes(metadata: pq.FileMetaData, stored: pa.Schema) -> dict[str, int]:

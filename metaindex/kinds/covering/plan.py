@@ -31,6 +31,20 @@ NO_ROW = -1
 
 
 @dataclass(frozen=True)
+class CoveredSizes:
+    """Of the parts of a key in a run. `column_bytes`: what each stored column takes, compressed, lineage too. `keys`: how many different values of the indexed columns follow on each other (what stands
+    at the end of one part and the beginning of the next counts twice); 0: not known, which runs before this was counted do not tell."""
+
+    column_bytes: Mapping[str, int]
+    keys: int = 0
+
+    @property
+    def said(self) -> dict[str, int | str]:
+        """As the layout says it."""
+        return {**{f"{_BYTES}{name}": size for name, size in self.column_bytes.items()}, _KEYS: self.keys}
+
+
+@dataclass(frozen=True)
 class CoveringPlan:
     """`columns`: the indexed ones first; each by the fields that lead to it. `place`: its number among the covering keys of its run, so that the parts of each have names of their own."""
 
@@ -64,8 +78,8 @@ class CoveringPlan:
             fields.append(pa.field(leaf.stable, found))
         return pa.schema(fields)
 
-    def covered(self, column_bytes: Mapping[str, int], unkeyed_files: int) -> CoveredKey:
-        """The key as the log entry names it. `column_bytes`: what each stored column takes in all parts."""
+    def covered(self, sizes: CoveredSizes, unkeyed_files: int) -> CoveredKey:
+        """The key as the log entry names it."""
         columns = (
             CoveredColumn(
                 leaf.stable, column_id(leaf.stable), ".".join(leaf.parts), str(stored.type), leaf.field.partition
@@ -77,7 +91,7 @@ class CoveringPlan:
             "buckets": self.buckets,
             "indexed": self.indexed,
             "schema": spark_schema(list(self.stored)),
-            **bytes_of(column_bytes),
+            **sizes.said,
         }
         return CoveredKey(PARTITION, self.key_id, tuple(columns), layout, unkeyed_files)
 
@@ -89,13 +103,14 @@ class CoveringLayout:
     buckets: int  # 0: rows are in ranges
     indexed: int
     schema_json: str  # a StructType of Spark, lineage apart
-    column_bytes: Mapping[str, int]  # compressed, in all parts of the run; of lineage too
+    sizes: CoveredSizes
 
     @classmethod
     def of(cls, key: CoveredKey) -> CoveringLayout:
         said = key.layout
         sizes = {name.removeprefix(_BYTES): int(value) for name, value in said.items() if name.startswith(_BYTES)}
-        return cls(int(said["buckets"]), int(said["indexed"]), str(said["schema"]), sizes)
+        counted = CoveredSizes(sizes, int(said.get(_KEYS, 0)))
+        return cls(int(said["buckets"]), int(said["indexed"]), str(said["schema"]), counted)
 
     @cached_property
     def stored(self) -> pa.Schema:
@@ -103,12 +118,7 @@ class CoveringLayout:
         return arrow_schema(self.schema_json)
 
 
-_BYTES = "bytes:"
-
-
-def bytes_of(column_bytes: Mapping[str, int]) -> dict[str, int | str]:
-    """The sizes of columns as the layout says them."""
-    return {f"{_BYTES}{name}": size for name, size in column_bytes.items()}
+_BYTES, _KEYS = "bytes:", "keys"
 
 
 def with_lineage(stored: pa.Schema) -> pa.Schema:

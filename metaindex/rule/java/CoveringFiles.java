@@ -1,23 +1,28 @@
 package metaindex;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.execution.datasources.BucketingUtils;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
 
 /** The parts of a covering index: one folder of values a run, whose number is the partition column where the query needs it. */
 public class CoveringFiles implements FileIndex {
+  final double rowsOfKey; // that stand side by side, in the mean; 0: not known
   private final List runs = new ArrayList(); // PartitionDirectory
   private final List names = new ArrayList();
   private final StructType partitions;
   private final long size;
 
   /** `run[i]` is the number of the run of part i, in ascending order; `size`: what a query is expected to read of them. */
-  public CoveringFiles(String[] paths, long[] sizes, int[] run, StructType partitions, long size) {
+  public CoveringFiles(String[] paths, long[] sizes, int[] run, StructType partitions, long size, double rowsOfKey) {
+    this.rowsOfKey = rowsOfKey;
     this.partitions = partitions;
     this.size = size;
     boolean numbered = partitions.length() > 0;
@@ -68,6 +73,18 @@ public class CoveringFiles implements FileIndex {
 
   public StructType partitionSchema() {
     return partitions;
+  }
+
+  /** No bucket has two parts, which would be two orders. */
+  boolean oneOfEachBucket() {
+    Set buckets = new HashSet();
+    for (int i = 0; i < names.size(); i++) {
+      scala.Option bucket = BucketingUtils.getBucketId(new Path((String) names.get(i)).getName());
+      if (bucket.isEmpty() || !buckets.add(bucket.get())) {
+        return false;
+      }
+    }
+    return true;
   }
 
   public scala.Option metadataOpsTimeNs() {

@@ -17,7 +17,7 @@ from metaindex.build.row_source import RowSource
 from metaindex.build.spark_covering import BuiltRows, check_written, doubted, key_build_of
 from metaindex.kinds.covering.murmur3 import buckets_of
 from metaindex.kinds.covering.order import in_spark_order, sort_columns
-from metaindex.kinds.covering.parts import column_bytes
+from metaindex.kinds.covering.parts import sizes_of
 from metaindex.kinds.covering.plan import CoveringPlan
 from metaindex.store.writer import RunSink
 
@@ -57,7 +57,7 @@ class ArrowBuilder(LocalBuilder):
                 break
         check_written(written, np.setdiff1d(asked.column("ordinal").to_numpy(), early))
         parts = [part for one in written for part in one.parts]
-        return BuiltRows(plan.covered(column_bytes(parts), len(why)), tuple(part.info for part in parts), why)
+        return BuiltRows(plan.covered(sizes_of(parts), len(why)), tuple(part.info for part in parts), why)
 
     def _write(
         self, request: BuildRequest, plan: CoveringPlan, source: RowSource, files: pa.Table, sink: RunSink, attempt: int

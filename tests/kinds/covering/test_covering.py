@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from formats.storage import Storage
 from metaindex.build.row_source import DataFile, RowSource
 from metaindex.cli import kinds
 from metaindex.errors import BuildError, DamagedIndexError
+from metaindex.kinds.covering import parts
 from metaindex.kinds.covering.murmur3 import buckets_of, hashed
 from metaindex.kinds.covering.order import in_spark_order, out_of_order, sort_columns
 from metaindex.kinds.covering.parts import stored_parts
@@ -187,7 +189,7 @@ def test_built_refreshed_merged_and_built_anew_are_the_same_rows(tmp_path: Path)
     for place in (0, 1):
         assert erased.physical(place) == anew.physical(place) == live[place]
         key = erased.key(place)
-        sizes = CoveringLayout.of(key).column_bytes
+        sizes = CoveringLayout.of(key).sizes.column_bytes
         parts = stored_parts(erased.index.reader(erased.runs[0]), key)
         assert 0 < sum(sizes.values()) < sum(part.info.size_bytes for part in parts)
         if place == 0:  # one part a bucket, that says which
@@ -284,6 +286,30 @@ def test_only_values_that_repeat_have_a_dictionary(tmp_path: Path) -> None:
     assert (by_few["few"].has_dictionary_page, by_few["k"].has_dictionary_page) == (True, False)  # sorted, but few
     held = Held.of(table, "all")
     assert held.physical() == shown(whole.to_pylist())
+
+
+def test_keys_are_counted_over_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "GROUP_ROWS", 7)
+    table = mi.open_table(str(parquet_folder(tmp_path / "lake", 2)))
+    kinds = (mi.Covering(["s", "d"], ["t"], buckets=2), mi.Covering("k", buckets=3), mi.CoveringRange(["s"], ["m9"]))
+    table.create_index("c", *kinds, builder=ArrowBuilder())
+    for merged in (False, True):
+        if merged:
+            pq.write_table(awkward(77, 50), tmp_path / "lake" / "late.parquet")
+            settle(tmp_path / "lake")
+            table = mi.open_table(str(tmp_path / "lake"))
+            table.refresh_index("c", builder=ArrowBuilder())
+            table.optimize_index("c", mode="full")
+        held = Held.of(table, "c")
+        (run,) = held.runs
+        for place, kind in enumerate(kinds):
+            key, changes, found = held.key(place), 0, stored_parts(held.index.reader(run), held.key(place))
+            for part in found:
+                rows = pq.read_table(pa.BufferReader(held.index.storage.read(part.path)))
+                values = [tuple(row.values()) for row in rows.select(range(len(kind.indexed))).to_pylist()]
+                changes += 1 + sum(one != other for one, other in pairwise(values))
+            assert changes > 3
+            assert CoveringLayout.of(key).sizes.keys == changes
 
 
 def test_what_a_killed_build_wrote_is_seen_by_nobody_and_cleaned(tmp_path: Path) -> None:
