@@ -91,7 +91,8 @@ def _candidate(
     indexed = [one.stable for one in key.columns[: layout.indexed]]
     asked = scans.asked(at.schema, scan)
     wants = scans.wants(scan, columns, indexed) if layout.buckets else frozenset()
-    if indexed[0] not in asked and not wants:
+    of_use = indexed[0] in asked or scans.for_columns_alone(scan)
+    if not of_use and not wants:
         return Reason.NOT_ASKED
     if not scan["harmless"]:
         return Reason.MAY_FAIL
@@ -113,8 +114,7 @@ def _candidate(
     names = {stable: name for name, stable in columns.items()}
     order = tuple(names[one] for one in indexed) if set(indexed) <= set(names) and layout.buckets else ()
     source, read, lacking = _prices(served, list(columns.values()), scan, kept_bytes, share)
-    filtered, buckets = indexed[0] in asked, layout.buckets
-    offer = Offer(index.name, source, read, filtered, wants, buckets, order, lacking, served.deleted_rows)
+    offer = Offer(index.name, source, read, of_use, wants, layout.buckets, order, lacking, served.deleted_rows)
     return Candidate(offer, served, layout, columns, order, tuple(parts))
 
 
@@ -199,7 +199,7 @@ def _prices(
     sizes = served.column_bytes
     needed = float(sum(sizes.get(one, 0) for one in stables))
     in_index = max(1, served.served_bytes + served.dead_bytes)
-    every = needed * served.total_bytes / in_index
+    every = served.total_bytes if scans.of_texts(scan) else needed * served.total_bytes / in_index
     listed = scan["bytes"] if scan["bytes"] >= 0 else served.total_bytes
     kept = min(listed, served.total_bytes if kept_bytes is None else kept_bytes)
     source = every * kept / max(1, served.total_bytes)

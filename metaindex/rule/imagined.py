@@ -37,18 +37,20 @@ def imagined(
     asked = {".".join(ref.parts): one for ref, one in asked_of(scans.conditions(scan)).items()}
     buckets = kind.buckets if isinstance(kind, Covering) else 0
     wants = scans.wants(scan, {name: name for name in indexed}, indexed) if buckets else frozenset()
-    if indexed[0] not in asked and not wants:
+    of_use = indexed[0] in asked or scans.for_columns_alone(scan)
+    if not of_use and not wants:
         return Reason.NOT_ASKED
     if not scan["harmless"]:
         return Reason.MAY_FAIL
     widths: dict[tuple[str, ...], int] = {(field.name,): width(field.type) for field in schema.fields}
     widths |= {leaf.parts: width(leaf.type) for leaf in schema.leaves()}
     whole = sum(width(field.type) for field in schema.fields) or 1
-    every = total_bytes * min(1.0, sum(widths.get(one, TEXT_BYTES) for one in needs) / whole)
+    needed = total_bytes * min(1.0, sum(widths.get(one, TEXT_BYTES) for one in needs) / whole)
+    every = total_bytes if scans.of_texts(scan) else needed
     kept = total_bytes if kept_bytes is None else min(kept_bytes, total_bytes)
-    read = every * share_read(asked, indexed, buckets)
+    read = needed * share_read(asked, indexed, buckets)
     order = tuple(indexed) if buckets else ()
-    return Offer(name, every * kept / max(1, total_bytes), read, indexed[0] in asked, wants, buckets, order)
+    return Offer(name, every * kept / max(1, total_bytes), read, of_use, wants, buckets, order)
 
 
 def width(type_: pa.DataType) -> int:

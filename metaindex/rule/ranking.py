@@ -1,6 +1,6 @@
 """What a way to read a scan costs, in bytes: the one number by which indexes, and no index, are ranked.
 
-    source      what the needed columns take in the files that the scan would read
+    source      what the needed columns take in the files that the scan would read; of CSV and JSON all of these files
     index       what they take in the parts that the filters leave, and the source's price for files that the index lacks
     shuffle     rows that stand in the buckets which a join or a group wants are not written, sent and read again: `SHUFFLED` times their bytes; nor sorted by a join, which rows of other files are merged
                 into: `SORTED` times
@@ -95,13 +95,13 @@ def share_read(asked: Mapping[str, Asked], indexed: Sequence[str], buckets: int)
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An index, built or not, for one scan. All in bytes of the needed columns. `wants`: the joins (by number and side) and groups (None) whose partitioning it has; `filtered`: the filters name its
-    leading column."""
+    """An index, built or not, for one scan. All in bytes of the needed columns. `wants`: the joins (by number and side) and groups (None) whose partitioning it has; `of_use`: to the scan
+    alone, since its filters name the leading column, or it would read texts from end to end."""
 
     index: str
     source: float
     read: float
-    filtered: bool
+    of_use: bool
     wants: frozenset[tuple[int, int] | None]
     buckets: int
     order: tuple[str, ...]  # the bucket columns in their order, by the scan's names
@@ -113,7 +113,7 @@ class Offer:
         """What is saved without a join; never more than nothing where no rule of the paper lets it be used."""
         grouped = GROUPED * self.placed if None in self.wants else 0.0
         saved = self.saved + grouped
-        return saved if self.filtered or grouped else min(saved, 0.0)
+        return saved if self.of_use or grouped else min(saved, 0.0)
 
     @property
     def saved(self) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from expressions.engines.spark_json import from_spark_json
 from expressions.errors import UnknownColumnError
@@ -19,6 +19,20 @@ from metaindex.kinds.covering.plan import columns_of
 from metaindex.log.entry import CoveredKey
 
 from .ranking import Asked, asked_of
+
+TEXT_FORMATS: Final[Mapping[str, str]] = {"CSVFileFormat": "csv", "JsonFileFormat": "json"}
+"""Spark's classes, by the names of this project."""
+
+
+def of_texts(scan: Mapping[str, Any]) -> bool:
+    """Does it read every byte of its files, whatever columns are needed?"""
+    return scan.get("kind") == "files" and scan.get("format") in TEXT_FORMATS
+
+
+def for_columns_alone(scan: Mapping[str, Any]) -> bool:
+    """May an index stand for it that has its columns, whatever the filters name? Where texts are read, unless somebody may look at them in the order of their lines, or lines are counted, which are
+    not rows."""
+    return of_texts(scan) and bool(scan["gathered"]) and len(scan["needs"]) > 0
 
 
 def conditions(scan: Mapping[str, Any]) -> list[Predicate]:

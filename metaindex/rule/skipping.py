@@ -29,7 +29,7 @@ from formats.model import Schema
 from metaindex.config import Config
 from metaindex.pruning.result import PruneResult
 
-from . import parquet_scans, text_scans
+from . import parquet_scans, scans, text_scans
 from .candidates import Offered, offered
 from .cover_reply import told
 from .covers import Cover, ranked
@@ -145,7 +145,7 @@ class Skipping:
             plain = scan["kind"] == "files"
             if scan.get("catalog"):
                 return None, Offered()
-            text = text_scans.FORMATS.get(scan["format"]) if plain else None
+            text = scans.TEXT_FORMATS.get(scan["format"]) if plain else None
             if not _read_as_written(scan, text):
                 return None, Offered()
             table = self._table(scan, text, rule)
@@ -186,7 +186,7 @@ class Skipping:
             return Reason.NOT_UNDERSTOOD if scan["filters"] else Reason.NO_FILTER
         if scan.get("version") == "null":
             return Reason.NO_VERSION
-        text = text_scans.FORMATS.get(scan["format"]) if plain else None
+        text = scans.TEXT_FORMATS.get(scan["format"]) if plain else None
         if not _read_as_written(scan, text):
             return Reason.READER_OPTIONS
         table = self._table(scan, text, rule)
@@ -220,7 +220,7 @@ class Skipping:
 
     def table_of(self, scan: Mapping[str, Any], rule: RuleConfig) -> Table:
         """A handle of this thread's own on the table of a scan, whether an index can be used or not."""
-        text = text_scans.FORMATS.get(scan["format"]) if scan["kind"] == "files" else None
+        text = scans.TEXT_FORMATS.get(scan["format"]) if scan["kind"] == "files" else None
         return self._held(scan, text, rule).table
 
     def _table(self, scan: Mapping[str, Any], text: str | None, rule: RuleConfig) -> Table | Reason:

@@ -25,7 +25,6 @@ from metaindex.text import TextReader
 if TYPE_CHECKING:
     from metaindex.api import Table
 
-FORMATS: Final = {"CSVFileFormat": "csv", "JsonFileFormat": "json"}
 """Spark's classes of text files, and our names."""
 
 _NO_SAY: Final = frozenset(

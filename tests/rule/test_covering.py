@@ -281,6 +281,39 @@ def test_csv(sorting: SparkSession, tmp_path: Path) -> None:
     asked(spark, FILTERS[0].format(t="texts"), by=None)
 
 
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_texts_are_read_by_columns_alone(sorting: SparkSession, tmp_path: Path, form: str) -> None:
+    """Of texts a scan reads every byte: an index with the columns is taken for them, whatever the filters are, but where rows are seen in the order of the lines, or lines are counted."""
+    path = str(tmp_path / form)
+    getattr(rows_of(sorting).drop("p").write, form)(path, **({"header": True} if form == "csv" else {}))
+    schema = "id bigint, k int, name string, v double, d date, pad string"
+    options: dict[str, Any] = {"schema": schema} | ({"header": "true"} if form == "csv" else {})
+    mi.open_table(path, format=form, spark=sorting, **options).create_index("cov", INDEXED)
+    frame = sorting.read.schema(schema).options(**options).format(form).load(path)
+    frame.createOrReplaceTempView("texts")
+    for text in (
+        "SELECT name, count(*), sum(id) FROM texts GROUP BY name",
+        "SELECT max(v) FROM texts",
+        "SELECT count(*) FROM texts WHERE (id > 30 AND name <> 'n7') OR v IS NULL",
+        "SELECT a.id, r.n FROM texts a JOIN (SELECT explode(array(3, 5, 8)) AS n) r ON a.id = r.n * 2 WHERE a.name > 'n1'",
+    ):
+        plan = asked(sorting, text)
+        assert form.upper() not in plan.upper().replace(f"/{form.upper()}", ""), plan
+    for text in (
+        "SELECT id, v FROM texts",
+        "SELECT id FROM texts WHERE name > 'n1' LIMIT 5",
+        "SELECT count(*) FROM texts",
+        "SELECT max(pad) FROM texts",
+    ):
+        asked(sorting, text, by=None)
+    lacking = asked(sorting, "SELECT max(pad), max(v) FROM texts", by=None)
+    assert "Scan" in lacking
+    rows_of(sorting, 10_000, 60, 1).drop("p").write.mode("append").format(form).options(**options).save(path)
+    frame = sorting.read.schema(schema).options(**options).format(form).load(path)
+    frame.createOrReplaceTempView("texts")
+    asked(sorting, "SELECT name, count(*), sum(id) FROM texts GROUP BY name", by="files that it lacks")
+
+
 def test_explain_tells_which_index_stands_for_a_scan(sorting: SparkSession, tmp_path: Path) -> None:
     spark = sorting
     lake = covered(make_delta(spark, tmp_path))

@@ -21,12 +21,12 @@ def offer(
     source: float = 100,
     read: float = 50,
     *,
-    filtered: bool = True,
+    of_use: bool = True,
     wants: frozenset = frozenset(),
     buckets: int = 8,
     order: tuple[str, ...] = ("k",),
 ) -> Offer:  # type: ignore[type-arg]
-    return Offer(index, source, read, filtered, wants, buckets, order)
+    return Offer(index, source, read, of_use, wants, buckets, order)
 
 
 def test_the_cheapest_of_what_is_cheaper_than_the_source() -> None:
@@ -37,11 +37,11 @@ def test_the_cheapest_of_what_is_cheaper_than_the_source() -> None:
 
 
 def test_an_index_that_no_rule_allows_is_not_taken() -> None:
-    assert choose([[offer(read=1, filtered=False)]], []) == [None]
+    assert choose([[offer(read=1, of_use=False)]], []) == [None]
 
 
 def test_a_group_saves_what_is_not_shuffled() -> None:
-    (taken,) = choose([[offer(read=100, filtered=False, wants=frozenset([None]))]], [])
+    (taken,) = choose([[offer(read=100, of_use=False, wants=frozenset([None]))]], [])
     assert taken is not None
     assert (taken.partitioned, taken.joined) == (True, False)
 
@@ -49,7 +49,7 @@ def test_a_group_saves_what_is_not_shuffled() -> None:
 def test_a_join_takes_equal_buckets_before_others() -> None:
     def side(n: int, name: str, buckets: int) -> Offer:
         return offer(
-            name, read=100, filtered=False, wants=frozenset([(0, n)]), buckets=buckets, order=("k" if n == 0 else "q",)
+            name, read=100, of_use=False, wants=frozenset([(0, n)]), buckets=buckets, order=("k" if n == 0 else "q",)
         )
 
     join = JoinOf(0, (0, 1), (("k",), ("q",)))
@@ -63,7 +63,7 @@ def test_a_join_takes_equal_buckets_before_others() -> None:
 def test_a_join_counts_what_is_shuffled_and_sorted_all_the_same() -> None:
     def both(**more: float) -> list[list[Offer]]:
         return [
-            [replace(offer(read=140, filtered=False, wants=frozenset([(0, n)]), order=(name,)), **more)]  # type: ignore[arg-type]
+            [replace(offer(read=140, of_use=False, wants=frozenset([(0, n)]), order=(name,)), **more)]  # type: ignore[arg-type]
             for n, name in enumerate("kq")
         ]
 
@@ -81,8 +81,8 @@ def test_deleted_rows_are_weighed_against_what_is_read() -> None:
 
 
 def test_keys_in_another_order_do_not_meet() -> None:
-    one = offer("a", read=100, filtered=False, wants=frozenset([(0, 0)]), order=("x", "y"))
-    other = offer("b", read=100, filtered=False, wants=frozenset([(0, 1)]), order=("v", "u"))
+    one = offer("a", read=100, of_use=False, wants=frozenset([(0, 0)]), order=("x", "y"))
+    other = offer("b", read=100, of_use=False, wants=frozenset([(0, 1)]), order=("v", "u"))
     assert choose([[one], [other]], [JoinOf(0, (0, 1), (("x", "y"), ("u", "v")))]) == [None, None]
     assert None not in choose([[one], [other]], [JoinOf(0, (0, 1), (("y", "x"), ("u", "v")))])
 

@@ -17,13 +17,15 @@ public class Found {
   final LogicalPlan leaf;
   final List filters; // right above it
   final Set needed; // ids of the attributes that the plan above names; null: it takes the output as it is
+  final boolean gathered; // by an aggregate or a join somewhere above: nobody sees in which order the rows come
   final List wants = new ArrayList(); // JSON objects: joins and groups that want its rows partitioned by their keys
   Fields fields; // which fields of structs the plan above names
 
-  Found(LogicalPlan leaf, List filters, Set needed) {
+  Found(LogicalPlan leaf, List filters, Set needed, boolean gathered) {
     this.leaf = leaf;
     this.filters = filters;
     this.needed = needed;
+    this.gathered = gathered;
   }
 
   static Long id(Attribute one) {
@@ -60,7 +62,7 @@ public class Found {
       Json.expression((Expression) filters.get(i), leaf.outputSet(), out);
       harmless = harmless && Harmless.of((Expression) filters.get(i));
     }
-    out.append("],\"harmless\":").append(harmless).append(",\"bytes\":").append(scans.bytes(leaf, own())).append(",\"needs\":[");
+    out.append("],\"gathered\":").append(gathered).append(",\"harmless\":").append(harmless).append(",\"bytes\":").append(scans.bytes(leaf, own())).append(",\"needs\":[");
     List output = output();
     boolean first = true;
     for (int i = 0; i < output.size(); i++) {

@@ -117,6 +117,15 @@ public class Scans {
   }
 
   /** The beginning of a JSON object; the caller adds what is asked and ends it. */
+  /** Does it read CSV or JSON? */
+  boolean texts(LogicalPlan leaf) {
+    if (!kind(leaf).equals("files")) {
+      return false;
+    }
+    String format = ((HadoopFsRelation) ((LogicalRelation) leaf).relation()).fileFormat().getClass().getSimpleName();
+    return format.equals("CSVFileFormat") || format.equals("JsonFileFormat");
+  }
+
   public String request(LogicalPlan leaf) {
     String kind = kind(leaf);
     StringBuilder out = new StringBuilder("{\"kind\":").append(Json.quoted(kind));

@@ -39,6 +39,7 @@ class Survey {
   private final Scans scans;
   private final List places = new ArrayList(); // of each leaf, its Found or null
   private int joins;
+  private int gathering; // aggregates and joins above
   private boolean structs; // does some scan give any?
 
   Survey(Scans scans, LogicalPlan plan) {
@@ -47,7 +48,7 @@ class Survey {
     Fields fields = structs && refused == null ? new Fields(plan) : null;
     for (int i = 0; i < places.size() && refused == null; i++) {
       Found one = (Found) places.get(i);
-      if (one != null && one.filters.isEmpty() && one.wants.isEmpty()) {
+      if (one != null && one.filters.isEmpty() && one.wants.isEmpty() && !(one.gathered && scans.texts(one.leaf))) {
         passed.add(new String[] {scans.name(one.leaf), "NO_FILTER"});
         places.set(i, null);
       } else if (one != null) {
@@ -91,14 +92,18 @@ class Survey {
       return renamed(collect(child(plan, 0), filters, with(new HashSet(), plan)), ((Project) plan).projectList().iterator());
     }
     if (plan instanceof Aggregate) {
+      gathering++;
       Map below = collect(child(plan, 0), new ArrayList(), with(new HashSet(), plan));
+      gathering--;
       want(below, ((Aggregate) plan).groupingExpressions());
       return renamed(below, ((Aggregate) plan).aggregateExpressions().iterator());
     }
     if (plan instanceof Join) {
       Set more = with(needed, plan);
+      gathering++;
       Map left = collect(child(plan, 0), new ArrayList(), more);
       Map right = collect(child(plan, 1), new ArrayList(), more);
+      gathering--;
       if (refused == null) {
         want((Join) plan, left, right);
       }
@@ -119,7 +124,7 @@ class Survey {
 
   private Map leaf(LogicalPlan plan, List filters, Set needed) {
     String why = scans.passedOver(plan);
-    Found one = why == null ? new Found(plan, filters, needed) : null;
+    Found one = why == null ? new Found(plan, filters, needed, gathering > 0) : null;
     if (why != null && scans.reads(plan)) {
       passed.add(new String[] {scans.name(plan), why});
     }
