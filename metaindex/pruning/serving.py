@@ -81,7 +81,8 @@ class Serving:
     @property
     def keys(self) -> int:
         """How many values the indexed columns have in each run that is read, in all; 0 where one does not tell."""
-        counts = [CoveringLayout.of(one.key).sizes.keys for one in self.runs]
+        sizes = [CoveringLayout.of(one.key).sizes for one in self.runs]
+        counts = [one.keys for one in sizes if one.column_bytes]  # others have no row
         return sum(counts) if all(counts) else 0
 
 

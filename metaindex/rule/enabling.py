@@ -130,7 +130,7 @@ def enable(
         ordered = spark.conf.get(SORTED_BUCKETS, None) is None
         added = _new(spark, loader, "metaindex.MetaIndexRule", callback, scans, conf, ordered)
         planner = spark._jsparkSession.sessionState().planner()
-        grouping = _strategy(spark, loader, "metaindex.GroupStrategy", planner.Aggregation(), conf, SORTED_BUCKETS)
+        grouping = _strategy(spark, loader, "metaindex.GroupStrategy", planner.Aggregation(), SORTED_BUCKETS)
         merging = _strategy(spark, loader, "metaindex.MergeStrategy")
         strategies = tuple(one for one in (merging, grouping) if one is not None)
         _add(spark, "extraOptimizations", added)

@@ -31,7 +31,7 @@ class Reason(Enum):
     OTHER_COLUMNS = "it knows none of the columns that the filters name"
     # of a covering index
     NOT_COVERED = "it lacks a column that the query needs"
-    NOT_ASKED = "no filter names its leading column, no join is on its indexed columns, no group holds them, and it is not for an aggregate or a join over CSV or JSON"
+    NOT_ASKED = "no filter names its leading column, no join is on its indexed columns, no group holds them, and it is not for an aggregate over CSV or JSON"
     MAY_FAIL = "a filter might fail of a row that the scan would not have read, or is added when the query runs"
     NOTHING_SERVED = "it has no file of the version"
     NO_HYBRID_SCAN = "it is behind the table, or ahead of the version, and spark.metaindex.hybridScan.enabled is false"

@@ -32,7 +32,8 @@ def of_texts(scan: Mapping[str, Any]) -> bool:
 def for_columns_alone(scan: Mapping[str, Any]) -> bool:
     """May an index stand for it that has its columns, whatever the filters name? Where texts are read, unless somebody may look at them in the order of their lines, or lines are counted, which are
     not rows."""
-    return of_texts(scan) and bool(scan["gathered"]) and len(scan["needs"]) > 0
+    partitions = {one["name"] for one in scan["partitions"]["fields"]} if of_texts(scan) else set()
+    return of_texts(scan) and scan["gathered"] and any(one["name"] not in partitions for one in scan["needs"])
 
 
 def conditions(scan: Mapping[str, Any]) -> list[Predicate]:

@@ -25,8 +25,6 @@ from metaindex.text import TextReader
 if TYPE_CHECKING:
     from metaindex.api import Table
 
-"""Spark's classes of text files, and our names."""
-
 _NO_SAY: Final = frozenset(
     {
         *("path", "paths", "basepath", "serialization.format", "recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter", "mergeschema", "file_format"),

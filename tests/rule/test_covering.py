@@ -295,7 +295,8 @@ def test_texts_are_read_by_columns_alone(sorting: SparkSession, tmp_path: Path, 
         "SELECT name, count(*), sum(id) FROM texts GROUP BY name",
         "SELECT max(v) FROM texts",
         "SELECT count(*) FROM texts WHERE (id > 30 AND name <> 'n7') OR v IS NULL",
-        "SELECT a.id, r.n FROM texts a JOIN (SELECT explode(array(3, 5, 8)) AS n) r ON a.id = r.n * 2 WHERE a.name > 'n1'",
+        "SELECT sum(a.id), count(r.n) FROM texts a JOIN (SELECT explode(array(3, 5, 8)) AS n) r ON a.id = r.n * 2 WHERE a.name > 'n1'",
+        "SELECT max(w) FROM (SELECT v AS w FROM texts WHERE name > 'n1' UNION ALL SELECT id FROM texts)",
     ):
         plan = asked(sorting, text)
         assert form.upper() not in plan.upper().replace(f"/{form.upper()}", ""), plan
@@ -304,6 +305,11 @@ def test_texts_are_read_by_columns_alone(sorting: SparkSession, tmp_path: Path, 
         "SELECT id FROM texts WHERE name > 'n1' LIMIT 5",
         "SELECT count(*) FROM texts",
         "SELECT max(pad) FROM texts",
+        "SELECT sum(id) FROM (SELECT id FROM texts LIMIT 10)",
+        "SELECT name, first(id) FROM texts GROUP BY name",
+        "SELECT collect_list(id), max(v) FROM texts WHERE name > 'n1'",
+        "SELECT a.id, r.n FROM texts a JOIN (SELECT explode(array(3, 5, 8)) AS n) r ON a.id = r.n * 2 WHERE a.name > 'n1'",
+        "SELECT count(*) FROM (SELECT row_number() OVER (PARTITION BY name ORDER BY d) AS r FROM texts) WHERE r = 1",
     ):
         asked(sorting, text, by=None)
     lacking = asked(sorting, "SELECT max(pad), max(v) FROM texts", by=None)

@@ -122,6 +122,6 @@ def test_a_spark_with_other_insides_hashes(spark: SparkSession) -> None:
     broken = sources["GroupStrategy"].replace(b"last.toSortAggregate()", b"last.toOtherAggregate()")
     assert broken != sources["GroupStrategy"]
     state = spark._jsparkSession.sessionState()
-    arguments = ("metaindex.GroupStrategy", state.planner().Aggregation(), state.conf(), SORTED_BUCKETS)
+    arguments = ("metaindex.GroupStrategy", state.planner().Aggregation(), SORTED_BUCKETS)
     assert _strategy(spark, _loader_of(spark, sources), *arguments) is not None
     assert _strategy(spark, _loader_of(spark, {**sources, "GroupStrategy": broken}), *arguments) is None

@@ -164,7 +164,7 @@ def test_a_cluster_keeps_indexes_on_a_store(site: Site, form: str) -> None:
     assert f"{PIECES_MERGED}: {BUCKETS} of {BUCKETS}" in told
     assert told[-1].startswith("2 runs merged into 1")
     asked(site, there, form, "filter", "rows: covering>")
-    asked(site, there, form, "group")
+    asked(site, there, form, "group", "SortAggregate(key=[user")  # small groups, in the order of the index
     assert rows_held(mi.open_table(uri, storage_options=server.options), runs=1) == (FILES + 2) * ROWS
 
 

@@ -17,7 +17,7 @@ public class Found {
   final LogicalPlan leaf;
   final List filters; // right above it
   final Set needed; // ids of the attributes that the plan above names; null: it takes the output as it is
-  final boolean gathered; // by an aggregate or a join somewhere above: nobody sees in which order the rows come
+  final boolean gathered; // nobody sees in what order the rows come
   final List wants = new ArrayList(); // JSON objects: joins and groups that want its rows partitioned by their keys
   Fields fields; // which fields of structs the plan above names
 

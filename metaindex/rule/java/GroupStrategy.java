@@ -32,17 +32,16 @@ import org.apache.spark.sql.internal.SQLConf;
  */
 public class GroupStrategy extends SparkStrategy {
   private static final double ALONE = 8, JOINED = 32; // rows of a group, in the mean, up to which it is worth it
+  private static final String SPARKS = Partial$.class.getPackage().getName() + "."; // of Spark's own functions
   private final SparkStrategy hashing; // Spark's own
-  private final SQLConf conf;
   private final String sortedBuckets; // the setting by which Spark believes in the order of buckets
   private final Marks joined = new Marks(); // aggregates whose groups a join wants sorted
 
   public volatile long failed;
   public volatile String lastError = "";
 
-  public GroupStrategy(SparkStrategy hashing, SQLConf conf, String sortedBuckets) {
+  public GroupStrategy(SparkStrategy hashing, String sortedBuckets) {
     this.hashing = hashing;
-    this.conf = conf;
     this.sortedBuckets = sortedBuckets;
   }
 
@@ -68,6 +67,7 @@ public class GroupStrategy extends SparkStrategy {
   }
 
   private boolean worth(Aggregate plan) {
+    SQLConf conf = SQLConf.get();
     if (!conf.bucketingEnabled() || !"true".equals(conf.getConfString(sortedBuckets, "false"))) {
       return false;
     }
@@ -137,7 +137,7 @@ public class GroupStrategy extends SparkStrategy {
     }
     BaseAggregateExec last = (BaseAggregateExec) plans.apply(0), first = (BaseAggregateExec) below(last);
     List whole = new ArrayList();
-    if (below(first) instanceof BaseAggregateExec || !are(last.aggregateExpressions(), Final$.MODULE$) || !are(first.aggregateExpressions(), Partial$.MODULE$)) {
+    if (last.aggregateExpressions().size() != first.aggregateExpressions().size() || below(first) instanceof BaseAggregateExec || !are(last.aggregateExpressions(), Final$.MODULE$) || !are(first.aggregateExpressions(), Partial$.MODULE$)) {
       return null; // DISTINCT
     }
     for (int i = 0; i < first.groupingExpressions().size(); i++) {
@@ -148,8 +148,8 @@ public class GroupStrategy extends SparkStrategy {
     for (int i = 0; i < last.aggregateExpressions().size(); i++) {
       AggregateExpression one = (AggregateExpression) last.aggregateExpressions().apply(i);
       AggregateExpression before = (AggregateExpression) first.aggregateExpressions().apply(i);
-      if (!one.aggregateFunction().equals(before.aggregateFunction())) {
-        return null;
+      if (!one.aggregateFunction().equals(before.aggregateFunction()) || !before.aggregateFunction().getClass().getName().startsWith(SPARKS)) {
+        return null; // a function of others (Hive's) may count on its two steps
       }
       whole.add(before.copy(before.aggregateFunction(), Complete$.MODULE$, before.isDistinct(), before.filter(), before.resultId()));
     }
@@ -181,8 +181,7 @@ public class GroupStrategy extends SparkStrategy {
 
   /** Marks the aggregates right below a join that is likely to sort its sides by their groups. */
   private void note(Join join) {
-    long most = conf.autoBroadcastJoinThreshold();
-    if (join.condition().isEmpty() || (most >= 0 && (atMost(most, join.left()) || atMost(most, join.right())))) {
+    if (join.condition().isEmpty()) {
       return;
     }
     for (int side = 0; side < 2; side++) {
@@ -199,10 +198,16 @@ public class GroupStrategy extends SparkStrategy {
         below = (LogicalPlan) below.children().apply(0);
       }
       List groups = below instanceof Aggregate ? groups((Aggregate) below) : null;
-      if (groups != null && !groups.isEmpty() && known(ids, ((Aggregate) below).aggregateExpressions()).containsAll(groups)) {
+      if (groups != null && !groups.isEmpty() && known(ids, ((Aggregate) below).aggregateExpressions()).containsAll(groups) && !isSent(join)) {
         joined.add(below);
       }
     }
+  }
+
+  /** Is one side so small that Spark sends it to every task, and sorts nothing? */
+  private static boolean isSent(Join join) {
+    long most = SQLConf.get().autoBroadcastJoinThreshold();
+    return most >= 0 && (atMost(most, join.left()) || atMost(most, join.right()));
   }
 
   /** As `under`, without those that are made there. */

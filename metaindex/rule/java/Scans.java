@@ -116,7 +116,6 @@ public class Scans {
     return false;
   }
 
-  /** The beginning of a JSON object; the caller adds what is asked and ends it. */
   /** Does it read CSV or JSON? */
   boolean texts(LogicalPlan leaf) {
     if (!kind(leaf).equals("files")) {
@@ -126,6 +125,7 @@ public class Scans {
     return format.equals("CSVFileFormat") || format.equals("JsonFileFormat");
   }
 
+  /** The beginning of a JSON object; the caller adds what is asked and ends it. */
   public String request(LogicalPlan leaf) {
     String kind = kind(leaf);
     StringBuilder out = new StringBuilder("{\"kind\":").append(Json.quoted(kind));

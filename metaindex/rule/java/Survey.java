@@ -15,6 +15,8 @@ import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
@@ -22,6 +24,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Sample;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.plans.logical.Window;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
@@ -32,6 +35,15 @@ import org.apache.spark.sql.types.StructType;
  * its row. The codes are those of `metaindex.rule.reasons`.
  */
 class Survey {
+  private static final Set BLIND = new HashSet();
+
+  static {
+    String[] names = {"Average", "BitAndAgg", "BitOrAgg", "BitXorAgg", "Count", "HyperLogLogPlusPlus", "Max", "Min", "StddevPop", "StddevSamp", "Sum", "VariancePop", "VarianceSamp"};
+    for (int i = 0; i < names.length; i++) {
+      BLIND.add(Count.class.getPackage().getName() + "." + names[i]);
+    }
+  }
+
   final List found = new ArrayList(); // what is asked about
   final List passed = new ArrayList();
   final List leaves = new ArrayList(); // every one, in the order in which a plan is walked from above
@@ -39,7 +51,7 @@ class Survey {
   private final Scans scans;
   private final List places = new ArrayList(); // of each leaf, its Found or null
   private int joins;
-  private int gathering; // aggregates and joins above
+  private boolean gathered; // by an aggregate above, to which it is the same in what order the rows come, with nothing between that sees it
   private boolean structs; // does some scan give any?
 
   Survey(Scans scans, LogicalPlan plan) {
@@ -92,18 +104,17 @@ class Survey {
       return renamed(collect(child(plan, 0), filters, with(new HashSet(), plan)), ((Project) plan).projectList().iterator());
     }
     if (plan instanceof Aggregate) {
-      gathering++;
+      boolean before = gathered;
+      gathered = blind((Aggregate) plan);
       Map below = collect(child(plan, 0), new ArrayList(), with(new HashSet(), plan));
-      gathering--;
+      gathered = before;
       want(below, ((Aggregate) plan).groupingExpressions());
       return renamed(below, ((Aggregate) plan).aggregateExpressions().iterator());
     }
     if (plan instanceof Join) {
       Set more = with(needed, plan);
-      gathering++;
       Map left = collect(child(plan, 0), new ArrayList(), more);
       Map right = collect(child(plan, 1), new ArrayList(), more);
-      gathering--;
       if (refused == null) {
         want((Join) plan, left, right);
       }
@@ -113,18 +124,43 @@ class Survey {
     String name = plan.getClass().getSimpleName();
     boolean named = name.equals("Sort") || name.equals("Window") || name.endsWith("Limit") || name.equals("RepartitionByExpression") || name.equals("RebalancePartitions") || name.equals("Repartition");
     Map all = new HashMap();
+    boolean before = gathered;
+    gathered = before && (plan instanceof Union || name.equals("Expand"));
     for (int i = 0; i < plan.children().size(); i++) {
       all.putAll(collect(child(plan, i), new ArrayList(), named ? with(needed, plan) : name.equals("Expand") ? with(new HashSet(), plan) : null));
     }
+    gathered = before;
     if (plan instanceof Window) {
       want(all, ((Window) plan).partitionSpec());
     }
     return all;
   }
 
+  /** Do all its functions give the same, in whatever order rows come? `first`, `collect_list` and their like do not; of others nobody knows. */
+  private static boolean blind(Aggregate plan) {
+    for (int i = 0; i < plan.aggregateExpressions().size(); i++) {
+      if (!blind((Expression) plan.aggregateExpressions().apply(i))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static boolean blind(Expression one) {
+    if (one instanceof AggregateFunction && !BLIND.contains(one.getClass().getName())) {
+      return false;
+    }
+    for (int i = 0; i < one.children().size(); i++) {
+      if (!blind((Expression) one.children().apply(i))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   private Map leaf(LogicalPlan plan, List filters, Set needed) {
     String why = scans.passedOver(plan);
-    Found one = why == null ? new Found(plan, filters, needed, gathering > 0) : null;
+    Found one = why == null ? new Found(plan, filters, needed, gathered) : null;
     if (why != null && scans.reads(plan)) {
       passed.add(new String[] {scans.name(plan), why});
     }
