@@ -16,16 +16,15 @@ from expressions.tree import ColumnRef
 from formats.model import Schema, Snapshot
 from formats.protocol import Resolved
 from metaindex.asked import at_version
-from metaindex.kinds.covering.parts import StoredPart, is_whole, stored_parts
+from metaindex.kinds.covering.parts import StoredPart, stored_parts
 from metaindex.kinds.covering.plan import ORDINAL, PARTITION, ROW, CoveringLayout
 from metaindex.log.entry import CoveredKey
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.serving import Serving, serving, usable_runs
 
 from . import scans
-from .imagined import width
 from .range_parts import parts_left
-from .ranking import KEY_SHARE, Offer, share_read
+from .ranking import Offer, share_read
 from .reasons import Reason
 from .settings import RuleConfig
 
@@ -114,10 +113,7 @@ def _candidate(
         share = sum(part.info.size_bytes for _, part in parts) / sum(part.info.size_bytes for _, part in every)
     names = {stable: name for name, stable in columns.items()}
     order = tuple(names[one] for one in indexed) if set(indexed) <= set(names) and layout.buckets else ()
-    leading = layout.stored.field(0)
-    rows = sum(part.info.rows for _, part in every)
-    in_table = {leading.name: int(KEY_SHARE * rows * width(leading.type))} if is_whole(leading.type) else {}
-    source, read, lacking = _prices(served, list(columns.values()), in_table, scan, kept_bytes, share)
+    source, read, lacking = _prices(served, list(columns.values()), scan, kept_bytes, share)
     offer = Offer(index.name, source, read, of_use, wants, layout.buckets, order, lacking, served.deleted_rows)
     return Candidate(offer, served, layout, columns, order, tuple(parts))
 
@@ -197,19 +193,13 @@ def _stale(served: Serving, rule: RuleConfig) -> Reason | None:
 
 
 def _prices(
-    served: Serving,
-    stables: Sequence[str],
-    in_table: Mapping[str, int],
-    scan: Mapping[str, Any],
-    kept_bytes: int | None,
-    share: float,
+    served: Serving, stables: Sequence[str], scan: Mapping[str, Any], kept_bytes: int | None, share: float
 ) -> tuple[float, float, float]:
-    """Of the scan, of the index with the files that it lacks, and of these alone, for the needed columns. `in_table`: what columns take there at least, which are smaller in the index."""
+    """Of the scan, of the index with the files that it lacks, and of these alone, for the needed columns."""
     sizes = served.column_bytes
     needed = float(sum(sizes.get(one, 0) for one in stables))
-    there = float(sum(max(sizes.get(one, 0), in_table.get(one, 0)) for one in stables))
     in_index = max(1, served.served_bytes + served.dead_bytes)
-    every = served.total_bytes if scans.of_texts(scan) else there * served.total_bytes / in_index
+    every = served.total_bytes if scans.of_texts(scan) else needed * served.total_bytes / in_index
     listed = scan["bytes"] if scan["bytes"] >= 0 else served.total_bytes
     kept = min(listed, served.total_bytes if kept_bytes is None else kept_bytes)
     source = every * kept / max(1, served.total_bytes)

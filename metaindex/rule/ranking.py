@@ -7,8 +7,8 @@
     deletes     every row of the index is looked up among those to be left out: nearly for nothing as long as these lie in a core's cache (`CACHED`), `DELETED` bytes for each one more
 
 What the needed columns take is known of every index that is built: its log entry says it column by column. The same values take about as much in the table's own files, which is how the source is
-priced, but for a leading column of whole numbers: sorted, these take hardly anything (`KEY_SHARE`). An index that is not built yet (what if?) is priced by the widths of its columns. Shares of rows
-that a filter leaves are those of System R (Selinger et al., SIGMOD 1979) where nothing better is known.
+priced; an index that is not built yet (what if?) is priced by the widths of its columns. Shares of rows that a filter leaves are those of System R (Selinger et al., SIGMOD 1979) where nothing
+better is known.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ DELETED: Final = 64
 """A join of TPC-H over 6,000,000 rows took 0.75 s of CPU, 1.1 s with 6,000 of them deleted (most of it to read lineage, which is counted as bytes), 2.3 s with 600,000."""
 GROUPED: Final = 0.5
 """A group's rows are put together before they are sent; how many are left is not known."""
-KEY_SHARE: Final = 0.5
-"""Of the width of whole numbers, what they take in a table that is not sorted by them: 0.33 to 0.75 in TPC-H's keys, 0.4 in its days; in indexes 0.02 to 0.1."""
 MARGIN: Final = 0.95
 """An index is taken where it costs less than this share of the source."""
 
