@@ -34,6 +34,7 @@ _SOURCES: Final = (
     "Fields",
     "Found",
     "GroupStrategy",
+    "Guarded",
     "Harmless",
     "Hybrid",
     "IndexedRelation",

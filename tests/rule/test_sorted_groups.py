@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,6 +62,35 @@ def test_small_groups_are_counted_as_they_come(sorting: SparkSession, tmp_path: 
         assert "Sort [" not in plan, plan
         assert "Exchange hashpartitioning" not in plan, plan
         assert _keys_of(plan, "HashAggregate") == 0, plan
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"adaptive.enabled": "false"},
+        {"codegen.wholeStage": "false", "codegen.factoryMode": "NO_CODEGEN"},
+        {"ansi.enabled": "false", "shuffle.partitions": "1"},
+        {"parquet.enableVectorizedReader": "false", "session.timeZone": "America/New_York"},
+        {"sources.bucketing.autoBucketedScan.enabled": "false", "files.maxPartitionBytes": "100"},
+        {"execution.replaceHashWithSortAgg": "true"},
+        {"bucketing.coalesceBucketsInJoin.enabled": "true", "requireAllClusterKeysForDistribution": "true"},
+    ],
+    ids=str,
+)
+def test_groups_are_the_same_under_every_setting(
+    sorting: SparkSession, tmp_path: Path, settings: dict[str, str]
+) -> None:
+    table = _table(sorting, tmp_path / "t", 3)
+    with ExitStack() as every:
+        for name, value in settings.items():
+            every.enter_context(setting(sorting, f"spark.sql.{name}", value))
+        for text in (*GROUPED, JOINED):
+            plan = asked(sorting, text.format(t=table))
+            assert "SortAggregate(key=[" in plan, plan
+            assert "Sort [" not in plan, plan
+        kept = sorting.sql(GROUPED[0].format(t=table)).cache()
+        assert sorted(map(repr, kept.collect())) == sorted(map(repr, sorting.sql(GROUPED[0].format(t=table)).collect()))
+        kept.unpersist()
 
 
 def test_large_groups_are_hashed_but_where_a_join_would_sort_them(sorting: SparkSession, tmp_path: Path) -> None:

@@ -30,40 +30,23 @@ import org.apache.spark.sql.internal.SQLConf;
  * Groups of a covering index's keys, whose rows stand side by side in it: they are counted as they come, and no table of all groups is kept, where groups are small, or where a join would sort them
  * again. Spark can do this itself (`spark.sql.execution.replaceHashWithSortAgg`), for all of a session's plans or for none, whatever the groups are like (docs/decisions/0016).
  */
-public class GroupStrategy extends SparkStrategy {
+public class GroupStrategy extends Guarded {
   private static final double ALONE = 8, JOINED = 32; // rows of a group, in the mean, up to which it is worth it
   private static final String SPARKS = Partial$.class.getPackage().getName() + "."; // of Spark's own functions
   private final SparkStrategy hashing; // Spark's own
   private final String sortedBuckets; // the setting by which Spark believes in the order of buckets
   private final Marks joined = new Marks(); // aggregates whose groups a join wants sorted
 
-  public volatile long failed;
-  public volatile String lastError = "";
-
   public GroupStrategy(SparkStrategy hashing, String sortedBuckets) {
     this.hashing = hashing;
     this.sortedBuckets = sortedBuckets;
   }
 
-  public scala.collection.immutable.Seq apply(LogicalPlan plan) {
-    try {
-      if (plan instanceof Join) {
-        note((Join) plan);
-      }
-      SortAggregateExec found = plan instanceof Aggregate && worth((Aggregate) plan) ? sorted(hashing.apply(plan)) : null;
-      List plans = new ArrayList();
-      if (found != null) {
-        plans.add(found);
-      }
-      return Scans.sequence(plans);
-    } catch (Throwable error) {
-      if (error instanceof VirtualMachineError && !(error instanceof StackOverflowError)) {
-        throw (VirtualMachineError) error;
-      }
-      failed++;
-      lastError = String.valueOf(error);
-      return Scans.none();
+  SparkPlan physical(LogicalPlan plan) {
+    if (plan instanceof Join) {
+      note((Join) plan);
     }
+    return plan instanceof Aggregate && worth((Aggregate) plan) ? sorted(hashing.apply(plan)) : null;
   }
 
   private boolean worth(Aggregate plan) {
@@ -181,11 +164,11 @@ public class GroupStrategy extends SparkStrategy {
 
   /** Marks the aggregates right below a join that is likely to sort its sides by their groups. */
   private void note(Join join) {
-    if (join.condition().isEmpty()) {
-      return;
-    }
     for (int side = 0; side < 2; side++) {
       LogicalPlan below = (LogicalPlan) join.children().apply(side);
+      if (join.condition().isEmpty() || !(source(below) instanceof Aggregate)) {
+        continue;
+      }
       List ids = new ArrayList(); // that the condition names
       for (int i = 0; i < below.output().size(); i++) {
         Attribute one = (Attribute) below.output().apply(i);
@@ -197,11 +180,19 @@ public class GroupStrategy extends SparkStrategy {
         ids = below instanceof Project ? known(ids, ((Project) below).projectList()) : ids;
         below = (LogicalPlan) below.children().apply(0);
       }
-      List groups = below instanceof Aggregate ? groups((Aggregate) below) : null;
+      List groups = groups((Aggregate) below);
       if (groups != null && !groups.isEmpty() && known(ids, ((Aggregate) below).aggregateExpressions()).containsAll(groups) && !isSent(join)) {
         joined.add(below);
       }
     }
+  }
+
+  /** What stands below filters and choices of columns. */
+  private static LogicalPlan source(LogicalPlan plan) {
+    while (plan instanceof Filter || plan instanceof Project) {
+      plan = (LogicalPlan) plan.children().apply(0);
+    }
+    return plan;
   }
 
   /** Is one side so small that Spark sends it to every task, and sorts nothing? */

@@ -7,14 +7,10 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.execution.SparkPlan;
-import org.apache.spark.sql.execution.SparkStrategy;
 
 /** Hybrid scans that a join reads in the order of its keys are merged; any other union, and one of which this does not hold any more, is Spark's. */
-public class MergeStrategy extends SparkStrategy {
+public class MergeStrategy extends Guarded {
   private static final TreeNodeTag KEYS = new TreeNodeTag("metaindex.keys");
-
-  public volatile long failed;
-  public volatile String lastError = "";
 
   public MergeStrategy() {
     MergeSortedExec.check();
@@ -25,32 +21,17 @@ public class MergeStrategy extends SparkStrategy {
     union.setTagValue(KEYS, ids);
   }
 
-  public scala.collection.immutable.Seq apply(LogicalPlan plan) {
-    try {
-      return merged(plan);
-    } catch (Throwable error) {
-      if (error instanceof VirtualMachineError && !(error instanceof StackOverflowError)) {
-        throw (VirtualMachineError) error;
-      }
-      failed++;
-      lastError = String.valueOf(error);
-      return Scans.none();
-    }
-  }
-
-  private scala.collection.immutable.Seq merged(LogicalPlan plan) {
+  SparkPlan physical(LogicalPlan plan) {
     scala.Option ids = plan instanceof Union ? plan.getTagValue(KEYS) : scala.Option.empty();
     List places = ids.isDefined() ? places((List) ids.get(), plan.output()) : null;
     if (places == null) {
-      return Scans.none();
+      return null;
     }
     SparkPlan merged = planLater((LogicalPlan) plan.children().apply(0));
     for (int i = 1; i < plan.children().size(); i++) {
       merged = new MergeSortedExec(merged, planLater((LogicalPlan) plan.children().apply(i)), Scans.sequence(places));
     }
-    List found = new ArrayList();
-    found.add(merged);
-    return Scans.sequence(found);
+    return merged;
   }
 
   private static List places(List ids, scala.collection.immutable.Seq output) {

@@ -8,7 +8,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +25,6 @@ from formats.storage import Storage
 from metaindex.build.row_source import DataFile, RowSource
 from metaindex.cli import kinds
 from metaindex.errors import BuildError, DamagedIndexError
-from metaindex.kinds.covering import parts
 from metaindex.kinds.covering.murmur3 import buckets_of, hashed
 from metaindex.kinds.covering.order import in_spark_order, out_of_order, sort_columns
 from metaindex.kinds.covering.parts import stored_parts
@@ -235,81 +233,6 @@ def test_every_format_is_read_as_its_table_shows_it(form: str, tmp_path: Path) -
     whole = shown_rows.append_column("x", inner).select(["s", "st", "x", "d", "t", "m9", "f"])
     assert held.served() == (shown(whole.to_pylist()), 0)
     assert table.verify_index("c").sound
-
-
-def test_bounds_of_floats_are_not_stored(tmp_path: Path) -> None:
-    """They would leave NaN out, which Spark holds for the greatest value: it would pass over row groups with rows that match."""
-    table = mi.open_table(str(parquet_folder(tmp_path / "lake", 1)))
-    table.create_index("c", WIDE, RANGE, builder=ArrowBuilder())
-    columns = [
-        pq.read_metadata(path).row_group(0).column(number)
-        for path in (index_folder(table, "c") / "covering").rglob("*.mix")
-        for number in range(pq.read_metadata(path).num_columns)
-    ]
-    floats = [one for one in columns if one.physical_type in ("FLOAT", "DOUBLE")]
-    assert floats
-    assert not any(one.is_stats_set or one.has_column_index for one in floats)
-    assert all(one.is_stats_set for one in columns if one.physical_type in ("INT32", "INT64"))
-
-
-def test_only_values_that_repeat_have_a_dictionary(tmp_path: Path) -> None:
-    """Who looks up a row reads the whole dictionary of each of its columns."""
-    count = 300_000
-    rng = np.random.default_rng(5)
-    whole = pa.table(
-        {
-            "k": pa.array(rng.permutation(count) // 4),
-            "few": pa.array(rng.integers(0, 9, count)),
-            "some": pa.array(rng.integers(0, 10_000, count).astype(str)),
-            "price": pa.array(rng.random(count)),
-            "text": pa.array([f"{one:x}" for one in rng.integers(0, 2**60, count)]),
-            "parts": pa.array([[1, 2]] * count),
-            "nothing": pa.nulls(count, pa.int32()),
-        }
-    )
-    root = tmp_path / "lake"
-    root.mkdir()
-    pq.write_table(whole, root / "one.parquet")
-    table = mi.open_table(str(root))
-    others = whole.column_names[1:]
-    kinds = (mi.Covering("k", others, buckets=1), mi.CoveringRange(["few", "k"], []))
-    table.create_index("all", *kinds, builder=ArrowBuilder())
-    by_k, by_few, *_ = (
-        {column.path_in_schema: column for column in (group.column(at) for at in range(group.num_columns))}
-        for part in sorted((index_folder(table, "all") / "covering").rglob("*.mix"))
-        for group in [pq.read_metadata(part).row_group(0)]
-    )
-    has = {name for name, column in by_k.items() if column.has_dictionary_page}
-    assert has == {"few", "some", "parts.list.element", "nothing"}
-    assert "DELTA_BINARY_PACKED" in by_k["k"].encodings
-    assert by_k["k"].total_compressed_size < count // 2  # bytes: four rows a key, their differences are 0 and 1
-    assert (by_few["few"].has_dictionary_page, by_few["k"].has_dictionary_page) == (True, False)  # sorted, but few
-    held = Held.of(table, "all")
-    assert held.physical() == shown(whole.to_pylist())
-
-
-def test_keys_are_counted_over_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "GROUP_ROWS", 7)
-    table = mi.open_table(str(parquet_folder(tmp_path / "lake", 2)))
-    kinds = (mi.Covering(["s", "d"], ["t"], buckets=2), mi.Covering("k", buckets=3), mi.CoveringRange(["s"], ["m9"]))
-    table.create_index("c", *kinds, builder=ArrowBuilder())
-    for merged in (False, True):
-        if merged:
-            pq.write_table(awkward(77, 50), tmp_path / "lake" / "late.parquet")
-            settle(tmp_path / "lake")
-            table = mi.open_table(str(tmp_path / "lake"))
-            table.refresh_index("c", builder=ArrowBuilder())
-            table.optimize_index("c", mode="full")
-        held = Held.of(table, "c")
-        (run,) = held.runs
-        for place, kind in enumerate(kinds):
-            key, changes, found = held.key(place), 0, stored_parts(held.index.reader(run), held.key(place))
-            for part in found:
-                rows = pq.read_table(pa.BufferReader(held.index.storage.read(part.path)))
-                values = [tuple(row.values()) for row in rows.select(range(len(kind.indexed))).to_pylist()]
-                changes += 1 + sum(one != other for one, other in pairwise(values))
-            assert changes > 3
-            assert CoveringLayout.of(key).sizes.keys == changes
 
 
 def test_what_a_killed_build_wrote_is_seen_by_nobody_and_cleaned(tmp_path: Path) -> None:
