@@ -96,6 +96,10 @@ class ColumnBuilder:
         """`IN (values)`; the empty list matches nothing."""
         if isinstance(values, str | bytes):
             raise ExpressionError(f"isin takes a list of values; got {values!r}; write isin([{values!r}])")
+        if hasattr(values, "to_pylist"):  # of pyarrow, whose scalars are no literals
+            values = values.to_pylist()
+        if not isinstance(values, Iterable):
+            raise ExpressionError(f"isin takes a list of values; got {values!r}; write isin([{values!r}])")
         return In(self.ref, tuple(literal(value) for value in values))
 
     def is_null(self) -> Predicate:

@@ -16,7 +16,8 @@
     │   ├── StoragePermissionError (PermissionError)
     │   └── StorageUnavailableError (ConnectionError)  no answer after all tries: nothing is known of the object
     ├── MissingDependencyError (ImportError)  an optional engine that is not installed; says the extra
-    └── IndexError_ ... drawn in metaindex/errors.py
+    ├── ArgumentError (ValueError, TypeError)  a verb was called with what it cannot take
+    └── those of indexes: drawn in metaindex/errors.py
 
 Every message is one line: the rule, the fact, the cure.
 """
@@ -86,3 +87,12 @@ class StorageUnavailableError(StorageError, ConnectionError):
 
 class MissingDependencyError(MetaIndexError, ImportError):
     """An optional engine is not installed."""
+
+
+class ArgumentError(MetaIndexError, ValueError, TypeError):
+    """A verb was called with an argument that it cannot take: of a wrong type, or a value that it does not have. Nothing was done."""
+
+
+def first_line(error: BaseException) -> str:
+    """What a foreign error says, as far as it goes into a line of ours: its first line, or its name where it says nothing."""
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

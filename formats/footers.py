@@ -27,7 +27,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from expressions.errors import CorruptTableError, StorageError, StorageUnavailableError, UnsupportedFeatureError
+from expressions.errors import (
+    CorruptTableError,
+    StorageError,
+    StorageUnavailableError,
+    UnsupportedFeatureError,
+    first_line,
+)
 from expressions.physical import column_domain_has_nan, physical_type, to_physical
 from expressions.statistics import ColumnBounds
 from expressions.vectors import from_vector, valid_mask
@@ -145,9 +151,7 @@ def _read_chunk(storage: Storage, layouts: Layouts, files: list[tuple[str, int |
         except StorageUnavailableError:
             raise  # says nothing of the file
         except _FAILURES as error:
-            failures[ordinal] = (
-                f"cannot read the footer of {path!r}: {str(error).splitlines()[0] if str(error) else error!r}"
-            )
+            failures[ordinal] = f"cannot read the footer of {path!r}: {first_line(error)}"
             continue
         shape.ordinals.append(ordinal)
         rows[ordinal], groups[ordinal] = metadata.num_rows, metadata.num_row_groups

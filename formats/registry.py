@@ -11,7 +11,7 @@ from typing import Any
 from expressions.errors import NotATableError, UnsupportedFeatureError
 
 from .protocol import TableFormat, TableRef
-from .storage import Storage, parent_of, storage_for
+from .storage import Storage, is_remote, parent_of, storage_for
 
 NAMES = ("delta", "iceberg", "files")
 METADATA_ENDS = (".metadata.json", ".metadata.json.gz")  # of Iceberg's metadata files
@@ -45,7 +45,7 @@ def detect(ref: TableRef) -> TableFormat:
         found = format_named(name)
         if found.detect(ref):
             return found
-    what = "is empty or holds no data files" if _anything(ref.storage) else "does not exist"
+    what = "is empty or holds no data files" if _anything(ref.storage) else _nothing_at(ref)
     raise NotATableError(
         f"a table is a folder with _delta_log (Delta), with metadata (Iceberg), or with Parquet, CSV or JSON files; {ref.path!r} {what}; check the path"
     )
@@ -153,6 +153,11 @@ def _storage_of(catalog: object, name: str, storage_options: Mapping[str, str] |
     table = _table_of(catalog, name)
     location = "/" if table is None else str(table.location())
     return storage_for(location, storage_options if "://" in location and not location.startswith("file:") else None)[0]
+
+
+def _nothing_at(ref: TableRef) -> str:
+    """A store has no empty folders: there it is one and the same."""
+    return "is an empty folder" if not is_remote(ref.path) and os.path.isdir(ref.storage.root) else "does not exist"
 
 
 def _anything(storage: Storage) -> bool:

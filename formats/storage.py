@@ -15,6 +15,7 @@ from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from expressions.errors import ArgumentError
 from expressions.records import dataclass
 
 
@@ -78,7 +79,7 @@ def storage_for(path: str | os.PathLike[str], storage_options: Mapping[str, str]
     local = local_path(text)
     if local is not None:
         if storage_options and set(storage_options) != {"single_writer"}:
-            raise ValueError(f"storage options are for object stores; {text!r} is a local path: leave them out")
+            raise ArgumentError(f"storage options are for object stores; {text!r} is a local path: leave them out")
         storage: Storage = LocalStorage(local)
     else:
         from .storage_object import ObjectStorage

@@ -120,7 +120,7 @@ def mapped(error: Exception, where: str, verb: str) -> StorageError:
     if (
         status_of(error) == 404 and code not in _ABSENT
     ):  # to some stores an unknown access key is a 404: nothing is said of the object
-        return _answered(error, text, code, cannot)
+        return _answered(error, text, code, cannot, where)
     if code == "NoSuchBucket" or (verb == "list" and status_of(error) == 404):
         return StorageError(
             f"{cannot}: the store has no bucket {_bucket(where)!r}; check the name, or create the bucket"
@@ -138,10 +138,10 @@ def mapped(error: Exception, where: str, verb: str) -> StorageError:
             return StorageError(
                 f"{cannot}: an object's name has no empty part, no '.' or '..', and no control characters; rename it"
             )
-    return _answered(error, text, code, cannot)
+    return _answered(error, text, code, cannot, where)
 
 
-def _answered(error: Exception, text: str, code: str | None, cannot: str) -> StorageError:
+def _answered(error: Exception, text: str, code: str | None, cannot: str, where: str) -> StorageError:
     """By what the server answered, or that it did not."""
     from obstore import exceptions as obs
 
@@ -152,7 +152,7 @@ def _answered(error: Exception, text: str, code: str | None, cannot: str) -> Sto
         return StorageError(f"{cannot}: a bucket is asked in its own region; {region}; set AWS_REGION")
     if _ROLE.search(text):
         return StoragePermissionError(
-            f"{cannot}: no credentials were found in the environment and this machine has no role; set {_KEYS}"
+            f"{cannot}: no credentials were found in the environment and this machine has no role; set {_keys(where)}"
         )
     if code in _REFUSED:
         return StoragePermissionError(f"{cannot}: permission denied ({said}): {_REFUSED[code]}")
@@ -186,6 +186,16 @@ def _answered(error: Exception, text: str, code: str | None, cannot: str) -> Sto
 def _found(pattern: re.Pattern[str], text: str) -> str | None:
     found = pattern.search(text)
     return found[1] if found else None
+
+
+def _keys(where: str) -> str:
+    """The variables that name a store's credentials."""
+    scheme = where.partition("://")[0].lower()
+    if scheme in ("gs", "gcs"):
+        return "GOOGLE_APPLICATION_CREDENTIALS, or GOOGLE_SERVICE_ACCOUNT"
+    if scheme in ("az", "azure", "abfs", "abfss", "adl"):
+        return "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY"
+    return _KEYS
 
 
 def _bucket(where: str) -> str:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from expressions.errors import UnsupportedFeatureError, VersionNotFoundError
+from expressions.errors import ArgumentError, UnsupportedFeatureError, VersionNotFoundError
 from expressions.records import dataclass
 from formats.model import Diff, Schema, Snapshot, Version
 from formats.protocol import At, Resolved, TableFormat, TableRef, lists_once
@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's s
     from .readers.footer import HeldFooters
 
 logger = logging.getLogger("metaindex")
+_CATALOG_OPTIONS = {"catalog", "identifier"}
 
 
 def open_table(
@@ -49,7 +50,7 @@ def open_table(
     format: str | None = None,  # noqa: A002 - the word of every reader in the field
     catalog: object = None,
     storage_options: Mapping[str, str] | None = None,
-    spark: SparkSession | None = None,
+    spark: SparkSession | Callable[[], SparkSession] | None = None,
     config: Config | None = None,
     **options: object,
 ) -> Table:
@@ -58,11 +59,12 @@ def open_table(
     Plain files may also be named by a pattern (`/data/2024-*/part-*.parquet`, as Hadoop reads them), a list of paths, or with `basePath`: all files that fit are
     one table, whose paths are relative to the deepest folder above them (or to `basePath`); `store.layout` says where its indexes lie. A path that exists as it stands is no pattern.
 
-    `catalog` is a pyiceberg catalog (`path` is then the table's identifier). `storage_options` are the object store's. `spark` is the session that builds indexes
-    (one is started when needed). `trust_index`: the caller promises that plain files have not changed since an index was last created or refreshed; "now" is then the newest
+    `catalog` is a pyiceberg catalog (`path` is then the table's identifier). `storage_options` are the object store's. `spark` is the session that builds indexes,
+    or what makes one when it is needed (default: one is started). `trust_index`: the caller promises that plain files have not changed since an index was last created or refreshed; "now" is then the newest
     version that an index has recorded, and the folder is not listed. Where none is recorded, it is. Other options are the reader's (`header`, `delimiter`, `schema` ...).
-    Raises NotATableError, UnsupportedFeatureError, StorageError.
+    Raises NotATableError, UnsupportedFeatureError, StorageError; ArgumentError for what is no path, format or option.
     """
+    _check_opening(path, format, storage_options, config)
     if catalog is not None:
         options["catalog"] = catalog
         storage_options = {**catalog_options(catalog, str(path)), **(storage_options or {})}
@@ -75,7 +77,28 @@ def open_table(
         raise UnsupportedFeatureError(
             f"trust_index is for plain files; {ref.path!r} is a {table_format.name} table, whose log says at once what is new; leave it out"
         )
+    if table_format.name != "files" and (unknown := sorted(options.keys() - _CATALOG_OPTIONS)):
+        raise ArgumentError(
+            f"reader options are for plain files; {ref.path!r} is a {table_format.name} table; leave out {', '.join(unknown)}"
+        )
     return Table(table_format, ref, config or Config(), spark, stores, trust)
+
+
+def _check_opening(path: object, table_format: object, storage_options: object, config: object) -> None:
+    """Are the words of `open_table` of their types? What they name is looked at later."""
+    paths = list(path) if isinstance(path, Sequence) and not isinstance(path, str | bytes) else [path]
+    for one in paths:
+        text = os.fspath(one) if isinstance(one, str | os.PathLike) else None
+        if not isinstance(text, str) or not text:
+            raise ArgumentError(f"a table is opened by its path or URI, or a list of them; got {one!r}; name a folder")
+    if not isinstance(table_format, str | None):
+        raise ArgumentError(f"format is delta, iceberg, parquet, csv or json; got {table_format!r}; name one of these")
+    if not isinstance(storage_options, Mapping | None):
+        raise ArgumentError(
+            f"storage options are names and values, as in {{'region': 'eu-west-1'}}; got {type(storage_options).__name__}"
+        )
+    if not isinstance(config, Config | None):
+        raise ArgumentError(f"config= is a metaindex.Config; got {type(config).__name__}; write mi.Config(...)")
 
 
 @dataclass(repr=False)
@@ -85,7 +108,7 @@ class Table(LookUps, IndexUpkeep):
     _format: TableFormat
     _ref: TableRef
     config: Config
-    _spark: SparkSession | None = field(default=None, repr=False)
+    _spark: SparkSession | Callable[[], SparkSession] | None = field(default=None, repr=False)
     _storage_options: dict[str, str] = field(default_factory=dict, repr=False)
     _trust_index: bool = False
     _snapshots: dict[Version, Snapshot] = field(default_factory=dict, repr=False)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from expressions.errors import ExpressionError, VersionNotFoundError
+from expressions.errors import ArgumentError, ExpressionError, VersionNotFoundError
 from expressions.records import dataclass
 from expressions.tree import Predicate
 from formats.model import Schema
 from formats.protocol import At
 
 VersionLike = str | int | None
-TimestampLike = str | int | dt.datetime | None
+TimestampLike = str | int | dt.datetime | dt.date | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,13 @@ class OfSchema:
 
 
 def at_version(version: VersionLike, timestamp: TimestampLike) -> At:
-    """The version asked. VersionNotFoundError for both at once, ExpressionError for what is no time."""
+    """The version asked. VersionNotFoundError for both at once, ExpressionError for what is no time, ArgumentError for what is no version. A date is its first moment."""
     if version is not None and timestamp is not None:
         raise VersionNotFoundError("a version is asked by number or by time, not by both; leave one out")
+    if version is not None and (isinstance(version, bool) or not isinstance(version, str | int)):
+        raise ArgumentError(f"a version is a number, or text as versions() gives it; got {type(version).__name__}")
+    if isinstance(timestamp, dt.date) and not isinstance(timestamp, dt.datetime):
+        timestamp = dt.datetime.combine(timestamp, dt.time())
     if isinstance(timestamp, dt.datetime):
         if timestamp.tzinfo is None:
             timestamp = timestamp.replace(tzinfo=dt.UTC)
@@ -34,7 +38,26 @@ def at_version(version: VersionLike, timestamp: TimestampLike) -> At:
         try:
             return at_version(None, dt.datetime.fromisoformat(timestamp))
         except ValueError as error:
-            raise ExpressionError(
-                f"a timestamp is ISO 8601 (UTC where it names no zone), milliseconds or a datetime; got {timestamp!r}"
-            ) from error
+            raise _no_time(timestamp) from error
+    if timestamp is not None and (isinstance(timestamp, bool) or not isinstance(timestamp, int)):
+        raise _no_time(timestamp)
     return At(version, timestamp)
+
+
+def names_of(given: object, what: str) -> list[str] | None:
+    """Names that a caller gave, None for None; one name is a list of one. ArgumentError for what are none: `what` says whose they are."""
+    if given is None:
+        return None
+    several = not isinstance(given, str) and isinstance(given, Iterable)
+    names: list[str] = []
+    for name in given if several else [given]:  # type: ignore[attr-defined]
+        if not isinstance(name, str):
+            raise ArgumentError(f"{what} are names, as in {what}=['a', 'b']; got {name!r}; name them")
+        names.append(name)
+    return names
+
+
+def _no_time(given: object) -> ExpressionError:
+    return ExpressionError(
+        f"a timestamp is ISO 8601 (UTC where it names no zone), whole milliseconds, a datetime or a date; got {given!r}"
+    )

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import os
+from types import UnionType
+from typing import Final, Literal
 
+from expressions.errors import ArgumentError
 from expressions.records import dataclass
 
 BuilderName = Literal["spark", "local", "default"]
+
+_KNOBS: Final[dict[str, tuple[type | UnionType, str]]] = {
+    "index_location": (str | os.PathLike | None, "a folder or URI, or None"),
+    "namespace": (str | None, "a name, or None"),
+    "cache_bytes": (int, "a number of bytes from 0 on"),
+    "settle_seconds": (int | float, "a number of seconds from 0 on"),
+    "time_zone": (str, "a zone's name, as in 'Europe/Paris'"),
+    "use_indexes": (bool, "True or False"),
+    "single_writer": (bool, "True or False"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +30,7 @@ class Config:
     * `namespace`: a name of its own for a set of indexes, of a team say: they lie beside the others, and only who names the namespace sees them. None: the common one.
     * `builder`: "spark" (the PySpark pipeline), "local" (in this process, no JVM), or "default": spark where pyspark is installed, else local.
     * `cache_bytes`: decoded index columns kept in memory by an opened table, and a quarter as much for footers of data files.
-    * `settle_seconds`: how old a plain file must be before its identity is believed (a file system's clock ticks coarsely); create and refresh wait for it once.
+    * `settle_seconds`: how long create and refresh wait, once, for plain files that were written a moment ago: a file younger than 2 seconds is not believed to keep its identity, and stays uncovered.
     * `time_zone`: of dates and times without a zone in predicates over columns of instants.
     * `use_indexes`: False answers every query from the table alone.
     * `single_writer`: no other process ever writes these indexes. Allows stores of which it is not known whether put-if-absent has one winner (`docs/storage.md`).
@@ -31,3 +44,12 @@ class Config:
     time_zone: str = "UTC"
     use_indexes: bool = True
     single_writer: bool = False
+
+    def __post_init__(self) -> None:
+        for name, (types, rule) in _KNOBS.items():
+            value = getattr(self, name)
+            finite = not isinstance(value, int | float) or 0 <= value < float("inf")
+            if not (isinstance(value, types) and finite):
+                raise ArgumentError(f"Config({name}=...) is {rule}; got {value!r}")
+        if self.builder not in ("spark", "local", "default"):
+            raise ArgumentError(f"Config(builder=...) is 'spark', 'local' or 'default'; got {self.builder!r}")

@@ -44,6 +44,15 @@ class IndexFolder:
             self._logs[name] = OperationLog(index_storage(self._folder, name, self._options))
         return self._logs[name]
 
+    def missing(self, said: str, name: str) -> IndexNotFoundError:
+        """The error of an index that is not there: a folder without a log counts for none."""
+        names = self.names()
+        there = [one for one in names if self.log(one).numbers()]
+        gone = (
+            f" (its folder at {self.log(name).storage.root} has no log)" if name in names and name not in there else ""
+        )
+        return IndexNotFoundError(f"{said}{gone}; there are: {', '.join(there) or 'none'}")
+
     def entries(self) -> list[IndexLogEntry]:
         """The latest entry of each index that has one that can be read."""
         return [entry for _, entry in self._latest(self.names()) if isinstance(entry, IndexLogEntry)]

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from expressions.errors import MetaIndexError
+from expressions.errors import ArgumentError, MetaIndexError
 
 from .log.entry import Content, IndexLogEntry, UnderWay
 from .log.operation_log import OperationLog
@@ -121,6 +121,10 @@ class History:
 
 def history(name: str, log: OperationLog, last: int | None) -> History:
     """The last entries (None: all that the log has). An entry that cannot be read says so in its place."""
+    if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 1):
+        raise ArgumentError(
+            f"a history has at least one entry; got last={last!r}; name a number from 1 on, or leave it out"
+        )
     numbers = log.numbers()
     shown = numbers if last is None else numbers[len(numbers) - min(last, len(numbers)) :]
     # One more before the first shown, so that it is known what that one changed.

@@ -18,7 +18,7 @@ from expressions.tree import Predicate
 from formats.model import Version
 from formats.protocol import TableRef
 
-from .asked import TimestampLike, VersionLike
+from .asked import TimestampLike, VersionLike, names_of
 from .explanation import describe
 from .readers.arrow import matching_rows
 from .readers.footer_groups import FooterGroups, Groups
@@ -105,7 +105,7 @@ def locate(
     indexes: Iterable[str] | None,
 ) -> Located:
     """See `Table.locate`."""
-    only = None if indexes is None else list(indexes)
+    only = names_of(indexes, "indexes")
     places = Places(FooterGroups(table._ref.storage))
     if not all_versions:
         result = places.add(table, predicate, version, timestamp, only, exact)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from formats.model import Version
 
-from .asked import TimestampLike, VersionLike
+from .asked import TimestampLike, VersionLike, names_of
 from .pruning.open_index import OpenIndex
 from .queries import Queries
 
@@ -59,7 +59,7 @@ class LookUps(Queries):
         """In which columns, files and row groups does a text stand, of all columns that an index keys? It is read as each column's type reads it. IndexNotFoundError where no index keys any."""
         from .search import search
 
-        only = None if indexes is None else list(indexes)
+        only = names_of(indexes, "indexes")
         found, _ = self._open_indexes(only)
         zone = self.config.time_zone
         return search(self, found, text, version, timestamp, exact=exact, indexes=only, time_zone=zone)

@@ -18,7 +18,7 @@ from expressions.vectors import one_array, truths
 from formats.model import Schema, Snapshot, Version
 from formats.protocol import At, Resolved, TableFormat, TableRef
 
-from .asked import OfSchema, TimestampLike, VersionLike, at_version
+from .asked import OfSchema, TimestampLike, VersionLike, at_version, names_of
 from .config import Config
 from .pruning.open_index import OpenIndex
 from .pruning.pruner import Pruner
@@ -87,7 +87,7 @@ class Queries(ABC):
         `predicate`: SQL text (Spark's dialect; a timestamp without a zone is in `Config.time_zone`), a `col()` expression, a Spark Column, a pyarrow, pyiceberg or Polars expression. `indexes` restricts the candidates.
         What an index cannot prove keeps the file; an index that is stale, damaged or missing makes the answer wider, never wrong.
         """
-        return self._planned(predicate, at_version(version, timestamp), indexes).result
+        return self._planned(predicate, at_version(version, timestamp), names_of(indexes, "indexes")).result
 
     def scan(
         self,
@@ -107,8 +107,9 @@ class Queries(ABC):
         from .readers.scan import Scan
 
         at = at_version(version, timestamp)
-        only = None if indexes is None else list(indexes)
-        names = None if columns is None else tuple(columns)
+        only = names_of(indexes, "indexes")
+        wanted = names_of(columns, "columns")
+        names = None if wanted is None else tuple(wanted)
         storage, ref, zone = self._ref.storage, self._ref, self.config.time_zone
         if predicate is None:
             whole = self._snapshot(at)
@@ -168,7 +169,7 @@ class Queries(ABC):
         """How a query would be planned: the predicate as understood, what each index covers of the version asked, what it answers, what is kept and why. `print` it."""
         from .explanation import Explanation, coverage
 
-        only = list(indexes) if indexes is not None else None
+        only = names_of(indexes, "indexes")
         result = self.prune(predicate, version, timestamp, indexes=only)
         at = (
             at_version(result.version.id, None)

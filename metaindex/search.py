@@ -15,7 +15,7 @@ from expressions.literals import Literal
 from expressions.tree import ColumnRef, Comparison, Op, Opaque, Or, Predicate
 from formats.model import Schema
 
-from .asked import OfSchema, TimestampLike, VersionLike
+from .asked import OfSchema, TimestampLike, VersionLike, names_of
 from .errors import IndexNotFoundError
 from .locate import LOCATED, Asks, Places
 from .pruning.open_index import OpenIndex
@@ -82,7 +82,7 @@ def search(
                     parts[column.name] = found
         return Or(tuple(parts.values()))
 
-    only = None if indexes is None else list(indexes)
+    only = names_of(indexes, "indexes")
     footers = FooterGroups(table._ref.storage)
     tables = []
     if exact:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from expressions.errors import MetaIndexError
+from expressions.errors import ArgumentError, MetaIndexError
 from formats.model import Snapshot, Version
 from formats.protocol import At, Resolved
 
@@ -109,6 +109,8 @@ class IndexUpkeep(IndexVerbs):
         log = self._log(name)
         if not log.numbers():
             raise self._no_index(name)
+        if files is not None and (isinstance(files, bool) or not isinstance(files, int) or files < 0):
+            raise ArgumentError(f"files is a number of data files to read, None for all; got {files!r}")
         entry = newest_readable(log)
         table = self if entry is None else self.as_built(entry)
         snapshot = table._snapshot(At())
@@ -204,6 +206,4 @@ class IndexUpkeep(IndexVerbs):
         return lambda index: staleness(index, target)
 
     def _no_index(self, name: str) -> IndexNotFoundError:
-        return IndexNotFoundError(
-            f"there is no index named {name!r}; there are: {', '.join(self._indexes().names()) or 'none'}"
-        )
+        return self._indexes().missing(f"there is no index named {name!r}", name)

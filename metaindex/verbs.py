@@ -7,13 +7,13 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from expressions.errors import ArgumentError
 from formats.protocol import At, TableFormat, TableRef
 
 from .asked import TimestampLike, VersionLike, at_version
 from .config import BuilderName, Config
-from .errors import IndexNotFoundError
 from .folder import IndexFolder, plain_options
-from .kinds.specs import Kind, kind_from_spec, leaves_of
+from .kinds.specs import Kind, check_kinds, kind_from_spec, leaves_of
 from .log.liveness import held
 from .log.operation_log import OperationLog
 from .log.states import Operation
@@ -22,6 +22,8 @@ from .store.layout import check_name
 from .store.reader import StoreCache
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import SparkSession
 
     from .actions.action import Outcome
@@ -36,7 +38,7 @@ class IndexVerbs(ABC):
     _format: TableFormat
     _ref: TableRef
     config: Config
-    _spark: SparkSession | None
+    _spark: SparkSession | Callable[[], SparkSession] | None
     _cache: StoreCache
     written: Written | None
 
@@ -54,24 +56,24 @@ class IndexVerbs(ABC):
     ) -> Outcome:
         """Indexes every file of the table at a version (default: now), each file read once for all kinds. Columns are those of that version, and it is the one that is recorded.
 
-        Raises ValueError for a name no folder may have, UnknownColumnError, VersionNotFoundError, IndexExistsError, IndexStateError, BuildError; then nothing is visible.
+        Raises ArgumentError for a name no folder may have, UnknownColumnError, VersionNotFoundError, IndexExistsError, IndexStateError, BuildError; then nothing is visible.
         """
-        from .actions.action import execute
+        from .actions.action import execute, validate
         from .actions.create import Create
         from .build.local import check_builder
         from .kinds.covering.plan import covering_plans
         from .store.writer import RunSink, new_run_id
 
         check_name(name)
-        if not kinds:
-            raise ValueError("an index has at least one kind; none was given; for example mi.ColumnStats()")
+        check_kinds(kinds)
         target = self._target(at_version(version, timestamp))
         snapshot = target.snapshot()
         leaves_of(kinds, snapshot.schema)
         covering_plans(kinds, snapshot.schema)
+        log = self._log(name)
+        validate(Operation.CREATE, log.latest(), name)  # a name that is used is said before a Spark is started
         built_by = self._builder(builder)
         check_builder(kinds, built_by)
-        log = self._log(name)
         action = Create(
             name,
             self._ref,
@@ -114,18 +116,16 @@ class IndexVerbs(ABC):
         from .store.writer import RunSink, new_run_id
 
         if mode not in ("incremental", "quick", "full"):
-            raise ValueError(f"a refresh is quick, incremental or full, not {mode!r}")
+            raise ArgumentError(f"a refresh is quick, incremental or full, not {mode!r}")
         limit = limited(where, under, self.config.time_zone)
         if limit is not None and mode != "incremental":
-            raise ValueError(
+            raise ArgumentError(
                 f"a refresh of some files is incremental, not {mode}; leave out where= and under=, or mode="
             )
         log = self._log(name)
         base = log.latest()
         if base is None:
-            raise IndexNotFoundError(
-                f"refresh needs an index; there is none named {name!r}; there are: {', '.join(self._indexes().names()) or 'none'}"
-            )
+            raise self._indexes().missing(f"refresh needs an index; there is none named {name!r}", name)
         check_same_table(base, self._format.name)
         validate(Operation.REFRESH, base, name)
         target = self._target(at_version(version, timestamp))
@@ -133,6 +133,8 @@ class IndexVerbs(ABC):
             note = recorded_already(OpenIndex(name, base, log.storage, self._cache), target.version, mode)
             if note is not None:  # no entry is written for it: the log stays short under a hook that fires every minute
                 return Outcome(name, Operation.REFRESH.value, False, base, (note,))
+        if limit is not None and self._starts_spark(builder):
+            limit(target.snapshot())  # what is wrong with it is said before that
         built_by = self._builder("local" if mode == "quick" else builder)  # a quick refresh builds nothing
         if mode != "quick":
             check_builder([kind_from_spec(spec) for spec in base.kinds], built_by)
@@ -170,7 +172,7 @@ class IndexVerbs(ABC):
         from .actions.optimize import Optimize
 
         if mode not in ("quick", "full"):
-            raise ValueError(f"an optimize is quick or full, not {mode!r}")
+            raise ArgumentError(f"an optimize is quick or full, not {mode!r}")
         log = self._log(name)
         action = Optimize(name, log.storage, mode, cache=self._cache, progress=progress)
         base = log.latest()
@@ -211,8 +213,8 @@ class IndexVerbs(ABC):
         from .actions.clean import RETENTION_SECONDS, clean
 
         seconds = retention.total_seconds() if isinstance(retention, dt.timedelta) else retention
-        if seconds is not None and not seconds >= 0:
-            raise ValueError(f"a retention is 0 or more seconds, not {retention!r}")
+        if seconds is not None and (not isinstance(seconds, int | float) or not 0 <= seconds < 1e10):
+            raise ArgumentError(f"a retention is a timedelta, or 0 or more seconds; got {retention!r}")
         return clean(self._log(name), name, RETENTION_SECONDS if seconds is None else seconds)
 
     def erase_index(
@@ -293,27 +295,44 @@ class IndexVerbs(ABC):
         if self._format.name == "files":
             remember(self._ref, target.snapshot())
 
-    def _builder(self, chosen: BuilderName | Builder | None) -> Builder:
+    def _named(self, chosen: BuilderName | Builder | None) -> BuilderName | Builder:
+        """The builder that is meant: an object, "local" or "spark". ArgumentError for what is none."""
         name = chosen if chosen is not None else self.config.builder
         if not isinstance(name, str):
+            if not hasattr(name, "column_stats"):
+                raise ArgumentError(
+                    f"a builder is 'spark', 'local' or 'default', or an object that builds; got {name!r}"
+                )
             return name
         if name == "default":
             from importlib.util import find_spec
 
-            name = "spark" if find_spec("pyspark") is not None else "local"
+            return "spark" if find_spec("pyspark") is not None else "local"
+        if name not in ("local", "spark"):
+            raise ArgumentError(f"a builder is 'spark', 'local' or 'default', not {name!r}")
+        return name
+
+    def _starts_spark(self, chosen: BuilderName | Builder | None) -> bool:
+        """Would this builder start a Spark that does not run yet?"""
+        return self._named(chosen) == "spark" and (self._spark is None or callable(self._spark))
+
+    def _builder(self, chosen: BuilderName | Builder | None) -> Builder:
+        name = self._named(chosen)
+        if not isinstance(name, str):
+            return name
         if name == "local":
             from .build.local import LocalBuilder
 
             return LocalBuilder()
-        if name == "spark":
-            from .build.spark import SparkBuilder
+        from .build.spark import SparkBuilder
 
-            return SparkBuilder(self._session())
-        raise ValueError(f"a builder is 'spark', 'local' or 'default', not {name!r}")
+        return SparkBuilder(self._session())
 
     def _session(self) -> Any:
         if self._spark is None:
             from .spark import spark_session
 
             self._spark = spark_session()
+        elif callable(self._spark):
+            self._spark = self._spark()
         return self._spark

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from formats import times
 
 from .pruning.result import human_bytes
 from .text_table import Column, TextTable, one_line
@@ -110,10 +111,8 @@ def counted(number: int, noun: str) -> str:
 
 
 def moment(ms: int) -> str:
-    """A time in milliseconds since 1970, as people write it; 0: there is none."""
-    if not ms:
-        return "-"
-    return dt.datetime.fromtimestamp(ms / 1000, dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    """A time in milliseconds since 1970, as people write it, to the second; 0: there is none."""
+    return times.moment(ms // 1000 * 1000) if ms else "-"
 
 
 def duration(ms: int | None) -> str:

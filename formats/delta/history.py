@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from expressions.errors import CorruptTableError, VersionNotFoundError
 from formats.storage import Storage
+from formats.times import moment
 
 from .actions import Metadata
 from .log_segment import LogListing
@@ -39,7 +40,7 @@ def version_at(storage: Storage, table: str, listing: LogListing, metadata: Meta
     below = [v for v in versions if times[v] <= timestamp_ms]
     if not below:
         raise VersionNotFoundError(
-            f"{table} has no version as old as {timestamp_ms} ms; ask for a later time, or for a version number"
+            f"{table} has no version as old as {moment(timestamp_ms)}; ask for a later time, or for a version number"
         )
     return below[-1]
 

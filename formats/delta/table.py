@@ -10,7 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from expressions.errors import CorruptTableError, NotATableError, ObjectNotFoundError, VersionNotFoundError
+from expressions.errors import (
+    ArgumentError,
+    CorruptTableError,
+    NotATableError,
+    ObjectNotFoundError,
+    VersionNotFoundError,
+)
 from formats.changes import Base, Changes
 from formats.model import Diff, Snapshot, Version
 from formats.protocol import At, TableRef
@@ -122,7 +128,7 @@ def _wanted(ref: TableRef, at: At) -> int | None:
     """The number of the version asked, None for the newest."""
     if at.timestamp_ms is not None:
         if at.version is not None:
-            raise ValueError("ask for a version or for a time, not for both")
+            raise ArgumentError("ask for a version or for a time, not for both")
         return _at_time(ref, at.timestamp_ms)
     if at.version is None:
         return None

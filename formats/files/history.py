@@ -16,10 +16,17 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from expressions.errors import CorruptTableError, ObjectExistsError, ObjectNotFoundError, VersionNotFoundError
+from expressions.errors import (
+    CorruptTableError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    VersionNotFoundError,
+    first_line,
+)
 from formats.model import FileTable, Snapshot
 from formats.protocol import At, TableRef
 from formats.storage import Storage
+from formats.times import moment
 
 from .options import FilesOptions
 from .place import above, name_of
@@ -108,7 +115,7 @@ def find(ref: TableRef, at: At) -> Remembered:
         fits = [k for k in kept if at.timestamp_ms is not None and k.timestamp_ms <= at.timestamp_ms]
     if fits:
         return fits[-1]
-    asked = f"version {at.version!r}" if at.version is not None else f"version at {at.timestamp_ms} ms"
+    asked = f"version {at.version!r}" if at.version is not None else f"version as old as {moment(at.timestamp_ms or 0)}"
     known = f"{len(kept)} are kept, from {kept[0].id} to {kept[-1].id}" if kept else "none is kept"
     raise VersionNotFoundError(
         f"plain files have the versions that were remembered by indexing them; {ref.path!r} has no {asked}: {known}"
@@ -134,7 +141,7 @@ def recall(ref: TableRef, kept: Remembered) -> Recalled:
         raise VersionNotFoundError(f"version {kept.id!r} of {ref.path!r} was removed while it was read") from error
     except (pa.ArrowException, KeyError, ValueError) as error:
         raise CorruptTableError(
-            f"the kept listing {kept.path!r} of {ref.path!r} is damaged: {str(error).splitlines()[0]}; remove it"
+            f"the kept listing {kept.path!r} of {ref.path!r} is damaged: {first_line(error)}; remove it"
         ) from error
     return Recalled(kept.timestamp_ms, file_format, schema, FileTable(table.replace_schema_metadata(None)), bases)
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from expressions.errors import CorruptTableError, FormatError
+from expressions.errors import CorruptTableError, FormatError, first_line
 from formats.column_names import alike
 from formats.footers import read_metadata
 from formats.model import Field, Schema
@@ -60,7 +60,7 @@ def with_partitions(data: pa.Schema, parts: Partitions) -> Schema:
     if len(twice) < len(fields):
         names = sorted(f.name for f in fields)
         raise FormatError(
-            f"column names differ by more than case; got {', '.join(names)}; name the columns with schema="
+            f"column names differ by more than case; got {', '.join(names)}; rename one of them where it stands (in the files, in schema=, or as a partition)"
         )
     return Schema(tuple(fields))
 
@@ -100,7 +100,7 @@ def _parquet(storage: Storage, path: str) -> pa.Schema:
         schema = metadata.schema.to_arrow_schema()
     except (pa.ArrowException, CorruptTableError) as error:
         raise CorruptTableError(
-            f"the columns of {storage.root!r} are read from {path!r}, which is no Parquet file: {str(error).splitlines()[0]}; "
+            f"the columns of {storage.root!r} are read from {path!r}, which is no Parquet file: {first_line(error)}; "
             "remove it, or name the columns with schema="
         ) from error
     # An INT96 is an instant, which Arrow forgets.

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.errors import CorruptTableError, StorageError
+from expressions.errors import CorruptTableError, StorageError, UnsupportedFeatureError, first_line
 from formats.column_names import alike
 from formats.storage import Storage
 
@@ -43,9 +43,12 @@ def csv_schema(storage: Storage, paths: Sequence[str], reader: Mapping[str, str]
 def _csv_text(storage: Storage, path: str, reader: Mapping[str, str]) -> pa.Table:
     import pyarrow.csv as csv
 
-    header = reader.get("header", "true").lower() == "true"
+    header = _header(reader)
     quote, escape = reader.get("quote", '"'), reader.get("escape", "\\")
     separator = reader.get("sep", "\t" if ".tsv" in path.lower() else ",")
+    for name, value in (("sep", {"\\t": "\t"}.get(separator, separator)), ("quote", quote), ("escape", escape)):
+        if len(value) != 1 and (value or name == "sep"):
+            raise UnsupportedFeatureError(f"{name} of CSV files is one character; got {value!r}; name another")
     text = _text(storage, path, reader)
     if not text.strip():
         return pa.table({})
@@ -80,11 +83,18 @@ def _csv_text(storage: Storage, path: str, reader: Mapping[str, str]) -> pa.Tabl
         )
     except pa.ArrowInvalid as error:
         raise CorruptTableError(
-            f"the columns are read from {path!r}, which is no CSV file: {str(error).splitlines()[0]}; check sep, quote, escape and header, or name the columns with schema="
+            f"the columns are read from {path!r}, which is no CSV file: {first_line(error)}; check sep, quote, escape and header, or name the columns with schema="
         ) from error
     if not header:
         return table.rename_columns([f"_c{i}" for i in range(table.num_columns)])
     return table.rename_columns(_header_names(table.column_names))
+
+
+def _header(reader: Mapping[str, str]) -> bool:
+    said = reader.get("header", "true")
+    if said.lower() not in ("true", "false"):
+        raise UnsupportedFeatureError(f"header of CSV files is true or false; got {said!r}; name one of these")
+    return said.lower() == "true"
 
 
 def _header_names(names: Sequence[str]) -> list[str]:
@@ -166,7 +176,7 @@ def json_schema(storage: Storage, paths: Sequence[str], reader: Mapping[str, str
             )
         except (pa.ArrowInvalid, ValueError, RecursionError) as error:
             raise CorruptTableError(
-                f"the columns are read from {path!r}, which is not JSON lines of one shape: {str(error).splitlines()[0]}; name the columns with schema="
+                f"the columns are read from {path!r}, which is not JSON lines of one shape: {first_line(error)}; name the columns with schema="
             ) from error
     fields: dict[str, pa.DataType] = {}
     for schema in schemas:
@@ -247,7 +257,7 @@ def _beginning(storage: Storage, path: str) -> bytes:
             raise  # a store that does not answer is no damage
         except (OSError, EOFError, zlib.error, pa.ArrowInvalid, CorruptTableError) as error:
             raise CorruptTableError(
-                f"cannot read {path!r}: {str(error).splitlines()[0]}; write it again, or remove it"
+                f"cannot read {path!r}: {first_line(error)}; write it again, or remove it"
             ) from error
     text = b"".join(parts).removeprefix(b"\xef\xbb\xbf")
     return text[: text.rfind(b"\n") + 1] if size > _LOOKED_AT else text

@@ -20,6 +20,7 @@ from expressions.errors import (
 )
 from formats.protocol import At
 from formats.storage import Storage
+from formats.times import moment
 
 NEWEST_FORMAT = 3
 NO_SNAPSHOT = "none"  # the version id of a table that has no snapshot yet
@@ -151,11 +152,11 @@ def _as_of(metadata: TableMetadata, timestamp_ms: int) -> int:
     passed = [snapshot_id for when, snapshot_id in log if when <= timestamp_ms]
     if not passed:
         raise VersionNotFoundError(
-            f"{metadata.location} has no snapshot at or before {timestamp_ms} ms; the oldest known is of {log[0][0] if log else 'never'}"
+            f"{metadata.location} has no snapshot at or before {moment(timestamp_ms)}; the oldest known is {'of ' + moment(log[0][0]) if log else 'none'}; ask for a later time"
         )
     if passed[-1] not in metadata.snapshots:
         raise VersionNotFoundError(
-            f"{metadata.location} was at snapshot {passed[-1]} at {timestamp_ms} ms, and that snapshot has expired; ask for a later time"
+            f"{metadata.location} was at snapshot {passed[-1]} at {moment(timestamp_ms)}, and that snapshot has expired; ask for a later time"
         )
     return passed[-1]
 

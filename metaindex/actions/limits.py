@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 
 from expressions.arrow_statistics import ArrowStatistics
-from expressions.errors import UnknownColumnError
+from expressions.errors import ArgumentError, UnknownColumnError
 from expressions.references import columns
 from expressions.skipping import may_match
 from expressions.tree import Predicate
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def limited(where: object, under: str | None, time_zone: str) -> Limit | None:
-    """The limit that a user asks for, or None. ValueError where both ways are named, or `under` is no folder below the table."""
+    """The limit that a user asks for, or None. ArgumentError where both ways are named, or `under` is no folder below the table."""
     if where is not None and under is not None:
-        raise ValueError("a refresh is limited by where= or by under=, not by both; leave one out")
+        raise ArgumentError("a refresh is limited by where= or by under=, not by both; leave one out")
     if under is not None:
-        folder = under.strip("/")
+        folder = under.strip("/") if isinstance(under, str) else ""
         if not folder or under.startswith("/") or "://" in under or ".." in folder.split("/"):
-            raise ValueError(f"under= is a folder below the table, as in 'day=2026-01-01'; got {under!r}")
+            raise ArgumentError(f"under= is a folder below the table, as in 'day=2026-01-01'; got {under!r}")
         return lambda snapshot: _below(snapshot, folder)
     if where is not None:
         return lambda snapshot: _in_partitions(snapshot, where, time_zone)

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from expressions.build import quoted
-from expressions.errors import StorageUnavailableError
+from expressions.errors import StorageUnavailableError, first_line
 from expressions.physical import to_physical
 from expressions.statistics import ColumnBounds
 from formats.model import Field, Leaf, Trust
@@ -97,7 +97,7 @@ class CheckTask:
         except StorageUnavailableError:
             raise  # says nothing of the file
         except UNREADABLE as error:
-            return f"cannot read {path!r}: {str(error).splitlines()[0]}"
+            return f"cannot read {path!r}: {first_line(error)}"
         return (
             None if actual == size else f"cannot read {path!r}: the snapshot says {size} bytes, the file has {actual}"
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from expressions.errors import ArgumentError
+
 if TYPE_CHECKING:
     from metaindex.kinds.specs import Kind
 
@@ -111,20 +113,20 @@ def _covering(option: str, words: list[str]) -> dict[str, Any]:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or name not in _COVERING[option] or name in found:
-            raise ValueError(
+            raise ArgumentError(
                 f"{option} is followed by {', '.join(f'{one}=' for one in _COVERING[option])} each once at most; got {word!r}; as in {option} indexed=day included=a,b"
             )
         try:
             found[name] = int(value) if name == "buckets" else [one.strip() for one in value.split(",") if one.strip()]
         except ValueError as error:
-            raise ValueError(f"buckets is a number; got {value!r}; as in buckets=64") from error
+            raise ArgumentError(f"buckets is a number; got {value!r}; as in buckets=64") from error
     if not found.get("indexed"):
-        raise ValueError(f"{option} indexes at least one column; none is named; say {option} indexed=COLUMN")
+        raise ArgumentError(f"{option} indexes at least one column; none is named; say {option} indexed=COLUMN")
     return found
 
 
 def kinds_of(args: argparse.Namespace) -> list[Kind]:
-    """The kinds that were asked for. ValueError for an option of a kind that is not among them."""
+    """The kinds that were asked for. ArgumentError for an option of a kind that is not among them."""
     from metaindex import Bloom, ColumnStats, Covering, CoveringRange, ValueList, Values
 
     found: list[Kind] = []
@@ -132,14 +134,16 @@ def kinds_of(args: argparse.Namespace) -> list[Kind]:
     if args.stats or args.column or not keyed:
         found.append(ColumnStats(*args.column, scan_floats=not args.no_float_scan, trust_log=args.trust_log))
     if args.stats and args.column:
-        raise ValueError("statistics are of all columns (--stats) or of some (--column); leave one out")
+        raise ArgumentError("statistics are of all columns (--stats) or of some (--column); leave one out")
     for option, given, kind, keys in (
         ("--by", args.by, "--values", args.values),
         ("--fpp", args.fpp, "--bloom", args.bloom),
         ("--limit", args.limit, "--value-list", args.value_list),
     ):
         if given is not None and not keys:
-            raise ValueError(f"{option} is of {kind}, which names no column; say {kind} COLUMN, or leave {option} out")
+            raise ArgumentError(
+                f"{option} is of {kind}, which names no column; say {kind} COLUMN, or leave {option} out"
+            )
     if args.values:
         found.append(Values(*args.values, by=args.by or "hash"))
     if args.bloom:

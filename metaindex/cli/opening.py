@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from expressions.errors import MissingDependencyError
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 _WORDS = {"true": True, "false": False}
 
 
-def open_from(arguments: argparse.Namespace, spark: SparkSession | None = None, path: str | None = None) -> Table:
+def open_from(
+    arguments: argparse.Namespace, spark: Callable[[], SparkSession] | None = None, path: str | None = None
+) -> Table:
     """The table that TABLE (or `path`) and its options name. Starts no JVM."""
     from metaindex import Config, open_table
 
@@ -43,10 +45,8 @@ def open_from(arguments: argparse.Namespace, spark: SparkSession | None = None, 
 
 
 def open_to_build(arguments: argparse.Namespace, out: Output) -> tuple[Table, str]:
-    """The table and the builder's name; with Spark running, and that said, where Spark builds."""
-    table = open_from(arguments)  # what is wrong with it is said before Spark is started
-    chosen = chosen_builder(arguments)
-    return (table if chosen == "local" else open_from(arguments, start_spark(out))), chosen
+    """The table and the builder's name. Spark is started, and that said, once there is something to build."""
+    return open_from(arguments, lambda: start_spark(out)), chosen_builder(arguments)
 
 
 def chosen_builder(arguments: argparse.Namespace) -> str:

@@ -18,6 +18,8 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
+from expressions.errors import ArgumentError
+
 from . import worker
 from .handles import use
 from .keep import Kept, keep
@@ -51,7 +53,7 @@ def after_commit(
     or for several commits at once is as good. Synchronous calls return what became of each index.
     """
     if mode not in ("background", "synchronous"):
-        raise ValueError(f"a hook runs 'background' or 'synchronous', not {mode!r}")
+        raise ArgumentError(f"a hook runs 'background' or 'synchronous', not {mode!r}")
     key, opened = _opener(table, options)
     named = (key, type(table), *sorted(dict(options.get("storage_options") or {}).items()))
 
@@ -117,7 +119,7 @@ def _opener(table: object, options: dict[str, Any]) -> tuple[str, Callable[[], T
     ):  # pyiceberg
         # Its metadata file as of now: a later one replaces this one in the queue.
         return _key(str(table.location())), lambda: open_table(metadata, format="iceberg", **options)
-    raise TypeError(
+    raise ArgumentError(
         f"a table is named by its path, or is a Table of metaindex, deltalake or pyiceberg; got {type(table).__name__}; name its path"
     )
 

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from expressions.errors import MissingDependencyError
+from expressions.errors import ArgumentError, MissingDependencyError
 
 from . import worker
 from .after_commit import Mode, after_commit
@@ -51,9 +51,9 @@ def enable(spark: SparkSession, mode: Mode = "background", **options: Any) -> Sp
     Other options are those of `after_commit`. Raises TypeError for a Spark Connect session, which has no listeners in this process.
     """
     if mode not in ("background", "synchronous"):
-        raise ValueError(f"a hook runs 'background' or 'synchronous', not {mode!r}")
+        raise ArgumentError(f"a hook runs 'background' or 'synchronous', not {mode!r}")
     if not hasattr(spark, "_jsparkSession"):
-        raise TypeError(
+        raise ArgumentError(
             "Spark calls hooks in the driver's process; a Spark Connect session has no driver here; call after_commit(table), or run metaindex watch"
         )
     disable(spark)

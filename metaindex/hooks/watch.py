@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from expressions.errors import MetaIndexError
+from expressions.errors import ArgumentError, MetaIndexError
 from formats.model import Version
 from formats.protocol import At
 
@@ -83,7 +83,7 @@ class Watcher:
         pace: Pace | None = None,
     ) -> None:
         if not tables:
-            raise ValueError("a watcher follows at least one table; none was given")
+            raise ArgumentError("a watcher follows at least one table; none was given")
         self._watched = [_Watched(table) for table in tables]
         self._tell = on_event
         self._indexes = indexes

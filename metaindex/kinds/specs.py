@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 from expressions.build import parse_path
-from expressions.errors import UnknownColumnError, UnsupportedFeatureError
+from expressions.errors import ArgumentError, UnknownColumnError, UnsupportedFeatureError
 from expressions.physical import physical_type
 from expressions.records import dataclass
 from formats.model import Leaf, Schema
@@ -35,7 +35,7 @@ class ColumnStats:
     def __init__(self, *columns: str, scan_floats: bool = True, trust_log: bool = False) -> None:
         for column in columns:
             if not isinstance(column, str):
-                raise TypeError(f"columns are named one by one, as in ColumnStats('a', 'b'); got {column!r}")
+                raise ArgumentError(f"columns are named one by one, as in ColumnStats('a', 'b'); got {column!r}")
         object.__setattr__(self, "columns", tuple(columns))
         object.__setattr__(self, "scan_floats", scan_floats)
         object.__setattr__(self, "trust_log", trust_log)
@@ -73,12 +73,12 @@ def _keys(kind: str, keys: Sequence[str | Sequence[str]]) -> tuple[tuple[str, ..
     for key in keys:
         names = tuple(key) if isinstance(key, list | tuple) else (key,)
         if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-            raise TypeError(
+            raise ArgumentError(
                 f"a key is a column, or a tuple of different columns, as in {kind}('a') or {kind}(('a', 'b')); got {key!r}"
             )
         out[names] = None
     if not out:
-        raise TypeError(f"{kind} keys at least one column; none was given; name it, as in {kind}('user_id')")
+        raise ArgumentError(f"{kind} keys at least one column; none was given; name it, as in {kind}('user_id')")
     return tuple(out)
 
 
@@ -95,7 +95,7 @@ class Values(_Keyed):
 
     def __init__(self, *keys: str | Sequence[str], by: Literal["hash", "value"] = "hash") -> None:
         if by not in ("hash", "value"):
-            raise ValueError(f"values are kept by 'hash' or by 'value'; got {by!r}")
+            raise ArgumentError(f"values are kept by 'hash' or by 'value'; got {by!r}")
         object.__setattr__(self, "keys", _keys("Values", keys))
         object.__setattr__(self, "by", by)
 
@@ -114,8 +114,8 @@ class Bloom(_Keyed):
     fpp: float
 
     def __init__(self, *keys: str | Sequence[str], fpp: float = 0.01) -> None:
-        if not 1e-6 <= fpp <= 0.5:
-            raise ValueError(f"fpp is between 0.000001 and 0.5; got {fpp!r}")
+        if not isinstance(fpp, int | float) or not 1e-6 <= fpp <= 0.5:
+            raise ArgumentError(f"fpp is between 0.000001 and 0.5; got {fpp!r}")
         object.__setattr__(self, "keys", _keys("Bloom", keys))
         object.__setattr__(self, "fpp", float(fpp))
 
@@ -135,7 +135,7 @@ class ValueList(_Keyed):
 
     def __init__(self, *keys: str | Sequence[str], limit: int = 1000) -> None:
         if not isinstance(limit, int) or not 1 <= limit <= 1_000_000:
-            raise ValueError(f"limit is a number of values from 1 to 1,000,000; got {limit!r}")
+            raise ArgumentError(f"limit is a number of values from 1 to 1,000,000; got {limit!r}")
         object.__setattr__(self, "keys", _keys("ValueList", keys))
         object.__setattr__(self, "limit", limit)
 
@@ -144,6 +144,18 @@ class ValueList(_Keyed):
 
     def spec(self) -> KindSpec:
         return KindSpec(self.name, self.version, {"keys": [list(key) for key in self.keys], "limit": self.limit})
+
+
+def check_kinds(kinds: Sequence[object]) -> None:
+    """ArgumentError unless there is at least one kind, and nothing else."""
+    if not kinds:
+        raise ArgumentError("an index has at least one kind; none was given; for example mi.ColumnStats()")
+    for kind in kinds:
+        if isinstance(kind, type) or not hasattr(kind, "spec"):
+            said = f"the class {kind.__name__}" if isinstance(kind, type) else repr(kind)
+            raise ArgumentError(
+                f"an index is made of kinds, as in mi.ColumnStats() or mi.Values('user_id'); got {said}"
+            )
 
 
 Keyed = Values | Bloom | ValueList

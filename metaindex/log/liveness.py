@@ -6,7 +6,6 @@ It only ever decides when to *suspect* a dead writer, never what is true: a wron
 
 from __future__ import annotations
 
-import datetime as dt
 import logging
 import threading
 import time
@@ -14,6 +13,7 @@ from types import TracebackType
 
 from expressions.errors import StorageError
 from formats.storage import Storage
+from formats.times import moment
 
 from .entry import UnderWay
 
@@ -63,8 +63,7 @@ class Heartbeat:
 
 def held(mark: UnderWay) -> str:
     """Who holds what since when."""
-    since = dt.datetime.fromtimestamp(mark.since_ms / 1000, dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    return f"{mark.operation.value} by {mark.who} since {since} (entry {mark.began})"
+    return f"{mark.operation.value} by {mark.who} since {moment(mark.since_ms // 1000 * 1000)} (entry {mark.began})"
 
 
 def last_sign_ms(storage: Storage, mark: UnderWay) -> int:

@@ -14,6 +14,7 @@ import logging
 import time
 from collections.abc import Sequence
 
+from expressions.errors import first_line
 from expressions.references import leaves
 from expressions.tree import Opaque
 from formats.model import Snapshot, Version
@@ -70,7 +71,7 @@ class Pruner:
 
     def _take_out(self, index: OpenIndex, error: BaseException | None) -> None:
         self._indexes.remove(index)
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = first_line(error) if error is not None else "it cannot be read"
         logger.warning("index %r is not used for this query, which reads more: %s", index.name, reason)
         self._refused.append(IndexReport(index.name, False, reason))
 

@@ -7,6 +7,7 @@ pyarrow's own drops row groups by footers that know nothing of NaN.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,13 +19,14 @@ import pyarrow.dataset as ds
 import pyarrow.fs as fs
 
 from expressions.engines.arrow_reading import from_arrow, names_read
-from expressions.errors import UnknownColumnError
+from expressions.errors import MetaIndexError, UnknownColumnError
 
 from .errors import ScanError
 
 if TYPE_CHECKING:
     from .scan import Scan
 
+logger = logging.getLogger("metaindex")
 Columns: TypeAlias = Sequence[str] | Mapping[str, pc.Expression] | None
 
 
@@ -137,7 +139,7 @@ class Rows:
                 yield from (one.slice(at, size) for at in range(0, one.num_rows, size))
 
     def to_reader(self) -> pa.RecordBatchReader:
-        return pa.RecordBatchReader.from_batches(self.projected_schema, self.to_batches())
+        return pa.RecordBatchReader.from_batches(self.projected_schema, _bare(self.to_batches()))
 
     def to_table(self) -> pa.Table:
         return pa.Table.from_batches(self.to_batches(), schema=self.projected_schema)
@@ -169,6 +171,18 @@ class Rows:
         asked = [set(names if self.columns is None else self.columns), *map(names_read, expressions)]
         needed = [name for name in names if any(some is None or name in some for some in asked)]
         return replace(self.scan, columns=tuple(needed or [_narrowest(self.dataset_schema)]))
+
+
+def _bare(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches for an engine in C, which prints an error of ours with its whole traceback and those of its causes: without them. The log has them at its lowest level."""
+    try:
+        yield from batches
+    except MetaIndexError as error:
+        logger.debug("a scan ended with an error", exc_info=True)
+        said = error
+    else:
+        return
+    raise said.with_traceback(None) from None
 
 
 class _Refusing(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow has no types

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from expressions.errors import ArgumentError
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -16,4 +18,6 @@ def relation(scan: Scan, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelat
     Each query reads the files anew and as it goes, so no result need fit in memory; who asks often of few rows gives DuckDB `to_arrow()`
     instead. What DuckDB pushes down of a query's WHERE is asked of the indexes, too.
     """
+    if not hasattr(con, "from_arrow"):
+        raise ArgumentError(f"to_duckdb takes a connection, as duckdb.connect() gives it; got {con!r}")
     return con.from_arrow(scan.to_dataset())

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
-from expressions.errors import UnsupportedFeatureError
+from expressions.errors import ArgumentError, UnsupportedFeatureError
 from expressions.records import dataclass
 from metaindex.config import Config
 from metaindex.readers.jvm import gateway_of, jvm_of
@@ -118,6 +118,8 @@ def enable(
         raise UnsupportedFeatureError(
             "a rule of the optimizer needs the session's JVM; a Spark Connect session has none on this side; take the rows by table.scan(predicate).to_arrow(), or the names of the files by table.prune(predicate).paths"
         )
+    if not hasattr(spark, "_jsparkSession"):
+        raise ArgumentError(f"the rule is enabled in a SparkSession; got {spark!r}; give the session")
     from pyspark.java_gateway import ensure_callback_server_started
 
     disable(spark)
@@ -164,10 +166,10 @@ def is_enabled(spark: SparkSession) -> bool:
 def hint(spark: SparkSession, *indexes: str) -> Iterator[None]:
     """Queries of the session that are planned inside, in whatever thread, use no other index than these. A query is planned by the action on it (`collect`, `count`), not where it is written.
 
-    ValueError where none is named. It is the setting `spark.metaindex.hint`, which has its old value again afterwards.
+    ArgumentError where none is named. It is the setting `spark.metaindex.hint`, which has its old value again afterwards.
     """
     if not indexes:
-        raise ValueError(
+        raise ArgumentError(
             "a hint names indexes; none was given; name one, or set spark.metaindex.enabled=false to use none"
         )
     RuleConfig(hint=indexes)  # says what is wrong with a name
@@ -176,7 +178,7 @@ def hint(spark: SparkSession, *indexes: str) -> Iterator[None]:
 
 
 def counts(spark: SparkSession) -> RuleCounts:
-    """What the rule did in this session. ValueError where it is not enabled."""
+    """What the rule did in this session. ArgumentError where it is not enabled."""
     found = rule_of(spark)
     java = {name: _get(found.rule, name) for name in ("plans", "asked", "rewritten", "nanos")}
     ours, every = found.skipping.counts, (found.rule, *found.strategies)
@@ -195,10 +197,10 @@ def counts(spark: SparkSession) -> RuleCounts:
 
 
 def rule_of(spark: SparkSession) -> Enabled:
-    """The rule of a session. ValueError where it is not enabled."""
+    """The rule of a session. ArgumentError where it is not enabled."""
     found = _ENABLED.get(_key(spark))
     if found is None:
-        raise ValueError(
+        raise ArgumentError(
             "metaindex tells of sessions that it is enabled for; this one is not; call metaindex.enable(spark)"
         )
     return found

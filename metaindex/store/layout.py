@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 import xxhash
 
+from expressions.errors import ArgumentError
 from expressions.records import dataclass
 from formats.files.place import above, name_of
 from formats.storage import Storage, is_remote, storage_for
@@ -26,9 +27,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}\Z")
 
 
 def check_name(name: str) -> None:
-    """ValueError unless the name is safe as a folder's name on every store."""
-    if not _NAME.match(name):
-        raise ValueError(
+    """ArgumentError unless the name is safe as a folder's name on every store."""
+    if not isinstance(name, str) or not _NAME.match(name):
+        raise ArgumentError(
             f"an index name has 1 to 128 of the characters A-Z a-z 0-9 _ . - and starts with a letter or digit; {name!r} does not; choose another"
         )
 
@@ -47,7 +48,7 @@ def indexes_folder(
 
 
 def namespace_folder(folder: str, namespace: str | None) -> str:
-    """The folder of the indexes of a namespace (None: the common one), below that of the table's indexes. ValueError for a name that no folder may have."""
+    """The folder of the indexes of a namespace (None: the common one), below that of the table's indexes. ArgumentError for a name that no folder may have."""
     if namespace is None:
         return folder
     check_name(namespace)
@@ -69,7 +70,7 @@ def index_storage(folder: str, name: str, options: dict[str, str] | None = None)
     """The storage rooted at the index's folder. IndexNotFoundError for a name that could never be an index's."""
     try:
         check_name(name)
-    except ValueError as error:
+    except ArgumentError as error:
         raise IndexNotFoundError(f"{error}") from error
     return storage_for(f"{folder}/{name}", _for(folder, options))[0]
 

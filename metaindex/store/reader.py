@@ -28,7 +28,7 @@ import xxhash
 # What pq.ParquetFile is made of; that module loads every file system of Arrow, which a look-up does not need.
 from pyarrow._parquet import ColumnChunkMetaData, FileMetaData, ParquetReader
 
-from expressions.errors import MetaIndexError
+from expressions.errors import MetaIndexError, first_line
 from expressions.records import dataclass
 from formats.storage import Storage
 from metaindex.errors import DamagedIndexError
@@ -343,4 +343,4 @@ def _empty(footer: Footer, column: str) -> pa.ChunkedArray:
 
 
 def _line(error: BaseException) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
+    return first_line(error)

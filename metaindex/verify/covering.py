@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from expressions.errors import MetaIndexError
+from expressions.errors import MetaIndexError, first_line
 from formats.model import Leaf, Schema
 from formats.protocol import TableRef
 from metaindex.build.merging import unkeyed_of
@@ -104,7 +104,7 @@ def _compare(
     try:
         pieces = [pa.Table.from_arrays(columns, schema=schema) for _, columns in source.read(ref.storage, file)]
     except (MetaIndexError, pa.ArrowException, OSError) as error:
-        return f"the index has its rows, which cannot be read: {str(error).splitlines()[0]}"
+        return f"the index has its rows, which cannot be read: {first_line(error)}"
     held = stored.filter(pc.equal(stored.column(ORDINAL), ordinal)).sort_by(ROW).select(schema.names)
     there = pa.concat_tables(pieces) if pieces else schema.empty_table()
     report.rows_compared += there.num_rows

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.errors import MetaIndexError
+from expressions.errors import MetaIndexError, first_line
 from formats.model import Leaf, Schema, Snapshot, Trust
 from formats.protocol import TableRef
 from metaindex.build.collect import UNREADABLE, Scanner
@@ -102,9 +102,7 @@ def _scan(
         except FileNotFoundError:
             report.gone += 1
         except (*UNREADABLE, MetaIndexError) as error:
-            report.skipped(
-                f"a data file cannot be read ({str(error).splitlines()[0] if str(error) else type(error).__name__})"
-            )
+            report.skipped(f"a data file cannot be read ({first_line(error)})")
     return out
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from expressions.errors import MetaIndexError
+from expressions.errors import MetaIndexError, first_line
 from formats.model import FileTable
 from metaindex.actions.runs import number_partitions
 from metaindex.build.protocol import Progress
@@ -70,7 +70,7 @@ def check_run(index: OpenIndex, run: RunRef, report: Verification, progress: Pro
         report.found([Finding("run", str(error), "", run.run)])
         return None
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
-        message = str(error).splitlines()[0] if str(error) else type(error).__name__
+        message = first_line(error)
         report.found([Finding("run", f"it cannot be understood ({message})", where, run.run)])
         return None
     return RunRows(run, files)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.errors import MetaIndexError, VersionNotFoundError
+from expressions.errors import MetaIndexError, VersionNotFoundError, first_line
 from formats.model import Version
 from formats.protocol import At, TableFormat, TableRef
 from metaindex.keys import file_ids
@@ -89,7 +89,7 @@ def _differs(
             return None
         snapshot = format_.snapshot(ref, At(version.id))
     except MetaIndexError as error:
-        report.skipped(f"the table cannot be read at a recorded version ({str(error).splitlines()[0]})")
+        report.skipped(f"the table cannot be read at a recorded version ({first_line(error)})")
         return None
     if snapshot.version != version:  # "now" of Iceberg is read with the schema of now
         report.skipped("the table reads a recorded version with another schema today")

@@ -15,9 +15,13 @@ WRONG = [
     (["prune", "{table}/none", "id = 1"], "does not exist", "NotATableError"),
     (["indexes", "{table}", "stat"], "did you mean 'stats'?", "IndexNotFoundError"),
     (["create", "{table}", "stats", "--builder", "local"], "is ACTIVE", "IndexExistsError"),
-    (["create", "{table}", "a/b", "--builder", "local"], "choose another", "ValueError"),
+    (["create", "{table}", "a/b", "--builder", "local"], "choose another", "ArgumentError"),
     (["create", "{table}", "new", "--builder", "local", "--column", "nam"], "near names: name", "UnknownColumnError"),
     (["refresh", "{table}", "nope", "--builder", "local"], "there are: stats", "IndexNotFoundError"),
+    (["refresh", "{table}", "nope", "--builder", "spark"], "there are: stats", "IndexNotFoundError"),
+    (["refresh", "{table}", "stats", "--where", "id = 1", "--builder", "spark"], "partition col", "UnknownColumnError"),
+    (["repair", "{table}", "nope", "--builder", "spark"], "there are: stats", "IndexNotFoundError"),
+    (["create", "{table}", "stats", "--builder", "spark"], "is ACTIVE", "IndexExistsError"),
     (["scan", "{table}", "--columns", "nam"], "did you mean name?", "UnknownColumnError"),
 ]
 

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import xxhash
 
-from expressions.errors import StorageError
+from expressions.errors import StorageError, first_line
 from metaindex.errors import DamagedIndexError
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
@@ -294,4 +294,4 @@ def read_groups(reader: RunReader, part: PartInfo, stored: pa.Schema, groups: Se
         table = opened.read_row_groups(some, use_threads=False)
         return table.rename_columns(with_lineage(stored).names).cast(with_lineage(stored))
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise reader.damaged(part.path, f"row groups cannot be decoded ({str(error).splitlines()[0]})") from error
+        raise reader.damaged(part.path, f"row groups cannot be decoded ({first_line(error)})") from error

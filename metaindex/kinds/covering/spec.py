@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from expressions.errors import ArgumentError
 from expressions.records import dataclass
 from metaindex.log.entry import KindSpec
 
@@ -25,7 +26,7 @@ class Covering:
 
     def __init__(self, indexed: str | Sequence[str], included: str | Sequence[str] = (), buckets: int = 200) -> None:
         if not isinstance(buckets, int) or isinstance(buckets, bool) or not 1 <= buckets < MOST_BUCKETS:
-            raise ValueError(f"buckets is a number from 1 to {MOST_BUCKETS - 1:,}; got {buckets!r}")
+            raise ArgumentError(f"buckets is a number from 1 to {MOST_BUCKETS - 1:,}; got {buckets!r}")
         object.__setattr__(self, "indexed", _names("Covering", "indexed", indexed))
         object.__setattr__(self, "included", _names("Covering", "included", included))
         object.__setattr__(self, "buckets", buckets)
@@ -62,9 +63,9 @@ AnyCovering = Covering | CoveringRange
 
 
 def _names(kind: str, what: str, columns: str | Sequence[str]) -> tuple[str, ...]:
-    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    names = (columns,) if isinstance(columns, str) or not isinstance(columns, Sequence) else tuple(columns)
     if not all(isinstance(name, str) and name for name in names):
-        raise TypeError(
+        raise ArgumentError(
             f"columns are names, as in {kind}(indexed=['day'], included=['tailnum']); {what} is {columns!r}"
         )
     return names
@@ -72,9 +73,9 @@ def _names(kind: str, what: str, columns: str | Sequence[str]) -> tuple[str, ...
 
 def _check(kind: str, indexed: tuple[str, ...], included: tuple[str, ...]) -> None:
     if not indexed:
-        raise ValueError(
+        raise ArgumentError(
             f"{kind} indexes at least one column; none was given; name it, as in {kind}(indexed=['user_id'])"
         )
     every = [*indexed, *included]
     if again := next((name for name in every if every.count(name) > 1), None):
-        raise ValueError(f"{kind} names each column once; {again!r} is named again; leave it out")
+        raise ArgumentError(f"{kind} names each column once; {again!r} is named again; leave it out")

@@ -1,0 +1,186 @@
+"""What a verb cannot take is said in one line of ours: the rule and the fact. Nothing is done, and no raw TypeError, AttributeError or ValueError of Python's comes out."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+import metaindex as mi
+from expressions.errors import ArgumentError, first_line
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> mi.Table:
+    root = tmp_path_factory.mktemp("lake") / "t"
+    write_deltalake(str(root), pa.table({"a": [1, 2, 3], "s": ["x", "y", "z"]}))
+    found = mi.open_table(str(root))
+    found.create_index("k", mi.ColumnStats(), builder="local")
+    return found
+
+
+ANY: Any = mi  # what types forbid is what is tried here
+
+OPENING: list[Any] = [b"/tmp", None, 5, [], [5], "", [""], [b"/tmp"], dt.date(2026, 1, 1)]
+
+CALLS: dict[str, Callable[[Any], object]] = {
+    "a time before the table": lambda t: t.snapshot(timestamp=dt.date(2020, 1, 1)),
+    "no time": lambda t: t.snapshot(timestamp="soon"),
+    "half a millisecond": lambda t: t.snapshot(timestamp=1.5),
+    "half a version": lambda t: t.snapshot(version=1.5),
+    "a list of versions": lambda t: t.snapshot(version=[1]),
+    "a truth for a version": lambda t: t.snapshot(version=True),
+    "a class for a kind": lambda t: t.create_index("n", mi.ColumnStats, builder="local"),
+    "a column for a kind": lambda t: t.create_index("n", "a", builder="local"),
+    "no kind": lambda t: t.create_index("n", builder="local"),
+    "a folder for a name": lambda t: t.create_index("a/b", mi.ColumnStats(), builder="local"),
+    "None for a name": lambda t: t.create_index(None, mi.ColumnStats(), builder="local"),
+    "a number for a name": lambda t: t.create_index(5, mi.ColumnStats(), builder="local"),
+    "an unknown builder": lambda t: t.create_index("n", mi.ColumnStats(), builder="nope"),
+    "a number for a builder": lambda t: t.create_index("n", mi.ColumnStats(), builder=5),
+    "refresh of None": lambda t: t.refresh_index(None, builder="local"),
+    "an unknown mode": lambda t: t.refresh_index("k", "nope", builder="local"),
+    "refresh of none": lambda t: t.refresh_index("nope", builder="local"),
+    "refresh below a number": lambda t: t.refresh_index("k", under=5, builder="local"),
+    "erase of none": lambda t: t.erase_index("nope"),
+    "delete of none": lambda t: t.delete_index("nope"),
+    "optimize in no mode": lambda t: t.optimize_index("k", mode="x"),
+    "verify of some files": lambda t: t.verify_index("k", files="x"),
+    "verify of less than none": lambda t: t.verify_index("k", files=-1),
+    "a number for columns": lambda t: t.scan("a = 1", columns=5),
+    "a number for a column": lambda t: t.scan("a = 1", columns=[5]),
+    "a number for indexes": lambda t: t.prune("a = 1", indexes=5),
+    "a number for an index": lambda t: t.scan("a = 1", indexes=[5]),
+    "indexes of an explanation": lambda t: t.explain("a = 1", indexes=5),
+    "indexes of a look-up": lambda t: t.locate("a = 1", indexes=5),
+    "indexes of a search": lambda t: t.search("x", indexes=5),
+    "a number for a predicate": lambda t: t.prune(5),
+    "a list for a predicate": lambda t: t.prune(["a"]),
+    "an empty predicate": lambda t: t.prune(""),
+    "a text for a retention": lambda t: t.clean_index("k", "a"),
+    "an endless retention": lambda t: t.clean_index("k", float("inf")),
+    "a retention that is no number": lambda t: t.clean_index("k", float("nan")),
+    "a retention below nothing": lambda t: t.clean_index("k", -1),
+    "the last -1 entries": lambda t: t.history("k", last=-1),
+    "the last 0 entries": lambda t: t.history("k", last=0),
+    "the last x entries": lambda t: t.history("k", last="x"),
+    "in a number": lambda t: t.prune(ANY.col("a").isin(5)),
+    "in a text": lambda t: t.prune(ANY.col("s").isin("xy")),
+    "an option of no format": lambda t: mi.open_table(t.path, foo=1),
+    "a number for a format": lambda t: mi.open_table(t.path, format=5),  # type: ignore[arg-type]
+    "a number for a configuration": lambda t: mi.open_table(t.path, config=5),  # type: ignore[arg-type]
+    "a text for storage options": lambda t: mi.open_table(t.path, storage_options="x"),  # type: ignore[arg-type]
+    "a text for a connection": lambda t: t.scan("a = 1").to_duckdb("x"),
+    "a number for a session": lambda t: ANY.enable(5),
+    "a key of a number": lambda t: ANY.Values(5),
+    "a key of nothing": lambda t: ANY.Values([]),
+    "no key": lambda t: ANY.Values(),
+    "a text for a share": lambda t: ANY.Bloom("a", fpp="x"),
+    "a share of 2": lambda t: ANY.Bloom("a", fpp=2),
+    "covering a number": lambda t: ANY.Covering(5),
+    "a text for buckets": lambda t: ANY.Covering("a", buckets="x"),
+    "seconds below nothing": lambda t: ANY.Config(settle_seconds=-1),
+    "a text for seconds": lambda t: ANY.Config(settle_seconds="x"),
+    "a number for a namespace": lambda t: ANY.Config(namespace=5),
+    "a text for bytes": lambda t: ANY.Config(cache_bytes="x"),
+    "a builder that is none": lambda t: ANY.Config(builder="x"),
+}
+
+
+@pytest.mark.parametrize("path", OPENING, ids=repr)
+def test_what_names_no_table_is_an_error_of_ours(path: Any) -> None:
+    with pytest.raises(mi.MetaIndexError) as caught:
+        mi.open_table(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
+def test_what_a_verb_cannot_take_is_an_error_of_ours(table: mi.Table, call: Callable[[Any], object]) -> None:
+    before = [entry.id for entry in table.entries()]
+    with pytest.raises(mi.MetaIndexError) as caught:
+        call(table)
+    assert str(caught.value).strip()
+    assert "\n" not in str(caught.value)
+    assert [entry.id for entry in table.entries()] == before
+
+
+def test_a_refresh_where_no_partition_is_leaves_the_index_as_it_was(table: mi.Table) -> None:
+    (before,) = table.entries()
+    with pytest.raises(mi.MetaIndexError, match="names partition columns; 'a' is none"):
+        table.refresh_index("k", where="a = 1", builder="local")
+    (after,) = table.entries()
+    assert (after.state, after.content, after.under_way) == (before.state, before.content, ())
+
+
+def test_a_wrong_argument_is_what_python_calls_it_too() -> None:
+    assert issubclass(ArgumentError, ValueError)
+    assert issubclass(ArgumentError, TypeError)
+
+
+def test_one_name_is_a_list_of_one(table: mi.Table) -> None:
+    assert table.scan("a = 1", columns="a", indexes="k").to_arrow().column_names == ["a"]
+
+
+def test_values_of_arrow_are_values(table: mi.Table) -> None:
+    assert table.scan(mi.col("a").isin(pa.array([1, 3]))).to_arrow()["a"].to_pylist() == [1, 3]
+
+
+def test_a_date_is_its_first_moment(table: mi.Table) -> None:
+    tomorrow = dt.datetime.now(dt.UTC).date() + dt.timedelta(days=1)
+    assert table.snapshot(timestamp=tomorrow).version == table.snapshot().version
+
+
+@pytest.mark.parametrize("asked", [1_577_836_800_000, "2020-01-01", dt.date(2020, 1, 1)], ids=repr)
+def test_times_are_said_as_people_write_them(table: mi.Table, asked: Any) -> None:
+    with pytest.raises(mi.MetaIndexError, match="as old as 2020-01-01 00:00:00 UTC;"):
+        table.snapshot(timestamp=asked)
+
+
+def test_an_empty_folder_is_said_to_be_empty(tmp_path: Path) -> None:
+    with pytest.raises(mi.MetaIndexError, match="is an empty folder"):
+        mi.open_table(tmp_path)
+    with pytest.raises(mi.MetaIndexError, match="does not exist"):
+        mi.open_table(tmp_path / "none")
+
+
+@pytest.mark.parametrize("option", [{"sep": "||"}, {"sep": ""}, {"quote": "''"}, {"header": "maybe"}], ids=str)
+def test_a_dialect_that_no_file_has_is_refused(tmp_path: Path, option: dict[str, str]) -> None:
+    (tmp_path / "one.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(mi.MetaIndexError, match="of CSV files is"):
+        mi.open_table(tmp_path, format="csv", **option).snapshot()
+
+
+def test_an_index_that_was_removed_by_hand_is_not_said_to_be_there(tmp_path: Path) -> None:
+    write_deltalake(str(tmp_path), pa.table({"a": [1]}))
+    table = mi.open_table(tmp_path)
+    for name in ("gone", "there"):
+        table.create_index(name, mi.ColumnStats(), builder="local")
+    shutil.rmtree(tmp_path / "_metaindex" / "gone" / "_log")
+    for verb in (table.history, table.refresh_index, table.verify_index):
+        with pytest.raises(mi.MetaIndexError, match=r"'gone' \(its folder at .* has no log\); there are: there$"):
+            verb("gone")
+    assert table.scan("a = 1").to_arrow().num_rows == 1
+
+
+def test_an_error_inside_duckdb_begins_with_our_line_and_has_no_causes(tmp_path: Path) -> None:
+    write_deltalake(str(tmp_path), pa.table({"a": [1]}))
+    con = duckdb.connect()
+    rows = mi.open_table(tmp_path).scan().to_duckdb(con)
+    for file in tmp_path.glob("*.parquet"):
+        file.unlink()
+    with pytest.raises(duckdb.Error, match="a scan reads every file of the version or none") as caught:
+        rows.fetchall()
+    assert "direct cause" not in str(caught.value)
+    assert str(caught.value).count("\n") < 6
+
+
+def test_a_foreign_error_without_words_is_said_by_its_name() -> None:
+    assert first_line(ValueError()) == "ValueError"
+    assert first_line(ValueError("\n\none\ntwo")) == "one"
