@@ -6,6 +6,7 @@ MetaIndexError (expressions.errors)
 ├── IndexStateError                       the verb needs another state; says which, who holds it, the cure
 ├── ConcurrentWriteError                  a lost race that could not be rebased: refresh and try again
 ├── DamagedIndexError                     a run, manifest or entry is off, missing, or newer than this version reads
+│   └── ForeignIndexError                 an entry of a newer version, or under another seal: not for this program to mend
 ├── BuildError                            rows of an index could not be built; nothing became visible
 ├── SettingError (ValueError)             a knob of Spark's rule has a value that it cannot have
 └── ScanError                             a reader cannot return exactly the rows asked for, and returns none
@@ -32,6 +33,10 @@ class ConcurrentWriteError(MetaIndexError):
 
 class DamagedIndexError(MetaIndexError):
     """Stored index data is missing, damaged, foreign, or of a newer format version. Readers skip the index; the table is read without it."""
+
+
+class ForeignIndexError(DamagedIndexError):
+    """What is stored is of a newer version of the program, or sealed with another key: whoever cannot read it does not mend it either."""
 
 
 class BuildError(MetaIndexError):

@@ -1,20 +1,17 @@
-"""Entries as JSON bytes, and back.
+"""Entries as JSON bytes, and back: `sealed` has the form of the object, here are its fields. docs/storage.md describes them.
 
-`{"digest": "<xxh3_128 of the text behind it>", "entry": {...}}`: the digest guards every byte of the entry. docs/storage.md describes the fields.
-A newer format version is refused; an unknown field of this version is refused too, because ignoring it could lie.
+A newer format version is refused; so is a field that this version does not know, or one of another type: ignoring it could lie.
 """
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-import xxhash
-
-from metaindex.errors import DamagedIndexError
+from metaindex.errors import DamagedIndexError, ForeignIndexError
 
 from .entry import (
     FORMAT_VERSION,
+    MAX_NUMBER,
     Content,
     CoveredColumn,
     CoveredKey,
@@ -25,45 +22,37 @@ from .entry import (
     TableInfo,
     UnderWay,
 )
+from .fields import MAX_FILES, Fields
 from .record_codec import object_from_json, object_to_json, record_from_json, record_to_json
 from .schema_codec import schema_from_json, schema_to_json
-from .states import Operation, State
-
-_HEAD = b'{"digest": "'
-_MIDDLE = b'", "entry": '
+from .sealed import CURE, one_line, seal, unseal
+from .states import STABLE, Operation, State
 
 
-def encode(entry: IndexLogEntry) -> bytes:
+def encode(entry: IndexLogEntry, key: bytes | None = None) -> bytes:
     """The bytes of an entry's object."""
-    text = json.dumps(_to_json(entry), ensure_ascii=False).encode("utf-8", "surrogatepass")
-    return b"".join((_HEAD, xxhash.xxh3_128_hexdigest(text).encode(), _MIDDLE, text, b"}\n"))
+    return seal(_to_json(entry), key)
 
 
-def decode(data: bytes, where: str) -> IndexLogEntry:
-    """The entry in an object's bytes. DamagedIndexError where the digest is off or the format is not ours to read."""
-    start = len(_HEAD) + 32 + len(_MIDDLE)
-    if not data.startswith(_HEAD) or data[len(_HEAD) + 32 : start] != _MIDDLE or not data.endswith(b"}\n"):
-        raise DamagedIndexError(
-            f"a log entry starts with its digest; {where} does not; restore it from a copy or recreate the index"
+def decode(data: bytes, where: str, key: bytes | None = None) -> IndexLogEntry:
+    """The entry in an object's bytes. DamagedIndexError where the digest is off or the entry is not as this format has it, whatever is wrong with it; ForeignIndexError where the format
+    or the seal is not ours to read."""
+    value = unseal(data, where, key)
+    written = value.get("format_version") if isinstance(value, dict) else None
+    if type(written) is int and written > FORMAT_VERSION:
+        raise ForeignIndexError(
+            f"this metaindex reads index format {FORMAT_VERSION}; {where} has format {written}; upgrade metaindex to use the index"
         )
-    text = data[start:-2]
-    if xxhash.xxh3_128_hexdigest(text).encode() != data[len(_HEAD) : len(_HEAD) + 32]:
+    if type(written) is int and written < FORMAT_VERSION:
         raise DamagedIndexError(
-            f"a log entry matches its digest; {where} does not; restore it from a copy or recreate the index"
+            f"this metaindex reads index format {FORMAT_VERSION}; {where} has format {written}; remove the index's folder and create the index anew to use the index"
         )
     try:
-        value = json.loads(text)
-        written = value["format_version"]
-        if written == FORMAT_VERSION:
-            return _from_json(value)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+        return _from_json(value)
+    except Exception as error:
         raise DamagedIndexError(
-            f"a log entry has the fields of format {FORMAT_VERSION}; {where} has not ({error}); recreate the index"
+            f"a log entry has the fields of format {FORMAT_VERSION}; {where} has not ({one_line(error)}); {CURE}"
         ) from error
-    cure = "upgrade metaindex" if written > FORMAT_VERSION else "remove the index's folder and create the index anew"
-    raise DamagedIndexError(
-        f"this metaindex reads index format {FORMAT_VERSION}; {where} has format {written}; {cure} to use the index"
-    )
 
 
 def _to_json(e: IndexLogEntry) -> dict[str, Any]:
@@ -74,6 +63,7 @@ def _to_json(e: IndexLogEntry) -> dict[str, Any]:
         "name": e.name,
         "index_uuid": e.index_uuid,
         "nonce": e.nonce,
+        "previous": e.previous,
         "state": e.state.value,
         "stable_state": e.stable.value,
         "enabled": e.enabled,
@@ -110,32 +100,76 @@ def _to_json(e: IndexLogEntry) -> dict[str, Any]:
     }
 
 
-def _from_json(v: dict[str, Any]) -> IndexLogEntry:
-    source, content = v["source"], v["content"]
-    column_sets = [tuple(_column_from_json(c) for c in columns) for columns in content["columns"]]
-    return IndexLogEntry(
-        id=v["id"],
-        name=v["name"],
-        index_uuid=v["index_uuid"],
-        nonce=v["nonce"],
-        stable=State(v["stable_state"]),
-        table=TableInfo(source["path"], source["format"], source["table_uuid"], source["options"]),
-        kinds=tuple(KindSpec(k["name"], k["version"], k["properties"]) for k in v["kinds"]),
-        content=Content(
-            tuple(_run_from_json(r, column_sets[r["columns"]]) for r in content["runs"]),
-            tuple(record_from_json(r) for r in content["versions"]),
-            tuple(schema_from_json(s) for s in content["schemas"]),
-            tuple(SegmentRef(object_from_json(s["object"]), s["tags"], tuple(s["runs"])) for s in content["segments"]),
-        ),
-        under_way=tuple(
-            UnderWay(Operation(u["operation"]), u["began"], u["nonce"], u["who"], u["since_ms"], tuple(u["runs"]))
-            for u in v["under_way"]
-        ),
-        enabled=v["enabled"],
-        timestamp_ms=v["timestamp_ms"],
-        written_by=v["written_by"],
-        properties=v["properties"],
+def _from_json(value: object) -> IndexLogEntry:
+    v = Fields(value, "the entry")
+    v.whole("format_version")
+    source, content = v.inside("source"), v.inside("content")
+    state = v.text("state")
+    entry = IndexLogEntry(
+        id=v.whole("id", 1, MAX_NUMBER),
+        name=v.text("name"),
+        index_uuid=v.text("index_uuid"),
+        nonce=v.text("nonce"),
+        previous=v.text("previous"),
+        stable=State(v.text("stable_state")),
+        table=TableInfo(source.text("path"), source.text("format"), source.text("table_uuid"), source.plain("options")),
+        kinds=tuple(_kind_from_json(k) for k in v.each("kinds")),
+        content=_content_from_json(content),
+        under_way=tuple(_mark_from_json(u) for u in v.each("under_way")),
+        enabled=v.flag("enabled"),
+        timestamp_ms=v.whole("timestamp_ms"),
+        written_by=v.text("written_by"),
+        properties=v.texts_by_name("properties"),
     )
+    for one in (v, source, content):
+        one.done()
+    if entry.stable not in STABLE or entry.state.value != state:
+        raise ValueError(f"the entry: its state follows from what is stable and under way, and is not {state[:40]!r}")
+    return entry
+
+
+def _kind_from_json(v: Fields) -> KindSpec:
+    kind = KindSpec(v.text("name"), v.count("version"), v.plain("properties"))
+    v.done()
+    return kind
+
+
+def _mark_from_json(v: Fields) -> UnderWay:
+    mark = UnderWay(
+        Operation(v.text("operation")),
+        v.whole("began"),
+        v.text("nonce"),
+        v.text("who"),
+        v.whole("since_ms"),
+        v.texts("runs"),
+    )
+    v.done()
+    return mark
+
+
+def _content_from_json(v: Fields) -> Content:
+    sets = [tuple(_column_from_json(Fields(c, "a column")) for c in _list(one)) for one in v.many("columns")]
+    content = Content(
+        tuple(_run_from_json(r, sets) for r in v.each("runs")),
+        tuple(record_from_json(r) for r in v.each("versions")),
+        tuple(schema_from_json(s) for s in v.many("schemas")),
+        tuple(_segment_from_json(s) for s in v.each("segments")),
+    )
+    if any(record.schema >= len(content.schemas) for record in content.versions):
+        raise ValueError("one of 'versions': it names a schema that is not there")
+    return content
+
+
+def _segment_from_json(v: Fields) -> SegmentRef:
+    segment = SegmentRef(object_from_json(v.value("object")), v.text("tags"), v.texts("runs"))
+    v.done()
+    return segment
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError("the entry: a set of columns is a JSON array")
+    return value
 
 
 def _run_to_json(r: RunRef, columns: int) -> dict[str, Any]:
@@ -155,21 +189,23 @@ def _run_to_json(r: RunRef, columns: int) -> dict[str, Any]:
     }
 
 
-def _run_from_json(v: dict[str, Any], columns: tuple[CoveredColumn, ...]) -> RunRef:
-    return RunRef(
-        run=v["run"],
-        files=v["files"],
-        partitions=v["partitions"],
-        size_bytes=v["size_bytes"],
-        manifest_bytes=v["manifest_bytes"],
-        manifest_digest=v["manifest_digest"],
-        files_digest=v["files_digest"],
-        columns=columns,
-        created_ms=v["created_ms"],
-        builder=v["builder"],
-        uncovered_files=v["uncovered_files"],
-        keys=tuple(_key_from_json(k) for k in v.get("keys", ())),
+def _run_from_json(v: Fields, sets: list[tuple[CoveredColumn, ...]]) -> RunRef:
+    run = RunRef(
+        run=v.text("run"),
+        files=v.count("files", MAX_FILES),
+        partitions=v.count("partitions", MAX_FILES),
+        size_bytes=v.count("size_bytes"),
+        manifest_bytes=v.count("manifest_bytes"),
+        manifest_digest=v.text("manifest_digest"),
+        files_digest=v.text("files_digest"),
+        columns=sets[v.count("columns", len(sets) - 1)],
+        created_ms=v.whole("created_ms"),
+        builder=v.text("builder"),
+        uncovered_files=v.count("uncovered_files"),
+        keys=tuple(_key_from_json(k) for k in (v.many("keys") if v.has("keys") else ())),
     )
+    v.done()
+    return run
 
 
 def _key_to_json(k: CoveredKey) -> dict[str, Any]:
@@ -182,14 +218,19 @@ def _key_to_json(k: CoveredKey) -> dict[str, Any]:
     }
 
 
-def _key_from_json(v: dict[str, Any]) -> CoveredKey:
-    return CoveredKey(
-        v["kind"],
-        int(v["key_id"]),
-        tuple(_column_from_json(c) for c in v["columns"]),
-        v["layout"],
-        v["unkeyed_files"],
+def _key_from_json(value: object) -> CoveredKey:
+    v = Fields(value, "a key")
+    key = CoveredKey(
+        v.text("kind"),
+        v.id("key_id"),
+        tuple(_column_from_json(c) for c in v.each("columns")),
+        v.plain("layout"),
+        v.count("unkeyed_files"),
     )
+    v.done()
+    if not all(type(one) in (int, str) for one in key.layout.values()):
+        raise ValueError("a key: 'layout' has plain numbers and texts")
+    return key
 
 
 def _column_to_json(c: CoveredColumn) -> dict[str, Any]:
@@ -202,5 +243,7 @@ def _column_to_json(c: CoveredColumn) -> dict[str, Any]:
     }
 
 
-def _column_from_json(v: dict[str, Any]) -> CoveredColumn:
-    return CoveredColumn(v["stable"], int(v["column_id"]), v["name"], v["type"], v["partition"])
+def _column_from_json(v: Fields) -> CoveredColumn:
+    column = CoveredColumn(v.text("stable"), v.id("column_id"), v.text("name"), v.text("type"), v.flag("partition"))
+    v.done()
+    return column

@@ -17,8 +17,11 @@ from formats.model import Schema, Version
 
 from .states import TRANSIENT, Operation, State
 
-FORMAT_VERSION = 2
-"""Of the entries and of the version objects they name. A reader refuses what is newer, and 1, which no release ever wrote."""
+FORMAT_VERSION = 3
+"""Of the entries and of the version objects they name. A reader refuses what is newer, and 1 and 2, which no release ever wrote."""
+
+MAX_NUMBER = 10**18 - 1
+"""The greatest number that an entry may have: below what 20 digits and 64 bits hold, so that the next number can always be written down and told to be too much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +220,8 @@ class IndexLogEntry:
     timestamp_ms: int = 0
     written_by: str = ""  # "begin create", "commit refresh" ...
     properties: Mapping[str, str] = field(default_factory=dict)
+    previous: str = field(default="", compare=False)
+    """The digest of the entry before, as it lies on storage: a log that was put together of two is told by it. Empty for the first; the log fills it in."""
 
     @property
     def state(self) -> State:

@@ -9,19 +9,20 @@ tombstone after its put, and finds that it wrote below it: its entry counts for 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 
 from expressions.errors import ObjectExistsError, ObjectNotFoundError, StorageError, StoragePermissionError
 from expressions.records import dataclass
 from formats.back_off import back_off
 from formats.storage import Storage
-from metaindex.errors import ConcurrentWriteError, DamagedIndexError
+from metaindex.errors import ConcurrentWriteError, DamagedIndexError, IndexStateError
 
 from .codec import decode, encode
-from .entry import IndexLogEntry
+from .entry import MAX_NUMBER, IndexLogEntry
+from .fields import Fields
+from .sealed import CURE, MAX_BYTES, digest, from_text, one_line, to_text
 
 _NAME = re.compile(r"(?:^|/)(\d{20})\.json$")
 _TOMBSTONE = re.compile(r"(?:^|/)tombstone-(\d{20})\.json$")
@@ -37,6 +38,7 @@ class Listing:
     entries: Mapping[int, int]  # number -> nanoseconds
     buried: tuple[int, ...] = ()
     tombstones: tuple[int, ...] = ()  # ascending; the last one governs
+    strays: tuple[str, ...] = ()  # objects whose name is a number that no entry has: they count for nothing
 
     @property
     def lowest(self) -> int:
@@ -51,26 +53,45 @@ class Tombstone:
     outdated: Mapping[str, int] = field(default_factory=dict)
 
 
-class OperationLog:
-    """The log of one index. `storage` is rooted at the index folder."""
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """An entry that was read or written before: when it was created by the store's clock (None: not known yet), and the digest of its bytes."""
 
-    def __init__(self, storage: Storage) -> None:
+    entry: IndexLogEntry
+    created_ns: int | None
+    digest: str
+
+
+class OperationLog:
+    """The log of one index. `storage` is rooted at the index folder. `name`: the index's, where it is known; entries of another one are refused. `key`: seals what is written and
+    read (`log.sealed`)."""
+
+    def __init__(self, storage: Storage, name: str | None = None, key: bytes | None = None) -> None:
         self.storage = storage
-        self._cached: IndexLogEntry | None = None
-        self._cached_ns: int | None = None  # when it was created, by the store's clock; None: not known yet
+        self._name = name
+        self._key = key
+        self._held: _Held | None = None
 
     def listing(self, above: int = 0) -> Listing:
         """The entries above a number, and the tombstones. One listing."""
-        entries, tombstones = {}, []
+        entries: dict[int, int] = {}
+        tombstones: list[int] = []
+        strays: list[str] = []
         for info in self.storage.list("_log", recursive=False, start_after=entry_path(above) if above > 0 else ""):
             if match := _NAME.search(info.path):
-                entries[int(match[1])] = info.modified_ns
+                if 1 <= int(match[1]) <= MAX_NUMBER:
+                    entries[int(match[1])] = info.modified_ns
+                else:
+                    strays.append(info.path)
             elif match := _TOMBSTONE.search(info.path):
-                tombstones.append(int(match[1]))
+                if int(match[1]) <= MAX_NUMBER:
+                    tombstones.append(int(match[1]))
+                else:
+                    strays.append(info.path)
         tombstones.sort()
         lowest = tombstones[-1] if tombstones else 0
         live = {n: entries[n] for n in sorted(entries) if n >= lowest}
-        return Listing(live, tuple(sorted(n for n in entries if n < lowest)), tuple(tombstones))
+        return Listing(live, tuple(sorted(n for n in entries if n < lowest)), tuple(tombstones), tuple(strays))
 
     def numbers(self) -> list[int]:
         """All entry numbers, ascending. One listing."""
@@ -79,27 +100,57 @@ class OperationLog:
     def latest(self) -> IndexLogEntry | None:
         """The entry with the highest number: one listing, and one read unless it is the one read before. None: no such index."""
         for attempt in range(_READS):
-            above = self._cached.id - 1 if self._cached is not None else 0
+            held = self._held
+            above = held.entry.id - 1 if held is not None else 0
             found = self.listing(above).entries or (self.listing().entries if above else {})
             if not found:
-                self._cached = None
+                self._held = None
                 return None
             highest = next(reversed(found))
             # Somebody may have removed the folder and begun anew: then the same number is another entry.
-            if self._cached is not None and self._cached.id == highest and self._cached_ns in (None, found[highest]):
-                self._cached_ns = found[highest]
-                return self._cached
+            if held is not None and held.entry.id == highest and held.created_ns in (None, found[highest]):
+                self._held = _Held(held.entry, found[highest], held.digest)
+                return held.entry
             try:
-                self._cached, self._cached_ns = self.entry(highest), found[highest]
-                return self._cached
+                data = self._read(highest)
             except ObjectNotFoundError:  # others wrote on, and cleaned, since the listing
                 if attempt == _READS - 1:
                     raise
+                continue
+            self._held = _Held(self._decoded(highest, data), found[highest], digest(data))
+            return self._held.entry
         raise AssertionError
 
     def entry(self, number: int) -> IndexLogEntry:
+        """DamagedIndexError where it is not the entry of this number, of this index."""
+        return self._decoded(number, self._read(number))
+
+    def digest(self, number: int) -> str:
+        """Of the bytes of an entry, whatever they are: what the next one calls `previous`."""
+        return digest(self._read(number))
+
+    def _read(self, number: int) -> bytes:
+        """At most so many bytes as an entry may have, and one: no entry is larger."""
         path = entry_path(number)
-        return decode(self.storage.read(path), f"{self.storage.uri(path)}")
+        data = self.storage.read(path, 0, MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise DamagedIndexError(
+                f"a log entry has at most {MAX_BYTES:,} bytes; {self.storage.uri(path)} has more; {CURE}"
+            )
+        return data
+
+    def _decoded(self, number: int, data: bytes) -> IndexLogEntry:
+        where = self.storage.uri(entry_path(number))
+        found = decode(data, where, self._key)
+        if found.id != number:
+            raise DamagedIndexError(
+                f"a log entry has the number of its object; {where} has number {found.id}: it is a copy, or was renamed; {CURE}"
+            )
+        if self._name is not None and found.name != self._name:
+            raise DamagedIndexError(
+                f"a log entry has the name of its index; {where} is of {found.name!r}: it is a copy, or the folder was renamed; {CURE}"
+            )
+        return found
 
     def append(self, entry: IndexLogEntry) -> None:
         """Creates the entry under its number. ConcurrentWriteError when the number is taken by somebody else, or was and is removed by now.
@@ -107,7 +158,17 @@ class OperationLog:
         A put that fails without saying whether it took effect is made again: the nonce tells an answer that was lost from a race that was. StorageError after some tries;
         whether the entry is there, or will be, is then not known.
         """
-        path, data = entry_path(entry.id), encode(entry)
+        if entry.id > MAX_NUMBER:
+            raise IndexStateError(
+                f"an entry number is at most {MAX_NUMBER}; the log of index {entry.name!r} is at its end; recreate the index"
+            )
+        entry = replace(entry, previous=self._digest_before(entry.id))
+        path, data = entry_path(entry.id), encode(entry, self._key)
+        if len(data) > MAX_BYTES:
+            raise IndexStateError(
+                f"a log entry has at most {MAX_BYTES:,} bytes; the next one of index {entry.name!r} would have {len(data):,}; optimize the index, or recreate it"
+            )
+        decode(data, f"the next entry of index {entry.name!r}", self._key)  # nobody is left with what cannot be read
         for attempt in range(_PUTS):
             try:
                 self.storage.put_if_absent(path, data)
@@ -126,7 +187,16 @@ class OperationLog:
             raise ConcurrentWriteError(
                 f"an entry number is taken once; {entry.id} of index {entry.name!r} was taken and cleaned away while this writer stood still; read the log and try again"
             )
-        self._cached, self._cached_ns = entry, None
+        self._held = _Held(entry, None, digest(data))
+
+    def _digest_before(self, number: int) -> str:
+        held = self._held
+        if held is not None and held.entry.id == number - 1:
+            return held.digest
+        try:
+            return self.digest(number - 1) if number > 1 else ""
+        except (ObjectNotFoundError, DamagedIndexError):  # cleaned meanwhile, or not to be read at all
+            return ""
 
     def lowest(self) -> int:
         """The lowest number that counts. One listing, of tombstones only."""
@@ -142,26 +212,34 @@ class OperationLog:
             return Tombstone()
         path = tombstone_path(lowest)
         try:
-            value = json.loads(self.storage.read(path))
-            return Tombstone(int(value["lowest"]), {str(run): int(until) for run, until in value["outdated"].items()})
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            data = self.storage.read(path, 0, MAX_BYTES + 1)
+            if len(data) > MAX_BYTES:
+                raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
+            value = Fields(from_text(data), "the tombstone")
+            value.whole("format_version", 1, 1)
+            said, outdated = value.whole("lowest", 1, MAX_NUMBER), value.plain("outdated")
+            value.done()
+            if said != lowest or not all(type(until) is int for until in outdated.values()):
+                raise ValueError("it says another number, or no times")
+            return Tombstone(said, outdated)
+        except (ValueError, RecursionError) as error:
             raise DamagedIndexError(
-                f"a tombstone says the lowest entry and outdated runs; {self.storage.uri(path)} does not ({error}); recreate the index"
+                f"a tombstone says the lowest entry and outdated runs; {self.storage.uri(path)} does not ({one_line(error)}); recreate the index"
             ) from error
 
     def bury(self, stone: Tombstone) -> None:
         """Writes a tombstone: from now on the entries below count for nothing, there or not. One written before under the same number stays."""
-        text = json.dumps({"format_version": 1, "lowest": stone.lowest, "outdated": dict(stone.outdated)}, indent=1)
+        data = to_text({"format_version": 1, "lowest": stone.lowest, "outdated": dict(stone.outdated)})
         try:
-            self.storage.put_if_absent(tombstone_path(stone.lowest), text.encode())
+            self.storage.put_if_absent(tombstone_path(stone.lowest), data)
         except ObjectExistsError:
             return
 
     def _nonce(self, number: int) -> str | None:
         try:
             return self.entry(number).nonce
-        except ObjectNotFoundError:
-            return None  # taken by another, and cleaned away already
+        except (ObjectNotFoundError, DamagedIndexError):
+            return None  # taken by another, and cleaned away already or not to be understood
 
 
 def entry_path(number: int) -> str:

@@ -1,26 +1,26 @@
 """Version records as JSON, and the objects beside the log that hold what an entry would grow by: segments of older records, and large bitmaps.
 
-    _versions/<run>-segment.json   {"format_version": 2, "schemas": [...], "versions": [record, ...]}
-    _versions/<run>-<name>.json    {"format_version": 2, "removed": {...}, "restored": {...}, "with_deletes": {...}, "without_deletes": {...}}
+    _versions/<run>-segment.json   {"format_version": 3, "schemas": [...], "versions": [record, ...]}
+    _versions/<run>-<name>.json    {"format_version": 3, "removed": {...}, "restored": {...}, "with_deletes": {...}, "without_deletes": {...}}
 
 Both are written once, before the entry that names them, and are checked by the digest in it.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-import xxhash
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from expressions.records import dataclass
 from formats.model import Schema, Version
 from metaindex.errors import DamagedIndexError
 
 from .entry import FORMAT_VERSION, ObjectRef, VersionRecord
+from .fields import Fields
 from .schema_codec import schema_from_json, schema_to_json
+from .sealed import MAX_BYTES, digest, from_text, one_line, to_text
 
+_T = TypeVar("_T")
 BITS = ("removed", "restored", "with_deletes", "without_deletes")
 
 
@@ -39,10 +39,17 @@ def encode_segment(records: Sequence[VersionRecord], schemas: Sequence[Schema]) 
 
 def decode_segment(data: bytes, ref: ObjectRef) -> Segment:
     """DamagedIndexError where it is not what the entry names."""
-    value = _checked(data, ref)
-    return Segment(
-        tuple(record_from_json(r) for r in value["versions"]), tuple(schema_from_json(s) for s in value["schemas"])
-    )
+
+    def read(value: Fields) -> Segment:
+        found = Segment(
+            tuple(record_from_json(r) for r in value.each("versions")),
+            tuple(schema_from_json(s) for s in value.many("schemas")),
+        )
+        if any(record.schema >= len(found.schemas) for record in found.versions):
+            raise ValueError("one of 'versions': it names a schema that is not there")
+        return found
+
+    return _checked(data, ref, read)
 
 
 def encode_bits(record: VersionRecord) -> bytes:
@@ -52,13 +59,12 @@ def encode_bits(record: VersionRecord) -> bytes:
 
 def decode_bits(data: bytes, ref: ObjectRef) -> Mapping[str, Mapping[str, str]]:
     """The four mappings by name. DamagedIndexError where it is not what the record names."""
-    value = _checked(data, ref)
-    return {name: value[name] for name in BITS}
+    return _checked(data, ref, lambda value: {name: value.texts_by_name(name) for name in BITS})
 
 
 def object_ref(path: str, data: bytes) -> ObjectRef:
     """How an entry names an object of these bytes."""
-    return ObjectRef(path, len(data), xxhash.xxh3_128_hexdigest(data))
+    return ObjectRef(path, len(data), digest(data))
 
 
 def record_to_json(r: VersionRecord) -> dict[str, Any]:
@@ -80,50 +86,67 @@ def record_to_json(r: VersionRecord) -> dict[str, Any]:
     return out | {name: dict(getattr(r, name)) for name in BITS if getattr(r, name)}
 
 
-def record_from_json(v: dict[str, Any]) -> VersionRecord:
-    return VersionRecord(
-        version=version_from_json(v["version"]),
-        timestamp_ms=v["timestamp_ms"],
-        schema=v["schema"],
-        parent=version_from_json(v["parent"]) if v["parent"] else None,
-        added=tuple(v["added"]),
-        files=v["files"],
-        size_bytes=v["size_bytes"],
-        unknown=v.get("unknown", 0),
-        partition_columns=tuple(v.get("partition_columns", ())),
-        bits=object_from_json(v["bits"]) if "bits" in v else None,
-        **{name: v.get(name, {}) for name in BITS},
+def record_from_json(v: Fields) -> VersionRecord:
+    parent = v.value("parent")
+    record = VersionRecord(
+        version=version_from_json(v.value("version")),
+        timestamp_ms=v.whole("timestamp_ms"),
+        schema=v.count("schema"),
+        parent=None if parent is None else version_from_json(parent),
+        added=v.texts("added"),
+        files=v.count("files"),
+        size_bytes=v.count("size_bytes"),
+        unknown=v.count("unknown") if v.has("unknown") else 0,
+        partition_columns=v.texts("partition_columns") if v.has("partition_columns") else (),
+        bits=object_from_json(v.value("bits")) if v.has("bits") else None,
+        **{name: v.texts_by_name(name) if v.has(name) else {} for name in BITS},
     )
+    v.done()
+    return record
 
 
 def version_to_json(v: Version) -> dict[str, str]:
     return {"table_uuid": v.table_uuid, "id": v.id, "fingerprint": v.fingerprint}
 
 
-def version_from_json(v: dict[str, str]) -> Version:
-    return Version(v["table_uuid"], v["id"], v["fingerprint"])
+def version_from_json(value: object) -> Version:
+    v = Fields(value, "a version")
+    version = Version(v.text("table_uuid"), v.text("id"), v.text("fingerprint"))
+    v.done()
+    return version
 
 
 def object_to_json(o: ObjectRef) -> dict[str, Any]:
     return {"path": o.path, "size_bytes": o.size_bytes, "digest": o.digest}
 
 
-def object_from_json(v: dict[str, Any]) -> ObjectRef:
-    return ObjectRef(v["path"], v["size_bytes"], v["digest"])
+def object_from_json(value: object) -> ObjectRef:
+    v = Fields(value, "an object")
+    ref = ObjectRef(v.text("path"), v.count("size_bytes", MAX_BYTES), v.text("digest"))
+    v.done()
+    return ref
 
 
 def _bytes(value: dict[str, Any]) -> bytes:
-    return json.dumps({"format_version": FORMAT_VERSION, **value}, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return to_text({"format_version": FORMAT_VERSION, **value})
 
 
-def _checked(data: bytes, ref: ObjectRef) -> dict[str, Any]:
-    if len(data) != ref.size_bytes or xxhash.xxh3_128_hexdigest(data) != ref.digest:
+def _checked(data: bytes, ref: ObjectRef, read: Callable[[Fields], _T]) -> _T:
+    if len(data) != ref.size_bytes or digest(data) != ref.digest:
         raise DamagedIndexError(
             f"an object that an entry names matches its digest; {ref.path} does not; refresh the index with mode='full'"
         )
-    value: dict[str, Any] = json.loads(data)
-    if value["format_version"] > FORMAT_VERSION:
+    try:
+        value = Fields(from_text(data), "the object")
+        written = value.whole("format_version")
+        if written == FORMAT_VERSION:
+            found = read(value)
+            value.done()
+            return found
+    except Exception as error:
         raise DamagedIndexError(
-            f"this metaindex reads index format {FORMAT_VERSION}; {ref.path} has format {value['format_version']}; upgrade metaindex"
-        )
-    return value
+            f"an object that an entry names has the fields of format {FORMAT_VERSION}; {ref.path} has not ({one_line(error)}); refresh the index with mode='full'"
+        ) from error
+    raise DamagedIndexError(
+        f"this metaindex reads index format {FORMAT_VERSION}; {ref.path} has format {written}; upgrade metaindex, or refresh the index with mode='full'"
+    )

@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from formats.model import Field, Schema
 
+from .fields import Fields
+
 
 def schema_to_json(schema: Schema) -> dict[str, Any]:
     return {
@@ -19,9 +21,15 @@ def schema_to_json(schema: Schema) -> dict[str, Any]:
     }
 
 
-def schema_from_json(value: dict[str, Any]) -> Schema:
-    arrow = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(value["arrow"])))
-    return Schema(tuple(_field_from_json(f, arrow.field(i).type) for i, f in enumerate(value["fields"])))
+def schema_from_json(value: object) -> Schema:
+    """ValueError, or what Arrow raises, where it is none."""
+    v = Fields(value, "a schema")
+    arrow = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(v.text("arrow"), validate=True)))
+    fields = v.each("fields")
+    v.done()
+    if len(fields) != len(arrow):
+        raise ValueError(f"a schema: it has {len(arrow)} fields and says something of {len(fields)}")
+    return Schema(tuple(_field_from_json(f, arrow.field(i)) for i, f in enumerate(fields)))
 
 
 def _field_to_json(f: Field) -> dict[str, Any]:
@@ -47,22 +55,29 @@ def _field_to_json(f: Field) -> dict[str, Any]:
     return out
 
 
-def _field_from_json(value: dict[str, Any], arrow_type: pa.DataType) -> Field:
-    children = value.get("children", ())
-    return Field(
-        name=value["name"],
-        type=arrow_type,
-        nullable=value.get("nullable", True),
-        stable=value.get("stable", ""),
-        source=value.get("source", ""),
-        field_id=value.get("field_id"),
-        partition=value.get("partition", False),
-        bucketed=value.get("bucketed", False),
-        default=_default_from_json(value["default"]) if "default" in value else None,
-        default_known=value.get("default_known", True),
-        children=tuple(_field_from_json(c, arrow_type.field(i).type) for i, c in enumerate(children)),
-        comment=value.get("comment", ""),
+def _field_from_json(v: Fields, arrow: pa.Field) -> Field:
+    children = v.each("children") if v.has("children") else []
+    if children and arrow.type.num_fields != len(children):
+        raise ValueError(f"a schema: {arrow.name[:40]!r} has other children than its type")
+    found = Field(
+        name=v.text("name"),
+        type=arrow.type,
+        nullable=v.flag("nullable") if v.has("nullable") else True,
+        stable=v.optional_text("stable") or "",
+        source=v.optional_text("source") or "",
+        field_id=v.whole("field_id") if v.has("field_id") else None,
+        partition=v.has("partition") and v.flag("partition"),
+        bucketed=v.has("bucketed") and v.flag("bucketed"),
+        default=_default_from_json(v.value("default")) if v.has("default") else None,
+        default_known=v.flag("default_known") if v.has("default_known") else True,
+        children=tuple(_field_from_json(c, arrow.type.field(i)) for i, c in enumerate(children)),
+        comment=v.optional_text("comment") or "",
     )
+    v.text("type")  # for people
+    v.done()
+    if found.name != arrow.name:
+        raise ValueError(f"a schema: {found.name[:40]!r} has another name in its Arrow schema")
+    return found
 
 
 def _default_to_json(value: object) -> list[str] | None:
@@ -88,7 +103,9 @@ def _default_to_json(value: object) -> list[str] | None:
             return None
 
 
-def _default_from_json(value: list[str]) -> object:
+def _default_from_json(value: object) -> object:
+    if not isinstance(value, list) or len(value) != 2 or not all(isinstance(one, str) for one in value):
+        raise ValueError("a schema: a default is a kind and a text")
     kind, text = value
     match kind:
         case "bool":
@@ -105,5 +122,7 @@ def _default_from_json(value: list[str]) -> object:
             return dt.datetime.fromisoformat(text)
         case "date":
             return dt.date.fromisoformat(text)
-        case _:
+        case "string":
             return text
+        case _:
+            raise ValueError(f"a schema: a default of the kind {kind[:40]!r} is not known")

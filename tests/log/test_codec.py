@@ -1,8 +1,13 @@
 """Entries survive the trip through JSON, and damage never passes for an entry."""
 
+import copy
 import dataclasses
 import datetime as dt
+import hashlib
+import json
+from collections.abc import Callable, Iterator
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,6 +18,7 @@ from formats.model import Field, Schema, Version
 from metaindex.errors import DamagedIndexError
 from metaindex.log import codec
 from metaindex.log.entry import (
+    MAX_NUMBER,
     Content,
     CoveredColumn,
     CoveredKey,
@@ -25,14 +31,17 @@ from metaindex.log.entry import (
     UnderWay,
     VersionRecord,
 )
+from metaindex.log.fields import MAX_FILES
 from metaindex.log.schema_codec import schema_from_json, schema_to_json
+from metaindex.log.sealed import MAX_BYTES, from_text, seal
 from metaindex.log.states import STABLE, Operation, State
 from metaindex.log.types import type_from_text
 
 text = st.text(max_size=12)
 number = st.integers(0, 2**60)
+files = st.integers(0, MAX_FILES)
 versions = st.builds(Version, text, text, text)
-objects = st.builds(ObjectRef, text, number, text)
+objects = st.builds(ObjectRef, text, st.integers(0, MAX_BYTES), text)
 records = st.builds(
     VersionRecord,
     version=versions,
@@ -62,8 +71,8 @@ keys = st.builds(
 runs = st.builds(
     RunRef,
     text,
-    number,
-    number,
+    files,
+    files,
     number,
     number,
     text,
@@ -93,7 +102,7 @@ schema = Schema(
 )
 entries = st.builds(
     IndexLogEntry,
-    id=number,
+    id=st.integers(1, MAX_NUMBER),
     name=text,
     index_uuid=text,
     nonce=text,
@@ -145,28 +154,155 @@ def test_a_truncated_entry_is_noticed(length: int) -> None:
         codec.decode(data[: length % len(data)], "here")
 
 
-@pytest.mark.parametrize(("written", "cure"), [(3, "upgrade metaindex"), (1, "create the index anew")])
+@pytest.mark.parametrize(("written", "cure"), [(4, "upgrade metaindex"), (2, "create the index anew")])
 def test_another_format_is_refused_with_advice(written: int, cure: str) -> None:
-    import xxhash
-
-    body = codec.encode(ENTRY)
-    start = body.index(b'"entry": ') + len(b'"entry": ')
-    text_ = body[start:-2].replace(b'"format_version": 2', b'"format_version": %d' % written)
-    data = b'{"digest": "' + xxhash.xxh3_128_hexdigest(text_).encode() + b'", "entry": ' + text_ + b"}\n"
+    data = crafted(lambda value: value.update(format_version=written))
 
     with pytest.raises(DamagedIndexError, match=f"format {written}; .*{cure}"):
         codec.decode(data, "here")
 
 
-def test_an_entry_is_one_json_object_that_people_can_read() -> None:
-    import json
+def crafted(change: Callable[[dict[str, Any]], object]) -> bytes:
+    """An entry that was changed, sealed as it should be."""
+    value = whole()
+    change(value)
+    return seal(value, None)
 
-    value = json.loads(
-        codec.encode(dataclasses.replace(ENTRY, under_way=(UnderWay(Operation.REFRESH, 3, "n", "me", 1),)))
+
+def whole() -> dict[str, Any]:
+    """The JSON of an entry with everything in it."""
+    column = CoveredColumn("a", 7, "a", "int64")
+    run = RunRef(
+        "r", 3, 1, 90, 20, "d", "f", (column,), 1, "local", 0, (CoveredKey("values", -5, (column,), {"b": 1}),)
     )
+    record = VersionRecord(Version("u", "1", "f"), 1, 0, Version("u", "0", "f"), ("r",), {"r": "AA=="}, unknown=1)
+    entry = dataclasses.replace(
+        ENTRY,
+        table=TableInfo("/lake/t", "files", "u", {"header": "true"}),
+        content=Content(
+            (run,),
+            (record, dataclasses.replace(record, bits=ObjectRef("_versions/r/b.json", 9, "d"))),
+            (schema,),
+            (SegmentRef(ObjectRef("_versions/r/s.json", 9, "d"), "AAAAAAAA", ("r",)),),
+        ),
+        under_way=(UnderWay(Operation.REFRESH, 3, "n", "me", 1, ("q",)),),
+    )
+    value = from_text(codec.encode(entry).partition(b"\n")[0])
+    assert isinstance(value, dict)
+    return value
 
-    assert value["entry"]["state"] == "REFRESHING"
-    assert value["entry"]["stable_state"] == "ACTIVE"
+
+def places(value: object, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to every value inside a JSON value."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, one in inside:
+        yield (*path, name)
+        yield from places(one, (*path, name))
+
+
+def changed(value: Any, path: tuple[Any, ...], new: object) -> Any:
+    """A copy with another value in a place; without it where the value is GONE."""
+    found = copy.deepcopy(value)
+    at = found
+    for step in path[:-1]:
+        at = at[step]
+    if new is GONE:
+        del at[path[-1]]
+    else:
+        at[path[-1]] = new
+    return found
+
+
+GONE = object()
+PLACES = list(places(whole()))
+PLAIN = ("properties", "options", "layout", "removed", "arrow")
+"""Fields whose insides are of the user, or are looked at by who uses them."""
+
+
+@pytest.mark.parametrize("path", [p for p in PLACES if not set(PLAIN) & set(p)], ids=lambda p: ".".join(map(str, p)))
+def test_a_field_of_another_type_is_refused(path: tuple[Any, ...]) -> None:
+    value = whole()
+    at = value
+    for step in path:
+        at = at[step]
+    for new in (None, True, 7, -1, 1.5, "x", [], [1], {}, {"x": 1}, 2**63, 10**400):
+        if type(new) is type(at) and not (isinstance(new, int) and not -1 <= new <= 2**60):
+            continue
+        if path[-1] == "parent" and new is None:
+            continue
+
+        with pytest.raises(DamagedIndexError, match="here"):
+            codec.decode(seal(changed(value, path, new), None), "here")
+
+
+OPTIONAL = {
+    "keys",
+    "unknown",
+    "partition_columns",
+    "bits",
+    "parent",
+    "nullable",
+    "stable",
+    "source",
+    "field_id",
+    "comment",
+}
+OPTIONAL |= {"partition", "bucketed", "default", "default_known", "children", "removed"}
+
+
+@pytest.mark.parametrize("path", PLACES, ids=lambda p: ".".join(map(str, p)))
+def test_a_field_that_is_missing_or_not_known_is_refused(path: tuple[Any, ...]) -> None:
+    value = whole()
+    at = value
+    for step in path:
+        at = at[step]
+    named = isinstance(path[-1], str) and not set(PLAIN) & set(path)
+    if named and (path[-1] not in OPTIONAL or path[-2:] == ("columns", "partition")):
+        with pytest.raises(DamagedIndexError, match="missing"):
+            codec.decode(seal(changed(value, path, GONE), None), "here")
+    if isinstance(at, dict) and not set(PLAIN) & set(path):
+        with pytest.raises(DamagedIndexError, match="'surprise' is not known"):
+            codec.decode(seal(changed(value, (*path, "surprise"), 1), None), "here")
+
+
+@pytest.mark.parametrize(
+    "text_",
+    [
+        b"[" * 100_000 + b"]" * 100_000,
+        b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+        b"NaN",
+        b'{"id": 1, "id": 1}',
+        b"\xff\xfe",
+        b"1" * 10_000,
+        b"",
+    ],
+    ids=["deep", "deep_objects", "nan", "twice", "no_text", "huge", "empty"],
+)
+def test_what_is_no_entry_is_refused_though_its_digest_is_right(text_: bytes) -> None:
+    data = text_ + b'\n{"sha256": "' + hashlib.sha256(text_).hexdigest().encode() + b'"}\n'
+
+    with pytest.raises(DamagedIndexError, match="here"):
+        codec.decode(data, "here")
+
+
+def test_an_entry_is_a_line_of_json_and_a_line_with_the_digest_of_the_first() -> None:
+    data = codec.encode(dataclasses.replace(ENTRY, under_way=(UnderWay(Operation.REFRESH, 3, "n", "me", 1),)))
+
+    first, second, rest = data.split(b"\n")
+    value = json.loads(first)
+
+    assert rest == b""
+    assert value["state"] == "REFRESHING"
+    assert value["stable_state"] == "ACTIVE"
+    assert json.loads(second) == {"sha256": hashlib.sha256(first).hexdigest()}
+
+
+def test_names_that_are_no_unicode_survive_as_utf_8() -> None:
+    entry = dataclasses.replace(ENTRY, written_by="caf\udce9 ü")
+    data = codec.encode(entry)
+
+    assert data.decode("utf-8")
+    assert codec.decode(data, "here") == entry
 
 
 def test_schemas_survive_the_round_trip() -> None:

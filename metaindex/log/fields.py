@@ -1,0 +1,103 @@
+"""The fields of a JSON object, taken one by one by name and type. What is missing, of another type or left over in the end is a ValueError: ignoring it could lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_LEAST, _GREATEST = -(2**63), 2**63 - 1
+MAX_FILES = 2**31 - 1
+"""Of a run: ordinals have 32 bits."""
+
+
+class Fields:
+    """`what` says in an error where the fields are."""
+
+    __slots__ = ("_left", "what")
+
+    def __init__(self, value: object, what: str) -> None:
+        self._left: dict[str, Any] = dict(_checked(value, dict, what))
+        self.what = what
+
+    def text(self, name: str) -> str:
+        return _checked(self._take(name), str, self.what, name)  # type: ignore[no-any-return]
+
+    def optional_text(self, name: str) -> str | None:
+        return self.text(name) if name in self._left else None
+
+    def flag(self, name: str) -> bool:
+        return _checked(self._take(name), bool, self.what, name)  # type: ignore[no-any-return]
+
+    def whole(self, name: str, least: int = _LEAST, greatest: int = _GREATEST) -> int:
+        """A whole number; of 64 bits, unless more is said of it."""
+        value: int = _checked(self._take(name), int, self.what, name)
+        if not least <= value <= greatest:
+            raise ValueError(f"{self.what}: {name!r} is from {least} to {greatest}, not {str(value)[:40]}")
+        return value
+
+    def count(self, name: str, greatest: int = _GREATEST) -> int:
+        """How many: not less than none."""
+        return self.whole(name, 0, greatest)
+
+    def id(self, name: str) -> int:
+        """A hash of 64 bits, in decimal digits: JSON readers round larger numbers."""
+        text = self.text(name)
+        if (
+            len(text) > 20
+            or not (text.isascii() and text.removeprefix("-").isdecimal())
+            or not _LEAST <= int(text) <= _GREATEST
+        ):
+            raise ValueError(f"{self.what}: {name!r} is a whole number of 64 bits in digits, not {text[:40]!r}")
+        return int(text)
+
+    def many(self, name: str) -> list[Any]:
+        return _checked(self._take(name), list, self.what, name)  # type: ignore[no-any-return]
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        return tuple(_checked(one, str, self.what, name) for one in self.many(name))
+
+    def plain(self, name: str) -> Mapping[str, Any]:
+        """An object of any fields."""
+        return _checked(self._take(name), dict, self.what, name)  # type: ignore[no-any-return]
+
+    def texts_by_name(self, name: str) -> Mapping[str, str]:
+        """An object whose fields are texts."""
+        found = self.plain(name)
+        for value in found.values():
+            _checked(value, str, self.what, name)
+        return found
+
+    def inside(self, name: str) -> Fields:
+        return Fields(self._take(name), name)
+
+    def each(self, name: str) -> list[Fields]:
+        return [Fields(one, f"one of {name!r}") for one in self.many(name)]
+
+    def value(self, name: str) -> Any:
+        """As it is: the caller looks at its type."""
+        return self._take(name)
+
+    def has(self, name: str) -> bool:
+        return name in self._left
+
+    def done(self) -> None:
+        """Everything was asked for."""
+        if self._left:
+            raise ValueError(f"{self.what}: {sorted(self._left)[0][:40]!r} is not known")
+
+    def _take(self, name: str) -> Any:
+        try:
+            return self._left.pop(name)
+        except KeyError:
+            raise ValueError(f"{self.what}: {name!r} is missing") from None
+
+
+def _checked(value: Any, kind: type, what: str, name: str = "") -> Any:
+    """The value, which is exactly of a type: a truth is no number here."""
+    if type(value) is not kind:
+        at = f"{what}: {name!r}" if name else what
+        raise ValueError(f"{at} is a JSON {_NAMES[kind]}, not a {_NAMES.get(type(value), 'null')}")
+    return value
+
+
+_NAMES = {dict: "object", list: "array", str: "text", bool: "truth", int: "whole number", float: "fraction"}
