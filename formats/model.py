@@ -35,11 +35,13 @@ class Trust(IntEnum):
 @dataclass(frozen=True, slots=True)
 class Version:
     """A table's version. Compared for equality only: `id` is the format's own (Delta number, Iceberg snapshot id, listing hash of plain files), `table_uuid` and
-    `fingerprint` (of the commit's bytes, the snapshot's manifest list, the listing) tell a dropped and re-created table from this one."""
+    `fingerprint` (of the commit's bytes, the snapshot's manifest list, the listing) tell a dropped and re-created table from this one. `schema_id` is which of the table's
+    schemas it is read with, where the id does not say so (Iceberg): `protocol.At.of` asks for exactly this version, schema included."""
 
     table_uuid: str
     id: str
     fingerprint: str
+    schema_id: int | None = None
 
     def __str__(self) -> str:
         return self.id

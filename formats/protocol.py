@@ -15,10 +15,17 @@ from .storage import Storage
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Which version is asked: at most one of the two; neither is "now". `version` is the format's own id as text or number (an Iceberg branch or tag name too)."""
+    """Which version is asked: by its id or by a time; neither is "now". `version` is the format's own id as text or number (an Iceberg branch or tag name too), `schema_id` the schema that it is
+    to be read with (None: as the format has it for what is asked)."""
 
     version: str | int | None = None
     timestamp_ms: int | None = None
+    schema_id: int | None = None
+
+    @classmethod
+    def of(cls, version: Version) -> At:
+        """Exactly this version. An Iceberg snapshot is another version under another schema: its id alone asks for its own."""
+        return cls(version.id, schema_id=version.schema_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -230,7 +230,7 @@ class Table(LookUps, IndexUpkeep):
             return at
         records = [record for index in found if (record := index.versions.newest()) is not None]
         newest = max(records, key=lambda record: record.timestamp_ms, default=None)
-        return at if newest is None else At(version=newest.version.id)
+        return at if newest is None else At.of(newest.version)
 
     def _resolved(self, at: At, found: Sequence[OpenIndex] = ()) -> Resolved:
         """Which version is asked, and its snapshot when it is needed. For plain files an index that recorded the listing says so, and nothing is listed; else they are listed once."""

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 from expressions.errors import ArgumentError, ExpressionError, VersionNotFoundError
 from expressions.records import dataclass
 from expressions.tree import Predicate
-from formats.model import Schema
+from formats.model import Schema, Version
 from formats.protocol import At
 
-VersionLike = str | int | None
+VersionLike = Version | str | int | None
 TimestampLike = str | int | dt.datetime | dt.date | None
 
 
@@ -23,9 +23,12 @@ class OfSchema:
 
 
 def at_version(version: VersionLike, timestamp: TimestampLike) -> At:
-    """The version asked. VersionNotFoundError for both at once, ExpressionError for what is no time, ArgumentError for what is no version. A date is its first moment."""
+    """The version asked; a `Version`, such as an answer names, with the schema that it was read with. VersionNotFoundError for both at once, ExpressionError for what is no time, ArgumentError for
+    what is no version. A date is its first moment."""
     if version is not None and timestamp is not None:
         raise VersionNotFoundError("a version is asked by number or by time, not by both; leave one out")
+    if isinstance(version, Version):
+        return At.of(version)
     if version is not None and (isinstance(version, bool) or not isinstance(version, str | int)):
         raise ArgumentError(f"a version is a number, or text as versions() gives it; got {type(version).__name__}")
     if isinstance(timestamp, dt.date) and not isinstance(timestamp, dt.datetime):

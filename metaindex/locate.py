@@ -116,7 +116,7 @@ def locate(
     notes = []
     for one in table.versions():
         try:
-            asked.append(places.add(table, predicate, one.id, None, only, exact))
+            asked.append(places.add(table, predicate, one, None, only, exact))
         except MetaIndexError as error:
             notes.append(f"version {one.id} cannot be asked: {error}")
             failure = error

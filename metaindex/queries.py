@@ -122,7 +122,7 @@ class Queries(ABC):
         if planned.snapshot is None:
             kept = snapshot_of_kept(result, planned.indexes, self._format, ref)
         if kept is not None:
-            then = At(version=result.version.id)
+            then = At.of(result.version)
             return Scan(
                 kept,
                 storage,
@@ -141,7 +141,7 @@ class Queries(ABC):
         if snapshot is None:
             snapshot = self._snapshot(at)
             if snapshot.version != result.version:  # a commit came between
-                result = self._answer(result.predicate, snapshot, only)
+                result = self._answer(self._predicate(predicate, snapshot.schema), snapshot, only)
         choose = self._chooser(snapshot, snapshot, only)
         rows = _places(snapshot, result)
         return Scan(
@@ -171,12 +171,8 @@ class Queries(ABC):
 
         only = names_of(indexes, "indexes")
         result = self.prune(predicate, version, timestamp, indexes=only)
-        at = (
-            at_version(result.version.id, None)
-            if version is None and timestamp is not None
-            else at_version(version, timestamp)
-        )
-        told = tuple(coverage(index, result, lambda: self._snapshot(at)) for index in self._open_indexes(only)[0])
+        then = At.of(result.version)
+        told = tuple(coverage(index, result, lambda: self._snapshot(then)) for index in self._open_indexes(only)[0])
         return Explanation(result, told)
 
     @property
@@ -272,7 +268,7 @@ class Queries(ABC):
             if whole is not None:
                 result = self._answer(tree, whole, indexes)
             else:
-                result = self._planned(tree, At(version=files.version.id), indexes).result
+                result = self._planned(tree, At.of(files.version), indexes).result
             return _places(files, result), result
 
         return choose

@@ -191,7 +191,7 @@ class IndexUpkeep(IndexVerbs):
         notes, entry = list(outcome.notes), outcome.entry
         for version in lost[-_AGAIN:] if self._format.name != "files" else ():
             try:
-                entry = self.refresh_index(outcome.index, version=version.id, builder=builder).entry
+                entry = self.refresh_index(outcome.index, version=version, builder=builder).entry
             except MetaIndexError as error:
                 notes.append(f"version {version} is not recorded any more ({error})")
         return replace(outcome, operation="repair", entry=entry, notes=tuple(notes))

@@ -151,7 +151,7 @@ class _Writer:
     def _name(self, column: ColumnRef) -> str:
         if any("." in part for part in column.parts):
             raise NotReadable  # a dot is the only separator that Iceberg's names have
-        return column.name.replace("`", "")
+        return ".".join(column.parts)
 
     def _value(self, column: ColumnRef, value: LiteralValue) -> Any:
         known = None if self.schema is None else field_type(self.schema, column)
@@ -161,6 +161,9 @@ class _Writer:
             raise NotReadable
         if value is None or (isinstance(value, float) and not math.isfinite(value)):
             raise NotReadable
+        fixed = known is not None and pa.types.is_fixed_size_binary(known)
+        if known is not None and fixed and not (isinstance(value, bytes) and len(value) == known.byte_width):
+            raise NotReadable  # pyiceberg takes no other length there
         if isinstance(value, int) and not isinstance(value, bool) and not -(1 << 63) <= value < 1 << 63:
             raise NotReadable
         if known is not None and pa.types.is_decimal(known) and not isinstance(value, bool | str | bytes):

@@ -102,7 +102,19 @@ class Selected:
 
 
 def select(metadata: TableMetadata, at: At) -> Selected:
-    """Resolve a snapshot id, a branch, a tag, a time or "now". "Now" and a branch are read with the table's current schema, everything older with the snapshot's own."""
+    """Resolve a snapshot id, a branch, a tag, a time or "now". "Now" and a branch are read with the table's current schema, everything older with the snapshot's own; and all of them with the
+    schema that is asked, where one is."""
+    found = _select(metadata, at)
+    if at.schema_id is None or at.schema_id == found.schema_id:
+        return found
+    if at.schema_id not in metadata.schemas:
+        raise VersionNotFoundError(
+            f"a version is read with a schema that the table lists; {metadata.location} has no schema {at.schema_id} any more; ask for the version by its id, which is read with its own"
+        )
+    return Selected(found.snapshot, at.schema_id)
+
+
+def _select(metadata: TableMetadata, at: At) -> Selected:
     if at.version is not None and at.timestamp_ms is not None:
         raise VersionNotFoundError("ask for a version or for a timestamp, not both")
     current = metadata.current_schema_id

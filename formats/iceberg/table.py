@@ -124,9 +124,10 @@ class IcebergFormat:
 def version_of(metadata: TableMetadata, selected: Selected) -> Version:
     """The version of a snapshot as read with a schema. The fingerprint tells equal ids of two tables apart, and two schemas: "now" is read with the current one, which a rename
     changes without a new snapshot."""
-    if selected.snapshot is None:
-        return Version("", NO_SNAPSHOT, f"{_hash(metadata.table_uuid or metadata.location)}-{selected.schema_id}")
-    return Version("", str(selected.snapshot.id), f"{_commit_of(selected.snapshot)}-{selected.schema_id}")
+    id_, commit = NO_SNAPSHOT, _hash(metadata.table_uuid or metadata.location)
+    if selected.snapshot is not None:
+        id_, commit = str(selected.snapshot.id), _commit_of(selected.snapshot)
+    return Version("", id_, f"{commit}-{selected.schema_id}", selected.schema_id)
 
 
 def _commit_of(snapshot: SnapshotInfo) -> str:

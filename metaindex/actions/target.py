@@ -58,7 +58,7 @@ def retains(format_: TableFormat, ref: TableRef) -> Callable[[Version], bool]:
 
     def retained(version: Version) -> bool:
         try:
-            return format_.resolve(ref, At(version.id)) == version
+            return format_.resolve(ref, At.of(version)) == version
         except VersionNotFoundError:
             return False
 

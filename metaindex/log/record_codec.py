@@ -105,13 +105,16 @@ def record_from_json(v: Fields) -> VersionRecord:
     return record
 
 
-def version_to_json(v: Version) -> dict[str, str]:
-    return {"table_uuid": v.table_uuid, "id": v.id, "fingerprint": v.fingerprint}
+def version_to_json(v: Version) -> dict[str, Any]:
+    out: dict[str, Any] = {"table_uuid": v.table_uuid, "id": v.id, "fingerprint": v.fingerprint}
+    return out if v.schema_id is None else out | {"schema_id": v.schema_id}
 
 
 def version_from_json(value: object) -> Version:
     v = Fields(value, "a version")
-    version = Version(v.text("table_uuid"), v.text("id"), v.text("fingerprint"))
+    version = Version(
+        v.text("table_uuid"), v.text("id"), v.text("fingerprint"), v.whole("schema_id") if v.has("schema_id") else None
+    )
     v.done()
     return version
 

@@ -157,7 +157,7 @@ def _table_of(scan: Scan, details: IcebergDetails) -> Table:
 
 def _as_of(metadata: TableMetadata, scan: Scan) -> TableMetadata:
     """The metadata with the schema of the scan as the current one: pyiceberg binds names and types to that."""
-    schema_id = int(scan.snapshot.version.fingerprint.rpartition("-")[2])  # see formats.iceberg.table.version_of
+    schema_id = scan.snapshot.version.schema_id
     known = any(schema.schema_id == schema_id for schema in metadata.schemas)
     assert isinstance(scan.snapshot.details, IcebergDetails), "an Iceberg snapshot"
     snapshot_id = scan.snapshot.details.snapshot_id

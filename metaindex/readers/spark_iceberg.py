@@ -33,7 +33,8 @@ def iceberg_frame(snapshot: Snapshot, rows: npt.NDArray[np.int64], spark: SparkS
     if details.place.moved:
         refuse_unlisted(snapshot, [snapshot.files.paths[int(rows[0])].as_py()])
     metadata = details.metadata
-    schema_id = int(snapshot.version.fingerprint.rpartition("-")[2])  # see formats.iceberg.table.version_of
+    schema_id = snapshot.version.schema_id
+    assert schema_id is not None, "an Iceberg version"
     # Equal for the same files of the same version: they are one staged set, however often they are asked for.
     key = f"metaindex-{metadata.table_uuid}-{snapshot.version.id}-{schema_id}-{xxhash.xxh3_64_hexdigest(metadata.file.encode())}"
     java = compiled(spark, "IcebergFrames")

@@ -87,7 +87,7 @@ def _differs(
         if not _is(format_, ref, version):
             report.skipped("the table does not keep a recorded version any more")
             return None
-        snapshot = format_.snapshot(ref, At(version.id))
+        snapshot = format_.snapshot(ref, At.of(version))
     except MetaIndexError as error:
         report.skipped(f"the table cannot be read at a recorded version ({first_line(error)})")
         return None
@@ -114,7 +114,7 @@ def _differs(
 
 def _is(format_: TableFormat, ref: TableRef, version: Version) -> bool:
     try:
-        return format_.resolve(ref, At(version.id)) == version
+        return format_.resolve(ref, At.of(version)) == version
     except VersionNotFoundError:
         return False
 
