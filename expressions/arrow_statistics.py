@@ -18,10 +18,11 @@ import numpy as np
 import pyarrow as pa
 
 from .literals import Literal
-from .physical import column_domain_has_nan, physical_interval, physical_type
+from .physical import EMPTY, PhysicalInterval, column_domain_has_nan, physical_interval, physical_points, physical_type
+from .questions import Question, grouped
 from .statistics import ColumnBounds, Interval, ManyFiles, Mask
 from .tree import ColumnRef
-from .vectors import Vector, compute, from_bytes, one_array, truths, valid_mask, vector
+from .vectors import Matrix, Vector, compute, from_bytes, one_array, truths, valid_mask, vector
 
 _NO_NANS: tuple[Any, Any] = (np.int64(0), np.bool_(True))
 _FEW = 16  # up to so many values are compared one by one, more are searched in a sorted list
@@ -58,6 +59,22 @@ class ArrowStatistics(ManyFiles):
     def some_nan(self, column: ColumnRef) -> Mask:
         known = self._column(column)
         return self.constant(True) if known is None else ~known.no_nan
+
+    def many(self, questions: Sequence[Question]) -> Matrix:
+        """A row a question. Those that ask whether a value, or one of an interval, is in a column are compared as a matrix."""
+        out = np.ones((len(questions), self.count), np.bool_)
+        for (column, name), (places, some) in grouped(((q.column, q.name), q) for q in questions).items():
+            known = self._column(column)
+            if known is None:
+                continue
+            if len(some) == 1 or name not in ("some_among", "some_between"):
+                for place, question in zip(places, some, strict=True):
+                    out[place] = question.ask(self)
+            elif name == "some_between":
+                out[places] = known.each_between([question.arguments[0] for question in some])
+            else:
+                out[places] = known.each_among([question.arguments[0] for question in some])
+        return out
 
     def _column(self, column: ColumnRef) -> _Column | None:
         ready = self._ready.get(column)
@@ -153,6 +170,47 @@ class _Column:
                 out &= first < last
         if any(value.is_nan for value in values):
             out |= ~self.no_nan
+        return out
+
+    def each_among(self, lists: Sequence[Sequence[Literal]]) -> Matrix:
+        """`among` for each of many lists. What is compared: where a value stands among all values, in order, against how many of them lie below the bounds."""
+        out = np.empty((len(lists), len(self.no_value)), np.bool_)
+        alone = [place for place, values in enumerate(lists) if len(values) == 1 and not values[0].is_nan]
+        points = physical_points([lists[place][0] for place in alone], self._type)
+        told = [] if points is None else alone
+        for place in sorted(set(range(len(lists))) - set(told)):
+            out[place] = self.among(lists[place])
+        if points is not None and told:
+            out[told] = self._each_inside([EMPTY if one is None else PhysicalInterval(one, one) for one in points])
+        return out
+
+    def each_between(self, intervals: Sequence[Interval]) -> Matrix:
+        """`between` for each of many intervals."""
+        inside = [physical_interval(one, self._type) for one in intervals]
+        out = self._each_inside([EMPTY if one is None else one for one in inside])
+        unknown = [place for place, one in enumerate(inside) if one is None]
+        if unknown:
+            out[unknown] = ~self._no_number
+        return out
+
+    def _each_inside(self, intervals: Sequence[PhysicalInterval]) -> Matrix:
+        """May a number lie inside of each?"""
+        lows = [(row, one.low, one.low_open) for row, one in enumerate(intervals) if one.low is not None]
+        highs = [(row, one.high, one.high_open) for row, one in enumerate(intervals) if one.high is not None]
+        points: list[Any] = sorted({end for _, end, _ in (*lows, *highs)})
+        places = {point: place for place, point in enumerate(points)}
+        out = np.repeat((~self._no_number)[None], len(intervals), axis=0)
+        out[[row for row, one in enumerate(intervals) if one.empty]] = False
+        for side, ends, is_low in ((self._upper, lows, True), (self._lower, highs, False)):
+            if not ends:
+                continue
+            rows = [row for row, _, _ in ends]
+            stands = np.array([places[end] for _, end, _ in ends])[:, None]
+            is_open = np.array([open_ for _, _, open_ in ends])[:, None]
+            below, up_to = side.points_below(points, or_equal=False), side.points_below(points, or_equal=True)
+            # The upper bound lies below the low end, or at an open one; or the lower bound above the high end.
+            low_side, high_side = np.where(is_open, below, up_to), np.where(is_open, up_to, below)
+            out[rows] &= ~((stands >= low_side if is_low else stands < high_side) & side.known)
         return out
 
     def other(self, values: Sequence[Literal]) -> Mask:

@@ -61,6 +61,8 @@ class _Binder:
         self._case_sensitive = case_sensitive
         self._time_zone = time_zone
         self._folded: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+        self._resolved: dict[ColumnRef, tuple[ColumnRef, pa.DataType | None]] = {}
+        self._plain: dict[ColumnRef, type] = {}  # of a column, the kind of values that are its own as they stand
         if not case_sensitive:
             for path in self._types:
                 self._folded.setdefault(_folded(path), []).append(path)
@@ -75,6 +77,8 @@ class _Binder:
                 column, t = self._resolve(leaf.column)
                 if t is None:
                     return _opaque(leaf, column)
+                if type(leaf.value.value) is self._plain.get(column) and _all_of((leaf.value,), t):
+                    return leaf if column is leaf.column else Comparison(column, leaf.op, leaf.value)
                 value = self._coerced(column, t, leaf.value)
                 return _opaque(leaf, column) if value is None else Comparison(column, leaf.op, value)
             case In():
@@ -119,6 +123,14 @@ class _Binder:
 
     def _resolve(self, column: ColumnRef) -> tuple[ColumnRef, pa.DataType | None]:
         """The column by the schema's spelling, and its type; None where bounds and literals have no meaning (nested, or inside a list or map)."""
+        found = self._resolved.get(column)
+        if found is None:
+            found = self._resolved[column] = self._looked_up(column)
+            if found[1] is not None and (pa.types.is_int64(found[1]) or pa.types.is_string(found[1])):
+                self._plain[found[0]] = int if pa.types.is_int64(found[1]) else str
+        return found
+
+    def _looked_up(self, column: ColumnRef) -> tuple[ColumnRef, pa.DataType | None]:
         parts = column.parts
         if parts in self._types:
             found = parts

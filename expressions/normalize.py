@@ -51,7 +51,15 @@ def normalize(p: Predicate) -> Predicate:
 
 def gathered_form(p: Predicate) -> Predicate:
     """The normal form without trust in one order of NaN: NOT stays above `<`, `<=`, `>`, `>=` and every comparison with NaN. `skipping` walks this one."""
-    return fold_signed(p, False, _unturned_leaf, _append, _close)
+    if not isinstance(p, And | Or | Not):
+        return fold_signed(p, False, _unturned_leaf, _append, _close)
+    # A tree never changes, and every source of a question walks the same one: its form stays with it, and of the form itself it is known that it is one.
+    kept: Predicate | bool | None = vars(p).get("_gathered")
+    if kept is None:
+        kept = fold_signed(p, False, _unturned_leaf, _append, _close)
+        object.__setattr__(kept, "_gathered", True)
+        object.__setattr__(p, "_gathered", kept)
+    return p if isinstance(kept, bool) else kept
 
 
 def _unturned_leaf(leaf: Leaf, negated: bool) -> Predicate:

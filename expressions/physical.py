@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections.abc import Sequence
 from decimal import ROUND_FLOOR, Context, Decimal
 from enum import Enum, auto
 from typing import Any
@@ -272,7 +273,7 @@ class _Outside(Enum):
     ABOVE = auto()
 
 
-_EMPTY = PhysicalInterval(None, None, empty=True)
+EMPTY = PhysicalInterval(None, None, empty=True)
 
 
 def physical_value(lit: Literal, t: pa.DataType) -> PhysicalValue | None:
@@ -308,7 +309,24 @@ def physical_interval(interval: Interval, t: pa.DataType) -> PhysicalInterval | 
         high, high_open, empty = max(high - 1, INT64_MIN), False, empty or high == INT64_MIN
     if low is not None and high is not None:
         empty = empty or low > high or (low == high and (low_open or high_open))
-    return _EMPTY if empty else PhysicalInterval(low, high, low_open, high_open)
+    return EMPTY if empty else PhysicalInterval(low, high, low_open, high_open)
+
+
+def physical_points(literals: Sequence[Literal], t: pa.DataType) -> list[PhysicalValue | None] | None:
+    """`physical_value` of many literals, as most lists have them: integers for integers, or texts for texts, which are told at a glance. None as a whole where one of them cannot be compared."""
+    values = [literal.value for literal in literals]
+    kinds, family = set(map(type, values)), _family(t)
+    if kinds == {int} and family is _Family.INTEGER:
+        return [value if INT64_MIN <= value <= INT64_MAX else None for value in values]  # type: ignore[operator, misc]
+    if kinds == {str} and family is _Family.TEXT and all(map(str.isascii, values)):  # type: ignore[arg-type]
+        return [value.encode() for value in values]  # type: ignore[union-attr]
+    found: list[PhysicalValue | None] = []
+    for literal in literals:
+        at = physical_interval(Interval(literal, literal), t)
+        if at is None:
+            return None
+        found.append(None if at.empty else at.low)
+    return found
 
 
 def _locate(lit: Literal, t: pa.DataType) -> _At | _Outside | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from .errors import ExpressionError, LiteralTypeError
 from .literals import Literal, LiteralValue, compare_values
+from .questions import Question, answers
 from .records import dataclass
-from .statistics import Interval, PruningStatistics
+from .statistics import Interval, Mask, PruningStatistics
 from .tree import ColumnRef
+from .vectors import Matrix
 
 T = TypeVar("T")
 
@@ -174,6 +176,14 @@ class CompositeStatistics(Generic[T]):
 
     def any_of(self, parts: Sequence[T]) -> T:
         return self.sources[0].any_of(parts)
+
+    def many(self, questions: Sequence[Question]) -> Matrix:
+        """Of sources over many files: a row a question."""
+        sources = cast(Sequence[PruningStatistics[Mask]], self.sources)
+        out = answers(sources[0], questions)
+        for source in sources[1:]:
+            out &= answers(source, questions)
+        return out
 
     def _join(self, ask: Callable[[PruningStatistics[T]], T]) -> T:
         return self.all_of([ask(source) for source in self.sources])

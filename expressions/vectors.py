@@ -16,6 +16,8 @@ import pyarrow as pa
 from pyarrow._compute import call_function
 
 Mask = npt.NDArray[np.bool_]
+Matrix = npt.NDArray[np.bool_]
+"""Answers to many questions: a row a question, a column a file."""
 Vector = npt.NDArray[Any]
 
 _DTYPES: dict[str, Any] = {"int8": np.int8, "int32": np.int32, "int64": np.int64, "double": np.float64}

@@ -263,6 +263,26 @@ def hash_all_literals(values: Sequence[Sequence[Literal]], types: Sequence[pa.Da
     return np.array(out, np.uint64)
 
 
+def hash_each_list(
+    lists: Sequence[Sequence[Sequence[Literal]]], types: Sequence[pa.DataType]
+) -> tuple[Hashes, npt.NDArray[np.intp], frozenset[int]]:
+    """The hashes of the values of many lists, with the number of the list that each is of; and the lists of which some value's cannot be said."""
+    flat = [(number, value) for number, values in enumerate(lists) for value in values]
+    if len(types) == 1:
+        fast = _hash_plain([literal.value for _, (literal,) in flat], plain_type(types[0]))
+        if fast is not None:
+            return fast, np.array([number for number, _ in flat], np.intp), frozenset()
+    hashes, owners, unsaid = [], [], set()
+    for number, value in flat:
+        found = hash_literals(value, types)
+        if found is None:
+            unsaid.add(number)
+        elif isinstance(found, int):
+            hashes.append(found)
+            owners.append(number)
+    return np.array(hashes, np.uint64), np.array(owners, np.intp), frozenset(unsaid)
+
+
 def _hash_plain(values: list[object], t: pa.DataType) -> Hashes | None:
     """Of integers for an integer column, or texts for one of texts: kinds of which every one is its own physical value. None: not so."""
     kinds, is_ = set(map(type, values)), pa.types

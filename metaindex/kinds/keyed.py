@@ -189,6 +189,11 @@ class Hits:
             out[self.units >> self.group_bits] = True
         return out
 
+    @property
+    def size_bytes(self) -> int:
+        """In memory, about."""
+        return 500 + (0 if self.files is None else self.files.nbytes) + (0 if self.units is None else self.units.nbytes)
+
     def groups(self, ordinal: int, groups: int) -> Mask | None:
         """A truth for every row group of a file that has so many; None where it is not known which."""
         if self.units is None or not self.group_bits:
@@ -222,6 +227,14 @@ class KeyReader(Protocol):
 
     def nan(self) -> Hits | None:
         """Where NaN may be. Of keys of one column."""
+
+
+@runtime_checkable
+class ReadsMany(Protocol):
+    """A `KeyReader` that looks many lists of values up together: what it reads it reads once."""
+
+    def among_each(self, lists: Sequence[Sequence[Sequence[Literal]]]) -> list[Hits | None]:
+        """`among` of each list."""
 
 
 class EqualityReader:

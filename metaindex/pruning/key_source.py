@@ -13,17 +13,24 @@ from functools import cached_property
 
 import numpy as np
 
+from expressions.deadline import look
+from expressions.literals import Literal
+from expressions.questions import Asking, Question, grouped
 from expressions.records import dataclass
 from expressions.statistics import Mask
 from expressions.tree import ColumnRef
-from metaindex.kinds.keyed import Hits, KeyReader
+from expressions.vectors import Matrix
+from metaindex.kinds.keyed import Hits, KeyReader, ReadsMany
 from metaindex.log.entry import CoveredKey
 
-from .asking import Asking, Question
 from .combined import Columns, Combination
 
 EXACTNESS = {"values": 0, "value_keys": 1, "value_lists": 2, "bloom_filters": 3}
 """The kinds (of `CoveredKey`) in the order in which they are asked."""
+
+
+KEPT_BYTES = 32 << 20
+"""Of answers to many questions that one source keeps, about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,10 @@ class Answer:
     @cached_property
     def files(self) -> Mask:
         """A truth for every file of the run, unkeyed ones True."""
+        return self.mask()
+
+    def mask(self) -> Mask:
+        """The same, not kept."""
         found = self.hits.mask(self.count)
         return found | self.asked.unkeyed_files() if self.asked.key.unkeyed_files else found
 
@@ -84,6 +95,7 @@ class KeySource(Asking):
             self._keys.setdefault(one.columns, []).append(one)
         self._readers: dict[int, KeyReader | None] = {}
         self._answers: dict[object, Answer | None] = {} if answers is None else answers
+        self._kept_bytes = 0
 
     def __bool__(self) -> bool:
         return bool(self._all)
@@ -113,10 +125,36 @@ class KeySource(Asking):
                     break
         return found
 
+    def answers_to(self, questions: Sequence[Question]) -> list[list[Answer]]:
+        """`answers` of each question."""
+        found: list[list[Answer]] = [[] for _ in questions]
+        for columns, (places, some) in grouped((self._columns_of(q), q) for q in questions).items():
+            open_ = list(zip(places, some, strict=True))
+            for one in self._keys.get(columns, ()):
+                still = []
+                for (place, question), answer in zip(open_, self._answers_of(one, [q for _, q in open_]), strict=True):
+                    if answer is not None:
+                        found[place].append(answer)
+                    if answer is None or not one.exact:
+                        still.append((place, question))
+                open_ = still
+        return found
+
+    def _columns_of(self, question: Question) -> Columns:
+        asked = self._combinations.get(question.column)
+        return (question.column,) if asked is None else asked.columns
+
     def _ask(self, question: Question) -> Mask:
         out = self.constant(True)
         for answer in self.answers(question):
             out &= answer.files
+        return out
+
+    def many(self, questions: Sequence[Question]) -> Matrix:
+        out = np.ones((len(questions), self.count), np.bool_)
+        for row, found in zip(out, self.answers_to(questions), strict=True):
+            for answer in found:
+                row &= answer.mask()
         return out
 
     def in_file(self, question: Question, position: int, groups: int) -> Mask:
@@ -134,10 +172,52 @@ class KeySource(Asking):
             self._answers[key] = None if hits is None else Answer(one, hits, self.count)
         return self._answers[key]
 
+    def _answers_of(self, one: AskedKey, questions: Sequence[Question]) -> list[Answer | None]:
+        """`_answer` of each question; what is not kept yet is looked up together, and kept as long as that is little."""
+        if not questions:
+            return []
+        kept = [(one.key.key_id, question) in self._answers for question in questions]
+        out = [self._answers[one.key.key_id, q] if there else None for q, there in zip(questions, kept, strict=True)]
+        reader = None if all(kept) else self._reader(one)
+        new = [place for place, there in enumerate(kept) if not there] if reader is not None else []
+        if reader is None or not new:
+            return out
+        some = [questions[place] for place in new]
+        for place, question, hits in zip(new, some, _look_up_many(reader, some, self._combinations), strict=True):
+            out[place] = answer = None if hits is None else Answer(one, hits, self.count)
+            self._kept_bytes += 0 if hits is None else hits.size_bytes
+            if self._kept_bytes <= KEPT_BYTES:
+                self._answers[one.key.key_id, question] = answer
+        return out
+
     def _reader(self, one: AskedKey) -> KeyReader | None:
         if one.key.key_id not in self._readers:
             self._readers[one.key.key_id] = one.open()
         return self._readers[one.key.key_id]
+
+
+def _look_up_many(
+    reader: KeyReader, questions: Sequence[Question], combinations: Mapping[ColumnRef, Combination]
+) -> list[Hits | None]:
+    """`_look_up` of each. Those that ask whether values are there are one question to a reader that takes many."""
+    asked = [_values(question, combinations.get(question.column)) for question in questions]
+    listed = [values for values in asked if values is not None]
+    together = iter(reader.among_each(listed)) if len(listed) > 1 and isinstance(reader, ReadsMany) else None
+    found: list[Hits | None] = []
+    for question, values in zip(questions, asked, strict=True):
+        if values is not None and together is not None:
+            found.append(next(together))
+        else:
+            look()
+            found.append(_look_up(reader, question, combinations.get(question.column)))
+    return found
+
+
+def _values(question: Question, combination: Combination | None) -> Sequence[Sequence[Literal]] | None:
+    """The values of which one is looked for, where that is what is asked."""
+    if combination is not None:
+        return combination.values if question.name == "some_null" else None
+    return list(zip(question.arguments[0], strict=True)) if question.name == "some_among" else None
 
 
 def _look_up(reader: KeyReader, question: Question, combination: Combination | None) -> Hits | None:

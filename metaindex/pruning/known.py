@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from expressions.normalize import gathered_form
 from expressions.records import dataclass
-from expressions.references import columns, signed_leaves
+from expressions.references import columns
 from expressions.statistics import Mask
-from expressions.tree import ColumnRef, Comparison, In, Op, Predicate
+from expressions.tree import And, ColumnRef, Comparison, In, Op, Or, Predicate
 from expressions.vectors import numbers
 from formats.model import Leaf, Schema
 from metaindex.errors import DamagedIndexError
@@ -91,12 +91,15 @@ def _compared(predicate: Predicate) -> tuple[frozenset[ColumnRef], frozenset[Col
     """The columns that are asked to equal some value, and those of which something else is asked."""
     equal: set[ColumnRef] = set()
     otherwise: set[ColumnRef] = set()
-    for leaf in signed_leaves(gathered_form(predicate)):
-        match leaf:
+    todo = [gathered_form(predicate)]
+    while todo:
+        match node := todo.pop():
+            case And() | Or():
+                todo += node.parts
             case Comparison(op=Op.EQ | Op.NULL_SAFE_EQ) | In():
-                equal.add(leaf.column)
+                equal.add(node.column)
             case _:
-                otherwise.update(columns(leaf))
+                otherwise.update(columns(node))
     return frozenset(equal), frozenset(otherwise)
 
 

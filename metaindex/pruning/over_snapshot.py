@@ -26,7 +26,7 @@ def over_snapshot(question: Question, indexes: Sequence[OpenIndex], snapshot: Sn
     count = len(snapshot.files)
     sources, used, keyed = _sources(asked, indexes, snapshot)
     tallies = {name: Tally() for name in sources}
-    mask, masks = walk(asked.walked, sources, tallies, indexes)
+    mask, masks = walk(asked.walked, sources, tallies, indexes, count)
     for name, single in masks.items():
         tallies[name].files = int(np.count_nonzero(~single))
         tallies[name].bytes = snapshot.files.filter(from_truths(~single)).size_bytes if tallies[name].files else 0

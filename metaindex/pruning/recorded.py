@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from expressions.records import dataclass
-from expressions.skipping import may_match
 from expressions.statistics import Mask, PruningStatistics
 from expressions.tree import ColumnRef
 from expressions.vectors import numbers
@@ -22,7 +21,7 @@ from .open_index import OpenIndex, Ordinals
 from .question import Question, SnapshotHelps
 from .sources import FileSource, Gathered, Portion, RunSource
 from .versions import LiveFiles, Recorded
-from .walk import Sources, Tally, Walked, column_names, guard, leaf_reports, surely, walk
+from .walk import Sources, Tally, Walked, column_names, guard, leaf_reports, may_match_any, surely, walk
 
 FEW_FILES = 16
 _ONE_OF = 1_000
@@ -142,7 +141,8 @@ class Segment:
         stored = {ref: column for ref, column in self.known.stored.items() if ref not in looked_up}
         if self.run.partitions > 1 and stored:
             with guard(self.index):
-                scope = may_match(self.asked.predicate, self.index.partition_source(self.run, stored))
+                partitions = self.index.partition_source(self.run, stored)
+                scope = may_match_any(self.asked.predicate, partitions, self.run.partitions)
                 if not scope.all():
                     return RunSource(self.index, self.run, self.known, scope)
         return self.whole()
@@ -200,7 +200,8 @@ def _search(segment: Segment, others: _Others, tallies: dict[str, Tally], indexe
         if runs:
             with guard(index):
                 more[index.name] = _aligned(index, runs, segment)
-    mask, masks = walk(segment.asked.walked, {segment.index.name: own, **more}, tallies, indexes)
+    sources = {segment.index.name: own, **more}
+    mask, masks = walk(segment.asked.walked, sources, tallies, indexes, segment.run.files)
     return _Searched(segment, more, own, mask & segment.live, masks)
 
 

@@ -10,7 +10,7 @@ ranges in the footer; then the rows of those that remain. A row group is passed 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,17 +18,20 @@ import pyarrow as pa
 
 from expressions.arrow_statistics import ArrowStatistics
 from expressions.conversion import convert_bounds
+from expressions.deadline import look
 from expressions.literals import Literal
 from expressions.physical import column_domain_has_nan, physical_type
+from expressions.questions import Question, grouped
 from expressions.records import dataclass
 from expressions.statistics import ColumnBounds, Interval, ManyFiles, Mask
 from expressions.tree import ColumnRef
-from expressions.vectors import from_bytes, from_vector, numbers, one_array, valid_mask
+from expressions.vectors import Matrix, from_bytes, from_vector, numbers, one_array, valid_mask
 from metaindex.kinds.rows import StatState
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import Footer, RunReader
 
 Ask = Callable[[ArrowStatistics], Mask]
+AskMany = Callable[[ArrowStatistics], Matrix]
 
 _SUFFIX = {"int64": "int", "double": "double", "binary": "bytes"}
 
@@ -60,6 +63,7 @@ class Needs:
     counts: bool
 
 
+_ManyFound: TypeAlias = tuple[Matrix, npt.NDArray[np.int32]]
 _BOUNDS, _COUNTS, _ALL = Needs(True, False), Needs(False, True), Needs(True, True)
 
 
@@ -104,6 +108,76 @@ class RunStatistics(ManyFiles):
             return self.constant(False)
         return self._answer("nan", column, _COUNTS, lambda s: s.some_nan(column))
 
+    def many(self, questions: Sequence[Question]) -> Matrix:
+        """A row a question. Of each column the rows are found once, in the row groups that may say yes to one of its questions; each question keeps what its own row groups said."""
+        out = np.ones((len(questions), self.count), np.bool_)
+        alike = grouped(((question.column, _needed(question)), question) for question in questions)
+        for (column, name), (places, some) in alike.items():
+            stored = self._columns.get(column)
+            if name == "some_nan" and stored is not None and not column_domain_has_nan(stored.current):
+                out[places] = False
+            elif stored is not None and not (stored.partition and self._units.kind == "column_stats"):
+                look()
+                out[places] = self._load_many(column, stored, _NEEDED[name], some)
+        return out
+
+    def _load_many(
+        self, column: ColumnRef, stored: StoredColumn, needs: Needs, questions: Sequence[Question]
+    ) -> Matrix:
+        holding = self._holding(stored)
+        if not holding:
+            return np.ones((len(questions), self.count), np.bool_)
+        out = np.zeros((len(questions), self.count), np.bool_)
+
+        def found(part: PartInfo) -> _ManyFound:
+            return self._found_many(part, column, stored, needs, lambda s: s.many(questions))
+
+        for rows, units in self._reader.each(holding, found):
+            number, at = np.nonzero(rows)
+            out[number, units[at]] = True
+        return out
+
+    def _found_many(
+        self, part: PartInfo, column: ColumnRef, stored: StoredColumn, needs: Needs, ask: AskMany
+    ) -> _ManyFound:
+        """Units of a part, and for each question a truth for each of them."""
+        footer = self._reader.footer(part)
+        candidates = self._candidates(footer, stored)
+        if not candidates.any():
+            return np.zeros((0, 0), np.bool_), np.zeros(0, np.int32)
+        may = ask(self._of_footer(footer, column, stored, needs))
+        groups = np.flatnonzero(candidates & may.any(axis=0))
+        if not len(groups):
+            return np.zeros((0, 0), np.bool_), np.zeros(0, np.int32)
+        suffix = _SUFFIX[str(physical_type(stored.stored))]
+        table = self._rows(part, groups.tolist(), stored, needs, suffix)
+        if needs is _BOUNDS and _nothing_but_nan(table, stored, suffix):
+            table = self._rows(part, groups.tolist(), stored, _ALL, suffix)
+        units = numbers(table.column(self._units.number))
+        answer = ask(_statistics(column, _bounds_of_rows(table, stored.stored, suffix), stored, len(units)))
+        answer &= self._of_groups(part, footer, groups, stored, may)
+        if self._scope is not None:
+            answer &= self._scope[numbers(table.column("partition_ord"))]
+        return answer, np.asarray(units)
+
+    def _of_groups(
+        self, part: PartInfo, footer: Footer, groups: npt.NDArray[np.intp], stored: StoredColumn, may: Matrix
+    ) -> Matrix:
+        """What the row groups said, for the column's rows in them."""
+        if len(groups) == 1:
+            return may[:, groups]
+        ids = numbers(self._reader.read(part, groups.tolist(), ["column_id"]).column("column_id"))
+        group_of = np.repeat(groups, footer.rows[groups])
+        first, last = np.searchsorted(ids, stored.column_id), np.searchsorted(ids, stored.column_id, side="right")
+        return may[:, group_of[first:last]]
+
+    def _holding(self, stored: StoredColumn) -> list[PartInfo]:
+        """The parts that may have rows of a column. Covered, says the log entry; where no part holds a row of it nothing is proved."""
+        if self._scope is not None:
+            self._cumulated_scope()
+        parts = self._reader.parts(self._units.kind)
+        return [part for part in parts if part.rows and _within(part, stored.column_id)]
+
     def _answer(self, question: object, column: ColumnRef, needs: Needs, ask: Ask) -> Mask:
         stored = self._columns.get(column)
         if stored is None or (stored.partition and self._units.kind == "column_stats"):
@@ -115,13 +189,9 @@ class RunStatistics(ManyFiles):
         return found
 
     def _load(self, column: ColumnRef, stored: StoredColumn, needs: Needs, ask: Ask) -> Mask:
-        holding = [
-            part for part in self._reader.parts(self._units.kind) if part.rows and _within(part, stored.column_id)
-        ]
-        if not holding:  # covered, says the log entry, and no part holds a row of it: nothing is proved
+        holding = self._holding(stored)
+        if not holding:
             return self.constant(True)
-        if self._scope is not None:
-            self._cumulated_scope()
         answer = self.constant(False)
         for found in self._reader.each(holding, lambda part: self._found(part, column, stored, needs, ask)):
             answer[found] = True
@@ -160,28 +230,54 @@ class RunStatistics(ManyFiles):
 
     def _groups(self, footer: Footer, column: ColumnRef, stored: StoredColumn, needs: Needs, ask: Ask) -> list[int]:
         """Row groups that hold rows of the column, touch the scope, and may say yes."""
-        count = len(footer.rows)
+        candidates = self._candidates(footer, stored)
+        if not candidates.any():
+            return []
+        may = ask(self._of_footer(footer, column, stored, needs))
+        return [int(g) for g in np.flatnonzero(candidates & may)]
+
+    def _candidates(self, footer: Footer, stored: StoredColumn) -> Mask:
+        """Row groups that hold rows of the column and touch the scope."""
         columns_of = _span(footer, "column_id")
-        candidates = (columns_of.least <= stored.column_id) & (columns_of.greatest >= stored.column_id)
+        candidates: Mask = (columns_of.least <= stored.column_id) & (columns_of.greatest >= stored.column_id)
         if self._scope is not None:
             ordered = _span(footer, "partition_ord")
             inside = self._cumulated_scope()
             last = len(self._scope) - 1
             touched = inside[np.clip(ordered.greatest, 0, last) + 1] > inside[np.clip(ordered.least, 0, last)]
             candidates &= touched | (columns_of.least != columns_of.greatest) | ~ordered.known
-        if not candidates.any():
-            return []
+        return candidates
+
+    def _of_footer(self, footer: Footer, column: ColumnRef, stored: StoredColumn, needs: Needs) -> ArrowStatistics:
+        """Each row group as if it were one file."""
         bounds = footer.derived.get((stored.stored, needs))
         if bounds is None:
             bounds = footer.derived[(stored.stored, needs)] = _bounds_of_groups(footer, stored.stored, needs)
-        may = ask(_statistics(column, bounds, stored, count))
-        return [int(g) for g in np.flatnonzero(candidates & may)]
+        return _statistics(column, bounds, stored, len(footer.rows))
 
     def _cumulated_scope(self) -> npt.NDArray[np.int64]:
         if self._cumulated is None:
             assert self._scope is not None
             self._cumulated = np.concatenate((np.zeros(1, np.int64), np.cumsum(self._scope)))
         return self._cumulated
+
+
+_NEEDED = {
+    "some_between": _BOUNDS,
+    "some_among": _BOUNDS,
+    "some_among_nan": _ALL,
+    "some_other": _ALL,
+    "some_null": _COUNTS,
+    "some_value": _COUNTS,
+    "some_nan": _COUNTS,
+}
+
+
+def _needed(question: Question) -> str:
+    """What of `_NEEDED` a question is."""
+    if question.name == "some_among" and any(value.is_nan for value in question.arguments[0]):
+        return "some_among_nan"
+    return question.name
 
 
 @dataclass(frozen=True, slots=True)

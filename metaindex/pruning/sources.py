@@ -9,15 +9,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from expressions.arrow_statistics import ArrowStatistics
+from expressions.questions import Asking, Question, answers, grouped, pieces
 from expressions.records import dataclass
 from expressions.scalar_statistics import CompositeStatistics
 from expressions.skipping import may_match
 from expressions.statistics import Mask, PruningStatistics
 from expressions.tree import ColumnRef, Comparison, In, Predicate
+from expressions.vectors import Matrix
 from formats.model import PartitionHashes, Snapshot
 from metaindex.log.entry import RunRef
 
-from .asking import Asking, Question
 from .key_source import KeySource
 from .known import Known
 from .open_index import OpenIndex, Ordinals
@@ -57,6 +58,18 @@ class RunSource(KnowsRowGroups):
             out &= answer.files
         return out
 
+    def many(self, questions: Sequence[Question]) -> Matrix:
+        """A row a question: as `_ask`."""
+        out = np.ones((len(questions), self.count), np.bool_)
+        found = self._keys.answers_to(questions)
+        others = [place for place, one in enumerate(found) if not any(answer.asked.exact for answer in one)]
+        if others:
+            out[others] = self._statistics.many([questions[place] for place in others])
+        for row, one in zip(out, found, strict=True):
+            for answer in one:
+                row &= answer.mask()
+        return out
+
     def in_file(self, question: Question, position: int, groups: int) -> Mask:
         answers = self._keys.answers(question)
         out = np.ones(groups, np.bool_)
@@ -87,6 +100,18 @@ class _StatisticsOfRun(Asking):
             return self._index.expand(self._run, question.ask(self._partitions), stored.column_id)
         return question.ask(self._files)
 
+    def many(self, questions: Sequence[Question]) -> Matrix:
+        out = np.ones((len(questions), self.count), np.bool_)
+        stored = (self._columns.get(question.column) for question in questions)
+        levels = grouped((one is not None and one.partition, q) for one, q in zip(stored, questions, strict=True))
+        for by_partition, (places, some) in levels.items():
+            if not by_partition:
+                out[places] = self._files.many(some)
+                continue
+            for place, question, row in zip(places, some, self._partitions.many(some), strict=True):
+                out[place] = self._index.expand(self._run, row, self._columns[question.column].column_id)
+        return out
+
 
 @dataclass(frozen=True, slots=True)
 class Portion:
@@ -113,6 +138,18 @@ class Gathered(KnowsRowGroups):
         for portion in self._portions:
             answer[portion.positions] &= question.ask(portion.source)[portion.ordinals]
         return answer
+
+    def many(self, questions: Sequence[Question]) -> Matrix:
+        out = np.ones((len(questions), self.count), np.bool_)
+        for portion in self._portions:
+            first = 0
+            for some in pieces(
+                questions, len(portion.source.constant(True))
+            ):  # a run may have more files than are asked of
+                last = first + len(some)
+                out[first:last, portion.positions] &= answers(portion.source, some)[:, portion.ordinals]
+                first = last
+        return out
 
     def in_file(self, question: Question, position: int, groups: int) -> Mask:
         out = np.ones(groups, np.bool_)

@@ -11,12 +11,15 @@ import pyarrow as pa
 
 from expressions.errors import MetaIndexError
 from expressions.normalize import gathered_form
+from expressions.questions import answers, pieces
 from expressions.records import dataclass
-from expressions.references import signed_leaves
+from expressions.references import leaves, signed_leaves
 from expressions.scalar_statistics import CompositeStatistics
 from expressions.skipping import may_fail, may_match
 from expressions.statistics import Mask, PruningStatistics
-from expressions.tree import ColumnRef, IsNull, Not, Opaque, Predicate
+from expressions.steps import Steps, Walking
+from expressions.tree import And, ColumnRef, IsNull, Not, Opaque, Or, Predicate
+from expressions.vectors import Matrix
 from formats.model import FileTable, Schema
 
 from .known import Asked
@@ -62,10 +65,12 @@ class Walked:
 
 
 def walk(
-    predicate: Predicate, sources: Sources, alone: dict[str, Tally], indexes: Sequence[OpenIndex]
+    predicate: Predicate, sources: Sources, alone: dict[str, Tally], indexes: Sequence[OpenIndex], count: int
 ) -> tuple[Mask, dict[str, Mask]]:
-    """The files that may match; and, for the report, by each source alone (its answers are kept, so that costs no read)."""
+    """The files that may match, of `count`; and, for the report, by each source alone (its answers are kept, so that costs no read)."""
     by_name = {index.name: index for index in indexes}
+    if many_leaves(predicate):
+        return _walk_together(Steps.may_match(predicate), sources, alone, by_name, count)
     masks = {}
     for name, source in sources.items():
         started = time.perf_counter()
@@ -76,6 +81,45 @@ def walk(
         (only,) = masks.values()
         return only.copy(), masks
     return may_match(predicate, CompositeStatistics(list(sources.values()))), masks
+
+
+def _walk_together(
+    steps: Steps, sources: Sources, alone: dict[str, Tally], indexes: Mapping[str, OpenIndex], count: int
+) -> tuple[Mask, dict[str, Mask]]:
+    """The same where much is asked: every source is asked once for all of it, a piece at a time."""
+    walked = {name: Walking(steps, count) for name in sources}
+    together = Walking(steps, count)
+    for piece in pieces(steps.questions, count):
+        found: Matrix | None = None
+        for name, source in sources.items():
+            started = time.perf_counter()
+            with guard(indexes.get(name)):
+                own = answers(source, piece)
+            if len(sources) > 1:
+                found = own.copy() if found is None else np.logical_and(found, own, out=found)
+            walked[name].take(own)
+            alone[name].seconds += time.perf_counter() - started
+        if found is not None:
+            together.take(found)
+    masks = {name: one.answer() for name, one in walked.items()}
+    if len(masks) == 1:
+        (only,) = masks.values()
+        return only.copy(), masks
+    return together.answer(), masks
+
+
+_FEW = 8
+"""Leaves up to which a walk is taken as it stands: a look-up of one value is over sooner than questions are gathered."""
+
+
+def many_leaves(predicate: Predicate) -> bool:
+    """Is so much asked that it pays to ask it together?"""
+    return isinstance(predicate, And | Or | Not) and len(leaves(predicate)) > _FEW
+
+
+def may_match_any(predicate: Predicate, source: PruningStatistics[Mask], count: int) -> Mask:
+    """`may_match`, in the way that is sooner done."""
+    return Steps.may_match(predicate).over(source, count) if many_leaves(predicate) else may_match(predicate, source)
 
 
 class Failed(Exception):
@@ -103,6 +147,8 @@ class guard:  # noqa: N801 - reads as a statement
 def surely(predicate: Predicate, source: PruningStatistics[Mask], count: int) -> Mask:
     """Where every row matches; nowhere where an index cannot say."""
     try:
+        if many_leaves(predicate):
+            return ~Steps.may_fail(predicate).over(source, count)
         return ~may_fail(predicate, source)
     except MetaIndexError as error:
         logger.warning("no file is called certain: %s", error)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyarrow._parquet import FileMetaData
 
 from expressions.arrow_statistics import ArrowStatistics
+from expressions.questions import Question
 from expressions.references import columns, leaves
 from expressions.scalar_statistics import CompositeStatistics
 from expressions.skipping import may_match
@@ -22,7 +23,6 @@ from formats.footer_file import Layouts, open_footer
 from formats.footers import row_group_columns
 from formats.model import Schema
 from formats.storage import ObjectInfo
-from metaindex.pruning.asking import Question
 from metaindex.pruning.sources import FileSource
 
 from .footer import DOUBTS, DataFile, FileFooter, HeldFooters, open_file

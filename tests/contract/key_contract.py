@@ -21,7 +21,7 @@ from expressions.statistics import Interval
 from formats.storage_local import LocalStorage
 from metaindex.kinds import registry
 from metaindex.kinds.canonical import answers_for
-from metaindex.kinds.keyed import Hits, Spill
+from metaindex.kinds.keyed import Hits, ReadsMany, Spill
 from metaindex.kinds.specs import Keyed
 from metaindex.store.reader import ReadCount
 from metaindex.store.writer import RunSink
@@ -111,6 +111,28 @@ class KeyContract:
             for literal in asked:
                 self.check(built, reader.among([(literal,)]), files, Comparison(C, Op.EQ, literal))
             self.check(built, reader.among([(literal,) for literal in asked]), files, In(C, tuple(asked)))
+
+    @inherited
+    @given(st.data())
+    def test_many_lists_together_are_answered_as_each_alone(self, data: st.DataObject) -> None:
+        types = data.draw(st.lists(st.sampled_from(TYPES), min_size=1, max_size=2))
+        files = data.draw(tables(types))
+        value = st.tuples(*(literals(t) | values(t).map(lambda v, t=t: Literal(shown(v, t))) for t in types))  # type: ignore[misc]
+        rows = [row for file in files for group in file for row in group if None not in row]
+        there = value | st.sampled_from(rows).map(lambda row: tuple(map(Literal, row))) if rows else value
+        lists = data.draw(st.lists(st.lists(there, min_size=1, max_size=3), min_size=1, max_size=8))
+        with folder() as root:
+            reader = written(root, self.kind(len(types)), files, types).reader(types)
+            assert isinstance(reader, ReadsMany)
+            for asked, hits in zip(lists, reader.among_each(lists), strict=True):
+                alone = reader.among(asked)
+                assert (hits is None) == (alone is None)
+                if hits is None or alone is None:
+                    continue
+                assert hits.mask(len(files)).tolist() == alone.mask(len(files)).tolist()
+                for ordinal, file in enumerate(files):
+                    one, other = hits.groups(ordinal, len(file)), alone.groups(ordinal, len(file))
+                    assert (None if one is None else one.tolist()) == (None if other is None else other.tolist())
 
     @inherited
     @given(st.data())

@@ -12,6 +12,7 @@ from expressions import And, ColumnRef, Comparison, In, Literal, Op, Or, Predica
 from expressions.arrow_statistics import ArrowStatistics
 from expressions.scalar_statistics import CompositeStatistics
 from expressions.skipping import may_match
+from expressions.steps import Steps
 from metaindex.kinds.keyed import Hits
 from metaindex.pruning.combined import MOST_VALUES, with_combinations
 from metaindex.pruning.key_source import AskedKey, KeySource
@@ -59,6 +60,24 @@ def test_a_file_or_row_group_that_holds_a_match_is_kept(data: st.DataObject) -> 
             assert mask[place] or not any(found)
             inside = may_match(walked, FileSource(len(file), [statistics], place)) if file else []
             assert all(kept or not wanted for kept, wanted in zip(inside, found, strict=True))
+
+
+@given(st.data())
+def test_questions_asked_together_are_answered_as_alone(data: st.DataObject) -> None:
+    schema = data.draw(strategies.schemas())
+    files = data.draw(strategies.files(schema))
+    groups = [[rows[at : at + 2] for at in range(0, len(rows), 2)] for rows in files.rows]
+    keys = keyed(data, schema, groups)
+    predicate = Or(tuple(data.draw(st.lists(strategies.predicates(schema), min_size=1, max_size=6))))
+    walked, combinations = with_combinations(predicate, {k.columns for k in keys if len(k.columns) > 1})
+    questions = [*Steps.may_match(walked).questions, *Steps.may_fail(walked).questions]
+    sources = [KeySource(len(groups), keys, combinations) for _ in range(3)]
+    expected = [question.ask(sources[0]).tolist() for question in questions]
+    assert sources[1].many(questions).tolist() == expected  # nothing is kept yet
+    assert sources[1].many(questions).tolist() == expected
+    every = [data.draw(st.booleans()) and question.ask(sources[2]) is not None for question in questions]
+    assert sources[2].many(questions).tolist() == expected, every  # some is kept
+    assert np.array_equal(Steps.may_match(walked).over(sources[2], len(groups)), may_match(walked, sources[0]))
 
 
 A, B, C = (ColumnRef((name,)) for name in "abc")

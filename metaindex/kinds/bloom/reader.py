@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
+from expressions.deadline import look
 from expressions.literals import Literal
 from expressions.records import dataclass
 from expressions.statistics import Mask
-from metaindex.kinds.canonical import hash_all_literals
+from expressions.vectors import Matrix
+from metaindex.kinds.canonical import hash_all_literals, hash_each_list
 from metaindex.kinds.keyed import EqualityReader, Hits
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
@@ -155,6 +157,34 @@ class BloomReader(EqualityReader):
         hashes = hash_all_literals(values, self._types)
         return None if hashes is None else Hits(files=self.holding(np.unique(hashes)))
 
+    def among_each(self, lists: Sequence[Sequence[Sequence[Literal]]]) -> list[Hits | None]:
+        """See `keyed.ReadsMany`."""
+        hashes, owners, unsaid = hash_each_list(lists, self._types)
+        out = np.zeros((len(lists), self._run.run.files), np.bool_)
+        order = np.argsort(hashes, kind="stable")
+        hashes, owners = hashes[order], owners[order]
+        filters = StoredFilters(self._run, self._key.key_id) if len(hashes) else None
+        size = max(1, _READ_BYTES // (8 * max(self._run.run.files, 1)))
+        for start in range(0, len(hashes), size):
+            look()
+            assert filters is not None
+            self._take(filters, hashes[start : start + size], owners[start : start + size], out)
+        return [None if number in unsaid else Hits(files=one) for number, one in enumerate(out)]
+
+    def _take(self, filters: StoredFilters, hashes: Hashes, owners: Ints, out: Matrix) -> None:
+        """Marks, for the owner of each of some hashes (ascending), the files that may have it."""
+        for some in _at_once(_needs(filters, hashes)):
+            for need, read in zip(some, _read(filters, some), strict=True):
+                size_class = filters.directory.classes[need.number]
+                ordinals = filters.ordinals(need.number)
+                own = owners[need.first : need.first + len(need.blocks)]
+                for who, vector in zip(own.tolist(), _each_of(read, need, size_class), strict=True):
+                    here = files_of(vector, size_class.files)
+                    if ordinals is None:
+                        out[who, : size_class.files] |= here
+                    else:
+                        out[who, ordinals[here]] = True
+
     def holding(self, hashes: Hashes) -> Mask:
         """A truth a file: may it have a value of one of these hashes (ascending)? Unkeyed files are False."""
         found = np.zeros(self._run.run.files, np.bool_)
@@ -182,6 +212,7 @@ class _Need:
     blocks: Ints
     bits: Ints
     frames: tuple[Frame, ...]
+    first: int  # which of the hashes that were asked is the first one here
     vectors: Ints | None = None  # of which the frames are, where they are of vectors
 
 
@@ -197,9 +228,9 @@ def _needs(filters: StoredFilters, hashes: Hashes) -> Iterator[_Need]:
             if size_class.by_vector:
                 asked = np.unique(mine)
                 frames = tuple(filters.frame(number, row, vector) for vector in asked.tolist())
-                yield _Need(number, row, here, mine, frames, asked)
+                yield _Need(number, row, here, mine, frames, start, asked)
             else:
-                yield _Need(number, row, here, mine, (filters.frame(number, row),))
+                yield _Need(number, row, here, mine, (filters.frame(number, row),), start)
 
 
 def _at_once(needs: Iterator[_Need]) -> Iterator[list[_Need]]:
@@ -223,6 +254,22 @@ def _read(filters: StoredFilters, needs: Sequence[_Need]) -> list[list[Bytes]]:
 
 def _any_of(read: list[Bytes], need: _Need, size_class: SizeClass) -> Bytes:
     """The files that one of the hashes may be in, as a vector."""
+    found: Bytes | None = None
+    for some in _all_eight(read, need, size_class):
+        any_of = np.bitwise_or.reduce(some, axis=0)
+        found = any_of if found is None else found | any_of
+    assert found is not None
+    return found
+
+
+def _each_of(read: list[Bytes], need: _Need, size_class: SizeClass) -> Iterator[Bytes]:
+    """The files that each of the hashes may be in, a vector each."""
+    for some in _all_eight(read, need, size_class):
+        yield from some
+
+
+def _all_eight(read: list[Bytes], need: _Need, size_class: SizeClass) -> Iterator[Bytes]:
+    """The files that have all bits of a hash, a vector each, some hashes at a time."""
     if need.vectors is None:
         rows = read[0].reshape(-1, size_class.block_bytes)
         if len(need.blocks) == 1:
@@ -231,9 +278,6 @@ def _any_of(read: list[Bytes], need: _Need, size_class: SizeClass) -> Bytes:
             held, at = vectors(rows, size_class.files), need.blocks[:, None] * BLOCK_BITS + need.bits
     else:
         held, at = np.stack(read), np.searchsorted(need.vectors, need.bits)
-    found = np.zeros(held.shape[1], np.uint8)
     at_once = max(1, _TOGETHER_BYTES // (8 * held.shape[1]))
     for start in range(0, len(at), at_once):
-        all_eight = np.bitwise_and.reduce(held[at[start : start + at_once]], axis=1)
-        found |= np.bitwise_or.reduce(all_eight, axis=0)
-    return found
+        yield np.bitwise_and.reduce(held[at[start : start + at_once]], axis=1)

@@ -67,6 +67,40 @@ def encode_all_literals(
     return in_order(keys, key_type(stored))
 
 
+def encode_each_list(
+    lists: Sequence[Sequence[Sequence[Literal]]], stored: Sequence[pa.DataType], now: Sequence[pa.DataType]
+) -> tuple[list[Key], list[int], frozenset[int]]:
+    """The keys of the values of many lists, with the number of the list that each is of; and the lists of which some value's cannot be said."""
+    flat = [(number, value) for number, values in enumerate(lists) for value in values]
+    if len(stored) == 1:
+        fast = _plain_keys([literal.value for _, (literal,) in flat], plain_type(stored[0]), plain_type(now[0]))
+        if fast is not None:
+            told = [(key, number) for key, (number, _) in zip(fast, flat, strict=True) if key is not None]
+            return [key for key, _ in told], [number for _, number in told], frozenset()
+    keys, owners, unsaid = [], [], set()
+    for number, value in flat:
+        key = encode_literals(value, stored, now)
+        if key is None:
+            unsaid.add(number)
+        elif not isinstance(key, Absent):
+            keys.append(key)
+            owners.append(number)
+    return keys, owners, frozenset(unsaid)
+
+
+def _plain_keys(values: list[object], stored: pa.DataType, now: pa.DataType) -> list[Key | None] | None:
+    """As `_encode_plain`, a key a value: None for an integer that no column holds. None as a whole: not so."""
+    kinds, is_ = set(map(type, values)), pa.types
+    if kinds == {int} and all(is_.is_integer(t) and not is_.is_uint64(t) for t in (stored, now)):
+        return [v if isinstance(v, int) and INT64_MIN <= v <= INT64_MAX else None for v in values]
+    if kinds == {str} and all(is_.is_string(t) or is_.is_large_string(t) for t in (stored, now)):
+        try:
+            return [_cut_one(str(value).encode()) for value in values]
+        except UnicodeEncodeError:
+            return None
+    return None
+
+
 def in_order(keys: Iterable[Key], type_: pa.DataType) -> Keys:
     """Keys as a vector, ascending, each once."""
     return np.array(sorted(set(keys)), np.int64 if type_ == pa.int64() else object)

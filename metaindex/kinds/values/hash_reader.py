@@ -13,7 +13,7 @@ import pyarrow as pa
 from expressions.literals import Literal
 from expressions.records import dataclass
 from expressions.vectors import numbers
-from metaindex.kinds.canonical import hash_all_literals
+from metaindex.kinds.canonical import hash_all_literals, hash_each_list
 from metaindex.kinds.keyed import EqualityReader, Hits, Units
 from metaindex.kinds.xxhash64 import Hashes
 from metaindex.log.entry import CoveredKey
@@ -21,7 +21,7 @@ from metaindex.store.layout import PartInfo
 from metaindex.store.reader import RunReader
 
 from .rows import Layout
-from .spans import covered, spans
+from .spans import by_owner, covered, spans, spread
 
 _FEW_GROUPS = 16
 """Row groups of a look-up up to which they are kept in the cache: it is for look-ups of few values, and not for one of all."""
@@ -50,6 +50,24 @@ class HashReader(EqualityReader):
             return None
         return self._holding_one(int(hashes[0])) if len(hashes) == 1 else self.holding(hashes)
 
+    def among_each(self, lists: Sequence[Sequence[Sequence[Literal]]]) -> list[Hits | None]:
+        """See `keyed.ReadsMany`."""
+        hashes, owners, unsaid = hash_each_list(lists, self._types)
+        layout = self._layout
+        tops, asked = np.unique(hashes >> np.uint64(64 - layout.hash_bits), return_inverse=True)
+        units: list[Units] = []
+        whose: list[Units] = []
+        for entries in self._entries(tops):
+            top_of = np.searchsorted(tops, entries.view(np.uint64) >> np.uint64(layout.unit_bits))
+            places, who = spread(top_of, asked.reshape(-1), owners)
+            units.append(entries[places] & ((1 << layout.unit_bits) - 1))
+            whose.append(who)
+        found = by_owner(units, whose, len(lists))
+        return [
+            None if number in unsaid else Hits(units=one, group_bits=layout.group_bits)
+            for number, one in enumerate(found)
+        ]
+
     def nan(self) -> Hits | None:
         if len(self._types) > 1:
             return None
@@ -62,6 +80,16 @@ class HashReader(EqualityReader):
         layout = self._layout
         shift = np.uint64(64 - layout.hash_bits)
         tops = np.unique(hashes >> shift) if len(hashes) > 1 else hashes >> shift
+        found = self._entries(tops)
+        if not found:
+            return Hits(units=_NONE, group_bits=layout.group_bits)
+        entries = found[0] if len(found) == 1 else np.concatenate(found)
+        units = entries & ((1 << layout.unit_bits) - 1)
+        return Hits(units=units if len(tops) == 1 else np.unique(units), group_bits=layout.group_bits)
+
+    def _entries(self, tops: Hashes) -> list[Units]:
+        """The entries of hashes that begin so (ascending, each once), part by part."""
+        layout = self._layout
         lows = (tops << np.uint64(layout.unit_bits)).view(np.int64)
         highs = lows + ((1 << layout.unit_bits) - 1)
         parts = self._parts()
@@ -71,12 +99,7 @@ class HashReader(EqualityReader):
         for at in covered(first, last, len(parts.parts)).tolist():
             mine = (first <= at) & (at < last)
             some.append((parts.parts[at], lows[mine], highs[mine]))
-        found = self._run.each(some, self._in_part)
-        if not found:
-            return Hits(units=_NONE, group_bits=layout.group_bits)
-        entries = found[0] if len(found) == 1 else np.concatenate(found)
-        units = entries & ((1 << layout.unit_bits) - 1)
-        return Hits(units=units if len(tops) == 1 else np.unique(units), group_bits=layout.group_bits)
+        return self._run.each(some, self._in_part)
 
     def _holding_one(self, value: int) -> Hits:
         """The same for one hash: numbers in place of vectors, which take their time to set up."""

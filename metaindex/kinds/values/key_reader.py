@@ -5,7 +5,8 @@ A question that most rows would have to be read for (a wide range, `!=` over a l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +23,20 @@ from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import RunReader
 
-from .asked import Key, KeyRange, Keys, encode_all_literals, encode_interval, encode_literal, in_order, may_be_nan
+from .asked import (
+    Key,
+    KeyRange,
+    Keys,
+    encode_all_literals,
+    encode_each_list,
+    encode_interval,
+    encode_literal,
+    in_order,
+    may_be_nan,
+)
 from .encoding import CUT
 from .rows import Layout
-from .spans import covered, spans
+from .spans import by_owner, covered, spans, spread
 from .stored import Groups, StoredKeys
 
 _FEW_GROUPS = 16
@@ -35,6 +46,7 @@ _MOST_GROUPS = 128
 _MOST_WHOLE = {"value_lists": 128, "value_keys": 16}
 """Row groups of a key of which all are read, keys and units, for what stands in most files anyway (`!=`, a value at all): lists of few values can say more of it."""
 _NONE = np.empty(0, np.int64)
+_R = TypeVar("_R")
 
 
 class KeyValueReader:
@@ -50,6 +62,18 @@ class KeyValueReader:
     def among(self, values: Sequence[Sequence[Literal]]) -> Hits | None:
         asked = encode_all_literals(values, self._stored, self._now)
         return None if asked is None else self._hits(self._equal(asked))
+
+    def among_each(self, lists: Sequence[Sequence[Sequence[Literal]]]) -> list[Hits | None]:
+        """See `keyed.ReadsMany`."""
+        keys, owners, unsaid = encode_each_list(lists, self._stored, self._now)
+        asked = in_order(keys, self._keys.type)
+        place = {key: at for at, key in enumerate(asked.tolist())}
+        found = [one for some in self._each_part(asked, self._equal_each_in) for one in some]
+        who = np.array(owners, np.int64)
+        wants = np.array([place[key] for key in keys], np.int64)
+        spread_ = [(units, *spread(which, wants, who)) for units, which in found]
+        each = by_owner([units[places] for units, places, _ in spread_], [o for _, _, o in spread_], len(lists))
+        return [None if number in unsaid else Hits(units=one, group_bits=self._bits) for number, one in enumerate(each)]
 
     def between(self, interval: Interval) -> Hits | None:
         if not self._single:
@@ -94,25 +118,40 @@ class KeyValueReader:
     # -- finding ---------------------------------------------------------------------------------------------------
 
     def _equal(self, asked: Keys) -> list[Units]:
-        """The units of keys that are among some, which are sorted. Parts are looked through side by side."""
+        """The units of keys that are among some, which are sorted."""
+        return [units for found in self._each_part(asked, self._equal_in) for units in found]
+
+    def _each_part(self, asked: Keys, work: Callable[[tuple[PartInfo, Keys, int]], _R]) -> list[_R]:
+        """Parts that may hold some of the keys, each with those and the place of the first of them. They are looked through side by side."""
         parts = self._keys.parts()
         first = np.searchsorted(asked, parts.least) if len(asked) else np.zeros(len(parts.parts), np.int64)
         last = np.searchsorted(asked, parts.greatest, side="right") if len(asked) else first
         pieces = zip(parts.parts, first.tolist(), last.tolist(), strict=True)
-        some = [(part, asked[start:end]) for part, start, end in pieces if start < end]
-        return [units for found in self._run.each(some, self._equal_in) for units in found]
+        return self._run.each([(part, asked[start:end], start) for part, start, end in pieces if start < end], work)
 
-    def _equal_in(self, one: tuple[PartInfo, Keys]) -> list[Units]:
-        part, asked = one
+    def _equal_in(self, one: tuple[PartInfo, Keys, int]) -> list[Units]:
+        part, asked, _ = one
+        return [units[_equal_rows(keys, asked)] for keys, units in self._read(part, self._holding(part, asked))]
+
+    def _equal_each_in(self, one: tuple[PartInfo, Keys, int]) -> list[tuple[Units, Units]]:
+        """Units, and the place of the key that each is of, ascending."""
+        part, asked, first = one
+        out = []
+        for keys, units in self._read(part, self._holding(part, asked)):
+            rows, which = _rows_of_each(keys, asked)
+            out.append((units[rows], which + first))
+        return out
+
+    def _holding(self, part: PartInfo, asked: Keys) -> Sequence[int]:
+        """The row groups of a part that may hold some of the keys."""
         groups = self._keys.groups(part)
         if len(asked) == 1:
             here = groups.between(asked[0], asked[0])
-            wanted: Sequence[int] = range(groups.start + here.start, groups.start + here.stop)
-        else:
-            first = groups.greatest.searchsorted(asked)
-            last = groups.least.searchsorted(asked, "right")
-            wanted = (covered(first, last, len(groups.least)) + groups.start).tolist()
-        return [units[_equal_rows(keys, asked)] for keys, units in self._read(part, wanted)]
+            return range(groups.start + here.start, groups.start + here.stop)
+        first = groups.greatest.searchsorted(asked)
+        last = groups.least.searchsorted(asked, "right")
+        wanted: list[int] = (covered(first, last, len(groups.least)) + groups.start).tolist()
+        return wanted
 
     def _inside(self, range_: KeyRange) -> Hits | None:
         parts, low, high = self._keys.parts(), range_.low, range_.high
@@ -181,6 +220,19 @@ def _equal_rows(keys: pa.Array, asked: Keys) -> npt.NDArray[np.int64]:
         return spans(held.searchsorted(asked), held.searchsorted(asked, "right")) + nulls
     found = compute("is_in", keys, options=SetLookupOptions(from_bytes(asked.tolist()), skip_nulls=True))
     return np.flatnonzero(truths(found, null=False))
+
+
+def _rows_of_each(keys: pa.Array, asked: Keys) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The same with the place of the key that each row has, ascending."""
+    if keys.type == pa.int64():
+        nulls: int = keys.null_count
+        held: Units = numbers(keys)[nulls:]
+        first, last = held.searchsorted(asked), held.searchsorted(asked, "right")
+        return spans(first, last) + nulls, np.repeat(np.arange(len(asked)), last - first)
+    found = compute("index_in", keys, options=SetLookupOptions(from_bytes(asked.tolist()), skip_nulls=True))
+    valid = valid_mask(found)
+    rows = np.flatnonzero(np.ones(len(found), np.bool_) if valid is None else valid)
+    return rows, numbers(found)[rows].astype(np.int64)
 
 
 def _between(keys: pa.Array, low: Key | None, high: Key | None) -> slice:

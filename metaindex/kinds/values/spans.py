@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 
@@ -23,3 +26,22 @@ def spans(start: _Places, end: _Places) -> npt.NDArray[np.int64]:
     total = int(lengths.sum())
     offsets = np.repeat(start - (np.cumsum(lengths) - lengths), lengths)
     return offsets + np.arange(total, dtype=np.int64)
+
+
+def by_owner(units: Sequence[_Places], owners: Sequence[_Places], count: int) -> list[npt.NDArray[np.int64]]:
+    """Units that were found in pieces, each with its owner's number below `count`, as those of each owner: sorted, each once."""
+    every = np.concatenate([np.empty(0, np.int64), *units])
+    owner = np.concatenate([np.empty(0, np.int64), *owners])
+    order = np.lexsort((every, owner))
+    every, owner = every[order], owner[order]
+    new = np.ones(len(every), np.bool_)
+    new[1:] = (every[1:] != every[:-1]) | (owner[1:] != owner[:-1])
+    every, owner = every[new], owner[new]
+    bounds = owner.searchsorted(np.arange(count + 1)).tolist()
+    return [every[start:end] for start, end in pairwise(bounds)]
+
+
+def spread(found: _Places, asked: _Places, owners: _Places) -> tuple[_Places, _Places]:
+    """Of things that were found for what was `asked` (sorted numbers of it, each as often as it found something), each as often as somebody asked: its place, and who."""
+    first, last = found.searchsorted(asked), found.searchsorted(asked, "right")
+    return spans(first, last), np.repeat(owners, last - first)
