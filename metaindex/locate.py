@@ -22,6 +22,8 @@ from .asked import TimestampLike, VersionLike, names_of
 from .explanation import describe
 from .readers.arrow import matching_rows
 from .readers.footer_groups import FooterGroups, Groups
+from .text_table import Column, TextTable
+from .views import PLACE, SHOWN, Answer, counted, place
 
 if TYPE_CHECKING:
     from .pruning.result import PruneResult
@@ -77,6 +79,22 @@ class Located:
     table: pa.Table
     notes: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        """As `metaindex locate` says it."""
+        return "\n".join((str(self.answer), *self.notes))
+
+    @property
+    def answer(self) -> Answer:
+        """What a person sees."""
+        many = len(self.versions)
+        at = f"version {self.versions[0]}" if many == 1 else f"{many:,} versions"
+        what = "rows that match" if self.exact else "candidates: may hold rows that match (exact reads them)"
+        rows = self.table.slice(0, SHOWN).to_pylist()
+        columns = (Column("file"), *PLACE, *((Column("versions"),) if many > 1 else ()))
+        cells = tuple((row["path"], *place(row), *((_span(row["versions"]),) if many > 1 else ())) for row in rows)
+        said = f"{counted(len(self.files), 'file')} at {at}; {what}"
+        return Answer((said,), TextTable(columns, cells) if rows else None, self.table.num_rows - len(rows))
+
     @property
     def files(self) -> list[str]:
         """The paths, each once."""
@@ -92,6 +110,10 @@ class Located:
             "found": self.table.to_pylist(),
             "notes": list(self.notes),
         }
+
+
+def _span(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]} ({len(names):,})"
 
 
 def locate(
@@ -183,11 +205,11 @@ class Places:
         unread = []
         for row in scan.file_rows.tolist():
             entry = files.entry(row)
-            counted = self._counted.get((entry.path, entry.size_bytes, entry.modified_ms, entry.deletes, asked))
-            if counted is None:
+            before = self._counted.get((entry.path, entry.size_bytes, entry.modified_ms, entry.deletes, asked))
+            if before is None:
                 unread.append(row)
-            for place in counted or ():
-                self._add(place, result.version.id)
+            for held in before or ():
+                self._add(held, result.version.id)
         counts: dict[int, dict[int | None, int]] = {row: {} for row in unread}
         known: dict[int, Groups] = {}
         for row, first, count in matching_rows(replace(scan, rows=np.array(unread, np.int64))):
@@ -203,8 +225,8 @@ class Places:
                 for n, count in found.items()
             ]
             self._counted[(entry.path, entry.size_bytes, entry.modified_ms, entry.deletes, asked)] = places
-            for place in places:
-                self._add(place, result.version.id)
+            for held in places:
+                self._add(held, result.version.id)
 
     def _groups(
         self, result: PruneResult, row: int, path: str, part: Predicate

@@ -21,6 +21,8 @@ from .locate import LOCATED, Asks, Places
 from .pruning.open_index import OpenIndex
 from .pruning.question import bound
 from .readers.footer_groups import FooterGroups
+from .text_table import Column, TextTable
+from .views import PLACE, SHOWN, Answer, place
 
 SEARCHED = pa.schema([pa.field("column", pa.string(), nullable=False), *list(LOCATED)[:-1]])
 
@@ -36,6 +38,22 @@ class Searched:
     asked: tuple[str, ...]
     not_asked: Mapping[str, str]
     table: pa.Table
+
+    def __str__(self) -> str:
+        """As `metaindex search` says it."""
+        return str(self.answer)
+
+    @property
+    def answer(self) -> Answer:
+        """What a person sees."""
+        said = [f"asked at version {self.version}: {', '.join(self.asked) or 'no column'}"]
+        said += [f"not asked: {column}: {reason}" for column, reason in self.not_asked.items()]
+        rows = self.table.slice(0, SHOWN).to_pylist()
+        if not rows:
+            return Answer((*said, "in no file"))
+        cells = tuple((row["column"], row["path"], *place(row)) for row in rows)
+        shown = TextTable((Column("column"), Column("file"), *PLACE), cells)
+        return Answer(tuple(said), shown, self.table.num_rows - len(rows))
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""

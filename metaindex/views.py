@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from formats import times
@@ -13,6 +14,37 @@ from .text_table import Column, TextTable, one_line
 if TYPE_CHECKING:
     from .history import History
     from .info import IndexInfo
+
+SHOWN = 50
+"""Row groups that a look-up shows to a person; machines get all."""
+
+PLACE = (Column("row group", right=True), Column("rows", right=True), Column("match", right=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a look-up found: sentences, and a table below them where there is anything to list."""
+
+    sentences: tuple[str, ...]
+    table: TextTable | None = None
+    more: int = 0  # rows that the table leaves out
+
+    def __str__(self) -> str:
+        table = () if self.table is None else ("", str(self.table))
+        return "\n".join((*self.sentences, *table, *self.left_out))
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        return (f"... and {self.more:,} more",) if self.more else ()
+
+
+def place(row: dict[str, object]) -> tuple[str, str, str]:
+    """Cells of a row group: its number, its rows, those that match."""
+
+    def cell(value: object, unknown: str) -> str:
+        return f"{value:,}" if isinstance(value, int) else unknown
+
+    return cell(row["row_group"], "-"), cell(row["row_count"], "?"), cell(row["matches"], "maybe")
 
 
 def indexes_table(found: Sequence[IndexInfo]) -> TextTable:

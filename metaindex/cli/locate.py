@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+
+from metaindex.views import Answer
 
 from . import arguments
 from .arguments import DONE
 from .command import Command
 from .opening import open_from
-from .output import Column, Output
+from .output import Output
 from .progress import Progress
-
-if TYPE_CHECKING:
-    from metaindex.locate import Located
-
-_SHOWN = 50
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,49 +46,21 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             indexes=args.index,
         )
     out.data(found.to_json())
-    if not out.json:
-        _write(found, out)
+    write(found.answer, out)
+    for note in found.notes if not out.json else ():
+        out.say(note)
     return DONE
 
 
-def _write(found: Located, out: Output) -> None:
-    what = "rows that match" if found.exact else "candidates: may hold rows that match (--exact reads them)"
-    many = len(found.versions)
-    at = f"version {found.versions[0]}" if many == 1 else f"{many:,} versions"
-    out.write(f"{len(found.files):,} files at {at}; {what}")
-    rows = found.table.slice(0, _SHOWN).to_pylist()
-    columns = [Column("file"), *PLACE]
-    if many > 1:
-        columns.append(Column("versions"))
-    if rows:
+def write(answer: Answer, out: Output) -> None:
+    """What a look-up found, for people."""
+    for sentence in answer.sentences:
+        out.write(sentence)
+    if answer.table is not None:
         out.write()
-        out.table(
-            columns, [[row["path"], *place(row)] + ([_versions(row["versions"])] if many > 1 else []) for row in rows]
-        )
-    more(found.table.num_rows, len(rows), out)
-    for note in found.notes:
-        out.say(note)
-
-
-PLACE = (Column("row group", right=True), Column("rows", right=True), Column("match", right=True))
-
-
-def place(row: dict[str, object]) -> list[str]:
-    """Cells of a row group: its number, its rows, those that match."""
-
-    def cell(value: object, unknown: str) -> str:
-        return f"{value:,}" if isinstance(value, int) else unknown
-
-    return [cell(row["row_group"], "-"), cell(row["row_count"], "?"), cell(row["matches"], "maybe")]
-
-
-def more(total: int, shown: int, out: Output) -> None:
-    if total > shown:
-        out.write(f"... and {total - shown:,} more; --json lists all")
-
-
-def _versions(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]} ({len(names):,})"
+        out.table(answer.table.columns, answer.table.rows)
+    for sentence in answer.left_out:
+        out.write(f"{sentence}; --json lists all")
 
 
 COMMAND = Command(

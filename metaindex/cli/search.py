@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from . import arguments
 from .arguments import DONE
 from .command import Command
-from .locate import PLACE, exact, more, place
+from .locate import exact, write
 from .opening import open_from
-from .output import Column, Output
+from .output import Output
 from .progress import Progress
-
-if TYPE_CHECKING:
-    from metaindex.search import Searched
-
-_SHOWN = 50
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,22 +25,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     with Progress() as progress, progress.during("searching"):
         found = open_from(args).search(args.text, args.version, args.timestamp, exact=args.exact, indexes=args.index)
     out.data(found.to_json())
-    if not out.json:
-        _write(found, out)
+    write(found.answer, out)
     return DONE
-
-
-def _write(found: Searched, out: Output) -> None:
-    out.write(f"asked at version {found.version}: {', '.join(found.asked) or 'no column'}")
-    for column, reason in found.not_asked.items():
-        out.write(f"not asked: {column}: {reason}")
-    rows = found.table.slice(0, _SHOWN).to_pylist()
-    if not rows:
-        out.write("in no file")
-        return
-    out.write()
-    out.table([Column("column"), Column("file"), *PLACE], [[row["column"], row["path"], *place(row)] for row in rows])
-    more(found.table.num_rows, len(rows), out)
 
 
 COMMAND = Command(

@@ -10,6 +10,7 @@ import pytest
 
 import metaindex as mi
 from expressions.errors import UnknownColumnError
+from metaindex.cli import main
 from tests.tables import FORMATS, Lake, settle
 
 
@@ -213,3 +214,19 @@ def test_deletion_vectors_of_each_version_are_applied(tmp_path: Path) -> None:
     searched = table.search("7", version=1, exact=True)
     assert places(searched.table, "column", "row_group", "matches") == [("f", "user_id", 3, 1)]
     assert table.scan("user_id = 7", version=1).to_arrow().num_rows == 1
+
+
+def test_what_is_printed_is_what_the_command_line_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = tmp_path / "t"
+    root.mkdir()
+    pq.write_table(pa.table({"k": [1, 2, 2]}), root / "one.parquet")
+    table = mi.open_table(root)
+    table.create_index("k", mi.Values("k"), builder="local")
+    for found, words in (
+        (table.locate("k = 2", exact=True), ["locate", str(root), "k = 2", "--exact"]),
+        (table.search("2", exact=True), ["search", str(root), "2", "--exact"]),
+    ):
+        capsys.readouterr()
+        assert main(words) == 0
+        assert capsys.readouterr().out == f"{found}\n"
+        assert "one.parquet          0     3      2" in str(found)
