@@ -19,7 +19,7 @@ export SPARK_LOCAL_IP ?= 127.0.0.1
 # Images set it to stay small; here it would compile every source again in every process.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install java demo test test-fast s3-server lint bench soak clean help
+.PHONY: install java demo test test-fast s3-server lint bench soak mutants clean help
 
 install: $(PACKAGES) java ## set up everything: virtual environment, pinned packages, Java where missing, Spark jars
 	@echo "install: ready"
@@ -75,6 +75,9 @@ bench: install ## the benchmarks, each beside its peers; ARGS goes to benchmarks
 
 soak: $(PACKAGES) s3-server ## the reliability figures: lives, crashes, races, hammering processes, for half an hour; ARGS="lives --quick"
 	@$(RUN) -m tests.soak $(ARGS)
+
+mutants: $(PACKAGES) ## changes one critical line at a time in a copy, and says whether its tests notice; ARGS="--list", ARGS="etag"
+	@$(RUN) -m tests.mutants $(ARGS)
 
 clean: ## remove the virtual environment and everything built (not the jar cache)
 	@echo "clean: $(VENV), caches and build output"
