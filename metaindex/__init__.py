@@ -27,6 +27,24 @@ _check_rooms()
 from typing import TYPE_CHECKING  # noqa: E402 - after the check
 
 from expressions import ColumnBuilder, MetaIndexError, col  # noqa: E402
+from expressions.errors import (  # noqa: E402
+    AmbiguousColumnError,
+    ArgumentError,
+    CorruptTableError,
+    ExpressionError,
+    FormatError,
+    LiteralTypeError,
+    MissingDependencyError,
+    NotATableError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    StorageError,
+    StoragePermissionError,
+    StorageUnavailableError,
+    UnknownColumnError,
+    UnsupportedFeatureError,
+    VersionNotFoundError,
+)
 
 from .api import Table, open_table  # noqa: E402
 from .config import Config  # noqa: E402
@@ -34,9 +52,12 @@ from .errors import (  # noqa: E402
     BuildError,
     ConcurrentWriteError,
     DamagedIndexError,
+    ForeignIndexError,
     IndexExistsError,
     IndexNotFoundError,
     IndexStateError,
+    ScanError,
+    SettingError,
 )
 from .info import IndexInfo  # noqa: E402
 from .kinds.specs import Bloom, ColumnStats, Covering, CoveringRange, ValueList, Values  # noqa: E402
@@ -55,39 +76,74 @@ if TYPE_CHECKING:  # loaded when asked for
 __version__ = "0.1.0"
 
 
+_OF_RULE = ("RuleConfig", "disable", "enable", "explain", "hint", "is_enabled")
+
+
 def __getattr__(name: str) -> object:
     """`mi.hooks` is loaded by those who write, the rule of Spark's optimizer by those who enable it."""
     if name == "create_index":
         from .frames import create_index
 
         return create_index
-    if name in ("hooks", "enable", "disable", "is_enabled", "explain", "hint", "RuleConfig"):
+    if name == "hooks" or name in _OF_RULE:
         from importlib import import_module
 
         return import_module(".hooks", __name__) if name == "hooks" else getattr(import_module(".rule", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    """Every public name, those that are loaded when asked for too: for tab completion."""
+    return sorted({*__all__, "__doc__", "__version__"})
+
+
 __all__ = [
+    "AmbiguousColumnError",
+    "ArgumentError",
     "Bloom",
     "BuildError",
     "ColumnBuilder",
     "ColumnStats",
     "ConcurrentWriteError",
     "Config",
+    "CorruptTableError",
     "Covering",
     "CoveringRange",
     "DamagedIndexError",
+    "ExpressionError",
+    "ForeignIndexError",
+    "FormatError",
     "IndexExistsError",
     "IndexInfo",
     "IndexNotFoundError",
     "IndexReport",
     "IndexStateError",
+    "LiteralTypeError",
     "MetaIndexError",
+    "MissingDependencyError",
+    "NotATableError",
+    "ObjectExistsError",
+    "ObjectNotFoundError",
     "PruneResult",
+    "RuleConfig",
+    "ScanError",
+    "SettingError",
+    "StorageError",
+    "StoragePermissionError",
+    "StorageUnavailableError",
     "Table",
+    "UnknownColumnError",
+    "UnsupportedFeatureError",
     "ValueList",
     "Values",
+    "VersionNotFoundError",
     "col",
+    "create_index",
+    "disable",
+    "enable",
+    "explain",
+    "hint",
+    "hooks",
+    "is_enabled",
     "open_table",
 ]

@@ -1,0 +1,107 @@
+"""The wheel works without the repository: installed into an environment of its own, beside a user's own code, typed, and with its command."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import metaindex as mi
+from expressions import errors as below
+from metaindex import errors as ours
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.slow
+
+
+@dataclass(frozen=True)
+class Installed:
+    wheel: Path
+    bin: Path
+
+    def run(self, *words: str, cwd: Path) -> str:
+        """What a command of the environment prints, with nothing of this repository on its path."""
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        done = subprocess.run(
+            [str(self.bin / words[0]), *words[1:]],
+            cwd=cwd,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    place = tmp_path_factory.mktemp("wheel")
+    copy = place / "source"
+    copy.mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy2(ROOT / name, copy / name)
+    for room in ("expressions", "formats", "metaindex"):
+        shutil.copytree(ROOT / room, copy / room, ignore=shutil.ignore_patterns("__pycache__"))
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    built = [*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(place), str(copy)]
+    subprocess.run(built, check=True, capture_output=True)
+    (wheel,) = place.glob("metaindex-*.whl")
+    home = place / "environment"
+    venv.create(home, with_pip=False)
+    packages = home / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+    subprocess.run(
+        [*pip, "--python", str(home / "bin" / "python"), "install", "--no-deps", "--no-index", str(wheel)], check=True
+    )
+    # What it depends on is that of this environment; a path file found there is not read, so its editable metaindex is not found.
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return Installed(wheel, home / "bin")
+
+
+def test_the_wheel_has_three_rooms_that_say_their_types_and_the_java_sources(installed: Installed) -> None:
+    names = zipfile.ZipFile(installed.wheel).namelist()
+    tops = {name.split("/")[0] for name in names if not name.split("/")[0].endswith(".dist-info")}
+    assert tops == {"expressions", "formats", "metaindex"}
+    assert {f"{room}/py.typed" for room in tops} <= set(names)
+    java = {path.relative_to(ROOT).as_posix() for path in (ROOT / "metaindex").rglob("*.java")}
+    assert java
+    assert java <= set(names)
+
+
+def test_it_is_found_without_the_repository(installed: Installed, tmp_path: Path) -> None:
+    said = installed.run("python", "-c", "import metaindex; print(metaindex.__file__)", cwd=tmp_path)
+    assert Path(said.strip()).is_relative_to(installed.bin.parent)
+
+
+def test_the_command_builds_and_asks(installed: Installed, tmp_path: Path) -> None:
+    made = "import pyarrow as pa, pyarrow.csv as c; c.write_csv(pa.table({'a': [1, 2]}), 't/one.csv')"
+    (tmp_path / "t").mkdir()
+    installed.run("python", "-c", made, cwd=tmp_path)
+    assert "done" in installed.run("metaindex", "create", "t", "k", "--builder", "local", cwd=tmp_path)
+    found = installed.run("metaindex", "scan", "t", "a = 2", "--json", cwd=tmp_path)
+    assert json.loads(found)["rows"] == [{"a": 2}]
+
+
+def test_every_error_can_be_named_from_the_face() -> None:
+    every = {
+        name
+        for module in (below, ours)
+        for name, found in vars(module).items()
+        if isinstance(found, type) and issubclass(found, mi.MetaIndexError)
+    }
+    assert every <= set(mi.__all__)
+
+
+def test_every_public_name_is_there_and_completed() -> None:
+    assert set(mi.__all__) <= set(dir(mi))
+    for name in mi.__all__:
+        assert getattr(mi, name) is not None
