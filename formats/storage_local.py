@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from stat import S_ISDIR
+from stat import S_ISDIR, S_ISREG
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
@@ -104,10 +104,12 @@ class LocalStorage:
 
     def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
         where = self.uri(path)
-        with _errors(where, "read"), open(where, "rb", buffering=0) as file:
+        with _errors(where, "read"), open(where, "rb", buffering=0, opener=_at_once) as file:
+            size = _size_of_regular(os.fstat(file.fileno()), where)
             if start:
                 file.seek(start)
-            wanted = os.fstat(file.fileno()).st_size - start if length is None else length
+            # Never more than is there: the memory is taken before the bytes are read.
+            wanted = size - start if length is None else min(length, size - start)
             parts: list[bytes] = []
             while wanted > 0 and (part := file.read(wanted)):
                 parts.append(part)
@@ -117,6 +119,7 @@ class LocalStorage:
     def open_input(self, path: str) -> pa.NativeFile:
         where = self.uri(path)
         with _errors(where, "open"):
+            _size_of_regular(os.stat(where), where)
             return pa.OSFile(where, "rb")
 
     def put_if_absent(self, path: str, data: bytes) -> None:
@@ -199,6 +202,20 @@ def _temporary(where: str, data: bytes) -> Iterator[str]:
     finally:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Opens without waiting: a pipe would keep its reader until somebody writes."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+
+
+def _size_of_regular(stat: os.stat_result, where: str) -> int:
+    """The size of a regular file. Pipes, sockets and devices are no objects: they may keep a reader for ever, or have no end."""
+    if S_ISDIR(stat.st_mode):
+        raise ObjectNotFoundError(f"cannot read {where!r}: it is a folder")
+    if not S_ISREG(stat.st_mode):
+        raise StorageError(f"cannot read {where!r}: it is no regular file; remove it")
+    return stat.st_size
 
 
 def _create(path: str) -> int:

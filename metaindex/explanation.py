@@ -7,13 +7,13 @@ from dataclasses import field
 
 import numpy as np
 
-from expressions.errors import MetaIndexError
 from expressions.records import dataclass
 from expressions.references import columns, conjuncts, leaves
 from expressions.tree import Opaque, Predicate
 from formats.model import Schema, Snapshot
 from metaindex.keys import file_ids
 
+from .folder import why
 from .pruning.open_index import OpenIndex
 from .pruning.result import LeafReport, PruneResult
 
@@ -100,11 +100,11 @@ def coverage(index: OpenIndex, result: PruneResult, snapshot: Callable[[], Snaps
             schema = found.schema
         else:
             counts, schema = _known(index, snapshot()), snapshot().schema
-    except MetaIndexError as error:
-        return Coverage(index.name, False, 0, result.total_files, newest=name, problem=str(error))
-    covering = {run.run for run in index.entry.content.runs if not run.listed_only}
-    files = sum(count for run, count in counts.items() if run in covering)
-    each = _by_column(index, counts, result.predicate, schema)
+        covering = {run.run for run in index.entry.content.runs if not run.listed_only}
+        files = sum(count for run, count in counts.items() if run in covering)
+        each = _by_column(index, counts, result.predicate, schema)
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with an index is told
+        return Coverage(index.name, False, 0, result.total_files, newest=name, problem=why(error))
     return Coverage(index.name, found is not None, files, result.total_files, each, name)
 
 

@@ -9,10 +9,11 @@ from expressions.errors import MetaIndexError
 from formats.protocol import TableRef
 from formats.storage import is_remote
 
-from .errors import IndexNotFoundError
+from .errors import DamagedIndexError, IndexNotFoundError
 from .kinds.specs import kind_from_spec
 from .log.entry import IndexLogEntry
 from .log.operation_log import OperationLog
+from .log.sealed import CURE, one_line
 from .log.states import State
 from .pruning.open_index import OpenIndex
 from .pruning.result import IndexReport
@@ -71,7 +72,7 @@ class IndexFolder:
         found, refused = [], []
         for name, entry in self._latest([name for name in names if wanted is None or name in wanted]):
             try:
-                if isinstance(entry, MetaIndexError):
+                if isinstance(entry, Exception):
                     raise entry
                 if entry is None or entry.stable is State.DOESNOTEXIST:
                     continue
@@ -82,9 +83,10 @@ class IndexFolder:
                     found.append(self._open(name, entry, ref))
                 else:
                     refused.append(IndexReport(name, False, reason))
-            except MetaIndexError as error:
-                logger.warning("index %r is not used: %s", name, error)
-                refused.append(IndexReport(name, False, str(error)))
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with an index, the table is read without it
+                reason = why(error)
+                logger.warning("index %r is not used: %s", name, reason)
+                refused.append(IndexReport(name, False, reason))
         return found, refused
 
     def _open(self, name: str, entry: IndexLogEntry, ref: TableRef) -> OpenIndex:
@@ -95,13 +97,13 @@ class IndexFolder:
         self._opened[name] = (found, ref)
         return found
 
-    def _latest(self, names: Sequence[str]) -> list[tuple[str, IndexLogEntry | MetaIndexError | None]]:
+    def _latest(self, names: Sequence[str]) -> list[tuple[str, IndexLogEntry | Exception | None]]:
         """The latest entry of each index, or why it cannot be read; from a store side by side."""
 
-        def latest(name: str) -> tuple[str, IndexLogEntry | MetaIndexError | None]:
+        def latest(name: str) -> tuple[str, IndexLogEntry | Exception | None]:
             try:
                 return name, self.log(name).latest()
-            except MetaIndexError as error:
+            except Exception as error:  # noqa: BLE001 - the one guard of all that is decoded: see `readable`
                 return name, error
 
         if len(names) < 2 or not is_remote(self._folder):
@@ -117,9 +119,30 @@ class IndexFolder:
             return f"it is {entry.state.value}" + ("" if entry.enabled else ", disabled")
         if entry.table.format != self._format:
             return f"it was built for a {entry.table.format} table"
-        for spec in entry.kinds:
-            kind_from_spec(spec)
+        check(entry)
         return other_options(entry.table.options, ref.options)
+
+
+_FILE_BYTES = 16
+"""Of a run, what each of its files takes at least: an id of so many bytes that do not compress."""
+
+
+def check(entry: IndexLogEntry) -> None:
+    """Raises where its kinds cannot be understood, or a run counts more than its bytes can hold: what is read of it takes memory by these numbers."""
+    for spec in entry.kinds:
+        kind_from_spec(spec)
+    for run in entry.content.runs:
+        most = run.size_bytes // _FILE_BYTES
+        counts = (run.files, run.partitions, run.uncovered_files, *(key.unkeyed_files for key in run.keys))
+        if run.files > most or max(counts) > max(run.files, 1):
+            raise DamagedIndexError(
+                f"a run counts files that its bytes can hold; run {run.run!r} of {run.size_bytes:,} bytes counts {max(counts):,}; refresh the index with mode='full'"
+            )
+
+
+def why(error: Exception) -> str:
+    """Why an index is left out, in one line. What is no error of ours was raised by something that is stored."""
+    return str(error) if isinstance(error, MetaIndexError) else f"it cannot be understood ({one_line(error)}); {CURE}"
 
 
 def plain_options(options: Mapping[str, object]) -> dict[str, object]:

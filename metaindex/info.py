@@ -9,7 +9,8 @@ from expressions.errors import MetaIndexError
 from expressions.records import dataclass
 from formats.model import Version
 
-from .log.entry import CoveredKey
+from .folder import check, why
+from .log.entry import CoveredKey, IndexLogEntry
 from .log.liveness import held, suspected
 from .log.operation_log import OperationLog
 from .log.states import State
@@ -124,11 +125,21 @@ def index_info(
     where = log.storage.uri("")
     try:
         entry = log.latest()
-    except MetaIndexError as error:
-        return IndexInfo(name, "DAMAGED", location=where, problem=str(error))
-    if entry is None:
-        return IndexInfo(name, State.DOESNOTEXIST.value, location=where)
-    content = entry.content
+        if entry is None:
+            return IndexInfo(name, State.DOESNOTEXIST.value, location=where)
+        return _told(name, log, entry, version, behind)
+    except Exception as error:  # noqa: BLE001 - whatever is stored: the other indexes are told of
+        return IndexInfo(name, "DAMAGED", location=where, problem=why(error))
+
+
+def _told(
+    name: str,
+    log: OperationLog,
+    entry: IndexLogEntry,
+    version: Version | None,
+    behind: Callable[[OpenIndex], Staleness] | None,
+) -> IndexInfo:
+    where, content = log.storage.uri(""), entry.content
     index = OpenIndex(name, entry, log.storage, StoreCache())
     recorded = index.versions
     problem = ""
@@ -137,12 +148,16 @@ def index_info(
     except MetaIndexError as error:
         versions, problem = tuple(record.version.id for record in content.versions), str(error)
     late = stored = None
+    try:
+        check(entry)
+    except Exception as error:  # noqa: BLE001 - it is told why no query uses it
+        problem, behind = why(error), None
     if behind is not None:
         try:
             late = behind(index) if version is not None and entry.stable is State.ACTIVE else None
             stored = sum(info.size_bytes for info in log.storage.list(""))
-        except MetaIndexError as error:
-            problem = str(error)
+        except Exception as error:  # noqa: BLE001 - the entry itself can be told of
+            problem = why(error)
     columns = {column.name: None for run in content.runs for column in run.columns}
     newest = recorded.newest()
     return IndexInfo(

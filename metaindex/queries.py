@@ -6,12 +6,12 @@ import contextlib
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from expressions.errors import MetaIndexError, UnknownColumnError
+from expressions.errors import MetaIndexError
 from expressions.records import dataclass
 from expressions.tree import Predicate
 from expressions.vectors import one_array, truths
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .readers.scan import Choose, Scan
 
 logger = logging.getLogger("metaindex")
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +197,7 @@ class Queries(ABC):
             return _Planned(result.timed(time.perf_counter() - started), snapshot, found)
 
         try:
-            return answer(None if pruner.recorded(resolved.version) else self._loaded(resolved))
+            return self._first(answer, resolved, pruner)
         except SnapshotHelps:
             try:
                 return answer(self._loaded(resolved))
@@ -225,20 +226,36 @@ class Queries(ABC):
             return pruner.prune(question, snapshot, alone=True) if question.known_to(found) else None
 
         try:
-            return answer(None if pruner.recorded(resolved.version) else self._loaded(resolved))
+            return self._first(answer, resolved, pruner)
         except SnapshotNeeded:
             return answer(self._loaded(resolved))
+
+    def _first(self, answer: Callable[[Snapshot | None], _T], resolved: Resolved, pruner: Pruner) -> _T:
+        """The answer by what the indexes recorded of the version, where one did. Where that raises (a column that they do not know, a schema that is none) the table itself is asked: its word
+        is the last."""
+        if not pruner.recorded(resolved.version):
+            return answer(self._loaded(resolved))
+        try:
+            return answer(None)
+        except (SnapshotHelps, SnapshotNeeded):
+            raise
+        except Exception as error:  # noqa: BLE001 - raised again where the table cannot answer
+            try:
+                snapshot = self._loaded(resolved)
+            except MetaIndexError:
+                raise error from None
+            return answer(snapshot)
 
     def _known_lately(self, predicate: object, found: Sequence[OpenIndex]) -> bool:
         """Does some index know a column that is asked, by the newest schema that it has recorded? True where that cannot be said."""
         for index in found:
             newest = index.versions.newest()
-            if newest is None:
+            if newest is None or index.versions.find(newest.version) is None:
                 return True
             schema = _recorded_schema([index], newest.version)
             try:
                 asked = Question("", self.format, newest.version, self._predicate(predicate, schema), schema)
-            except UnknownColumnError:
+            except Exception:  # noqa: BLE001 - as the table has it, it may be right
                 return True
             if asked.known_to(found):
                 return True

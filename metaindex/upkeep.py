@@ -103,7 +103,8 @@ class IndexUpkeep(IndexVerbs):
         `files`: so many live data files are read whole (None: all), evenly spread. `versions`: which recorded ones are compared with the table's own; "newest": the last three.
         `predicates`: for each, the files that this index proves out now are read, and no row in them may match. Changes nothing.
         """
-        from .verify import newest_readable, verify
+        from .log.recovery import newest_readable
+        from .verify import verify
         from .verify.dropped import check_dropped
 
         log = self._log(name)
@@ -133,11 +134,11 @@ class IndexUpkeep(IndexVerbs):
         Nothing to do where nothing is wrong. DamagedIndexError where no entry of the log can be read; IndexStateError for an index that is not ACTIVE.
         """
         from .actions.action import execute
-        from .actions.repair import Repair, check, nothing_wrong, revive
+        from .actions.repair import Repair, check, nothing_wrong
         from .build.local import check_builder
         from .kinds.specs import kind_from_spec
+        from .log.recovery import newest_readable, revive
         from .store.writer import RunSink, new_run_id
-        from .verify import newest_readable
 
         report = self.verify_index(name, files=files, progress=progress)
         log = self._log(name)

@@ -14,7 +14,13 @@ from dataclasses import dataclass, field
 
 import xxhash
 
-from expressions.errors import NotATableError, ObjectNotFoundError, VersionNotFoundError
+from expressions.errors import (
+    NotATableError,
+    ObjectNotFoundError,
+    StorageError,
+    StorageUnavailableError,
+    VersionNotFoundError,
+)
 from formats.model import Version
 from formats.storage import ObjectInfo, Storage
 
@@ -26,6 +32,7 @@ _NAME = re.compile(
     r"|(?P<uuid>[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\.(?:json|parquet)))$"
 )
 _EDGE = 8192
+_MAX_HINT = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +175,13 @@ def _listing(storage: Storage, version: int | None) -> LogListing:
 
 
 def _last_checkpoint(storage: Storage) -> int | None:
+    """None for whatever is no hint: it only shortens a listing, and no table is unreadable by it."""
     try:
-        hint = json.loads(storage.read(f"{LOG}/_last_checkpoint"))
-    except (ObjectNotFoundError, ValueError):
+        data = storage.read(f"{LOG}/_last_checkpoint", 0, _MAX_HINT + 1)
+        hint = json.loads(data) if len(data) <= _MAX_HINT else None
+    except StorageUnavailableError:
+        raise  # nor will the log be listed
+    except (StorageError, ValueError, RecursionError):
         return None
     version = hint.get("version") if isinstance(hint, dict) else None
     return version if isinstance(version, int) and 0 <= version < 10**20 else None

@@ -14,6 +14,7 @@ from metaindex.errors import IndexStateError
 from metaindex.log.entry import Content, IndexLogEntry, UnderWay
 from metaindex.log.liveness import heartbeat_path
 from metaindex.log.operation_log import OperationLog
+from metaindex.log.recovery import mended
 from metaindex.log.states import CANCELLED, Operation, State
 
 from .action import Outcome
@@ -23,7 +24,12 @@ from .validation import missing
 
 
 def cancel(log: OperationLog, name: str) -> Outcome:
-    """Ends all operations under way. A cancel whose writer died is ended by another one. IndexStateError where none is under way."""
+    """Ends all operations under way. A cancel whose writer died is ended by another one. Where the latest entry cannot be read the log first goes on from the newest one that can.
+    IndexStateError where none is under way."""
+    revived = mended(log)
+    goes_on = ("the latest log entry could not be read; the log goes on from the newest that could",)
+    if revived is not None and not revived.under_way:
+        return Outcome(name, "cancel", True, revived, goes_on)
     nonce = secrets.token_hex(8)
     ended: list[UnderWay] = []
 
@@ -63,6 +69,6 @@ def cancel(log: OperationLog, name: str) -> Outcome:
 
     word = "cancel " + ", ".join(u.operation.value for u in ended)
     try:
-        return Outcome(name, "cancel", True, amend(log, name, word, end))
+        return Outcome(name, "cancel", True, amend(log, name, word, end), goes_on if revived is not None else ())
     except Ended as ended_by:  # another cancel, which did the same
         return Outcome(name, "cancel", False, ended_by.latest or begun, ("another cancel did the same",))

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from expressions.errors import ObjectNotFoundError
 from expressions.records import dataclass
 from formats.storage import Storage
-from metaindex.errors import DamagedIndexError
+from metaindex.errors import DamagedIndexError, ForeignIndexError
 from metaindex.log.entry import Content, IndexLogEntry, ObjectRef
 from metaindex.log.liveness import FOLDER as HEARTBEATS
 from metaindex.log.liveness import heartbeat_path
@@ -78,9 +78,8 @@ def _clean(log: OperationLog, name: str, retention_seconds: float, keep_entries:
     garbage = [run for run in on_storage if run not in spared]
     writers = {run for mark in latest.under_way for run in mark.runs}
     loose = [p for p in named if p not in spared and p.split("/")[1] not in writers]
-    removed = (
-        [path for run in garbage for path in on_storage[run]] + loose + _strays(storage, latest.content, on_storage)
-    )
+    removed = [path for run in garbage for path in on_storage[run]] + loose
+    removed += [*_strays(storage, latest.content, on_storage), *listing.strays]
     remove(storage, removed)
     live_beats = {heartbeat_path(mark.nonce) for mark in latest.under_way}
     remove(storage, [path for path in beats if path not in live_beats])
@@ -171,10 +170,22 @@ class _Usage:
 
 
 def _entries(log: OperationLog, numbers: list[int]) -> Iterator[tuple[int, IndexLogEntry]]:
+    """Those that can be read: of a damaged one of the past, behind which the log went on, nobody can have a run in use."""
     with ThreadPoolExecutor(_READS_AT_ONCE if "://" in log.storage.root else 1) as pool:
         for start in range(0, len(numbers), 1024):
             some = numbers[start : start + 1024]
-            yield from zip(some, pool.map(log.entry, some), strict=True)
+            for number, found in zip(some, pool.map(lambda number: _entry(log, number), some), strict=True):
+                if found is not None:
+                    yield number, found
+
+
+def _entry(log: OperationLog, number: int) -> IndexLogEntry | None:
+    try:
+        return log.entry(number)
+    except ForeignIndexError:
+        raise
+    except DamagedIndexError:
+        return None
 
 
 def _bury(log: OperationLog, listing: Listing, stone: Tombstone) -> int:

@@ -6,7 +6,6 @@ of an incremental refresh. Recorded versions that are wrong by themselves are dr
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -103,11 +102,3 @@ def check(name: str, entry: IndexLogEntry | None, log: OperationLog) -> IndexLog
 def nothing_wrong(entry: IndexLogEntry) -> Outcome:
     """The outcome where a verification found nothing."""
     return Outcome(entry.name, "repair", False, entry, ("nothing is wrong with it",))
-
-
-def revive(log: OperationLog, newest: IndexLogEntry) -> IndexLogEntry:
-    """Where the latest entries cannot be read: an entry behind them with the content of the newest one that can, and nothing under way."""
-    number = log.numbers()[-1] + 1
-    entry = replace(newest, id=number, nonce=f"{secrets.token_hex(8)}.{number}", under_way=(), written_by="repair")
-    log.append(entry)
-    return entry

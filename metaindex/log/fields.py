@@ -80,6 +80,13 @@ class Fields:
     def has(self, name: str) -> bool:
         return name in self._left
 
+    def is_null(self, name: str) -> bool:
+        """Takes the field where it is there and null."""
+        if name in self._left and self._left[name] is None:
+            del self._left[name]
+            return True
+        return False
+
     def done(self) -> None:
         """Everything was asked for."""
         if self._left:

@@ -13,7 +13,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import field, replace
 
-from expressions.errors import ObjectExistsError, ObjectNotFoundError, StorageError, StoragePermissionError
+from expressions.errors import (
+    ObjectExistsError,
+    ObjectNotFoundError,
+    StorageError,
+    StoragePermissionError,
+    StorageUnavailableError,
+)
 from expressions.records import dataclass
 from formats.back_off import back_off
 from formats.storage import Storage
@@ -24,8 +30,8 @@ from .entry import MAX_NUMBER, IndexLogEntry
 from .fields import Fields
 from .sealed import CURE, MAX_BYTES, digest, from_text, one_line, to_text
 
-_NAME = re.compile(r"(?:^|/)(\d{20})\.json$")
-_TOMBSTONE = re.compile(r"(?:^|/)tombstone-(\d{20})\.json$")
+_NAME = re.compile(r"(?:^|/)(\d{20,})\.json$", re.ASCII)
+_TOMBSTONE = re.compile(r"(?:^|/)tombstone-(\d{20})\.json$", re.ASCII)
 _BEHIND_ENTRIES = "_log/99999999999999999999.json"
 _PUTS = 4
 _READS = 8
@@ -79,7 +85,7 @@ class OperationLog:
         strays: list[str] = []
         for info in self.storage.list("_log", recursive=False, start_after=entry_path(above) if above > 0 else ""):
             if match := _NAME.search(info.path):
-                if 1 <= int(match[1]) <= MAX_NUMBER:
+                if len(match[1]) == 20 and 1 <= int(match[1]) <= MAX_NUMBER:
                     entries[int(match[1])] = info.modified_ns
                 else:
                     strays.append(info.path)
@@ -112,25 +118,21 @@ class OperationLog:
                 self._held = _Held(held.entry, found[highest], held.digest)
                 return held.entry
             try:
-                data = self._read(highest)
+                data = self.read(highest)
             except ObjectNotFoundError:  # others wrote on, and cleaned, since the listing
                 if attempt == _READS - 1:
                     raise
                 continue
-            self._held = _Held(self._decoded(highest, data), found[highest], digest(data))
+            self._held = _Held(self.decoded(highest, data), found[highest], digest(data))
             return self._held.entry
         raise AssertionError
 
     def entry(self, number: int) -> IndexLogEntry:
         """DamagedIndexError where it is not the entry of this number, of this index."""
-        return self._decoded(number, self._read(number))
+        return self.decoded(number, self.read(number))
 
-    def digest(self, number: int) -> str:
-        """Of the bytes of an entry, whatever they are: what the next one calls `previous`."""
-        return digest(self._read(number))
-
-    def _read(self, number: int) -> bytes:
-        """At most so many bytes as an entry may have, and one: no entry is larger."""
+    def read(self, number: int) -> bytes:
+        """The bytes of an entry's object, whatever they are. DamagedIndexError where they are more than an entry has."""
         path = entry_path(number)
         data = self.storage.read(path, 0, MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
@@ -139,7 +141,8 @@ class OperationLog:
             )
         return data
 
-    def _decoded(self, number: int, data: bytes) -> IndexLogEntry:
+    def decoded(self, number: int, data: bytes) -> IndexLogEntry:
+        """The entry in the bytes of its object."""
         where = self.storage.uri(entry_path(number))
         found = decode(data, where, self._key)
         if found.id != number:
@@ -173,7 +176,12 @@ class OperationLog:
             try:
                 self.storage.put_if_absent(path, data)
             except ObjectExistsError as error:
-                if self._nonce(entry.id) != entry.nonce:
+                nonce = self._nonce(entry.id)
+                if nonce is None and not self._taken(entry.id):
+                    raise IndexStateError(
+                        f"an entry is an object of the log; at {self.storage.uri(path)} lies something that is none; remove it"
+                    ) from error
+                if nonce != entry.nonce:
                     raise ConcurrentWriteError(
                         f"an entry number is taken once; {entry.id} of index {entry.name!r} was taken by another writer; read the log and try again"
                     ) from error
@@ -189,13 +197,20 @@ class OperationLog:
             )
         self._held = _Held(entry, None, digest(data))
 
+    def _taken(self, number: int) -> bool:
+        """Is there an entry of this number, or a later one, or was there?"""
+        found = self.listing()
+        return found.lowest > number or any(one >= number for one in found.entries)
+
     def _digest_before(self, number: int) -> str:
         held = self._held
         if held is not None and held.entry.id == number - 1:
             return held.digest
         try:
-            return self.digest(number - 1) if number > 1 else ""
-        except (ObjectNotFoundError, DamagedIndexError):  # cleaned meanwhile, or not to be read at all
+            return digest(self.read(number - 1)) if number > 1 else ""
+        except StorageUnavailableError:
+            raise
+        except (StorageError, DamagedIndexError):  # cleaned meanwhile, or not to be read at all
             return ""
 
     def lowest(self) -> int:
@@ -238,8 +253,11 @@ class OperationLog:
     def _nonce(self, number: int) -> str | None:
         try:
             return self.entry(number).nonce
-        except (ObjectNotFoundError, DamagedIndexError):
-            return None  # taken by another, and cleaned away already or not to be understood
+        except (
+            ObjectNotFoundError,
+            DamagedIndexError,
+        ):  # taken by another, and cleaned away already, or not to be understood
+            return None
 
 
 def entry_path(number: int) -> str:

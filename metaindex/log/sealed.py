@@ -80,7 +80,7 @@ def unseal(data: bytes, where: str, key: bytes | None) -> Any:
         raise DamagedIndexError(f"a log entry is a line of JSON; {where} is not ({one_line(error)}); {CURE}") from error
 
 
-CURE = "repair the index, or recreate it"
+CURE = "cancel or repair the index, or recreate it"
 
 
 def one_line(error: BaseException) -> str:

@@ -69,7 +69,7 @@ class Versions:
         if version not in self._found:
             try:
                 self._found[version] = self.resolve(version)
-            except DamagedIndexError as error:
+            except Exception as error:  # noqa: BLE001 - whatever is stored: the table is asked then
                 logger.warning("version %s counts as not recorded: %s", version, error)
                 self._found[version] = None
         return self._found[version]
@@ -157,6 +157,11 @@ class Versions:
             raise DamagedIndexError(
                 "a recorded version names runs of its index; one does not; refresh the index with mode='full'"
             )
+        for run, named in (*dead.items(), *deletes.items()):
+            if named and run in known and named.max() >= known[run]:
+                raise DamagedIndexError(
+                    f"a recorded version names files of its runs; one names file {named.max():,} of {known[run]:,}; refresh the index with mode='full'"
+                )
         return LiveFiles(dead, deletes)
 
 
@@ -222,7 +227,13 @@ def to_text(bits: BitMap) -> str:
 
 
 def from_text(text: str) -> BitMap:
-    return BitMap.deserialize(base64.b64decode(text))
+    """DamagedIndexError where it is no bitmap."""
+    try:
+        return BitMap.deserialize(base64.b64decode(text, validate=True))
+    except (ValueError, TypeError) as error:
+        raise DamagedIndexError(
+            f"a recorded version has portable roaring bitmaps in base64; one is none ({error}); refresh the index with mode='full'"
+        ) from error
 
 
 def _mask(bits: BitMap, count: int) -> Mask:

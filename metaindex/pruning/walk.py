@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from expressions.errors import MetaIndexError
 from expressions.normalize import gathered_form
 from expressions.questions import answers, pieces
 from expressions.records import dataclass
@@ -150,7 +149,7 @@ def surely(predicate: Predicate, source: PruningStatistics[Mask], count: int) ->
         if many_leaves(predicate):
             return ~Steps.may_fail(predicate).over(source, count)
         return ~may_fail(predicate, source)
-    except MetaIndexError as error:
+    except Exception as error:  # noqa: BLE001 - as in `guard`: an index never gets in the way of an answer
         logger.warning("no file is called certain: %s", error)
         return np.zeros(count, np.bool_)
 
@@ -165,7 +164,7 @@ def leaf_reports(asked: Asked, sources: Sources, live: Mask | None = None) -> li
         for name, kind, source in kinds:
             try:
                 out = ~may_match(part, source)
-            except MetaIndexError as error:
+            except Exception as error:  # noqa: BLE001 - as in `guard`
                 logger.warning("what index %r answers to a part of a predicate cannot be told: %s", name, error)
                 continue
             dropped = int(np.count_nonzero(out if live is None else out & live))

@@ -10,7 +10,6 @@ they are immutable, so a cache can never be stale.
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from bisect import bisect_right
@@ -32,12 +31,13 @@ from expressions.errors import MetaIndexError, first_line
 from expressions.records import dataclass
 from formats.storage import Storage
 from metaindex.errors import DamagedIndexError
-from metaindex.kinds.rows import FORMAT_VERSION
 from metaindex.log.entry import RunRef
 
 from .cache import Decoded
 from .cache import StoreCache as StoreCache
 from .layout import PartInfo
+from .manifest import MAX_BYTES as MAX_MANIFEST
+from .manifest import parts_from_manifest
 
 _GROUPS_AT_ONCE = 32  # decoded together
 _GAP_BYTES = 1 << 18  # unread bytes between two ranges that cost less than another read
@@ -175,8 +175,8 @@ class RunReader:
     def _decoded(self, part: PartInfo, groups: Sequence[int], columns: Sequence[str]) -> list[Decoded]:
         """Fetched together, decoded some at a time."""
         footer = self.footer(part)
-        file = self._fetch(part, footer, groups, columns)
         try:
+            file = self._fetch(part, footer, groups, columns)
             opened = _opened(file, footer.metadata)
             at = [footer.columns[column] for column in columns]
             out = []
@@ -190,9 +190,9 @@ class RunReader:
                 decoded = {column: table.column(column) for column in columns}
                 out.append(Decoded(part.path, decoded, dict(zip(some, places, strict=True))))
             return out
-        except (pa.ArrowException, OSError, KeyError) as error:
-            if isinstance(error, MetaIndexError):
-                raise
+        except MetaIndexError:
+            raise
+        except Exception as error:
             raise self.damaged(part.path, f"row groups cannot be decoded ({_line(error)})") from error
 
     def open(self, part: PartInfo) -> ParquetReader:
@@ -200,7 +200,7 @@ class RunReader:
         footer = self.footer(part)
         try:
             return _opened(self._storage.open_input(part.path), footer.metadata)
-        except (pa.ArrowException, OSError, MetaIndexError) as error:
+        except Exception as error:
             raise self.damaged(part.path, f"it cannot be opened ({_line(error)})") from error
 
     def whole(self, part: PartInfo) -> bytes:
@@ -244,15 +244,16 @@ class RunReader:
         path = manifest_path(self.run.run)
         found = self._cache.manifests.get(path)
         if found is None:
+            if self.run.manifest_bytes > MAX_MANIFEST:
+                raise self.damaged(path, f"a manifest has at most {MAX_MANIFEST:,} bytes")
             data = self._read(path, 0, self.run.manifest_bytes)
             if xxhash.xxh3_128_hexdigest(data) != self.run.manifest_digest:
                 raise self.damaged(path, "the manifest does not match its digest")
-            value = json.loads(data)
-            if value["format_version"] > FORMAT_VERSION:
-                raise DamagedIndexError(
-                    f"this metaindex reads index format {FORMAT_VERSION}; {path} has format {value['format_version']}; upgrade metaindex"
-                )
-            found = self._cache.manifests[path] = tuple(PartInfo(**part) for part in value["parts"])
+            try:
+                found = parts_from_manifest(data, self.run.run)
+            except Exception as error:
+                raise self.damaged(path, f"the manifest cannot be understood ({_line(error)})") from error
+            self._cache.manifests[path] = found
         return found
 
     def _read_footer(self, part: PartInfo) -> Footer:
@@ -261,7 +262,7 @@ class RunReader:
             raise self.damaged(part.path, "the footer does not match its digest")
         try:
             metadata = _opened(pa.BufferReader(data), None).metadata
-        except (pa.ArrowException, OSError) as error:
+        except Exception as error:
             raise self.damaged(part.path, f"the footer cannot be parsed ({_line(error)})") from error
         names = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
         rows = np.fromiter((metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)), np.int64)

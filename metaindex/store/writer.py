@@ -5,10 +5,9 @@ A part is written whole, then named by the manifest, then the manifest by a log 
 
 from __future__ import annotations
 
-import json
 import secrets
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,6 +17,7 @@ from formats.storage import Storage
 from metaindex.kinds.rows import PART_ROWS, ROW_GROUP_ROWS
 
 from .layout import PartInfo
+from .manifest import manifest_bytes as manifest_bytes
 
 SUFFIX = ".mix"
 """Parts are plain Parquet under another suffix, so that a glob for `*.parquet` over the lake never takes index rows for table data."""
@@ -171,10 +171,3 @@ def cut(table: pa.Table) -> Iterator[pa.Table]:
 def write_sorted(sink: RunSink, kind: str, table: pa.Table) -> list[PartInfo]:
     """All parts of a sorted table."""
     return [sink.write(kind, piece, number) for number, piece in enumerate(cut(table))]
-
-
-def manifest_bytes(parts: Iterable[PartInfo]) -> bytes:
-    """The manifest as JSON, one part a line."""
-    names = sorted(field.name for field in fields(PartInfo))
-    lines = ",\n".join(json.dumps({name: getattr(part, name) for name in names}) for part in parts)
-    return f'{{"format_version": 1, "parts": [\n{lines}\n]}}\n'.encode()

@@ -19,6 +19,7 @@ from metaindex.build.protocol import Progress
 from metaindex.errors import IndexNotFoundError
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.operation_log import OperationLog
+from metaindex.log.sealed import digest
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.reader import StoreCache
 
@@ -70,16 +71,6 @@ def verify(
     return report
 
 
-def newest_readable(log: OperationLog) -> IndexLogEntry | None:
-    """The newest entry that can be read: the latest, unless that is damaged."""
-    for number in reversed(log.numbers()):
-        try:
-            return log.entry(number)
-        except MetaIndexError:
-            continue
-    return None
-
-
 def _entries(log: OperationLog, report: Verification) -> IndexLogEntry | None:
     """The newest entry that can be read. One that cannot is a finding where it is newer; an older one is of use to `history` alone."""
     newest: IndexLogEntry | None = None
@@ -87,15 +78,31 @@ def _entries(log: OperationLog, report: Verification) -> IndexLogEntry | None:
     numbers = log.numbers()
     if not numbers:
         raise IndexNotFoundError(f"verify needs an index; there is none named {report.index!r}")
+    known = set(numbers)
+    before: str | None = None  # the digest of the entry before, where there is one
     for number in numbers:
         report.entries += 1
         try:
-            newest = log.entry(number)
+            data = log.read(number)
+            following, before = before, digest(data)
+            found = log.decoded(number, data)
         except MetaIndexError as error:
             unreadable.append(Finding("log", str(error), f"entry {number}"))
         else:
-            for _ in unreadable:
-                report.skipped("an entry of the log's past cannot be read: `history` has a gap there")
+            newest = found
+            for one in unreadable:
+                report.skipped(
+                    "an entry of the log's past follows on one of another log, or on one that was changed"
+                    if one.message == _OF_ANOTHER
+                    else "an entry of the log's past cannot be read: `history` has a gap there"
+                )
             unreadable.clear()
+            if number - 1 in known and following not in (None, found.previous):
+                unreadable.append(Finding("log", _OF_ANOTHER, f"entry {number}"))
     report.found(unreadable)
+    for _ in log.listing().strays:
+        report.skipped("an object of the log has a number that no entry has: clean removes it")
     return newest
+
+
+_OF_ANOTHER = "it follows on an entry of another log, or on one that was changed; repair the index"

@@ -105,3 +105,22 @@ def test_a_single_file_is_its_own_root(tmp_path: Path) -> None:
     storage, root = storage_for(tmp_path / "x.csv")
     assert storage.head("").size_bytes == 4
     assert root == str(tmp_path / "x.csv")
+
+
+def test_what_is_no_regular_file_is_no_object_and_keeps_nobody_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "endless").symlink_to("/dev/zero")
+    store = LocalStorage(str(tmp_path))
+
+    for name in ("pipe", "endless"):
+        with pytest.raises(StorageError, match="no regular file; remove it"):
+            store.read(name, 0, 10)
+        with pytest.raises(StorageError, match="no regular file; remove it"):
+            store.open_input(name)
+
+
+def test_no_more_memory_is_taken_than_there_are_bytes(tmp_path: Path) -> None:
+    (tmp_path / "small").write_bytes(b"abc")
+
+    assert LocalStorage(str(tmp_path)).read("small", 1, 1 << 60) == b"bc"
+    assert LocalStorage(str(tmp_path)).read("small", 7, 1 << 60) == b""

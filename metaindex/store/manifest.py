@@ -1,0 +1,63 @@
+"""The manifest of a run: which objects are its parts, and what each has to be. One line of JSON a part.
+
+Digests of the footers stand in it, and its own in the log entry. It is read field by field, as the entry is: what is missing, not known or of another type is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import fields
+
+from metaindex.kinds.rows import FORMAT_VERSION
+from metaindex.log.fields import Fields
+from metaindex.log.sealed import from_text
+
+from .layout import PartInfo
+
+MAX_BYTES = 256 << 20
+"""Of a manifest, and of the footer of a part. What is larger is not read."""
+
+_MAX_PART = 1 << 40
+_MAX_ROWS = 2**31 - 1
+
+
+def manifest_bytes(parts: Iterable[PartInfo]) -> bytes:
+    """The manifest as JSON, one part a line."""
+    names = sorted(field.name for field in fields(PartInfo))
+    lines = ",\n".join(json.dumps({name: getattr(part, name) for name in names}) for part in parts)
+    return f'{{"format_version": {FORMAT_VERSION}, "parts": [\n{lines}\n]}}\n'.encode()
+
+
+def parts_from_manifest(data: bytes, run: str) -> tuple[PartInfo, ...]:
+    """The parts of a run. ValueError, or RecursionError, where it is no manifest of it."""
+    value = Fields(from_text(data), "the manifest")
+    written = value.whole("format_version")
+    if written != FORMAT_VERSION:
+        raise ValueError(f"this metaindex reads format {FORMAT_VERSION}; it has format {written}; upgrade metaindex")
+    parts = tuple(_part(one, run) for one in value.each("parts"))
+    value.done()
+    return parts
+
+
+def _part(v: Fields, run: str) -> PartInfo:
+    keyed = {name: None if v.is_null(name) else v.whole(name) for name in ("first_key", "last_key")}
+    texts = {name: None if v.is_null(name) else v.text(name) for name in ("least", "greatest")}
+    part = PartInfo(
+        kind=v.text("kind"),
+        path=v.text("path"),
+        rows=v.count("rows", _MAX_ROWS),
+        size_bytes=v.count("size_bytes", _MAX_PART),
+        footer_bytes=v.count("footer_bytes", MAX_BYTES),
+        footer_digest=v.text("footer_digest"),
+        first_key=keyed["first_key"],
+        last_key=keyed["last_key"],
+        least=texts["least"],
+        greatest=texts["greatest"],
+    )
+    v.done()
+    if part.footer_bytes > part.size_bytes:
+        raise ValueError("a part: its footer is larger than it is")
+    if not part.path.startswith(f"{part.kind}/{run}/") or ".." in part.path.split("/"):
+        raise ValueError(f"a part: it lies in the folder of its run, not at {part.path[:80]!r}")
+    return part

@@ -1,0 +1,341 @@
+"""What a stranger, a sync tool or a bug puts among the objects of an index: the index is left out of queries with its reason, nobody waits, and a verb makes it right again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import metaindex as mi
+from metaindex.api import Table
+from metaindex.errors import DamagedIndexError, ForeignIndexError
+from metaindex.log.operation_log import entry_path
+from metaindex.log.sealed import seal
+from tests.tables import FORMATS, Lake
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    found = FORMATS["delta"](tmp_path)
+    for number in range(4):
+        found.append(pa.table({"id": pa.array(range(number * 10, number * 10 + 10), pa.int64())}))
+    found.open().create_index("stats", mi.ColumnStats("id"), builder="local")
+    return found
+
+
+def log_of(lake: Lake) -> Path:
+    return Path(lake.open().indexes(staleness=False)[0].location) / "_log"
+
+
+def newest(log: Path) -> Path:
+    return max(path for path in log.iterdir() if path.name[0].isdigit())
+
+
+def said(path: Path) -> Any:
+    return json.loads(path.read_bytes().split(b"\n")[0])
+
+
+@contextmanager
+def within(seconds: int) -> Iterator[None]:
+    """Whoever waits for a pipe is woken, and fails."""
+
+    def late(*_: object) -> None:
+        raise AssertionError(f"no answer within {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def left_out(lake: Lake, why: str = "") -> None:
+    """Every query answers, and says why it does so without the index."""
+    with within(60):
+        table = lake.open()
+        result = table.prune("id = 23")
+        report = next(one for one in result.indexes if one.name == "stats")
+        assert not report.used
+        assert why in report.reason
+        assert table.scan("id = 23").to_arrow().column("id").to_pylist() == [23]
+        assert table.locate("id = 23", exact=True).table.num_rows == 1
+        assert "stats" in str(table.explain("id = 23"))
+        assert table.indexes()[0].problem
+        assert "stats" in str(table.indexes())
+
+
+def used(lake: Lake) -> None:
+    result = lake.open().prune("id = 23")
+    assert result.kept_files == 1
+    assert next(one for one in result.indexes if one.name == "stats").used
+
+
+CRAFTED: dict[str, Callable[[dict[str, Any]], object]] = {
+    "kinds_a_number": lambda v: v.update(kinds=5),
+    "properties_a_list": lambda v: v["kinds"][0].update(properties=[1]),
+    "kind_name_a_list": lambda v: v["kinds"][0].update(name=["x"]),
+    "properties_of_another_kind": lambda v: v["kinds"][0].update(name="values"),
+    "columns_a_number": lambda v: v["kinds"][0].update(properties={"columns": 7}),
+    "options_a_list": lambda v: v["source"].update(options=[1]),
+    "schema_that_is_not_there": lambda v: v["content"]["versions"][0].update(schema=99),
+    "garbage_as_a_schema": lambda v: v["content"]["schemas"][0].update(arrow="AAAA"),
+    "id_of_another": lambda v: v.update(id=1),
+    "id_huge": lambda v: v.update(id=10**30),
+    "name_of_another": lambda v: v.update(name="other"),
+    "more_files_than_bytes": lambda v: v["content"]["runs"][0].update(files=10**8),
+    "more_partitions_than_files": lambda v: v["content"]["runs"][0].update(partitions=10**8),
+    "files_beyond_32_bits": lambda v: v["content"]["runs"][0].update(files=10**12, size_bytes=10**15),
+    "years_from_now": lambda v: v.update(timestamp_ms=10**30),
+}
+
+
+@pytest.mark.parametrize("name", CRAFTED)
+def test_a_malformed_entry_whose_digest_is_right_is_left_out(lake: Lake, name: str) -> None:
+    path = newest(log_of(lake))
+    value = said(path)
+    CRAFTED[name](value)
+    path.write_bytes(seal(value, None))
+
+    left_out(lake)
+
+
+@pytest.mark.parametrize(
+    ("removed", "files"),
+    [("!!!", 4), ("AAAA", 4), ("OjAAAAEAAAAAAAAAEAAAAP//", 4)],
+    ids=["no_base64", "no_bitmap", "file_that_is_not_there"],
+)
+def test_a_recorded_version_that_makes_no_sense_counts_as_not_recorded(lake: Lake, removed: str, files: int) -> None:
+    path = newest(log_of(lake))
+    value = said(path)
+    run = value["content"]["runs"][0]["run"]
+    value["content"]["versions"][0]["removed"] = {run: removed}
+    path.write_bytes(seal(value, None))
+
+    assert lake.open().prune("id = 23").total_files == files
+    assert lake.open().scan("id = 23").to_arrow().num_rows == 1
+    assert lake.open().indexes()[0].state == "ACTIVE"
+
+
+def test_a_recorded_schema_that_lacks_a_column_is_not_the_last_word(lake: Lake) -> None:
+    path = newest(log_of(lake))
+    value = said(path)
+    from formats.model import Field, Schema
+    from metaindex.log.schema_codec import schema_to_json
+
+    value["content"]["schemas"] = [schema_to_json(Schema((Field("other", pa.int64()),)))]
+    path.write_bytes(seal(value, None))
+
+    assert lake.open().scan("id = 23").to_arrow().column("id").to_pylist() == [23]
+    with pytest.raises(mi.MetaIndexError, match="no_such"):
+        lake.open().prune("no_such = 1")
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def endless(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def socket_(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as one:
+        here = Path.cwd()
+        os.chdir(path.parent)  # its path may be longer than the name of a socket
+        try:
+            one.bind(path.name)
+        finally:
+            os.chdir(here)
+
+
+def sparse(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(200 << 30)
+
+
+def folder(path: Path) -> None:
+    path.mkdir()
+    (path / "x").write_bytes(b"")
+
+
+def deep(path: Path) -> None:
+    path.write_bytes(b"[" * 100_000)
+
+
+STRANGE: dict[str, Callable[[Path], None]] = {one.__name__: one for one in (pipe, endless, socket_, sparse, deep)}
+
+
+@pytest.mark.parametrize("what", STRANGE)
+def test_what_is_no_file_or_too_large_is_not_waited_for(lake: Lake, what: str) -> None:
+    log = log_of(lake)
+    STRANGE[what](log / Path(entry_path(int(newest(log).stem) + 1)).name)
+
+    left_out(lake)
+
+
+@pytest.mark.parametrize("what", STRANGE)
+def test_nor_in_the_place_of_a_manifest_or_a_part(lake: Lake, what: str) -> None:
+    index = log_of(lake).parent
+    for path in [*index.glob("_manifests/*"), *index.glob("column_stats/*/*"), *index.glob("files/*/*")]:
+        path.unlink()
+        STRANGE[what](path)
+
+    with within(60):
+        assert lake.open().scan("id = 23").to_arrow().num_rows == 1
+        assert lake.open().prune("id = 23").kept_files >= 1
+
+
+@pytest.mark.parametrize("what", [*STRANGE, "folder"])
+def test_a_strange_hint_makes_no_delta_table_unreadable(lake: Lake, what: str) -> None:
+    hint = Path(lake.open().path) / "_delta_log" / "_last_checkpoint"
+    folder(hint) if what == "folder" else STRANGE[what](hint)
+
+    with within(60):
+        used(lake)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"version":' * 100_000, '{"version": 1e400}', '{"version": NaN}', "7", "\xff"]
+)
+def test_a_hint_of_any_text_makes_no_delta_table_unreadable(lake: Lake, text: str) -> None:
+    (Path(lake.open().path) / "_delta_log" / "_last_checkpoint").write_text(text)
+
+    used(lake)
+
+
+def copied(lake: Lake) -> Path:
+    """The newest entry under the next number, as a sync tool or a restore may leave it."""
+    path = newest(log_of(lake))
+    copy = path.with_name(f"{int(path.stem) + 1:020d}.json")
+    shutil.copy(path, copy)
+    return copy
+
+
+CURES: dict[str, Callable[[Table], object]] = {
+    "cancel": lambda table: table.cancel_index("stats"),
+    "repair": lambda table: table.repair_index("stats", builder="local"),
+}
+
+
+@pytest.mark.parametrize("cure", CURES)
+def test_a_copied_entry_is_told_and_made_right(lake: Lake, cure: str) -> None:
+    copied(lake)
+    left_out(lake, "it is a copy")
+    with pytest.raises(DamagedIndexError, match="cancel or repair"):
+        lake.open().refresh_index("stats", builder="local")
+    found = lake.open().verify_index("stats")
+    assert not found.sound
+    assert "it is a copy" in str(found)
+
+    CURES[cure](lake.open())
+
+    used(lake)
+    lake.append(pa.table({"id": pa.array([99], pa.int64())}))
+    assert lake.open().refresh_index("stats", builder="local").changed
+    assert lake.open().verify_index("stats").sound
+    lake.open().clean_index("stats", 0)
+    lake.open().delete_index("stats")
+    lake.open().vacuum_index("stats")
+
+
+def test_cancel_makes_the_log_of_a_deleted_index_right_too(lake: Lake) -> None:
+    lake.open().delete_index("stats")
+    copied(lake)
+
+    lake.open().cancel_index("stats")
+
+    lake.open().restore_index("stats")
+    used(lake)
+
+
+def test_what_was_under_way_below_a_copied_entry_is_cancelled_with_it(lake: Lake) -> None:
+    path = newest(log_of(lake))
+    value = said(path)
+    mark = {"operation": "refresh", "began": value["id"] + 1, "nonce": "n", "who": "w", "since_ms": 1, "runs": ["r"]}
+    value |= {"id": value["id"] + 1, "state": "REFRESHING", "under_way": [mark]}
+    path.with_name(f"{value['id']:020d}.json").write_bytes(seal(value, None))
+    copied(lake)
+
+    lake.open().cancel_index("stats")
+
+    assert lake.open().indexes()[0].under_way == ()
+    used(lake)
+
+
+@pytest.mark.parametrize("number", ["9" * 20, "9" * 21, "1".ljust(19, "0").zfill(20)])
+def test_a_number_that_no_entry_has_counts_for_nothing(lake: Lake, number: str) -> None:
+    path = newest(log_of(lake))
+    value = said(path)
+    value["id"] = int(number)
+    stray = path.with_name(f"{number}.json")
+    stray.write_bytes(seal(value, None))
+    used(lake)
+    assert "clean removes it" in str(lake.open().verify_index("stats"))
+
+    assert lake.open().disable_index("stats").changed
+
+    assert not lake.open().indexes()[0].enabled
+    lake.open().clean_index("stats", 0)
+    assert not stray.exists()
+    assert "clean removes it" not in str(lake.open().verify_index("stats"))
+
+
+def test_the_last_number_is_refused_and_not_lost(lake: Lake) -> None:
+    path = newest(log_of(lake))
+    value = said(path)
+    value["id"] = 10**18 - 1
+    path.with_name(f"{value['id']:020d}.json").write_bytes(seal(value, None))
+    used(lake)
+
+    with pytest.raises(mi.MetaIndexError, match="at its end"):
+        lake.open().disable_index("stats")
+
+
+def test_a_log_put_together_of_two_is_told(lake: Lake) -> None:
+    log = log_of(lake)
+    lake.open().disable_index("stats")
+    lake.open().enable_index("stats")
+    first = min(log.iterdir())
+    value = said(first)
+    first.write_bytes(seal(value | {"nonce": "another life"}, None))
+
+    assert "of another log" in str(lake.open().verify_index("stats"))
+    used(lake)
+
+
+@pytest.mark.parametrize("verb", ["cancel", "repair"])
+def test_an_entry_of_a_newer_version_is_not_mended_away(lake: Lake, verb: str) -> None:
+    path = newest(log_of(lake))
+    value = said(path)
+    value |= {"format_version": 99, "id": value["id"] + 1}
+    path.with_name(f"{value['id']:020d}.json").write_bytes(seal(value, None))
+    left_out(lake, "upgrade metaindex")
+
+    with pytest.raises(ForeignIndexError, match="upgrade metaindex"):
+        CURES[verb](lake.open())
+
+
+def test_a_mark_of_any_time_is_told(lake: Lake) -> None:
+    path = newest(log_of(lake))
+    value = said(path)
+    mark = {"operation": "refresh", "began": 1, "nonce": "n", "who": "w", "since_ms": 2**62, "runs": []}
+    value |= {"id": value["id"] + 1, "state": "REFRESHING", "under_way": [mark], "timestamp_ms": -(2**62)}
+    path.with_name(f"{value['id']:020d}.json").write_bytes(seal(value, None))
+
+    found = lake.open().indexes()
+
+    assert found[0].state == "REFRESHING"
+    assert "stats" in str(found)
+    assert lake.open().history("stats").entries
+    used(lake)
