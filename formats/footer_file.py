@@ -11,16 +11,36 @@ import pyarrow.parquet as pq
 from expressions.errors import CorruptTableError, UnsupportedFeatureError
 
 from .footer_bounds import RawColumn
+from .footer_chunks import Chunks, LeafForm, forms_of, look
 from .footer_schema import Node, read_schema, type_defined_order
-from .footer_trust import Absent, Found, locate
+from .footer_trust import Absent, Doubt, Found, locate
 from .model import Leaf
-from .older_calendar import may_be_in_older_calendar
+from .older_calendar import created_by, may_be_in_older_calendar
 
 _TAIL = 1 << 16  # read first; most footers fit
 
 
 def open_footer(read: Callable[[int, int], bytes], size: int) -> tuple[bytes, pq.FileMetaData]:
     """The footer's bytes and what Arrow makes of them. `read`: (offset, length) of the file of `size` bytes; called once or twice."""
+    tail, footer = _tail(read, size)
+    # The reader looks from the end, so the tail alone serves it.
+    reader = pq.ParquetReader()
+    try:
+        reader.open(pa.BufferReader(tail))
+    except (pa.ArrowException, OSError) as error:  # of memory, so that no store is to blame
+        raise CorruptTableError(f"its footer cannot be read ({_line(error)}): the file is damaged") from error
+    return footer, reader.metadata
+
+
+def askable(read: Callable[[int, int], bytes], size: int) -> Chunks:
+    """What of a file's row groups Arrow may be asked for, whoever opened the file."""
+    footer = _tail(read, size)[1]
+    root, end = read_schema(footer)
+    return look(footer, end, forms_of(root))
+
+
+def _tail(read: Callable[[int, int], bytes], size: int) -> tuple[bytes, bytes]:
+    """The file's end, and the footer in it."""
     tail = read(max(0, size - _TAIL), min(size, _TAIL))
     if len(tail) < min(size, _TAIL) or size < 12:
         raise CorruptTableError(f"a Parquet file of {size} bytes was expected and is truncated; write it again")
@@ -33,10 +53,20 @@ def open_footer(read: Callable[[int, int], bytes], size: int) -> tuple[bytes, pq
         raise CorruptTableError(f"its footer of {length} bytes does not fit the file; write it again")
     if length + 8 > len(tail):
         tail = read(size - length - 8, length + 8)
-    # The reader looks from the end, so the tail alone serves it.
-    reader = pq.ParquetReader()
-    reader.open(pa.BufferReader(tail))
-    return tail[-8 - length : -8], reader.metadata
+    return tail, tail[-8 - length : -8]
+
+
+def _line(error: BaseException) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+@dataclass(frozen=True, slots=True)
+class FileSchema:
+    """A schema that footers begin with: those bytes, what they say, and what row groups must agree with."""
+
+    prefix: bytes
+    root: Node
+    forms: tuple[LeafForm, ...]
 
 
 @dataclass(slots=True)
@@ -57,44 +87,56 @@ class Layouts:
     """Schemas seen so far, by the first bytes of their footers."""
 
     leaves: tuple[Leaf, ...]
-    schemas: dict[bytes, tuple[Node, int]] = field(default_factory=dict)
+    schemas: dict[bytes, FileSchema] = field(default_factory=dict)
     suffixes: dict[tuple[str, int], bytes] = field(default_factory=dict)
 
-    def schema_of(self, footer: bytes) -> tuple[bytes, Node, int]:
-        for prefix, (root, columns) in reversed(self.schemas.copy().items()):
+    def schema_of(self, footer: bytes) -> FileSchema:
+        for prefix, schema in reversed(self.schemas.copy().items()):
             if footer.startswith(prefix):
-                return prefix, root, columns
+                return schema
         root, end = read_schema(footer)
-        columns = sum(1 for _ in root.leaves())
-        self.schemas[footer[:end]] = (root, columns)
-        return footer[:end], root, columns
+        found = self.schemas[footer[:end]] = FileSchema(footer[:end], root, forms_of(root))
+        return found
 
-    def typed_order(self, footer: bytes, created_by: str, columns: int) -> bool:
+    def typed_ending(self, created_by: str, columns: int) -> bytes:
+        """What the footers of this writer end with, where they say that bytes were compared in the order of their type."""
         suffix = self.suffixes.get((created_by, columns))
         if suffix is None:
             suffix = self.suffixes[created_by, columns] = type_defined_order(created_by, columns)
-        return footer.endswith(suffix)
+        return suffix
+
+
+ShapeKey = tuple[bytes, str, bool, frozenset[int]]
 
 
 def shape_of(
-    layouts: Layouts, footer: bytes, metadata: pq.FileMetaData, shapes: dict[tuple[bytes, str, bool], Shape]
-) -> Shape:
-    """The shape among `shapes` that this footer has; a new one is added."""
-    prefix, root, columns = layouts.schema_of(footer)
-    created_by = metadata.created_by or ""
-    typed = layouts.typed_order(footer, created_by, columns)
-    shape = shapes.get((prefix, created_by, typed))
+    layouts: Layouts, footer: bytes, metadata: pq.FileMetaData, shapes: dict[ShapeKey, Shape]
+) -> tuple[Shape, Chunks]:
+    """The shape among `shapes` that this footer has; a new one is added. And what of the footer may be asked."""
+    schema = layouts.schema_of(footer)
+    writer = created_by(metadata)
+    ending = layouts.typed_ending(writer, len(schema.forms))
+    chunks = look(footer, len(schema.prefix), schema.forms, ending)
+    key = (schema.prefix, writer, footer.endswith(ending), chunks.encrypted)
+    shape = shapes.get(key)
     if shape is None:
-        places = tuple(locate(leaf, root, created_by, typed) for leaf in layouts.leaves)
-        shape = shapes[prefix, created_by, typed] = Shape(places)
+        found = [locate(leaf, schema.root, writer, key[2]) for leaf in layouts.leaves]
+        places = tuple(_readable(place, chunks) for place in found)
+        shape = shapes[key] = Shape(places)
         shape.of_leaf = {at: RawColumn(p) for at, p in enumerate(places) if isinstance(p, Found)}
         shape.raw = [(raw.found.column, raw) for raw in shape.of_leaf.values()]
-    return shape
+    return shape, chunks
 
 
-def collect(shape: Shape, metadata: pq.FileMetaData) -> None:
+def _readable(place: Found | Absent, chunks: Chunks) -> Found | Absent:
+    hidden = isinstance(place, Found) and place.column in chunks.encrypted
+    return Absent(False, None, Doubt.ENCRYPTED) if hidden else place
+
+
+def collect(shape: Shape, metadata: pq.FileMetaData, chunks: Chunks) -> None:
     """Appends one file's raw statistics, all or nothing: the hot loop, plain accessors on purpose."""
     before = len(shape.group_rows)
+    unstated = chunks.unstated
     try:
         for ordinal in range(metadata.num_row_groups):
             group = metadata.row_group(ordinal)
@@ -103,7 +145,7 @@ def collect(shape: Shape, metadata: pq.FileMetaData) -> None:
                 raw.values.append(chunk.num_values)
                 raw.compressed.append(chunk.total_compressed_size)
                 raw.uncompressed.append(chunk.total_uncompressed_size)
-                statistics = chunk.statistics
+                statistics = None if unstated and (ordinal, column) in unstated else chunk.statistics
                 if statistics is None:
                     raw.nulls.append(None)
                 else:

@@ -20,8 +20,11 @@ from expressions.errors import CorruptTableError
 from .column_names import alike
 
 Struct: TypeAlias = dict[int, Any]
+Kinds: TypeAlias = Mapping[int, "int | Kinds"]  # of a struct's fields, by number; of structs those of their fields
 
 _PHYSICAL = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
+_ELEMENT = dict.fromkeys((1, 2, 3, 5, 6, 7, 8, 9), 5) | {4: 8, 10: 12}  # kinds of a schema element's fields
+_WIDTHS = (1, 4, 8, 12, 4, 8, 0)
 _UNITS = {1: "ms", 2: "us", 3: "ns"}
 
 
@@ -44,6 +47,12 @@ class FileType:
     arrow: pa.DataType
     coding: Coding
     physical: str
+    width: int = 0  # bytes of a value, 0 where they vary
+
+    @property
+    def number(self) -> int:
+        """The physical type as a footer says it."""
+        return _PHYSICAL.index(self.physical)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,7 @@ class Node:
 
 def read_schema(footer: bytes) -> tuple[Node, int]:
     """The schema's root and the number of bytes, from the footer's first, that say it."""
-    reader = _Compact(footer)
+    reader = Compact(footer)
     try:
         field, kind = reader.field(0)
         if field == 1:  # version
@@ -78,10 +87,10 @@ def read_schema(footer: bytes) -> tuple[Node, int]:
             field, kind = reader.field(1)
         if (field, kind) != (2, 9):
             raise CorruptTableError("a Parquet footer begins with its schema; this one does not: the file is damaged")
-        elements: list[Struct] = reader.value(kind)
+        elements = [reader.struct(_ELEMENT) for _ in range(reader.items(12))]
         columns = iter(range(len(elements)))
         root, used = _node(elements, 0, columns)
-    except (IndexError, KeyError, struct.error, UnicodeDecodeError, RecursionError, TypeError) as error:
+    except (LookupError, ValueError, AttributeError, struct.error, RecursionError, TypeError) as error:
         raise CorruptTableError(
             f"the schema in the Parquet footer cannot be read ({error!r}): the file is damaged"
         ) from error
@@ -97,8 +106,8 @@ def type_defined_order(created_by: str, columns: int) -> bytes:
     them as signed bytes. A footer that ends otherwise (encryption, fields of newer writers) leaves the order unknown.
     """
     text = created_by.encode()
-    head = bytes([columns << 4 | 12]) if columns < 15 else b"\xfc" + _varint(columns)
-    return _varint(len(text)) + text + b"\x19" + head + b"\x1c\x00\x00" * columns + b"\x00"
+    head = bytes([columns << 4 | 12]) if columns < 15 else b"\xfc" + varint(columns)
+    return varint(len(text)) + text + b"\x19" + head + b"\x1c\x00\x00" * columns + b"\x00"
 
 
 def _node(elements: list[Struct], at: int, columns: Iterator[int]) -> tuple[Node, int]:
@@ -120,11 +129,15 @@ def _node(elements: list[Struct], at: int, columns: Iterator[int]) -> tuple[Node
 
 
 def _file_type(element: Struct) -> FileType:
-    physical = _PHYSICAL[element[1]]
+    number = element[1]
+    if not 0 <= number < len(_PHYSICAL):
+        raise KeyError(f"physical type {number}")
+    physical = _PHYSICAL[number]
     logical: Struct = element.get(10) or {}
     converted = element.get(6)
     arrow, coding = _meaning(physical, element, logical, converted)
-    return FileType(arrow, coding, physical)
+    width = _WIDTHS[number] if number < len(_WIDTHS) else element.get(2, 0)
+    return FileType(arrow, coding, physical, width)
 
 
 def _meaning(physical: str, element: Struct, logical: Struct, converted: int | None) -> tuple[pa.DataType, Coding]:
@@ -191,7 +204,8 @@ def _integers(bits: int, logical: Struct, converted: int | None) -> tuple[pa.Dat
     return signed, Coding.NONE
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
+    """As Thrift writes a number that is not negative."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -200,25 +214,25 @@ def _varint(value: int) -> bytes:
     return bytes(out)
 
 
-class _Compact:
-    """Thrift's compact protocol: structs as dictionaries by field number, lists as lists."""
+class Compact:
+    """Thrift's compact protocol: structs as dictionaries by field number, lists as lists. What only damage or malice writes, so that two readers may read two things, raises."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, at: int = 0) -> None:
         self.data = data
-        self.at = 0
+        self.at = at
 
     def byte(self) -> int:
         self.at += 1
         return self.data[self.at - 1]
 
     def varint(self) -> int:
-        value = shift = 0
-        while True:
+        value = 0
+        for shift in range(0, 70, 7):
             byte = self.byte()
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
-            shift += 7
+        raise ValueError("a number of more than 64 bits")
 
     def zigzag(self) -> int:
         value = self.varint()
@@ -230,7 +244,10 @@ class _Compact:
         kind = head & 0x0F
         if kind == 0:
             return 0, 0
-        return (last + (head >> 4) if head >> 4 else self.zigzag()), kind
+        number = last + (head >> 4) if head >> 4 else self.zigzag()
+        if not 0 < number < 1 << 15:
+            raise ValueError("a field of no number")
+        return number, kind
 
     def value(self, kind: int) -> Any:
         match kind:
@@ -253,15 +270,35 @@ class _Compact:
                 head = self.byte()
                 size = self.varint() if head >> 4 == 15 else head >> 4
                 element = head & 0x0F
+                if (
+                    element == 3
+                ):  # numbers of a byte: Parquet has no such list, and who expects other numbers reads others
+                    raise ValueError("a list of bytes")
                 # Booleans in lists take a byte each, unlike those in structs.
                 return [self.byte() == 1 if element in (1, 2) else self.value(element) for _ in range(size)]
             case 12:
-                out: Struct = {}
-                number = 0
-                while True:
-                    number, inner = self.field(number)
-                    if not inner:
-                        return out
-                    out[number] = self.value(inner)
+                return self.struct()
             case _:
                 raise KeyError(f"Thrift kind {kind}")
+
+    def struct(self, kinds: Kinds = {}) -> Struct:  # noqa: B006 - never changed
+        """The fields up to the struct's end. Arrow passes over a field of another kind than it knows: one of `kinds` raises."""
+        out: Struct = {}
+        number = 0
+        while True:
+            number, kind = self.field(number)
+            if not kind:
+                return out
+            if number in out:
+                raise ValueError("a field that is said twice")
+            known = kinds.get(number, kind)
+            if (known if isinstance(known, int) else 12) != kind:
+                raise ValueError("a field of another kind")
+            out[number] = self.value(kind) if isinstance(known, int) else self.struct(known)
+
+    def items(self, kind: int) -> int:
+        """The size of the list that begins here, of elements of this kind."""
+        head = self.byte()
+        if head and head & 0x0F != kind:
+            raise ValueError("a list of other things")
+        return self.varint() if head >> 4 == 15 else head >> 4

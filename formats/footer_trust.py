@@ -38,6 +38,7 @@ class Doubt(Enum):
     LEGACY_CALENDAR = "dates before 1582 or timestamps before 1900 were written in an older calendar"
     NOT_MAPPED = "the file does not hold the column, and what is shown instead is not known"
     AMBIGUOUS = "two columns of the file have this name when case is ignored"
+    ENCRYPTED = "the column is encrypted in the file"
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from expressions.statistics import ColumnBounds
 from expressions.vectors import from_vector, valid_mask
 
 from .footer_bounds import DOUBTS, FileColumn, aggregate
-from .footer_file import Layouts, Shape, collect, open_footer, shape_of
+from .footer_file import Layouts, Shape, ShapeKey, collect, open_footer, shape_of
 from .footer_trust import Absent, Doubt, Found
 from .model import Leaf
 from .storage import Storage
@@ -124,8 +124,8 @@ def _open(storage: Storage, path: str, size: int | None) -> tuple[bytes, pq.File
 
 def row_group_columns(footer: bytes, metadata: pq.FileMetaData, layouts: Layouts) -> list[FooterColumn]:
     """The statistics of `layouts.leaves` in each row group of one file, with the doubts that hold for whole files."""
-    shape = shape_of(layouts, footer, metadata, {})
-    collect(shape, metadata)
+    shape, chunks = shape_of(layouts, footer, metadata, {})
+    collect(shape, metadata, chunks)
     count = metadata.num_row_groups
     shape.ordinals, shape.groups, shape.legacy = list(range(count)), [1] * count, shape.legacy * count
     rows = from_vector(np.array(shape.group_rows, np.int64), None, pa.int64())
@@ -139,15 +139,15 @@ def _chunks(files: Iterable[tuple[str, int | None]]) -> Iterator[list[tuple[str,
 
 
 def _read_chunk(storage: Storage, layouts: Layouts, files: list[tuple[str, int | None]]) -> FooterStatistics:
-    shapes: dict[tuple[bytes, str, bool], Shape] = {}
+    shapes: dict[ShapeKey, Shape] = {}
     failures: list[str | None] = [None] * len(files)
     rows: list[int | None] = [None] * len(files)
     groups: list[int | None] = [None] * len(files)
     for ordinal, (path, size) in enumerate(files):
         try:
             footer, metadata = _open(storage, path, size)
-            shape = shape_of(layouts, footer, metadata, shapes)
-            collect(shape, metadata)
+            shape, chunks = shape_of(layouts, footer, metadata, shapes)
+            collect(shape, metadata, chunks)
         except StorageUnavailableError:
             raise  # says nothing of the file
         except _FAILURES as error:

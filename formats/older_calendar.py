@@ -29,5 +29,13 @@ def in_older_calendar(keys: Mapping[bytes, bytes] | None, *, int96: bool = False
 def may_be_in_older_calendar(metadata: Any, *, int96: bool = False) -> bool:
     """As well where the writer is Spark's and does not say its version (pyarrow's FileMetaData): then a session's setting decides."""
     keys = metadata.metadata or {}
-    unsaid = _VERSION not in keys and (metadata.created_by or "").startswith("parquet-mr")
+    unsaid = _VERSION not in keys and created_by(metadata).startswith("parquet-mr")
     return unsaid or in_older_calendar(keys, int96=int96)
+
+
+def created_by(metadata: Any) -> str:
+    """The writer that a footer names (pyarrow's FileMetaData); none where what it says is no text."""
+    try:
+        return metadata.created_by or ""
+    except UnicodeDecodeError:
+        return ""

@@ -73,8 +73,8 @@ def open_checkpoint(storage: Storage, table: str, files: CheckpointFiles) -> Che
             sidecars += top.sidecars
         else:
             out.parts.append(info.path)
-            with opened(storage, info.path, out.where(info.path)) as part:
-                sidecars += _header(part, out)
+            with (holder := opened(storage, info.path, out.where(info.path))) as part:
+                sidecars += _header(holder, part, out)
     out.parts += [_sidecar_path(path, out.where(f"sidecar {path}")) for path in sidecars]
     return out
 
@@ -97,12 +97,14 @@ def _sidecar_path(path: str, said: str) -> str:
     return f"{LOG}/{_SIDECARS}/{name}"
 
 
-def _header(part: Any, out: CheckpointReader) -> list[str]:
+def _header(holder: opened, part: Any, out: CheckpointReader) -> list[str]:
     """Takes protocol and metaData into `out`; gives the sidecars' paths. Row groups whose statistics show nothing are left out."""
     columns = [name for name in part.schema_arrow.names if name in _HEADER]
     sidecars: list[str] = []
+    many = part.num_row_groups > 1
+    unstated = holder.unstated() if many else frozenset()
     for group in range(part.num_row_groups):
-        wanted = [c for c in columns if _some_values(part.metadata.row_group(group), c)]
+        wanted = [c for c in columns if not many or _some_values(part.metadata.row_group(group), group, c, unstated)]
         if not wanted:
             continue
         table = part.read_row_group(group, columns=wanted, use_threads=False)
@@ -122,13 +124,12 @@ def _header(part: Any, out: CheckpointReader) -> list[str]:
 _TELLING = {"protocol": "protocol.minReaderVersion", "metaData": "metaData.schemaString", "sidecar": "sidecar.path"}
 
 
-def _some_values(group: Any, name: str) -> bool:
+def _some_values(group: Any, number: int, name: str, unstated: frozenset[tuple[int, int]]) -> bool:
     for index in range(group.num_columns):
         chunk = group.column(index)
         if chunk.path_in_schema == _TELLING[name]:
-            statistics = chunk.statistics
-            known = statistics is not None and statistics.has_null_count
-            return not known or statistics.null_count < group.num_rows
+            statistics = None if (number, index) in unstated else chunk.statistics
+            return statistics is None or not statistics.has_null_count or statistics.null_count < group.num_rows
     return True
 
 

@@ -40,6 +40,15 @@ class opened:  # noqa: N801 - a context manager, used like a function
         if error is not None:
             self._translate(error)
 
+    def unstated(self) -> frozenset[tuple[int, int]]:
+        """The (row group, column) whose statistics are not to be asked of Arrow. Nothing of a log is encrypted: such a part is refused."""
+        from formats.footer_file import askable  # what few checkpoints need
+
+        chunks = askable(lambda start, length: self.source.read_at(length, start), self.source.size())
+        if chunks.encrypted:
+            raise ValueError("it has encrypted columns")
+        return chunks.unstated
+
     def _close(self) -> None:
         if self.source is not None:
             self.source.close()

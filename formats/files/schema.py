@@ -98,18 +98,15 @@ def _parquet(storage: Storage, path: str) -> pa.Schema:
     try:
         metadata = read_metadata(storage, path)
         schema = metadata.schema.to_arrow_schema()
-    except (pa.ArrowException, CorruptTableError) as error:
+        columns = [metadata.schema.column(i) for i in range(metadata.num_columns)]
+        # An INT96 is an instant, which Arrow forgets.
+        old = {one.path for one in columns if one.physical_type == "INT96"}
+        return pa.schema([pa.field(f.name, pa.timestamp("us", "UTC") if f.name in old else f.type) for f in schema])
+    except (pa.ArrowException, CorruptTableError, ValueError) as error:
         raise CorruptTableError(
             f"the columns of {storage.root!r} are read from {path!r}, which is no Parquet file: {first_line(error)}; "
             "remove it, or name the columns with schema="
         ) from error
-    # An INT96 is an instant, which Arrow forgets.
-    old = {
-        metadata.schema.column(i).path
-        for i in range(metadata.num_columns)
-        if metadata.schema.column(i).physical_type == "INT96"
-    }
-    return pa.schema([pa.field(f.name, pa.timestamp("us", "UTC") if f.name in old else f.type) for f in schema])
 
 
 def _united(schemas: Sequence[pa.Schema]) -> pa.Schema:

@@ -34,7 +34,7 @@ CHUNK_FILES = 10_000
 UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, MetaIndexError)
 """What reading one damaged, missing or foreign file raises. Anything else is a fault of ours, and the build fails."""
 
-_NEVER_SCANNED = (Doubt.LEGACY_CALENDAR, Doubt.NOT_MAPPED, Doubt.AMBIGUOUS, Doubt.OTHER_TYPE)
+_NEVER_SCANNED = (Doubt.LEGACY_CALENDAR, Doubt.NOT_MAPPED, Doubt.AMBIGUOUS, Doubt.OTHER_TYPE, Doubt.ENCRYPTED)
 _FOREIGN = {".orc": "ORC", ".avro": "Avro"}
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from formats.footer_file import Layouts, Shape, open_footer, shape_of
+from formats.footer_file import Layouts, Shape, ShapeKey, open_footer, shape_of
 from formats.footer_trust import Absent, Doubt, Found
 from formats.model import Leaf
 from formats.storage import Storage
@@ -40,7 +40,7 @@ class ParquetOpener:
 
     leaves: tuple[Leaf, ...]
     _layouts: Layouts = field(init=False)
-    _shapes: dict[tuple[bytes, str, bool], Shape] = field(default_factory=dict)
+    _shapes: dict[ShapeKey, Shape] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._layouts = Layouts(self.leaves)
@@ -52,7 +52,7 @@ class ParquetOpener:
             if source.size() != size:
                 raise pa.ArrowInvalid(f"the snapshot says {size} bytes, the file has {source.size()}")
             footer, metadata = open_footer(lambda start, length: bytes(source.read_at(length, start)), size)
-            shape = shape_of(self._layouts, footer, metadata, self._shapes)
+            shape, _ = shape_of(self._layouts, footer, metadata, self._shapes)
             opened = pq.ParquetFile(source, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=ahead)
             found = ParquetKeyFile(source, opened, groups=metadata.num_row_groups)
             for leaf, place in zip(self.leaves, shape.places, strict=True):

@@ -1,0 +1,221 @@
+"""What may be asked of a footer: whatever its bytes are, Arrow's accessors are not asked what ends the process."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import io
+import os
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from expressions.errors import CorruptTableError, MetaIndexError
+from formats import footer_chunks
+from formats.footer_chunks import Chunks, look
+from formats.footer_file import FileSchema, Layouts, open_footer
+from formats.footer_schema import Compact
+from tests.formats.encrypted import write_encrypted
+from tests.formats.footer_surgery import BINARY, COLUMNS, I32, META_DATA, ROW_GROUPS, SCHEMA, Struct, change, statistics
+from tests.formats.footers_of import footers, one, said, schema_of
+from tests.formats.writers import WRITERS
+
+TABLE = pa.table(
+    {
+        "i": pa.array([1, 2, None, 4], pa.int64()),
+        "j": pa.array([1, 2, 3, 4], pa.int32()),
+        "t": ["x", "y", "z", None],
+        "s": [{"x": 1, "y": 2.5}] * 4,
+        "b": [True, False, None, True],
+        "d": [Decimal("1.50")] * 4,
+        "w": [dt.datetime(2020, 1, 1)] * 4,
+        "l": [[1], [], None, [2, 3]],
+    }
+)
+
+
+def parts(data: bytes) -> tuple[bytes, FileSchema]:
+    footer = open_footer(lambda start, length: data[start : start + length], len(data))[0]
+    return footer, Layouts(()).schema_of(footer)
+
+
+def asked(data: bytes) -> Chunks:
+    footer, schema = parts(data)
+    return look(footer, len(schema.prefix), schema.forms)
+
+
+def bytes_of(table: pa.Table, **how: object) -> bytes:
+    out = io.BytesIO()
+    pq.write_table(table, out, **how)
+    return out.getvalue()
+
+
+def test_encrypted_columns_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    write_encrypted(path, TABLE, "j", "s.y")
+    assert asked(path.read_bytes()) == Chunks(frozenset({1, 4}))
+
+
+def test_an_encrypted_column_is_unknown_and_the_others_are_told(tmp_path: Path) -> None:
+    write_encrypted(tmp_path / "a.parquet", TABLE, "j")
+    pq.write_table(TABLE, tmp_path / "b.parquet")
+    found = footers([tmp_path / "a.parquet", tmp_path / "b.parquet"], TABLE.schema)
+    assert found.failures.to_pylist() == [None, None]
+    hidden = one(found, "j")
+    assert said(hidden) == (None, None, None)
+    assert said(hidden, 1) == (1, 4, 0)
+    assert hidden.doubt.to_pylist() == ["the column is encrypted in the file", None]
+    assert hidden.present.to_pylist() == [None, True]
+    assert said(one(found, "i")) == said(one(found, "i"), 1) == (1, 4, 1)
+
+
+def test_an_encrypted_footer_is_a_failure_of_its_file(tmp_path: Path) -> None:
+    write_encrypted(tmp_path / "a.parquet", TABLE, "j", plaintext_footer=False)
+    (why,) = footers([tmp_path / "a.parquet"], TABLE.schema).failures.to_pylist()
+    assert "encrypted" in why
+
+
+@pytest.mark.parametrize("writer", sorted(WRITERS))
+def test_what_writers_write_is_of_a_known_form(writer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else each column of each row group of such files costs ten times as much."""
+    path = tmp_path / "a.parquet"
+    WRITERS[writer](TABLE, path)
+    known = footer_chunks._known_form
+    answers = []
+
+    def counted(walk: Compact, form: footer_chunks.LeafForm) -> int | None:
+        answers.append(known(walk, form))
+        return answers[-1]
+
+    monkeypatch.setattr(footer_chunks, "_known_form", counted)
+    assert asked(path.read_bytes()) == Chunks()
+    assert answers
+    assert set(answers) == {0}
+
+
+def _of_another_type(footer: Struct) -> None:
+    footer[ROW_GROUPS].values[0][COLUMNS].values[0][META_DATA].put(1, I32, 1)
+
+
+def _of_no_type(footer: Struct) -> None:
+    footer[SCHEMA].values[1].put(1, I32, 39)
+
+
+def _with_a_column_too_few(footer: Struct) -> None:
+    footer[ROW_GROUPS].values[0][COLUMNS].values.pop()
+
+
+def _with_other_levels(footer: Struct) -> None:
+    footer[ROW_GROUPS].values[0][COLUMNS].values[0][META_DATA][16][3].values.append(0)
+
+
+@pytest.mark.parametrize("damage", [_of_another_type, _of_no_type, _with_a_column_too_few, _with_other_levels])
+def test_a_footer_that_contradicts_itself_is_a_failure(damage: object, tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(TABLE, path)
+    change(path, damage)  # type: ignore[arg-type]
+    found = footers([path], TABLE.schema)
+    (why,) = found.failures.to_pylist()
+    assert "damaged" in why
+    assert said(one(found, "i")) == (None, None, None)
+
+
+def test_a_bound_that_is_cut_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(TABLE, path)
+
+    def cut(footer: Struct) -> None:
+        stated = statistics(footer)[0]
+        stated.put(6, BINARY, stated[6][:3])
+
+    change(path, cut)
+    assert asked(path.read_bytes()) == Chunks(unstated=frozenset({(0, 0)}))
+    found = footers([path], TABLE.schema)
+    assert said(one(found, "i")) == (None, None, None)
+    assert said(one(found, "j")) == (1, 4, 0)
+
+
+WHOLE = [
+    bytes_of(TABLE, row_group_size=2),
+    bytes_of(TABLE, row_group_size=3, store_schema=False, write_page_index=True),
+]
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> bytes:
+    """A file whose footer was changed at random."""
+    data = draw(st.sampled_from(WHOLE))
+    size = int.from_bytes(data[-8:-4], "little")
+    footer = bytearray(data[-8 - size : -8])
+    for _ in range(draw(st.integers(1, 3))):
+        at = draw(st.integers(0, len(footer) - 1))
+        match draw(st.integers(0, 3)):
+            case 0:
+                footer[at] ^= 1 << draw(st.integers(0, 7))
+            case 1:
+                footer[at] = draw(st.integers(0, 255))
+            case 2:
+                del footer[at : at + draw(st.integers(1, 4))]
+            case _:
+                footer[at:at] = draw(st.binary(min_size=1, max_size=4))
+    return data[: -8 - size] + bytes(footer) + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
+def _answer(data: bytes) -> Chunks | str:
+    try:
+        return asked(data)
+    except MetaIndexError as error:
+        return type(error).__name__
+
+
+@given(mutated())
+@settings(deadline=None)
+def test_patterns_say_what_thrift_says(data: bytes) -> None:
+    fast = _answer(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(footer_chunks, "_known_form", lambda walk, form: None)
+        assert _answer(data) == fast
+
+
+def test_no_footer_ends_the_process() -> None:
+    """In a process of its own, which is what would end: 3,000 footers changed at random, their statistics asked."""
+    code = f"import tests.formats.{Path(__file__).stem} as it; it.survive(3000)"
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def survive(count: int) -> None:
+    """Raises what is no error of ours and none of Arrow."""
+    import random
+
+    from formats.footers import row_group_columns
+
+    rng = random.Random(7)
+    leaves = tuple(schema_of(TABLE.schema).leaves())
+    size = int.from_bytes(WHOLE[0][-8:-4], "little")
+    for _ in range(count):
+        footer = bytearray(WHOLE[0][-8 - size : -8])
+        for _ in range(rng.choice([1, 1, 2])):
+            at = rng.randrange(len(footer))
+            if rng.random() < 0.7:
+                footer[at] = rng.randrange(256)
+            else:
+                footer[at : at + rng.randrange(3)] = rng.randbytes(rng.randrange(3))
+        data = WHOLE[0][: -8 - size] + bytes(footer) + len(footer).to_bytes(4, "little") + b"PAR1"
+        with contextlib.suppress(MetaIndexError, pa.ArrowException):
+            footer, metadata = open_footer(lambda start, length, of=data: of[start : start + length], len(data))
+            row_group_columns(footer, metadata, Layouts(leaves))
+    os._exit(0)
+
+
+def test_a_long_number_is_refused_at_once() -> None:
+    with pytest.raises(CorruptTableError, match="damaged"):
+        Layouts(()).schema_of(b"\x15" + b"\x80" * 5_000_000 + b"\x00")
