@@ -1,7 +1,6 @@
 """The diff of two snapshots by their file tables: what serves where the log cannot.
 
-A file is the same file when its path and size are, and for plain files its time and etag too: those formats never
-write a path twice, plain files do.
+A file is the same file when its path, size, time and sign are: whatever a format promises, paths are written twice.
 """
 
 from __future__ import annotations
@@ -19,16 +18,14 @@ from .model import ChangedPositions, Diff, Field, FileTable, Schema, Snapshot
 if TYPE_CHECKING:
     from pyroaring import BitMap64
 
-_IDENTITY = ("path", "size_bytes")
-_PLAIN_IDENTITY = ("path", "size_bytes", "modified_ms", "etag")
+_IDENTITY = ("path", "size_bytes", "modified_ms", "etag")
 
 
 def compare(base: Snapshot, target: Snapshot) -> Diff:
     """What changed from `base` to `target`, in either direction of time. Rows are as in their own snapshot,
     `deletes_changed` as at target."""
-    keys = _PLAIN_IDENTITY if target.format == "files" else _IDENTITY
     before, after = base.files.table, target.files.table
-    was, now = _positions(before, after, keys)
+    was, now = _positions(before, after, _IDENTITY)
     appended = _without(after, now)
     deleted = _without(before, was)
     same_before, same_after = before.column("deletes").take(was), after.column("deletes").take(now)

@@ -34,11 +34,12 @@ class Trust(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A table's version. Compared for equality only: `id` is the format's own (Delta number, Iceberg snapshot id, listing hash of plain files), `table_uuid` and
-    `fingerprint` (of the commit's bytes, the snapshot's manifest list, the listing) tell a dropped and re-created table from this one. `schema_id` is which of the table's
-    schemas it is read with, where the id does not say so (Iceberg): `protocol.At.of` asks for exactly this version, schema included."""
+    """A table's version. Compared for equality only: `id` is the format's own (Delta number, Iceberg snapshot id, listing hash of plain files), `fingerprint` (of the
+    commit's bytes, the snapshot's manifest list, the listing) tells the same id of a table that was made anew from this one. `table_uuid` is what the table calls itself
+    at the version, "" where that is not known yet: to ask a Delta log for it costs a replay, which a version that is only resolved does without. `schema_id` is which of
+    the table's schemas it is read with, where the id does not say so (Iceberg): `protocol.At.of` asks for exactly this version, schema included."""
 
-    table_uuid: str
+    table_uuid: str = field(compare=False)
     id: str
     fingerprint: str
     schema_id: int | None = None
@@ -162,7 +163,7 @@ FILE_SCHEMA = pa.schema(
         pa.field("deleted_count", pa.int64()),  # rows deleted where known; null with deletes: unknown
         pa.field(
             "etag", pa.string()
-        ),  # finer sign where the store gives one (plain files: inode and change time in ns, or the object's etag)
+        ),  # finer sign of the bytes: of plain files inode and change time in ns, or the object's etag; of Iceberg the data sequence number and the snapshot that added the file
     ]
 )
 """The columns that every format gives. A format may append columns of its own behind them (their names start with its name: `delta_dv_path`, `iceberg_spec_id`)."""
@@ -293,6 +294,11 @@ class Snapshot:
     details: SnapshotDetails
     partition_columns: tuple[str, ...] = ()  # logical names of columns with a partition value per file, identity only
     properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def table_uuid(self) -> str:
+        """What the table calls itself, "" where it has no name of its own (plain files)."""
+        return self.version.table_uuid
 
     def uri(self, path: str) -> str:
         """What an engine opens for a path of `files`."""

@@ -11,7 +11,7 @@ from expressions.records import dataclass
 from expressions.references import columns, conjuncts, leaves
 from expressions.tree import Opaque, Predicate
 from formats.model import Schema, Snapshot
-from metaindex.keys import file_ids
+from metaindex.keys import FileIdentities
 
 from .folder import why
 from .pruning.open_index import OpenIndex
@@ -110,13 +110,12 @@ def coverage(index: OpenIndex, result: PruneResult, snapshot: Callable[[], Snaps
 
 def _known(index: OpenIndex, snapshot: Snapshot) -> dict[str, int]:
     """How many of the snapshot's files each run knows; one that two know counts for the first."""
-    ids = file_ids(snapshot.files, snapshot.format)
-    etags = snapshot.files.table.column("etag") if snapshot.format == "files" else None
-    unknown = np.ones(len(ids), np.bool_)
+    files = FileIdentities.of(snapshot)
+    unknown = np.ones(len(files), np.bool_)
     counts = {}
     for run in index.entry.content.runs:
         if not run.listed_only:
-            mine = (index.locate(run, ids, etags) >= 0) & unknown
+            mine = (index.locate(run, files) >= 0) & unknown
             unknown &= ~mine
             counts[run.run] = int(mine.sum())
     return counts

@@ -3,10 +3,11 @@
     column_id     xxh64  of the column's stable name (`Leaf.stable`: the field id where the format has one, else the dotted path)
     partition_id  xxh64  of the canonical partition text (`model.partition_text`)
     key_id        xxh64  of a kind and the stable names of the columns that it keys together
-    file_id       xxh3_128 of what makes the bytes the same: (path, size) in Delta and Iceberg, with modified_ms for plain files
+    file_id       of what makes the bytes the same inside one table: path, size, time and sign (docs/decisions/0017)
     key           column_id + partition_id + file_id, big-endian, 32 bytes: prefix search by column, or by column and partition
 
-Ids are stored as signed int64 (the same bits), file ids as 16 bytes.
+Ids are stored as signed int64 (the same bits), file ids as 16 bytes: the xxh3_128 of the path, with a hash of size, `modified_ms` and `etag` laid (XOR) over its last six
+bytes. So ids that share ten bytes are of one path, and those that share all are one file.
 """
 
 from __future__ import annotations
@@ -14,10 +15,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from formats.model import FileTable
+from expressions.records import dataclass
+from expressions.vectors import compute, one_array, valid_mask, vector
+from formats.model import FileTable, Snapshot
 
 _AT_ONCE = (
     1 << 17
@@ -39,12 +44,47 @@ def partition_id(text: str) -> int:
     return _signed(xxhash.xxh64_intdigest(text.encode()))
 
 
-def file_ids(files: FileTable, table_format: str) -> pa.FixedSizeBinaryArray:
-    """The ids of all files, 16 bytes each, in their order. One C call a file over joined columns; no Python object outlives it."""
-    names = ["path", "size_bytes", "modified_ms"] if table_format == "files" else ["path", "size_bytes"]
-    table = files.table.select(names)
-    digests = b"".join(_digests(table.slice(start, _AT_ONCE)) for start in range(0, table.num_rows, _AT_ONCE))
-    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(files), [None, pa.py_buffer(digests)])
+@dataclass(frozen=True, slots=True)
+class FileIdentities:
+    """Files by what makes their bytes the same: the table that they are of, and the id of each in it."""
+
+    table_uuid: str
+    ids: pa.FixedSizeBinaryArray
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> FileIdentities:
+        """Of all live files, in their order."""
+        return cls(snapshot.table_uuid, file_ids(snapshot.files))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def file_ids(files: FileTable) -> pa.FixedSizeBinaryArray:
+    """The ids of all files, 16 bytes each, in their order. One C call a file; no Python object outlives it."""
+    table = files.table.select(["path", "size_bytes", "modified_ms", "etag"])
+    pieces = [_ids(table.slice(start, _AT_ONCE)) for start in range(0, table.num_rows, _AT_ONCE)]
+    return _binary(np.concatenate(pieces) if pieces else np.empty((0, 2), np.uint64))
+
+
+def path_ids(paths: pa.ChunkedArray) -> pa.FixedSizeBinaryArray:
+    """Ids of which only what they say of the path counts."""
+    pieces = [_digests(one_array(paths.slice(start, _AT_ONCE))) for start in range(0, len(paths), _AT_ONCE)]
+    return _binary(np.concatenate(pieces) if pieces else np.empty((0, 2), np.uint64))
+
+
+def id_words(ids: pa.FixedSizeBinaryArray) -> npt.NDArray[np.uint64]:
+    """Ids as two big-endian words each, so that the order of words is the order of bytes."""
+    data = ids.buffers()[1]
+    raw = np.empty(0, _WORD) if data is None else np.frombuffer(data, _WORD, (ids.offset + len(ids)) * 2)
+    return raw[ids.offset * 2 :].astype(np.uint64).reshape(-1, 2)
+
+
+def same_path(words: npt.NDArray[np.uint64], others: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+    """Where two ids are of files of one path."""
+    first: npt.NDArray[np.bool_] = words[:, 0] == others[:, 0]
+    rest: npt.NDArray[np.bool_] = words[:, 1] >> _SIGN_BITS == others[:, 1] >> _SIGN_BITS
+    return first & rest
 
 
 def key_prefix(column: int, partition: int | None = None) -> bytes:
@@ -57,18 +97,52 @@ def key(column: int, partition: int, file: bytes) -> bytes:
     return key_prefix(column, partition) + file
 
 
-def _digests(files: pa.Table) -> bytes:
-    import pyarrow.compute as pc
-
-    path, *rest = files.columns
-    joined = pc.binary_join_element_wise(pc.cast(path, pa.binary()), *(_text(column) for column in rest), b"\0")
-    return b"".join(map(xxhash.xxh3_128_digest, joined.to_pylist()))
+_WORD = ">u8"
+_SIGN_BITS = np.uint64(48)
+_UNKNOWN = -(1 << 63)
 
 
-def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    import pyarrow.compute as pc
+def _ids(files: pa.Table) -> npt.NDArray[np.uint64]:
+    path, size, modified, etag = (one_array(column) for column in files.columns)
+    words = _digests(path)
+    sign = _mixed(_mixed(_mixed(_numbers(size)) ^ _numbers(modified)) ^ _hashes(etag))
+    words[:, 1] ^= sign & np.uint64((1 << 48) - 1)
+    return words
 
-    return pc.cast(pc.fill_null(pc.cast(column, pa.string()), ""), pa.binary())
+
+def _digests(paths: pa.Array) -> npt.NDArray[np.uint64]:
+    raw = b"".join(map(xxhash.xxh3_128_digest, paths.view(pa.binary()).to_pylist()))
+    return np.frombuffer(raw, _WORD).astype(np.uint64).reshape(-1, 2)
+
+
+def _numbers(values: pa.Array) -> npt.NDArray[np.uint64]:
+    valid = valid_mask(values)
+    found = vector(values, np.int64)
+    return (found if valid is None else np.where(valid, found, _UNKNOWN)).view(np.uint64)
+
+
+def _hashes(texts: pa.Array) -> npt.NDArray[np.uint64]:
+    """xxh3_64 of each text, 0 where there is none. Few are told apart where a log numbers its commits."""
+    if texts.null_count == len(texts):
+        return np.zeros(len(texts), np.uint64)
+    coded = compute("dictionary_encode", texts)
+    each = [xxhash.xxh3_64_intdigest(text) for text in coded.dictionary.view(pa.binary()).to_pylist()]
+    valid = valid_mask(texts)
+    at = vector(coded.indices, np.int32)
+    hashes = np.array(each, np.uint64)
+    return hashes[at] if valid is None else np.where(valid, hashes[np.where(valid, at, 0)], np.uint64(0))
+
+
+def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """The finalizer of splitmix64."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+def _binary(words: npt.NDArray[np.uint64]) -> pa.FixedSizeBinaryArray:
+    data = pa.py_buffer(words.astype(_WORD).tobytes())
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(words), [None, data])
 
 
 def _signed(value: int) -> int:

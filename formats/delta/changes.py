@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +22,7 @@ from formats.model import FileTable, Snapshot, Version
 from formats.protocol import At, TableRef
 
 from .actions import Commit, FileAction, FileKey, Metadata, file_columns
-from .columns import one, strings
+from .columns import integers, one, strings
 from .log_segment import LOG, commit_fingerprint, commit_path, stored_commit_fingerprint
 from .partitions import partition_values
 from .replay import read_commit
@@ -80,7 +80,7 @@ class _Said:
     """What the commits said so far."""
 
     live: dict[str, tuple[FileKey, FileAction]] = field(default_factory=dict)  # by path
-    sizes: dict[str, set[int]] = field(default_factory=dict)  # of every path named, all that were said
+    sizes: dict[str, int] = field(default_factory=dict)  # of every path named, what was said last
     removed: dict[str, str | None] = field(
         default_factory=dict
     )  # by path: with which deletion vector it was taken out last
@@ -97,10 +97,9 @@ class _Said:
         self.stamp = commit.in_commit_timestamp_ms
         for added, key, body in commit.files:
             path, size = key[0], body.get("size")
-            known = self.sizes.setdefault(path, set())
             if isinstance(size, int):
-                known.add(size)
-            if not known:
+                self.sizes[path] = size
+            elif path not in self.sizes:
                 return False  # a remove without a size, of a file added before the base
             if added:
                 self.live[path] = (key, body)
@@ -140,9 +139,9 @@ def _changes(ref: TableRef, base: Base, to: Version, said: _Said) -> Changes:
         record_count=one(rows.column("record_count")),
         once_float=schema.once_float,
     )
-    properties: dict[str, str] = {}
-    if said.metadata is not None:
-        properties = {**said.metadata.configuration, "table_uuid": said.metadata.id}
+    table_uuid = said.metadata.id if said.metadata is not None else base.version.table_uuid
+    configuration = said.metadata.configuration if said.metadata is not None else {}
+    to = replace(to, table_uuid=table_uuid)
     touched = Snapshot(
         table=ref.path,
         format="delta",
@@ -152,26 +151,21 @@ def _changes(ref: TableRef, base: Base, to: Version, said: _Said) -> Changes:
         files=FileTable(files),
         details=DeltaDetails(ref.storage, ref.path, to.id, files, schema, tuple(values), statistics),
         partition_columns=schema.partition_columns,
-        properties=properties,
+        properties={**configuration, "table_uuid": table_uuid},
     )
     return Changes(base.version, touched, _gone(said, files.schema), _counted(ref, to))
 
 
 def _gone(said: _Said, schema: pa.Schema) -> FileTable:
-    """Every (path, size) that was said, but the live ones."""
-    pairs = [
-        (path, size)
-        for path, sizes in said.sizes.items()
-        for size in sorted(sizes)
-        if path not in said.live or said.live[path][1]["size"] != size
-    ]
+    """Every path that was said, but the live ones."""
+    paths = [path for path in said.sizes if path not in said.live]
     made = {
-        "path": strings([path for path, _ in pairs]),
-        "size_bytes": pa.array([size for _, size in pairs], pa.int64()),
-        "partition": strings([""] * len(pairs)),
-        "deletes": strings([said.removed.get(path) for path, _ in pairs]),
+        "path": strings(paths),
+        "size_bytes": integers([said.sizes[path] for path in paths]),
+        "partition": strings([""] * len(paths)),
+        "deletes": strings([said.removed.get(path) for path in paths]),
     }
-    columns = [made[f.name] if f.name in made else pa.nulls(len(pairs), f.type) for f in schema]
+    columns = [made[f.name] if f.name in made else pa.nulls(len(paths), f.type) for f in schema]
     return FileTable(pa.table(columns, names=schema.names))
 
 

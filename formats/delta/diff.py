@@ -101,7 +101,8 @@ def _compared(
     hit[rows] = True
     before = kept(files, hit)  # not `take`, which would join the chunks of every column
     old_paths, old_deletes = (one(before.column(name)).to_pylist() for name in ("path", "deletes"))
-    old_sizes = one(before.column("size_bytes")).to_pylist()
+    old_signs = [one(before.column(name)).to_pylist() for name in ("size_bytes", "modified_ms")]
+    was_signed = list(zip(*old_signs, strict=True))
     was: dict[FileKey, int] = {(p, d): at for at, (p, d) in enumerate(zip(old_paths, old_deletes, strict=True))}
     new = {path: (key, body) for key, body in live.items() for path in (key[0],)}
     gone: list[int] = []
@@ -116,7 +117,7 @@ def _compared(
         successor = new.get(key[0])
         if successor is None:
             gone.append(at)
-        elif successor[1]["size"] != old_sizes[at]:
+        elif (successor[1]["size"], successor[1].get("modificationTime")) != was_signed[at]:
             gone.append(at)
             appended.append(successor)
         elif successor[0] != key:

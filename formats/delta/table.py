@@ -1,7 +1,7 @@
 """The Delta format: versions, snapshots and diffs from `_delta_log`, without a JVM.
 
-A `Version` of Delta is its number and a fingerprint of its commit file; `table_uuid` is always "" there, because asking for it would cost a
-replay, and the commit's bytes hold its time and transaction id. The metadata's id stands in `Snapshot.properties["table_uuid"]`.
+A `Version` of Delta is its number and a fingerprint of its commit file, whose bytes hold its time and transaction id. `table_uuid`, the metadata's id, is in the version of a
+snapshot and of changes; a version that is only resolved lacks it, because asking for it would cost a replay.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ class DeltaFormat:
         return _consistently(
             ref,
             _wanted(ref, at),
-            lambda segment, header: build(ref, segment, header, _version(segment.version, header.fingerprint)),
+            lambda segment, header: build(
+                ref, segment, header, Version(header.metadata.id, str(segment.version), header.fingerprint)
+            ),
         )
 
     def diff(self, ref: TableRef, base: Snapshot, target: At) -> Diff | None:

@@ -17,7 +17,7 @@ from .deletes import attach, describe
 from .locations import Place, normals
 from .manifests import ADDED, DATA, DELETED, Manifest, read_manifest_list, read_manifests
 from .metadata import NO_SNAPSHOT, SnapshotInfo, TableMetadata
-from .snapshot import ICEBERG_FILE_SCHEMA, to_files, unpartitioned
+from .snapshot import ICEBERG_FILE_SCHEMA, sign_of_entry, to_files, unpartitioned
 
 if TYPE_CHECKING:
     import polars as pl
@@ -57,6 +57,7 @@ def log_diff(
         frames.append(
             entries.filter((pl.col("status") != 0) & (pl.col("snapshot_id") == commit.id)).select(
                 "status",
+                "snapshot_id",
                 "location",
                 "size_bytes",
                 "record_count",
@@ -69,14 +70,13 @@ def log_diff(
         )
     changes = pl.concat(frames)
     changes = changes.with_columns(place.paths(changes["location"]).alias("path"))
-    # The last word on each file counts; a commit that deletes and adds the same path again leaves it in place.
+    # The last word on each file counts.
     last = changes.with_row_index("at").sort("at", "status").unique("path", keep="last", maintain_order=True)
-    if last.select((pl.col("status") == ADDED).any()).item():
-        added_too = changes.filter(pl.col("status") == ADDED).group_by("path").len().filter(pl.col("len") > 1)
-        if added_too.height:
-            return None  # a path that came back: the snapshots themselves must say
     was = before["path"]
-    added = last.filter((pl.col("status") == ADDED) & ~pl.col("path").is_in(was.implode()))
+    added = last.filter(pl.col("status") == ADDED)
+    came_back = added["path"].is_in(was.implode()).any()
+    if came_back or changes.filter(pl.col("status") == ADDED)["path"].is_duplicated().any():
+        return None  # a path that was written anew: the snapshots themselves must say
     gone = last.filter((pl.col("status") == DELETED) & pl.col("path").is_in(was.implode()))
     kept = before.join(gone.select("path"), on="path", how="anti", maintain_order="left")
     counts = [one.live_files for one in manifests if one.content == DATA]
@@ -91,7 +91,7 @@ def log_diff(
         "partition",
         pl.lit(None, pl.String).alias("deletes"),
         pl.lit(None, pl.Int64).alias("deleted_count"),
-        pl.lit(None, pl.String).alias("etag"),
+        sign_of_entry().alias("etag"),
         pl.col("spec_id").alias("iceberg_spec_id"),
         pl.col("sequence_number").alias("iceberg_sequence_number"),
         pl.col("file_format").alias("iceberg_file_format"),

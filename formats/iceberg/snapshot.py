@@ -65,7 +65,7 @@ def file_table(
             "partition",
             pl.col("identity").alias("deletes"),
             "deleted_count",
-            pl.lit(None, pl.String).alias("etag"),
+            sign_of_entry().alias("etag"),
             pl.col("spec_id").alias("iceberg_spec_id"),
             pl.col("sequence_number").alias("iceberg_sequence_number"),
             pl.col("file_format").alias("iceberg_file_format"),
@@ -78,6 +78,14 @@ def file_table(
             f"a data file may be in a snapshot once; {metadata.location} snapshot {version} lists {frame['path'].filter(twice)[0]} twice"
         )
     return to_files(frame), pairs
+
+
+def sign_of_entry() -> pl.Expr:
+    """What tells a file from another of the same path and size: its data sequence number, and the snapshot that added it. V1 numbers no commits: there the snapshot alone tells.
+    Both stay what they are when manifests are rewritten, and when a table is upgraded."""
+    import polars as pl
+
+    return pl.concat_str(pl.col("sequence_number"), pl.col("snapshot_id"), separator="-", ignore_nulls=True)
 
 
 def to_files(frame: pl.DataFrame) -> FileTable:

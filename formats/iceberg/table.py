@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import xxhash
@@ -92,7 +93,7 @@ class IcebergFormat:
         to = version_of(metadata, selected)
         schema = _schema(metadata, selected, live_specs=())
         known = next((s for s in metadata.snapshots.values() if str(s.id) == base.version.id), None)
-        if known is None or _commit_of(known) != base.version.fingerprint.partition("-")[0]:
+        if known is None or _commit_of(metadata, known) != base.version.fingerprint.partition("-")[0]:
             return None  # expired, or of another table at this place
         changed = log_diff(ref.storage, place, metadata, base, selected.snapshot)
         if changed is None:
@@ -117,7 +118,7 @@ class IcebergFormat:
 
         version = version_of(metadata, selected)
         return changes_from_commits(
-            ref, _place(ref, metadata), metadata, bases, selected, version, _commit_of, schema_of
+            ref, _place(ref, metadata), metadata, bases, selected, version, partial(_commit_of, metadata), schema_of
         )
 
 
@@ -126,13 +127,13 @@ def version_of(metadata: TableMetadata, selected: Selected) -> Version:
     changes without a new snapshot."""
     id_, commit = NO_SNAPSHOT, _hash(metadata.table_uuid or metadata.location)
     if selected.snapshot is not None:
-        id_, commit = str(selected.snapshot.id), _commit_of(selected.snapshot)
-    return Version("", id_, f"{commit}-{selected.schema_id}", selected.schema_id)
+        id_, commit = str(selected.snapshot.id), _commit_of(metadata, selected.snapshot)
+    return Version(metadata.table_uuid, id_, f"{commit}-{selected.schema_id}", selected.schema_id)
 
 
-def _commit_of(snapshot: SnapshotInfo) -> str:
+def _commit_of(metadata: TableMetadata, snapshot: SnapshotInfo) -> str:
     source = snapshot.manifest_list or "\n".join(snapshot.manifests)
-    return _hash(f"{source}\0{snapshot.timestamp_ms}\0{snapshot.sequence_number}")
+    return _hash(f"{metadata.table_uuid}\0{source}\0{snapshot.timestamp_ms}\0{snapshot.sequence_number}")
 
 
 def _hash(text: str) -> str:

@@ -58,7 +58,7 @@ class Create:
             table=TableInfo(
                 snapshot.table,
                 snapshot.format,
-                snapshot.properties.get("table_uuid", ""),
+                snapshot.table_uuid,
                 self.options,
             ),
             kinds=tuple(with_ids(kind, snapshot.schema) for kind in self.kinds),

@@ -24,7 +24,7 @@ from formats.storage import Storage
 from metaindex.build.merging import KINDS, merge_runs
 from metaindex.build.protocol import Builder, Progress, pieces_written_by
 from metaindex.errors import ConcurrentWriteError, IndexStateError
-from metaindex.keys import file_ids
+from metaindex.keys import FileIdentities, file_ids
 from metaindex.log.entry import Content, IndexLogEntry, RunRef, VersionRecord
 from metaindex.log.liveness import held
 from metaindex.log.states import Operation
@@ -149,11 +149,10 @@ class _Holdings:
             for record, _ in index.versions.all()
             if retained(record.version) and (found := index.versions.find(record.version))
         ]
-        ids = file_ids(snapshot.files, snapshot.format)
-        etags = snapshot.files.table.column("etag") if snapshot.format == "files" else None
+        files = FileIdentities.of(snapshot)
         deletes = np.asarray(snapshot.files.table.column("deletes").is_valid().to_numpy(), np.bool_)
         runs = index.entry.content.runs
-        places = {run.run: index.locate(run, ids, etags) for run in runs}
+        places = {run.run: index.locate(run, files) for run in runs}
         gone = {
             run.run: _absent(index, run, _held(run, recorded) & ~_marked(run, places[run.run]), there) for run in runs
         }
@@ -228,10 +227,10 @@ def files_there(storage: Storage, *, by_time: bool) -> Callable[[pa.Table], Mask
 
 def all_there(there: Callable[[pa.Table], Mask], snapshot: Snapshot) -> Callable[[FileTable], bool]:
     """Are all files of a listing in the lake? Those of the snapshot are."""
-    known = file_ids(snapshot.files, snapshot.format)
+    known = file_ids(snapshot.files)
 
     def whole(files: FileTable) -> bool:
-        others = pc.invert(pc.is_in(file_ids(files, snapshot.format), value_set=known))
+        others = pc.invert(pc.is_in(file_ids(files), value_set=known))
         return bool(there(files.table.filter(others).select(["path", "size_bytes", "modified_ms"])).all())
 
     return whole

@@ -2,7 +2,7 @@
 
 Two ways to see the table, one way through them:
 
-    changes    the log names the files that something happened to; those that left are found by their ids
+    changes    the log names the files that something happened to; those that left are found by their paths
     snapshot   all files are there; what was live at the base and is not among them left
 
 Everything is sets of ordinals inside runs, so that a commit can be replayed on whatever content is latest.
@@ -10,17 +10,19 @@ Everything is sets of ordinals inside runs, so that a commit can be replayed on 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
+from expressions.vectors import numbers
 from formats.changes import Changes
 from formats.model import FileTable, Snapshot
-from metaindex.keys import file_ids
+from metaindex.keys import FileIdentities, path_ids
 from metaindex.log.entry import RunRef, VersionRecord
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.versions import LiveFiles, Recorded, to_text
@@ -91,12 +93,11 @@ def follow(index: OpenIndex, seen: Seen, *, listed: bool) -> Followed:
     """`listed`: do runs without statistics (of a quick refresh) count as knowing their files? Raises Unproved, DamagedIndexError."""
     runs = [run for run in index.entry.content.runs if listed or not run.listed_only]
     snapshot, live = seen.snapshot, seen.live
-    ids = file_ids(snapshot.files, snapshot.format)
-    etags = snapshot.files.table.column("etag") if snapshot.format == "files" else None
+    files = FileIdentities.of(snapshot)
     count = len(snapshot.files)
     home, place, was = np.full(count, -1), np.full(count, -1, np.int64), np.zeros(count, np.bool_)
     for number, run in enumerate(runs if count else ()):
-        at = index.locate(run, ids, etags)
+        at = index.locate(run, files)
         found = np.flatnonzero(at >= 0)
         now = _holds(live.dead, run, at[found], inverted=True)
         better = (home[found] < 0) | (now & ~was[found])  # a file that two runs know counts once, where it is live
@@ -117,7 +118,7 @@ def follow(index: OpenIndex, seen: Seen, *, listed: bool) -> Followed:
         out.files, out.size_bytes = count, snapshot.files.size_bytes
     else:
         entering = snapshot.files.table.column("size_bytes").to_numpy()[(home < 0) | ~was]
-        left = _left_log(out, index, seen, seen.gone)
+        left = _left_log(out, index, seen, files, {run.run: place[(home == n) & was] for n, run in enumerate(runs)})
         assert seen.base is not None
         out.files = seen.base.record.files + len(entering) - len(left)
         out.size_bytes = seen.base.record.size_bytes + int(entering.sum()) - int(left.sum())
@@ -134,25 +135,32 @@ def _left_snapshot(out: Followed, runs: Sequence[RunRef], live: LiveFiles, home:
                 out.removed[run.run] = gone
 
 
-def _left_log(out: Followed, index: OpenIndex, seen: Seen, gone: FileTable) -> npt.NDArray[np.int64]:
-    """The sizes of the files that left. A file that the log takes out with deletes and that had none at the base (or the other way round) is not the one it means."""
-    if not len(gone):
-        return np.zeros(0, np.int64)
-    ids = file_ids(gone, seen.snapshot.format)
-    sizes = gone.table.column("size_bytes").to_numpy()
+def _left_log(
+    out: Followed, index: OpenIndex, seen: Seen, touched: FileIdentities, stay: Mapping[str, Ordinals]
+) -> npt.NDArray[np.int64]:
+    """The sizes of the files that left: of each path that the log names, what was live at the base, but for the touched files that `stay` as they are (ordinals, by run). A file
+    that the log takes out with deletes and that had none at the base (or the other way round) is not the one it means."""
+    assert seen.base is not None
+    assert seen.gone is not None
+    gone = seen.gone
+    named = pa.concat_arrays([path_ids(gone.paths), touched.ids])
     said = gone.table.column("deletes") if "deletes" in gone.table.column_names else None
     attached = None if said is None else np.asarray(said.is_valid().to_numpy(), np.bool_)
-    rows: list[Ordinals] = []
-    for run in index.entry.content.runs:
-        if run.run in seen.live.dead:
-            at = index.locate(run, ids, None)
-            found = np.flatnonzero(at >= 0)
-            found = found[_holds(seen.live.dead, run, at[found], inverted=True)]
-            if attached is not None and (_holds(seen.live.deletes, run, at[found]) != attached[found]).any():
+    sizes: list[npt.NDArray[np.int64]] = [np.zeros(0, np.int64)]
+    for run in index.entry.content.runs if len(named) else ():
+        if run.run not in seen.live.dead:
+            continue
+        rows, at = index.locate_paths(run, FileIdentities(run.table_uuid, named))
+        live = _holds(seen.live.dead, run, at, inverted=True) & ~np.isin(at, stay.get(run.run, ()))
+        rows, at = rows[live], at[live]
+        if attached is not None:
+            mine = rows < len(gone)
+            if (_holds(seen.live.deletes, run, at[mine]) != attached[rows[mine]]).any():
                 raise Unproved("the log takes a file out with other deletes than it had")
-            _put(out.removed, run, at[found])
-            rows.append(found)
-    return np.asarray(sizes[np.concatenate(rows)], np.int64) if rows else np.zeros(0, np.int64)
+        left = np.unique(at)
+        _put(out.removed, run, left)
+        sizes.append(numbers(index.rows(run, "files", left, ["size_bytes"]).column("size_bytes")))
+    return np.concatenate(sizes)
 
 
 def _holds(bits: object, run: RunRef, ordinals: Ordinals, *, inverted: bool = False) -> Mask:

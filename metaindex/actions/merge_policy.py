@@ -50,12 +50,13 @@ def full_groups(runs: Sequence[RunRef]) -> list[list[RunRef]]:
 
 
 def mergeable(runs: Sequence[RunRef], max_files: int | None = None, max_bytes: int | None = None) -> list[list[RunRef]]:
-    """Runs put together as long as their columns and keys go together and they do not grow too large."""
+    """Runs of one table put together as long as their columns and keys go together and they do not grow too large."""
     groups: list[list[RunRef]] = []
     covered: list[_Covered] = []
     for run in runs:
         for i, group in enumerate(groups):
-            both = _both(covered[i], run) if run.listed_only == group[0].listed_only else None
+            alike = (run.listed_only, run.table_uuid) == (group[0].listed_only, group[0].table_uuid)
+            both = _both(covered[i], run) if alike else None
             if both is not None and _fits(group, run, max_files, max_bytes):
                 group.append(run)
                 covered[i] = both

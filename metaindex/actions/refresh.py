@@ -5,7 +5,8 @@
     full         index every file again; the runs before are dropped
 
 The files are followed from a recorded version on: by what the log says changed since, so that the cost is that of the change; by the whole snapshot where the log cannot say.
-What is known is decided by full identity, so a file that came back is restored and not indexed twice. A refresh limited to some files indexes those of them that no run
+What is known is decided by full identity, so a file that came back is restored and not indexed twice; where another table was made at this place, an incremental refresh is a full
+one. A refresh limited to some files indexes those of them that no run
 covers and records no version: the next one without a limit finds them known.
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -25,7 +26,7 @@ from metaindex.errors import ConcurrentWriteError, DamagedIndexError
 from metaindex.log.entry import IndexLogEntry, VersionRecord
 from metaindex.log.history import RollOver
 from metaindex.log.states import Operation
-from metaindex.pruning.open_index import OpenIndex
+from metaindex.pruning.open_index import FULL_REFRESH, OpenIndex
 from metaindex.pruning.versions import Recorded
 from metaindex.store.reader import StoreCache
 
@@ -33,7 +34,7 @@ from .action import Change, NothingToDo
 from .create import Create, index_all, notes_of
 from .follow import Followed, Seen, Unproved, follow
 from .runs import build_run
-from .target import Target, racy
+from .target import Target, racy, retains
 from .written import Written
 
 logger = logging.getLogger("metaindex")
@@ -72,6 +73,11 @@ class Refresh(Create):
             raise NothingToDo(note)
         quick = self.mode == "quick"
         seen, followed = seen_from(index, self.target, listed=quick)
+        another = _another_table(index, seen, self.target)
+        if another is not None and not quick and self.limit is None:
+            older = frozenset(run.run for run in index.entry.content.runs)
+            change = index_all(self, self.target.snapshot(), older)
+            return replace(change, notes=(f"{another}; all of it was indexed anew", *change.notes))
         if self.limit is None and (note := recorded_already(index, seen.snapshot.version, self.mode)):
             raise NothingToDo(note)  # the table went on, to a version that is recorded, since the action was made ready
         wanted = ~racy(seen.snapshot)
@@ -86,6 +92,8 @@ class Refresh(Create):
             built = build_run(self.ref, seen.snapshot, fresh, self.kinds, builder, self.sink, self.progress, told)
             added, order = built.ref, built.order
             notes = _named(len(fresh)) if quick else notes_of(built, self.target.settled)
+        if another is not None:
+            notes = (f"{another}; {FULL_REFRESH}", *notes)
         runs = () if added is None else (added,)
         if self.limit is not None or not self.target.settled:
             if not runs:
@@ -122,6 +130,15 @@ def check_same_table(entry: IndexLogEntry, table_format: str) -> None:
         raise ConcurrentWriteError(
             f"an index is refreshed from the table it was built on; {entry.name!r} is of a {entry.table.format} table and this is {table_format}; delete it and create it anew"
         )
+
+
+def _another_table(index: OpenIndex, seen: Seen, target: Target) -> str | None:
+    """A table that was made anew where another one was shares nothing with what is indexed. One that its own log gave another id (CREATE OR REPLACE) is followed."""
+    another = index.of_another_table(seen.snapshot.table_uuid) if seen.gone is None else None
+    if another is None:
+        return None
+    retained = retains(target.format, target.ref)
+    return None if any(retained(record.version) for record in index.entry.content.versions) else another
 
 
 def seen_from(index: OpenIndex, target: Target, *, listed: bool) -> tuple[Seen, Followed]:

@@ -55,7 +55,7 @@ def build_run(
     kinds = [kind_at(spec, snapshot.schema) for spec in specs] if builder is not None else []
     files, rows = in_order(snapshot.files.table.select(FILE_SCHEMA.names), rows)
     partition_ord, partitions = number_partitions(files)
-    ids = file_ids(files, snapshot.format)
+    ids = file_ids(files)
     leaves = leaves_of(kinds, snapshot.schema)
     request = BuildRequest(
         ref=ref,
@@ -103,6 +103,7 @@ def build_run(
         builder=builder.name if builder is not None else "",
         uncovered_files=report.uncovered_files,
         keys=(*keyed.keys, *covered),
+        table_uuid=snapshot.table_uuid,
     )
     return BuiltRun(run, report, rows)
 

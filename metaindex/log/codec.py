@@ -181,6 +181,7 @@ def _run_to_json(r: RunRef, columns: int) -> dict[str, Any]:
         "manifest_bytes": r.manifest_bytes,
         "manifest_digest": r.manifest_digest,
         "files_digest": r.files_digest,
+        "table_uuid": r.table_uuid,
         "created_ms": r.created_ms,
         "builder": r.builder,
         "uncovered_files": r.uncovered_files,
@@ -203,6 +204,7 @@ def _run_from_json(v: Fields, sets: list[tuple[CoveredColumn, ...]]) -> RunRef:
         builder=v.text("builder"),
         uncovered_files=v.count("uncovered_files"),
         keys=tuple(_key_from_json(k) for k in (v.many("keys") if v.has("keys") else ())),
+        table_uuid=v.text("table_uuid"),
     )
     v.done()
     return run

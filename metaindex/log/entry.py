@@ -79,6 +79,7 @@ class RunRef:
     builder: str
     uncovered_files: int = 0
     keys: tuple[CoveredKey, ...] = ()
+    table_uuid: str = ""  # of the table that the files are of: what calls itself otherwise is another table
 
     @property
     def covered_columns(self) -> set[str]:
@@ -160,7 +161,7 @@ _TAG = 8
 
 def version_tag(version: Version) -> str:
     """48 bits of a version's hash, as text: tells in which segment a version may be."""
-    text = "\0".join((version.table_uuid, version.id, version.fingerprint))
+    text = "\0".join((version.id, version.fingerprint))
     return base64.b64encode(xxhash.xxh3_64_digest(text.encode("utf-8", "surrogatepass"))[:6]).decode()
 
 

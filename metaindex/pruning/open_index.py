@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 
 import numpy as np
@@ -13,10 +13,11 @@ from expressions.errors import MetaIndexError
 from expressions.records import dataclass
 from expressions.statistics import Mask
 from expressions.tree import ColumnRef
-from expressions.vectors import compute, from_vector, numbers, one_array, truths
+from expressions.vectors import compute, from_vector, numbers, one_array
 from formats.model import FILE_SCHEMA, Schema
 from formats.storage import Storage
 from metaindex.errors import DamagedIndexError
+from metaindex.keys import FileIdentities, id_words, same_path
 from metaindex.kinds.rows import FILES
 from metaindex.log.entry import IndexLogEntry, ObjectRef, RunRef
 from metaindex.log.types import type_from_text
@@ -31,6 +32,8 @@ Ordinals = npt.NDArray[np.int64]
 ATTACHED = "attached"
 """Stands in `FileTable.deletes` where an index knows that deletes are attached and the table's log was not asked which."""
 
+
+FULL_REFRESH = "refresh it with mode='full'"
 
 _GROUPS_AT_ONCE = 32
 _FEW_FILES = 4_096
@@ -156,44 +159,60 @@ class OpenIndex:
             )
         return picked.select(names)
 
-    def identities(self, run: RunRef) -> tuple[pa.FixedSizeBinaryArray, pa.ChunkedArray]:
-        """File ids and etags of all files of the run, by ordinal."""
-        table = self.rows(run, "files", np.arange(run.files), ["file_id", "etag"])
-        return one_array(table.column("file_id")), table.column("etag")
+    def of_another_table(self, table_uuid: str) -> str | None:
+        """Why nothing in the index is about a table that calls itself so, or None."""
+        others = {run.table_uuid for run in self.entry.content.runs}
+        if not others or table_uuid in others:
+            return None
+        known = ", ".join(sorted(one or "without an id" for one in others))
+        return (
+            f"it was built on another table ({known}) than the one that is here now ({table_uuid or 'without an id'})"
+        )
 
-    def locate(self, run: RunRef, file_ids: pa.FixedSizeBinaryArray, etags: pa.ChunkedArray | None) -> Ordinals:
-        """The ordinal of each file id in the run, -1 where the run does not have it. With `etags`, a file whose etag is known on both sides and differs is not it."""
+    def identities(self, run: RunRef) -> FileIdentities:
+        """Of all files of the run, by ordinal."""
+        table = self.rows(run, "files", np.arange(run.files), ["file_id"])
+        return FileIdentities(run.table_uuid, one_array(table.column("file_id")))
+
+    def locate(self, run: RunRef, files: FileIdentities) -> Ordinals:
+        """The ordinal of each file in the run, -1 where the run does not have it: not at all, or as other bytes, or of another table."""
+        out = np.full(len(files), -1, np.int64)
+        if run.table_uuid != files.table_uuid:
+            return out
+        mine, ordinals = self._ids(run, files.ids)
+        asked = id_words(files.ids)
+        for rows, here in _neighbours(mine, asked):
+            same = mine[here, 1] == asked[rows, 1]
+            out[rows[same]] = ordinals[here[same]]
+        return out
+
+    def locate_paths(self, run: RunRef, files: FileIdentities) -> tuple[Ordinals, Ordinals]:
+        """What the run has of the paths of some files, whatever their bytes were: row and ordinal, side by side. Of another table it has nothing."""
+        found: list[tuple[Ordinals, Ordinals]] = []
+        if run.table_uuid == files.table_uuid:
+            mine, ordinals = self._ids(run, files.ids)
+            asked = id_words(files.ids)
+            for rows, here in _neighbours(mine, asked):
+                same = same_path(mine[here], asked[rows])
+                found.append((rows[same], ordinals[here[same]]))
+        if not found:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        return np.concatenate([rows for rows, _ in found]), np.concatenate([places for _, places in found])
+
+    def _ids(self, run: RunRef, asked: pa.FixedSizeBinaryArray) -> tuple[npt.NDArray[np.uint64], Ordinals]:
+        """Ids of the run in order, as words, and their ordinals: all that share the path of one that is asked, and others."""
         reader = self.reader(run)
         parts = reader.parts("file_ids")
         if sum(part.rows for part in parts) != run.files:
             raise DamagedIndexError(
                 f"run {run.run} of index {self.name!r} has {run.files} files and another number of ids; refresh with mode='full'"
             )
-        holding = [(part, _groups_with(reader.footer(part), file_ids)) for part in parts]
+        holding = [(part, _groups_with(reader.footer(part), asked)) for part in parts]
         tables = [reader.read(part, groups, ["file_id", "ordinal"]) for part, groups in holding if groups]
         if not tables:
-            return np.full(len(file_ids), -1, np.int64)
+            return np.empty((0, 2), np.uint64), np.zeros(0, np.int64)
         table = pa.concat_tables(tables)
-        mine = _words(one_array(table.column("file_id")))
-        ordinals = numbers(table.column("ordinal")).astype(np.int64)
-        asked = _words(file_ids)
-        out = np.full(len(asked), -1, np.int64)
-        if not len(mine) or not len(asked):
-            return out
-        # Sorted by the whole id, hence by its first word; ids that share it are told apart by the second.
-        at = np.searchsorted(mine[:, 0], asked[:, 0])
-        for step in range(4):
-            here = np.minimum(at + step, len(mine) - 1)
-            same = (mine[here] == asked).all(axis=1) & (out < 0)
-            out[same] = ordinals[here[same]]
-        if etags is not None and (out >= 0).any():
-            found = np.flatnonzero(out >= 0)
-            order = np.argsort(out[found], kind="stable")
-            stored = self.rows(run, "files", out[found][order], ["etag"]).column("etag")
-            asked_etags = compute("take", etags, from_vector(found[order], None, pa.int64()))
-            differs = truths(one_array(compute("not_equal", stored, asked_etags)), null=False)
-            out[found[order][differs]] = -1
-        return out
+        return id_words(one_array(table.column("file_id"))), numbers(table.column("ordinal")).astype(np.int64)
 
     def partition_source(self, run: RunRef, columns: Mapping[ColumnRef, StoredColumn]) -> RunStatistics:
         return RunStatistics(self.reader(run), Units("partition_stats", "partition_ord", run.partitions), columns)
@@ -254,21 +273,24 @@ def _groups_with(footer: Footer, ids: pa.FixedSizeBinaryArray) -> list[int]:
     # The last group that starts at or below an id, by the id's first 8 bytes, and those before it while they reach as far.
     first = np.array([int.from_bytes(least[:8], "big") for least in ranges.least], np.uint64)
     last = np.array([int.from_bytes(greatest[:8], "big") for greatest in ranges.greatest], np.uint64)
-    asked = np.unique(_words(ids)[:, 0])
+    asked = np.unique(id_words(ids)[:, 0])
     low = np.searchsorted(last, asked, side="left")
     high = np.searchsorted(first, asked, side="right")
     return sorted({group for a, b in zip(low.tolist(), high.tolist(), strict=True) for group in range(a, b)})
 
 
-def _words(ids: pa.FixedSizeBinaryArray) -> npt.NDArray[np.uint64]:
-    """16-byte ids as two big-endian words, so that the order of words is the order of bytes."""
-    data = ids.buffers()[1]
-    raw = (
-        np.frombuffer(data, ">u8", (ids.offset + len(ids)) * 2)[ids.offset * 2 :]
-        if data is not None
-        else np.empty(0, ">u8")
-    )
-    return raw.astype(np.uint64).reshape(-1, 2)
+def _neighbours(mine: npt.NDArray[np.uint64], asked: npt.NDArray[np.uint64]) -> Iterator[tuple[Ordinals, Ordinals]]:
+    """Pairs (row of `asked`, place in `mine`) that agree in the first word, by which `mine` is sorted: of each row one place after another, as far as they agree."""
+    rows = np.arange(len(asked))
+    places = np.searchsorted(mine[:, 0], asked[:, 0])
+    while len(rows):
+        inside = places < len(mine)
+        rows, places = rows[inside], places[inside]
+        alike = mine[places, 0] == asked[rows, 0]
+        rows, places = rows[alike], places[alike]
+        if len(rows):
+            yield rows, places
+        places = places + 1
 
 
 def _no_rows(names: list[str]) -> pa.Table:

@@ -11,7 +11,7 @@ from expressions.scalar_statistics import CompositeStatistics
 from expressions.statistics import PruningStatistics
 from expressions.vectors import Mask, from_truths
 from formats.model import Snapshot
-from metaindex.keys import file_ids
+from metaindex.keys import FileIdentities
 
 from .known import Asked, known_runs
 from .open_index import OpenIndex
@@ -57,20 +57,18 @@ def _sources(
 ) -> tuple[dict[str, PruningStatistics[Mask]], dict[str, tuple[str, ...]], bool]:
     """What can answer, by name; the columns that each knows; whether keys are among them."""
     keyed = False
-    ids: pa.FixedSizeBinaryArray | None = None
-    etags = snapshot.files.table.column("etag") if snapshot.format == "files" else None
+    files: FileIdentities | None = None
     sources: dict[str, PruningStatistics[Mask]] = {}
     used: dict[str, tuple[str, ...]] = {}
     for index in indexes:
         runs = known_runs(index, asked)
         if not runs:
             continue
-        if ids is None:
-            ids = file_ids(snapshot.files, snapshot.format)
+        files = files or FileIdentities.of(snapshot)
         with guard(index):
             portions = []
             for run, known in runs:
-                at = index.locate(run, ids, etags)
+                at = index.locate(run, files)
                 positions = np.flatnonzero(at >= 0)
                 if len(positions):
                     portions.append(Portion(RunSource(index, run, known), positions, at[positions]))

@@ -19,7 +19,7 @@ from expressions.references import leaves
 from expressions.tree import Opaque
 from formats.model import Snapshot, Version
 
-from .open_index import OpenIndex
+from .open_index import FULL_REFRESH, OpenIndex
 from .over_snapshot import over_snapshot
 from .question import Question, SnapshotNeeded
 from .recorded import over_recorded, recorded_at
@@ -44,6 +44,7 @@ class Pruner:
         """`snapshot` is needed where `recorded` says no, or says no more once a damaged index is out (SnapshotNeeded is raised then). It helps where the table itself knows
         more of what is asked and the indexes keep many files (SnapshotHelps is raised then, unless the indexes are to answer `alone`)."""
         started = time.perf_counter()
+        self._leave_out_other_tables(question.version, snapshot)
         while True:
             try:
                 if snapshot is None:
@@ -68,6 +69,17 @@ class Pruner:
             not_understood=tuple(leaf.text for leaf in leaves(answer.predicate) if isinstance(leaf, Opaque)),
             _walked=answer,
         )
+
+    def _leave_out_other_tables(self, version: Version, snapshot: Snapshot | None) -> None:
+        """What was built on a table that was here before knows nothing of this one's files."""
+        recorded = {index.name: found for index in self._indexes if (found := recorded_at(index, version))}
+        tables = {found.record.version.table_uuid for found in recorded.values()}
+        if snapshot is not None:
+            tables = {snapshot.table_uuid}
+        for index in list(self._indexes):
+            if index.name not in recorded and len(tables) == 1 and (why := index.of_another_table(*tables)):
+                self._indexes.remove(index)
+                self._refused.append(IndexReport(index.name, False, f"{why}; {FULL_REFRESH}"))
 
     def _take_out(self, index: OpenIndex, error: BaseException | None) -> None:
         self._indexes.remove(index)

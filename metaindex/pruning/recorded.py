@@ -210,10 +210,10 @@ def _aligned(index: OpenIndex, runs: list[tuple[RunRef, Known]], segment: Segmen
     portions = []
     everything = np.arange(segment.run.files)
     for run, known in runs:
-        if run.files_digest == segment.run.files_digest:
+        if (run.table_uuid, run.files_digest) == (segment.run.table_uuid, segment.run.files_digest):
             portions.append(Portion(RunSource(index, run, known), everything, everything))
             continue
-        at = index.locate(run, *segment.index.identities(segment.run))
+        at = index.locate(run, segment.index.identities(segment.run))
         positions = np.flatnonzero(at >= 0)
         if len(positions):
             portions.append(Portion(RunSource(index, run, known), positions, at[positions]))

@@ -17,7 +17,7 @@ from expressions.statistics import Mask
 from expressions.vectors import numbers
 from formats.model import FileTable, Schema, Snapshot, Version
 from formats.protocol import Resolved
-from metaindex.keys import file_ids
+from metaindex.keys import FileIdentities
 from metaindex.kinds.covering.plan import PARTITION, CoveringLayout
 from metaindex.log.entry import CoveredKey, RunRef
 
@@ -148,13 +148,12 @@ def serving(
 
 def _of_snapshot(index: OpenIndex, runs: Sequence[tuple[int, RunRef, CoveredKey]], snapshot: Snapshot) -> Serving:
     """Files found by full identity; each in one run."""
-    ids = file_ids(snapshot.files, snapshot.format)
-    etags = snapshot.files.table.column("etag") if snapshot.format == "files" else None
-    left = np.ones(len(ids), np.bool_)
+    files = FileIdentities.of(snapshot)
+    left = np.ones(len(files), np.bool_)
     masks: dict[int, tuple[Mask, Mask]] = {}
     rows: dict[int, Ordinals] = {}
     for number, run, key in runs:
-        at = index.locate(run, ids, etags)
+        at = index.locate(run, files)
         keyed = ~unkeyed_files(index, run, key)
         here = np.flatnonzero((at >= 0) & left)
         here = here[keyed[at[here]]]

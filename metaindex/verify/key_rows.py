@@ -135,7 +135,7 @@ def request_of(sample: Sample, one: RunRows, ordinals: Ordinals) -> tuple[BuildR
     """The files as a builder gets them: those of the sample that the table has now and that are on storage."""
     snapshot, ref, report = sample.snapshot, sample.ref, sample.report
     files = one.files.take(pa.array(ordinals))
-    at = pc.index_in(files.column("file_id"), value_set=file_ids(snapshot.files, snapshot.format))
+    at = pc.index_in(files.column("file_id"), value_set=file_ids(snapshot.files))
     kept = pc.is_valid(at).to_numpy(zero_copy_only=False).copy()
     if not kept.all():
         report.skipped("a data file is not in the table any more, so its keys are not compared", int((~kept).sum()))

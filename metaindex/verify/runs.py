@@ -108,12 +108,12 @@ def _files(index: OpenIndex, run: RunRef) -> pa.Table:
     order = pc.sort_indices(files, sort_keys=[("partition", "ascending"), ("path", "ascending")]).to_numpy()
     if not np.array_equal(order, np.arange(count)):
         raise Mismatch("it is not in order of partition and path", "files")
-    ids = file_ids(table, index.entry.table.format)
+    ids = file_ids(table)
     if (
         not ids.equals(_one(files.column("file_id")))
         or xxhash.xxh3_128_hexdigest(ids.buffers()[1] or b"") != run.files_digest
     ):
-        raise Mismatch("the ids of its files do not follow from their paths and sizes", "files")
+        raise Mismatch("the ids of its files do not follow from their paths, sizes, times and signs", "files")
     partition_ord, partitions = number_partitions(table)
     if not np.array_equal(files.column("partition_ord").to_numpy(), partition_ord):
         raise Mismatch("its partitions are not numbered in order", "files")

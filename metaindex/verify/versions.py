@@ -95,7 +95,7 @@ def _differs(
         report.skipped("the table reads a recorded version with another schema today")
         return None
     report.versions_compared += 1
-    ids = file_ids(snapshot.files, snapshot.format)
+    ids = file_ids(snapshot.files)
     live_ids, marked = [pa.array([], pa.binary(16))], [np.zeros(0, np.bool_)]
     for run in found.live.dead:
         live = found.live.mask(rows[run].run)

@@ -36,6 +36,6 @@ def test_texts_gathered_in_pieces_are_those_gathered_at_once(pairs: list[tuple[s
 
 def test_ids_do_not_depend_on_how_many_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     table = FileTable(files([f"f{i}" for i in range(25)], [""] * 25))
-    whole = file_ids(table, "delta")
+    whole = file_ids(table)
     monkeypatch.setattr("metaindex.keys._AT_ONCE", 4)
-    assert file_ids(table, "delta").equals(whole)
+    assert file_ids(table).equals(whole)

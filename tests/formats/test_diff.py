@@ -34,9 +34,8 @@ def rows(files: FileTable) -> dict[str, dict[str, object]]:
     return {row["path"]: row for row in files.table.to_pylist()}
 
 
-def identity(row: dict[str, object], format_: str) -> tuple[object, ...]:
-    keys = ("path", "size_bytes", "modified_ms", "etag") if format_ == "files" else ("path", "size_bytes")
-    return tuple(row[k] for k in keys)
+def identity(row: dict[str, object]) -> tuple[object, ...]:
+    return tuple(row[k] for k in ("path", "size_bytes", "modified_ms", "etag"))
 
 
 @pytest.mark.parametrize("format_", ["delta", "iceberg", "files"])
@@ -50,13 +49,13 @@ def test_base_with_its_diff_is_the_target(format_: str) -> None:
         for path in rows(diff.deleted):
             del result[path]
         for path, row in rows(diff.deletes_changed).items():
-            assert identity(result[path], format_) == identity(row, format_)
+            assert identity(result[path]) == identity(row)
             assert result[path]["deletes"] != row["deletes"]
             result[path] = row
         for path, row in rows(diff.appended).items():
             assert path not in result
             result[path] = row
-        keys = ("path", "size_bytes", "deletes") + (("modified_ms", "etag") if format_ == "files" else ())
+        keys = ("path", "size_bytes", "deletes", "modified_ms", "etag")
         assert {p: [r[k] for k in keys] for p, r in result.items()} == {
             p: [r[k] for k in keys] for p, r in rows(target.files).items()
         }

@@ -29,7 +29,7 @@ def lake(tmp_path: Path) -> mi.Table:
 def test_an_id_leads_to_its_file(tmp_path: Path) -> None:
     table = lake(tmp_path)
     files = table.snapshot().files
-    ids = file_ids(files, "files").to_pylist()
+    ids = file_ids(files).to_pylist()
 
     found = table.files_by_id("stats", [ids[5], b"\0" * 16])
 

@@ -105,16 +105,13 @@ def _files_of(source: RunReader, number: int, among: int, keep: Mask | None) -> 
 
 
 def _first_of_its_kind(window: pa.Table) -> Mask:
-    """False for a file that the row before is already, from another run: the same id, and no etag that says otherwise."""
+    """False for a file that the row before is already, from another run: the same id."""
     first = np.ones(window.num_rows, np.bool_)
     if window.num_rows > 1:
-        ids, etags = (window.column(n).combine_chunks() for n in ("file_id", "etag"))
+        ids = window.column("file_id").combine_chunks()
         same = pc.equal(ids.slice(1), ids.slice(0, len(ids) - 1))
-        other = pc.fill_null(pc.not_equal(etags.slice(1), etags.slice(0, len(etags) - 1)), False)
         here = np.asarray(window.column("source").to_numpy())
-        first[1:] = ~np.asarray(pc.and_not(same, other).to_numpy(zero_copy_only=False), np.bool_) | (
-            here[1:] == here[:-1]
-        )
+        first[1:] = ~np.asarray(same.to_numpy(zero_copy_only=False), np.bool_) | (here[1:] == here[:-1])
     return first
 
 

@@ -75,9 +75,10 @@ def merge_runs(
     for source in sources:
         columns = together(columns or (), source.run.columns)
         keys = keys_together(keys or (), source.run.keys)
-        if columns is None or keys is None or source.kinds() - KINDS:
+        another = source.run.table_uuid != sources[0].run.table_uuid
+        if columns is None or keys is None or another or source.kinds() - KINDS:
             raise ValueError(
-                "runs that are merged agree on the types of their columns and on their keys, and have mergeable kinds"
+                "runs that are merged are of one table, agree on the types of their columns and on their keys, and have mergeable kinds"
             )
     with side_by_side(sink) as many:
         files = merge_files(sources, many, keep or {})
@@ -138,6 +139,7 @@ def _seal(
         builder="merge" if not all(source.run.listed_only for source in sources) else "",
         uncovered_files=min(sum(source.run.uncovered_files for source in sources), len(files.partition_ord)),
         keys=keys,
+        table_uuid=sources[0].run.table_uuid if sources else "",
     )
 
 
