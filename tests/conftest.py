@@ -75,9 +75,14 @@ def pytest_configure(config: pytest.Config) -> None:
         "filterwarnings", r"ignore:unclosed <socket\.socket .*(laddr|raddr)=\('127\.0\.0\.1':ResourceWarning"
     )
     # A shared or busy machine makes any single example slow: only wrong answers fail a property, never time.
-    hypothesis.settings.register_profile("default", deadline=None, print_blob=True)
-    hypothesis.settings.register_profile("soak", deadline=None, print_blob=True, max_examples=5000)
-    hypothesis.settings.register_profile("fast", deadline=None, print_blob=True, max_examples=10)
+    common = {
+        "deadline": None,
+        "print_blob": True,
+        "suppress_health_check": [hypothesis.HealthCheck.too_slow],
+    }
+    hypothesis.settings.register_profile("default", **common)
+    hypothesis.settings.register_profile("soak", **common, max_examples=5000)
+    hypothesis.settings.register_profile("fast", **common, max_examples=10)
     wanted = [name for name in ("soak", "fast") if os.environ.get(f"METAINDEX_{name.upper()}")]
     hypothesis.settings.load_profile(wanted[0] if wanted else "default")
     # Spark talks to itself over loopback whatever the host's name resolves to.

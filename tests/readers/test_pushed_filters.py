@@ -123,7 +123,7 @@ def bind_(text: str) -> Predicate:
 @pytest.mark.parametrize("engine", ["dataset", "duckdb", "polars"])
 def test_each_engine_reads_what_may_match_and_no_more(lake: Given, engine: str) -> None:
     storage = CountingStorage(lake.scan.storage)
-    scan = replace(lake.scan, storage=storage)
+    scan = replace(lake.scan, storage=storage, footers=None)  # a footer that is held is read once: by age of its file
     if engine == "dataset":
         found = scan.to_dataset().to_table(columns=["s"], filter=pc.field("i") == 32)
     elif engine == "duckdb":
