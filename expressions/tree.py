@@ -147,6 +147,23 @@ class Or(_Node):
     parts: tuple[Predicate, ...]
 
 
+def _hash_kept(cls: type[Not | And | Or]) -> None:
+    """A tree of thousands of leaves is looked for in several places: its hash is worked out once."""
+    plain: Callable[[object], int] = cls.__hash__
+
+    def kept(self: object) -> int:
+        found: int | None = vars(self).get("_hash")
+        if found is None:
+            found = plain(self)
+            object.__setattr__(self, "_hash", found)
+        return found
+
+    cls.__hash__ = kept  # type: ignore[method-assign]
+
+
+for _cls in (Not, And, Or):
+    _hash_kept(_cls)
+
 Leaf: TypeAlias = Comparison | In | IsNull | IsNan | StartsWith | Opaque | Constant
 Predicate: TypeAlias = Leaf | Not | And | Or
 

@@ -28,6 +28,7 @@ from .folder import IndexFolder
 from .log.operation_log import OperationLog
 from .lookups import LookUps
 from .pruning.open_index import OpenIndex
+from .pruning.remembered import Remembered
 from .pruning.result import IndexReport
 from .store.layout import indexes_folder, list_namespaces, namespace_folder
 from .store.reader import StoreCache
@@ -114,6 +115,7 @@ class Table(LookUps, IndexUpkeep):
     _snapshots: dict[Version, Snapshot] = field(default_factory=dict, repr=False)
     _cache: StoreCache = field(default_factory=StoreCache, repr=False)
     _held_footers: HeldFooters | None = field(default=None, repr=False)
+    _answers_held: Remembered | None = field(default=None, repr=False)
     _folder: IndexFolder | None = field(default=None, repr=False)
     _looked: tuple[list[OpenIndex], list[IndexReport]] | None = field(default=None, repr=False)
     written: Written | None = field(

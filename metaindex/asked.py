@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 
 from expressions.errors import ArgumentError, ExpressionError, VersionNotFoundError
 from expressions.records import dataclass
@@ -17,9 +17,10 @@ TimestampLike = str | int | dt.datetime | dt.date | None
 
 @dataclass(frozen=True, slots=True)
 class OfSchema:
-    """A predicate that depends on the columns which the table has at the version asked."""
+    """A predicate that depends on the columns which the table has at the version asked. `told`: what it is made from; equal ones make the same of a schema. None: it is like no other."""
 
     make: Callable[[Schema], Predicate]
+    told: Hashable = None
 
 
 def at_version(version: VersionLike, timestamp: TimestampLike) -> At:

@@ -23,6 +23,7 @@ from .config import Config
 from .pruning.open_index import OpenIndex
 from .pruning.pruner import Pruner
 from .pruning.question import Question, SnapshotHelps, SnapshotNeeded, bound
+from .pruning.remembered import Circumstances, Remembered
 from .pruning.result import IndexReport, PruneResult
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Queries(ABC):
     _ref: TableRef
     config: Config
     _held_footers: HeldFooters | None
+    _answers_held: Remembered | None
 
     @property
     @abstractmethod
@@ -192,8 +194,12 @@ class Queries(ABC):
         pruner = Pruner(found, refused)
 
         def answer(snapshot: Snapshot | None, *, alone: bool = False) -> _Planned:
-            question = self._question(predicate, found, resolved, snapshot)
-            result = pruner.prune(question, snapshot, alone=alone)
+            asked = self._circumstances(predicate, resolved, found, refused, snapshot, alone=alone)
+
+            def work() -> PruneResult:
+                return pruner.prune(self._question(predicate, found, resolved, snapshot), snapshot, alone=alone)
+
+            result = self._remembered_or(asked, work, pruner)
             return _Planned(result.timed(time.perf_counter() - started), snapshot, found)
 
         try:
@@ -222,8 +228,16 @@ class Queries(ABC):
             return None  # nor is the table loaded
 
         def answer(snapshot: Snapshot | None) -> PruneResult | None:
+            asked = self._circumstances(predicate, resolved, found, refused, snapshot, alone=True)
+            if asked is not None and isinstance(before := self._remembered.find(asked), PruneResult):
+                return before
             question = self._question(predicate, found, resolved, snapshot)
-            return pruner.prune(question, snapshot, alone=True) if question.known_to(found) else None
+            if not question.known_to(found):
+                return None
+            result = pruner.prune(question, snapshot, alone=True)
+            if asked is not None and pruner.whole:
+                self._remembered.keep(asked, result)
+            return result
 
         try:
             return self._first(answer, resolved, pruner)
@@ -245,6 +259,51 @@ class Queries(ABC):
             except MetaIndexError:
                 raise error from None
             return answer(snapshot)
+
+    def _circumstances(
+        self,
+        predicate: object,
+        resolved: Resolved,
+        found: Sequence[OpenIndex],
+        refused: Sequence[IndexReport],
+        snapshot: Snapshot | None,
+        *,
+        alone: bool,
+    ) -> Circumstances | None:
+        """What an answer follows from; None where the predicate is of an engine, whose equality nobody knows. Of plain files that the caller vouches for too: the version names their listing."""
+        if isinstance(predicate, OfSchema):
+            told = predicate.told
+        else:
+            told = predicate if isinstance(predicate, str | Predicate) else None
+        if told is None:
+            return None
+        version = resolved.version if snapshot is None else snapshot.version
+        return Circumstances.of((type(predicate), told), version, found, refused, snapshot, alone=alone)
+
+    def _remembered_or(
+        self, asked: Circumstances | None, work: Callable[[], PruneResult], pruner: Pruner
+    ) -> PruneResult:
+        """The answer of before, or a new one. An answer that could be had with the snapshot alone is remembered as such."""
+        before = self._remembered.find(asked) if asked is not None else None
+        if isinstance(before, PruneResult):
+            return before
+        if before is not None:
+            raise SnapshotHelps
+        try:
+            outcome: PruneResult | type[SnapshotHelps] = work()
+        except SnapshotHelps:
+            outcome = SnapshotHelps
+        if asked is not None and pruner.whole:
+            self._remembered.keep(asked, outcome)
+        if isinstance(outcome, PruneResult):
+            return outcome
+        raise SnapshotHelps
+
+    @property
+    def _remembered(self) -> Remembered:
+        if self._answers_held is None:
+            self._answers_held = Remembered(self.config.cache_bytes // 8)
+        return self._answers_held
 
     def _known_lately(self, predicate: object, found: Sequence[OpenIndex]) -> bool:
         """Does some index know a column that is asked, by the newest schema that it has recorded? True where that cannot be said."""

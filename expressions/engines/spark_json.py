@@ -17,6 +17,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from expressions.errors import ExpressionError
@@ -98,16 +99,8 @@ class _Expression:
     __slots__ = ("children", "fields", "kind")
 
     def __init__(self, fields: Node, children: tuple[_Expression, ...]) -> None:
-        name = str(fields["class"])
         self.fields, self.children = fields, children
-        if name == _ANALYSIS + "UnresolvedFunction":
-            self.kind = _function_kind(fields)
-        elif name == _ANALYSIS + "UnresolvedAttribute":
-            self.kind = "UnresolvedAttribute"
-        elif name == _ANALYSIS + "UnresolvedExtractValue":
-            self.kind = "UnresolvedExtractValue"
-        else:
-            self.kind = name.removeprefix(_CATALYST) if name.startswith(_CATALYST) else f"<{name}>"
+        self.kind = _kind(str(fields["class"])) or _function_kind(fields)
 
     def walk(self) -> Iterator[_Expression]:
         todo = [self]
@@ -115,6 +108,16 @@ class _Expression:
             node = todo.pop()
             yield node
             todo += reversed(node.children)
+
+
+@lru_cache(1024)
+def _kind(name: str) -> str:
+    """Of a class of Spark's; empty where a function's name says it."""
+    if name == _ANALYSIS + "UnresolvedFunction":
+        return ""
+    if name in (_ANALYSIS + "UnresolvedAttribute", _ANALYSIS + "UnresolvedExtractValue"):
+        return name.removeprefix(_ANALYSIS)
+    return name.removeprefix(_CATALYST) if name.startswith(_CATALYST) else f"<{name}>"
 
 
 def _tree(nodes: Sequence[Node]) -> tuple[_Expression, int]:
@@ -296,7 +299,7 @@ def _refuse_special(data_type: Any, metadata: Any) -> None:
     """A collation orders and equates text its own way; a metadata column is no column of the table; a default is shown by files that hold nothing of the column."""
     if isinstance(data_type, str) and data_type.startswith("string") and data_type != "string":
         raise NotReadable
-    if isinstance(metadata, Mapping) and any(key in metadata for key in _SPECIAL_METADATA):
+    if metadata and isinstance(metadata, Mapping) and any(key in metadata for key in _SPECIAL_METADATA):
         raise NotReadable
 
 

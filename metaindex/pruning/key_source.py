@@ -29,7 +29,7 @@ EXACTNESS = {"values": 0, "value_keys": 1, "value_lists": 2, "bloom_filters": 3}
 """The kinds (of `CoveredKey`) in the order in which they are asked."""
 
 
-KEPT_BYTES = 32 << 20
+KEPT_BYTES = 4 << 20
 """Of answers to many questions that one source keeps, about."""
 
 

@@ -35,6 +35,12 @@ class Pruner:
     def __init__(self, indexes: Sequence[OpenIndex], refused: Sequence[IndexReport] = ()) -> None:
         self._indexes = list(indexes)
         self._refused = list(refused)
+        self._given = len(self._indexes)
+
+    @property
+    def whole(self) -> bool:
+        """Did no index fail so far?"""
+        return len(self._indexes) == self._given
 
     def recorded(self, version: Version) -> bool:
         """Does some index know the version's files, so that no snapshot is needed?"""

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from expressions.deadline import look
 from expressions.engines.spark_json import from_spark_json
 from expressions.errors import UnknownColumnError
 from expressions.references import conjuncts
@@ -24,6 +25,9 @@ TEXT_FORMATS: Final[Mapping[str, str]] = {"CSVFileFormat": "csv", "JsonFileForma
 """Spark's classes, by the names of this project."""
 
 
+_READ: Final = "\0conditions"
+
+
 def of_texts(scan: Mapping[str, Any]) -> bool:
     """Does it read every byte of its files, whatever columns are needed?"""
     return scan.get("kind") == "files" and scan.get("format") in TEXT_FORMATS
@@ -37,8 +41,18 @@ def for_columns_alone(scan: Mapping[str, Any]) -> bool:
 
 
 def conditions(scan: Mapping[str, Any]) -> list[Predicate]:
-    """The filters above the scan, as conjuncts."""
-    return [part for one in scan["filters"] for part in conjuncts(from_spark_json(one))]
+    """The filters above the scan, as conjuncts. They are read once a request, which may hold thousands."""
+    found: list[Predicate] | None = scan.get(_READ)
+    if found is None:
+        found = [part for one in scan["filters"] for part in _conjuncts(one)]
+        if isinstance(scan, dict):
+            scan[_READ] = found
+    return found
+
+
+def _conjuncts(condition: Any) -> tuple[Predicate, ...]:
+    look()
+    return conjuncts(from_spark_json(condition))
 
 
 def named(schema: Schema, scan: Mapping[str, Any]) -> dict[tuple[str, ...], str]:
@@ -78,7 +92,7 @@ def at_version(condition: Predicate, scan: Mapping[str, Any]) -> Predicate | OfS
 
         return transform(condition, leaf)
 
-    return OfSchema(of)
+    return OfSchema(of, (condition, tuple((tuple(path), number) for path, number in scan["ids"])))
 
 
 def _folded(parts: Sequence[str]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import logging
 import re
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as LateError
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from expressions.deadline import TooLate, look, until
 from expressions.errors import UnknownColumnError
 from expressions.references import columns
 from expressions.tree import And, Opaque, Predicate
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from metaindex.api import Table
 
 logger = logging.getLogger("metaindex")
+_HELD_LENGTH = 8 << 20  # characters of requests
 
 
 @dataclass(slots=True)
@@ -50,6 +53,7 @@ class Counts:
 
     failed: int = 0
     timed_out: int = 0
+    stopped: int = 0  # of those, how many were being computed: their threads are free again
     bad_settings: int = 0
     last_error: str = ""
 
@@ -64,6 +68,31 @@ class Planned:
     table: Table | None
 
 
+class Requests:
+    """The last requests as they were read: the same query is planned again and again, and its filters may be long. What is read of one (`scans.conditions`) stays with it."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[str, dict[str, Any]] = OrderedDict()
+        self._length = 0
+        self._lock = threading.Lock()
+
+    def read(self, request: str) -> dict[str, Any]:
+        """The request. ValueError where it is no JSON."""
+        with self._lock:
+            held = self._held.get(request)
+            if held is not None:
+                self._held.move_to_end(request)
+                return held
+        read: dict[str, Any] = json.loads(request)
+        with self._lock:
+            if request not in self._held and len(request) <= _HELD_LENGTH:
+                self._held[request] = read
+                self._length += len(request)
+            while self._length > _HELD_LENGTH:
+                self._length -= len(self._held.popitem(last=False)[0])
+        return read
+
+
 @dataclass(slots=True)
 class Skipping:
     """Called with a request, gives a reply; an empty one where nothing is known. Never raises. Several threads of Spark may ask at once."""
@@ -76,15 +105,21 @@ class Skipping:
         default_factory=lambda: ThreadPoolExecutor(4, thread_name_prefix="metaindex-rule")
     )
     _local: threading.local = field(default_factory=threading.local)
+    _requests: Requests = field(default_factory=Requests)
     _read: tuple[dict[str, str], RuleConfig] | None = None  # the session's settings of ours, as they were last
 
     def __call__(self, request: str) -> str:
         rule = self.rule
         try:
-            asked = json.loads(request)
+            asked = self._requests.read(request)
             rule = self.settings(asked["settings"])
-            return self._pool.submit(self._answer, asked["scans"], rule).result(rule.timeout_seconds)
-        except LateError:
+            late = time.monotonic() + rule.timeout_seconds
+            answer = self._pool.submit(self._answer_until, late, asked["scans"], rule)
+            try:
+                return answer.result(rule.timeout_seconds)
+            finally:
+                answer.cancel()  # where no thread has begun with it
+        except (LateError, TooLate):
             self.counts.timed_out += 1
             self.counts.last_error = f"no answer within {rule.timeout_seconds} s"
             logger.warning("a Spark query is planned without indexes: %s", self.counts.last_error)
@@ -107,6 +142,15 @@ class Skipping:
             read = self._read = conf, rule
         return read[1]
 
+    def _answer_until(self, late: float, scans: list[dict[str, Any]], rule: RuleConfig) -> str:
+        """An answer that nobody waits for any more is not computed to its end."""
+        try:
+            with until(late):
+                return self._answer(scans, rule)
+        except TooLate:
+            self.counts.stopped += 1
+            raise
+
     def _answer(self, scans: list[dict[str, Any]], rule: RuleConfig) -> str:
         if not rule.enabled:
             return ""
@@ -128,6 +172,7 @@ class Skipping:
             self._local.once = once
             try:
                 found = [self.decide(scan, rule) for scan in scans]
+                look()
                 offers = [self._offered(scan, one, rule) for scan, one in zip(scans, found, strict=True)]
             finally:
                 self._local.once = None
@@ -168,6 +213,7 @@ class Skipping:
 
     def pruned(self, scan: dict[str, Any], rule: RuleConfig) -> PruneResult | Reason:
         """The same, with an answer that proves nothing for what it is."""
+        look()
         try:
             return self._scan(scan, rule)
         except Exception as error:  # noqa: BLE001 - the other scans are still answered

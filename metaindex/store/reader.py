@@ -27,6 +27,7 @@ import xxhash
 # What pq.ParquetFile is made of; that module loads every file system of Arrow, which a look-up does not need.
 from pyarrow._parquet import ColumnChunkMetaData, FileMetaData, ParquetReader
 
+from expressions.deadline import look
 from expressions.errors import MetaIndexError, first_line
 from expressions.records import dataclass
 from formats.storage import Storage
@@ -132,6 +133,7 @@ class RunReader:
 
     def each(self, items: Sequence[_T], work: Callable[[_T], _R]) -> list[_R]:
         """What the work makes of each item, in their order, where each reads a part of its own: side by side, as reading a store is waiting, and decoding lets other threads on."""
+        look()
         if len(items) < _PARTS_APART:
             return [work(item) for item in items]
         from concurrent.futures import ThreadPoolExecutor
@@ -292,6 +294,7 @@ class RunReader:
         return data
 
     def _uncounted(self, path: str, start: int, length: int) -> bytes:
+        look()
         try:
             return self._storage.read(path, start, length)
         except MetaIndexError as error:

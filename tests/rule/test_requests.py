@@ -1,0 +1,114 @@
+"""What Spark asks, answered without Spark: long filters, asked again, and nobody waiting any more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pytest
+
+import metaindex as mi
+from metaindex.config import Config
+from metaindex.rule.settings import RuleConfig
+from metaindex.rule.skipping import Requests, Skipping
+
+_CATALYST = "org.apache.spark.sql.catalyst.expressions."
+FILES = 6
+
+
+def node(of: str, children: int = 0, **fields: object) -> dict[str, object]:
+    return {"class": _CATALYST + of, "num-children": children, **fields}
+
+
+def equal(column: str, kind: str, value: object) -> list[dict[str, object]]:
+    named = node("AttributeReference", name=column, dataType=kind, metadata={})
+    return [node("EqualTo", 2), named, node("Literal", dataType=kind, value=str(value))]
+
+
+def terms(keys: Sequence[int]) -> list[dict[str, object]]:
+    """`(k = 1 AND s = 'v1') OR (k = 2 AND ...) OR ...` as Spark nests it, in pre-order."""
+    out = [node("Or", 2) for _ in keys[1:]]
+    for key in keys:
+        out += [node("And", 2), *equal("k", "long", key), *equal("s", "string", f"v{key}")]
+    return out
+
+
+def request(root: Path, keys: Sequence[int]) -> str:
+    scan: dict[str, Any] = {
+        "kind": "delta",
+        "root": f"file:{root}",
+        "version": str(mi.open_table(str(root)).snapshot().version),
+        "format": "ParquetFileFormat",
+        "options": {},
+        "filters": [terms(keys)],
+        "needs": [{"name": "k"}],
+        "wants": [],
+        "partitions": {"fields": []},
+        "session": {"zone": "UTC", "set": {}},
+        "gathered": False,
+        "harmless": True,
+        "bytes": 1_000_000,
+    }
+    return json.dumps({"settings": {}, "scans": [scan]})
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    root = tmp_path / "t"
+    for number in range(FILES):
+        keys = range(number * 10, number * 10 + 10)
+        data = pa.table({"k": pa.array(keys, pa.int64()), "s": [f"v{key}" for key in keys]})
+        deltalake.write_deltalake(str(root), data, mode="append")
+    table = mi.open_table(str(root))
+    table.create_index("all", mi.ColumnStats(), mi.Values("k"), mi.Bloom("s"), builder="local")
+    return root
+
+
+def asking(**settings: Any) -> Skipping:
+    return Skipping(Config(), {}, RuleConfig(**settings))
+
+
+def told(reply: str) -> str:
+    """The dropped files of the only scan."""
+    return str(json.loads(reply)["0"]["dropped"])
+
+
+def test_a_filter_of_many_terms_is_answered_and_remembered(lake: Path) -> None:
+    skipping = asking()
+    many = request(lake, [*range(0, 10), *range(30, 40), 1_000])
+    first = skipping(many)
+    assert told(first) == told(skipping(many)) == told(asking()(many))
+    assert told(skipping(request(lake, [5]))) != told(first)
+    assert skipping.counts.failed == 0
+
+    deltalake.write_deltalake(str(lake), pa.table({"k": pa.array([5], pa.int64()), "s": ["v5"]}), mode="append")
+    mi.open_table(str(lake)).refresh_index("all", builder="local")
+    assert told(skipping(request(lake, [35]))) != told(asking()(many))
+
+
+def test_an_answer_that_nobody_waits_for_is_not_computed_to_its_end(lake: Path) -> None:
+    skipping = asking(timeout_seconds=0.001)
+    assert skipping(request(lake, range(2_000))) == ""
+    skipping._pool.shutdown(wait=True)  # the threads have come to an end
+    assert skipping.counts.timed_out == 1
+    assert skipping.counts.failed == 0
+    assert skipping.counts.stopped == 1
+
+
+def test_requests_are_kept_up_to_a_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metaindex.rule.skipping._HELD_LENGTH", 100)
+    requests = Requests()
+    first = requests.read('{"scans": [1]}')
+    assert requests.read('{"scans": [1]}') is first
+    for number in range(20):
+        requests.read(f'{{"scans": [{number + 100}]}}')
+    assert requests.read('{"scans": [1]}') == first
+    assert requests.read('{"scans": [1]}') is not first
+    long = json.dumps({"scans": ["x" * 200]})
+    assert requests.read(long) is not requests.read(long)
+    with pytest.raises(ValueError, match="Expecting"):
+        requests.read("{")
