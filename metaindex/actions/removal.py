@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from formats.storage import Storage
 from metaindex.log.liveness import FOLDER as HEARTBEATS
 from metaindex.log.operation_log import OperationLog
+from metaindex.store.layout import run_folder, run_of
 from metaindex.store.reader import manifest_path
 
 MANIFESTS, VERSIONS = "_manifests", "_versions"
@@ -25,7 +26,7 @@ def objects_by_run(storage: Storage) -> dict[str, list[str]]:
     for kind in storage.folders(""):
         if not kind.startswith("_"):
             for info in storage.list(kind):
-                found.setdefault(_run_of(kind, info.path), []).append(info.path)
+                found.setdefault(run_of(kind, info.path), []).append(info.path)
     return found
 
 
@@ -56,8 +57,4 @@ def remove_runs(storage: Storage, runs: Iterable[str]) -> None:
         remove(storage, [info.path for info in storage.list(f"{VERSIONS}/{run}")])
         for kind in storage.folders(""):
             if not kind.startswith("_"):
-                remove(storage, [info.path for info in storage.list(f"{kind}/{run}")])
-
-
-def _run_of(kind: str, path: str) -> str:
-    return path.removeprefix(kind + "/").partition("/")[0]
+                remove(storage, [info.path for info in storage.list(run_folder(kind, run))])

@@ -1,9 +1,9 @@
 """Keys on Spark: tasks run the local builder's own collectors over shares of the files, and its finishers over ranges of the keys. No row passes through the JVM or the driver.
 
-    files -> tasks of some files each (`CollectTask`): every file is read once for all keys; what a key has found goes, sorted, into objects in `spills/<run>/` of the index
+    files -> tasks of some files each (`CollectTask`): every file is read once for all keys; what a key has found goes, sorted, into objects in `spills/run=<run>/` of the index
           -> to the driver one line a task and key: where its objects are, and how many entries
           -> tasks of one range of one key each (`FinishTask`): its stretch of all tasks' objects, merged into the final parts
-          -> the objects in `spills/<run>/` are removed
+          -> the objects in `spills/run=<run>/` are removed
 
 A task that is run again writes objects of other names, and parts of the same names and the same bytes. What a build that was killed leaves belongs to no entry: `clean` removes it.
 """
@@ -25,7 +25,7 @@ from formats.storage import Storage
 from metaindex.errors import BuildError
 from metaindex.kinds import registry
 from metaindex.kinds.keyed import Gathered, KeyFinisher, KeyPlan, Spill
-from metaindex.store.layout import PartInfo
+from metaindex.store.layout import PartInfo, run_folder
 from metaindex.store.writer import RunSink
 
 from .key_build import BuiltKey, key_build
@@ -199,11 +199,11 @@ def _data_bytes(request: BuildRequest) -> int:
 
 def spill_of(sink: RunSink, limit_bytes: int) -> Spill:
     """Where the tasks of a run put what they found, each under names of its own."""
-    return Spill(sink.storage, f"{SPILLS}/{sink.run}", limit_bytes)
+    return Spill(sink.storage, run_folder(SPILLS, sink.run), limit_bytes)
 
 
 def _remove_spills(sink: RunSink) -> None:
     """What a store does not remove now is garbage, for `clean`, and no reason to fail."""
     with suppress(StorageError), ThreadPoolExecutor(16 if "://" in sink.storage.root else 1) as pool:
-        paths = [info.path for info in sink.storage.list(f"{SPILLS}/{sink.run}")]
+        paths = [info.path for info in sink.storage.list(run_folder(SPILLS, sink.run))]
         list(pool.map(sink.storage.delete, paths))

@@ -23,6 +23,10 @@ from metaindex.errors import IndexNotFoundError
 
 FOLDER = "_metaindex"
 NAMESPACES = "_namespaces"
+_RUN = "run="
+INTEGERS = "_int"
+"""Behind the folder's name of keys that are integers: the parts of a folder have one schema, so that engines can read all of them as one table."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}\Z")
 
 
@@ -64,6 +68,16 @@ def list_names(folder: str, options: dict[str, str] | None = None) -> list[str]:
     """Names that may be indexes: the folders there whose name an index may have. One call; each has an operation log or is ignored."""
     storage, _ = storage_for(folder, _for(folder, options))
     return [name for name in storage.folders("") if _NAME.match(name)]
+
+
+def run_folder(kind: str, run: str) -> str:
+    """The folder of a run's parts of a metadata partition. Engines that know Hive's partitions take the run for a column."""
+    return f"{kind}/{_RUN}{run}"
+
+
+def run_of(kind: str, path: str) -> str:
+    """The run in whose folder a part of a metadata partition lies."""
+    return path.removeprefix(f"{kind}/").partition("/")[0].removeprefix(_RUN)
 
 
 def index_storage(folder: str, name: str, options: dict[str, str] | None = None) -> Storage:

@@ -13,7 +13,7 @@ from metaindex.kinds.rows import FORMAT_VERSION
 from metaindex.log.fields import Fields
 from metaindex.log.sealed import from_text
 
-from .layout import PartInfo
+from .layout import INTEGERS, PartInfo, run_folder
 
 MAX_BYTES = 256 << 20
 """Of a manifest, and of the footer of a part. What is larger is not read."""
@@ -58,6 +58,8 @@ def _part(v: Fields, run: str) -> PartInfo:
     v.done()
     if part.footer_bytes > part.size_bytes:
         raise ValueError("a part: its footer is larger than it is")
-    if not part.path.startswith(f"{part.kind}/{run}/") or ".." in part.path.split("/"):
+    if not part.path.startswith(
+        tuple(f"{run_folder(folder, run)}/" for folder in (part.kind, part.kind + INTEGERS))
+    ) or ".." in part.path.split("/"):
         raise ValueError(f"a part: it lies in the folder of its run, not at {part.path[:80]!r}")
     return part

@@ -16,7 +16,7 @@ import xxhash
 from formats.storage import Storage
 from metaindex.kinds.rows import PART_ROWS, ROW_GROUP_ROWS
 
-from .layout import PartInfo
+from .layout import INTEGERS, PartInfo, run_folder
 from .manifest import manifest_bytes as manifest_bytes
 
 SUFFIX = ".mix"
@@ -78,21 +78,22 @@ class RunSink:
 
     def write(self, kind: str, table: pa.Table, number: int) -> PartInfo:
         """Writes one sorted part durably and says what it is. The caller has sorted `table` and kept it below PART_ROWS."""
-        return write_part(self.storage, self._path(kind, number), kind, table)
+        folder = f"{kind}{INTEGERS}" if "key_int" in table.schema.names else kind
+        return write_part(self.storage, self._path(folder, number), kind, table)
 
     def copy(self, part: PartInfo, data: bytes, number: int) -> PartInfo:
         """Puts the bytes of a part of another run, durably, as one of this run, and says what it is."""
-        path = self._path(part.kind, number)
+        path = self._path(part.path.partition("/")[0], number)
         self.storage.put(path, data)
         return replace(part, path=path)
 
-    def _path(self, kind: str, number: int) -> str:
-        return f"{kind}/{self.run}/part-{number:05d}{SUFFIX}"
+    def _path(self, folder: str, number: int) -> str:
+        return f"{run_folder(folder, self.run)}/part-{number:05d}{SUFFIX}"
 
 
 def new_run_id() -> str:
-    """A run's name: random, so that no two writers share a folder."""
-    return secrets.token_hex(8)
+    """A run's name: random, so that no two writers share a folder. It begins with a letter that no number has, as engines guess the type of what folders are called (`12e4` is one)."""
+    return f"r{secrets.token_hex(8)}"
 
 
 def write_part(storage: Storage, path: str, kind: str, table: pa.Table) -> PartInfo:

@@ -80,7 +80,7 @@ def test_what_is_no_part_of_a_live_run_is_cleaned(tmp_path: Path) -> None:
     VERBS["create"](opened(lake.path, storage))
     (run,) = runs_on(storage)
     objects = set(storage.objects)
-    storage.put(f"files/{run}/part-00007.mix", b"left behind")
+    storage.put(f"files/run={run}/part-00007.mix", b"left behind")
 
     clean.clean(OperationLog(storage), "stats")
 

@@ -19,6 +19,7 @@ from metaindex.api import Table
 from metaindex.build.merging import together
 from metaindex.log.entry import CoveredColumn, RunRef
 from metaindex.store.kway import merged
+from metaindex.store.layout import run_folder
 from tests import strategies
 from tests.pruning.test_no_false_skip import arrow_schema
 from tests.tables import settle
@@ -34,7 +35,8 @@ def index_rows(table: Table, name: str) -> dict[str, pa.Table]:
     (run,) = entry.content.runs
     folder = Path(table._log(name).storage.uri(""))
     return {
-        kind: pa.concat_tables(pq.read_table(p) for p in sorted((folder / kind / run.run).iterdir())) for kind in KINDS
+        kind: pa.concat_tables(pq.read_table(p) for p in sorted((folder / run_folder(kind, run.run)).iterdir()))
+        for kind in KINDS
     }
 
 

@@ -201,7 +201,7 @@ def test_what_a_killed_build_left_is_removed_by_clean(tmp_path: Path) -> None:
                 )
             )
         )
-        left += list((index / "spills" / run).iterdir())
+        left += list((index / "spills" / f"run={run}").iterdir())
     assert left
     table.clean_index("find", retention=0)
     assert not any(path.exists() for path in left)

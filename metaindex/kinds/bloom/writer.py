@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import xxhash
 
 from expressions.records import dataclass
-from metaindex.store.layout import PartInfo
+from metaindex.store.layout import PartInfo, run_folder
 from metaindex.store.writer import SUFFIX, RunSink
 
 from .blocks import BLOCK_BITS, Bytes, sliced
@@ -80,7 +80,7 @@ class FilterWriter:
                     count = min(at_once, stretch.first + stretch.rows - first)
                     writer.write_table(self._rows(stretch.number, first, count), row_group_size=count)
                     rows += count
-        path = f"{PARTITION}/{sink.run}/part-{part_number:05d}{SUFFIX}"
+        path = f"{run_folder(PARTITION, sink.run)}/part-{part_number:05d}{SUFFIX}"
         return _stored(sink, path, out.getvalue(), rows, self._key_id)
 
     def _rows(self, number: int, first: int, count: int) -> pa.Table:

@@ -1,7 +1,7 @@
 """The parts of a covering index: plain Parquet that Spark reads as it is, written row group by row group.
 
-    covering/<run>/<place>-<tag>-<piece>_<bucket>.mix      a bucket; Spark finds its number in the name
-    covering/<run>/<place>-<tag>-<piece>.mix               a range: the tags ascend with the values
+    covering/run=<run>/<place>-<tag>-<piece>_<bucket>.mix      a bucket; Spark finds its number in the name
+    covering/run=<run>/<place>-<tag>-<piece>.mix               a range: the tags ascend with the values
 
 Rows are sorted by the indexed columns in Spark's order (NULL first, NaN last, -0.0 as 0.0), then by `_mi_ordinal` and `_mi_row`. A bucket without rows has no part. Names are never written
 twice: a task that is run again has another tag.
@@ -23,7 +23,7 @@ import xxhash
 from expressions.errors import StorageError, first_line
 from metaindex.errors import DamagedIndexError
 from metaindex.log.entry import CoveredKey
-from metaindex.store.layout import PartInfo
+from metaindex.store.layout import PartInfo, run_folder
 from metaindex.store.reader import RunReader
 from metaindex.store.writer import SUFFIX, RunSink
 
@@ -121,7 +121,7 @@ class PartWriter:
         footer_bytes = int.from_bytes(buffer.slice(buffer.size - 8, 4).to_pybytes(), "little") + 8
         footer = buffer.slice(buffer.size - footer_bytes, footer_bytes)
         end = SUFFIX if self.bucket is None else f"_{self.bucket:05d}{SUFFIX}"
-        path = f"{PARTITION}/{self.sink.run}/{self.place:03d}-{self.tag}-{len(self._done):05d}{end}"
+        path = f"{run_folder(PARTITION, self.sink.run)}/{self.place:03d}-{self.tag}-{len(self._done):05d}{end}"
         self.sink.storage.put(path, buffer.to_pybytes())
         info = PartInfo(
             PARTITION,
@@ -153,9 +153,10 @@ def sizes_of(parts: Iterable[WrittenPart]) -> CoveredSizes:
 
 def remove_strays(sink: RunSink, named: Collection[str], place: int | None = None) -> None:
     """Removes parts of the run (of one of its keys) that are not named: of tasks that were run twice, and of tries that came to nothing. What a store does not remove now is for `clean`."""
-    start = f"{PARTITION}/{sink.run}/" + ("" if place is None else f"{place:03d}-")
+    folder = run_folder(PARTITION, sink.run)
+    start = f"{folder}/" + ("" if place is None else f"{place:03d}-")
     with suppress(StorageError):
-        there = [info.path for info in sink.storage.list(f"{PARTITION}/{sink.run}")]
+        there = [info.path for info in sink.storage.list(folder)]
         for path in there:
             if path.startswith(start) and path not in named:
                 sink.storage.delete(path)

@@ -182,7 +182,7 @@ def test_parts_are_plain_parquet(tmp_path: Path, cut: str) -> None:
     )
     assert rows.schema.names == layout.ROWS.names
     said = duckdb.sql(f"SELECT * FROM read_parquet({paths}, file_row_number = false)").fetchall()
-    assert said == [tuple(row.values()) for row in rows.to_pylist()]
+    assert said == [(*row.values(), run.ref.run) for row in rows.to_pylist()]
     order = [(row["key_id"], row["blocks"], row["block"]) for row in rows.to_pylist()]
     assert order == sorted(order)
     for part, path in zip(run.parts, paths, strict=True):
