@@ -6,7 +6,6 @@ schema of the base until a commit says another. Nothing is read but the base's c
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ import pyarrow as pa
 from expressions.errors import CorruptTableError, ObjectNotFoundError, StorageError
 from expressions.vectors import vector
 from formats.changes import Base, Changes
+from formats.json_text import parse_json
 from formats.model import FileTable, Snapshot, Version
 from formats.protocol import At, TableRef
 
@@ -172,7 +172,7 @@ def _gone(said: _Said, schema: pa.Schema) -> FileTable:
 def _counted(ref: TableRef, to: Version) -> int | None:
     """How many files the version checksum says there are, where there is one."""
     try:
-        said = json.loads(ref.storage.read(f"{LOG}/{int(to.id):020d}.crc"))
+        said = parse_json(ref.storage.read(f"{LOG}/{int(to.id):020d}.crc"))
     except (StorageError, ValueError):
         return None
     count = said.get("numFiles") if isinstance(said, dict) else None

@@ -6,7 +6,6 @@ proved about (variant, void, collated strings, geometry, intervals) become a str
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from expressions.errors import CorruptTableError, UnsupportedFeatureError
+from formats.json_text import parse_json
 from formats.model import Field, Schema
 
 from .actions import Metadata
@@ -60,9 +60,9 @@ class TableSchema:
 
 def parse_schema(metadata: Metadata, table: str) -> TableSchema:
     try:
-        root = json.loads(metadata.schema_string)
+        root = parse_json(metadata.schema_string)
         raw_fields = root["fields"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (RecursionError, ValueError, KeyError, TypeError) as error:
         raise CorruptTableError(f"the schemaString of {table} is no Delta schema: {error!r}") from error
     mode = metadata.configuration.get("delta.columnMapping.mode", "none").lower()
     if mode not in ("none", "id", "name"):
@@ -71,7 +71,7 @@ def parse_schema(metadata: Metadata, table: str) -> TableSchema:
     reader = _Reader(mode, table, once_float)
     try:
         fields = tuple(reader.field(raw, ()) for raw in raw_fields)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (RecursionError, KeyError, TypeError, AttributeError, ValueError) as error:
         if isinstance(error, UnsupportedFeatureError | CorruptTableError):
             raise
         raise CorruptTableError(f"the schemaString of {table} is no Delta schema: {error!r}") from error

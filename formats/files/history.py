@@ -23,6 +23,7 @@ from expressions.errors import (
     VersionNotFoundError,
     first_line,
 )
+from formats.json_text import parse_json
 from formats.model import FileTable, Snapshot
 from formats.protocol import At, TableRef
 from formats.storage import Storage
@@ -135,7 +136,7 @@ def recall(ref: TableRef, kept: Remembered) -> Recalled:
         schema = None
         if about.get(b"metaindex.reader") == _reader(ref):
             schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(about[b"metaindex.schema"])))
-        bases = frozenset(str(one) for one in json.loads(about.get(b"metaindex.bases", b'[""]')))
+        bases = frozenset(str(one) for one in parse_json(about.get(b"metaindex.bases", b'[""]')))
         file_format = about[b"metaindex.file_format"].decode()
     except ObjectNotFoundError as error:
         raise VersionNotFoundError(f"version {kept.id!r} of {ref.path!r} was removed while it was read") from error

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from expressions.errors import CorruptTableError, MissingDependencyError, UnsupportedFeatureError
+from formats.json_text import parse_json
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,7 +49,7 @@ def read_avro(data: bytes, name: str, *, inline: str = "", only: Collection[str]
 
     try:
         metadata, start = _header(data)
-        schema = json.loads(metadata["avro.schema"])
+        schema = parse_json(metadata["avro.schema"])
         same_bytes = _inlined(_physical(schema, {}), inline)
         names = frozenset(field["name"] for field in same_bytes["fields"])
         blocks = _blocks(data, start, _codec(metadata.get("avro.codec", "null")))

@@ -14,7 +14,6 @@ and of delete files what attaches them: referenced, content_offset, content_size
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from expressions.errors import CorruptTableError, MetaIndexError, ObjectNotFoundError, UnsupportedFeatureError
+from formats.json_text import parse_json
 from formats.storage import Storage
 
 from .avro import AvroFile, read_avro
@@ -293,7 +293,7 @@ def _spec_of(file: AvroFile, manifest: Manifest, metadata: TableMetadata, whose:
     if spec_id is None and "partition-spec-id" in header:
         spec_id = int(header["partition-spec-id"])
     if spec_id is None and "partition-spec" in header:
-        written = parse_spec(0, json.loads(header["partition-spec"])).fields
+        written = parse_spec(0, parse_json(header["partition-spec"])).fields
         said = [(f.source_id, f.transform) for f in written]
         alike = [one for one in metadata.specs.values() if [(f.source_id, f.transform) for f in one.fields] == said]
         if not alike:

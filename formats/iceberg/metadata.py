@@ -5,7 +5,6 @@ refuses what it does not know). Only what a reader of snapshots needs is taken; 
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from expressions.errors import (
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
+from formats.json_text import parse_json
 from formats.protocol import At
 from formats.storage import Storage
 from formats.times import moment
@@ -182,9 +182,9 @@ def read_metadata(storage: Storage, file: str) -> TableMetadata:
             f"the current metadata file must exist; {file} does not; name a metadata file that does"
         ) from gone
     try:
-        content = json.loads(_plain(data))
+        content = parse_json(_plain(data))
         return _parse(content, file)
-    except (ValueError, KeyError, TypeError, AttributeError, OSError, EOFError, zlib.error) as damage:
+    except (RecursionError, ValueError, KeyError, TypeError, AttributeError, OSError, EOFError, zlib.error) as damage:
         raise CorruptTableError(
             f"an Iceberg metadata file must be whole JSON; {file} is not ({type(damage).__name__}: {damage}); restore it"
         ) from damage
@@ -265,6 +265,8 @@ def _snapshot(one: Mapping[str, Any]) -> SnapshotInfo:
     parent = one.get("parent-snapshot-id")
     schema_id = one.get("schema-id")
     manifest_list = one.get("manifest-list")
+    if manifest_list is None and not isinstance(one.get("manifests"), list):
+        raise ValueError(f"snapshot {one['snapshot-id']} names no manifests")
     return SnapshotInfo(
         id=int(one["snapshot-id"]),
         parent_id=None if parent in (None, -1) else int(parent),

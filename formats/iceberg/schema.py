@@ -47,7 +47,7 @@ def read_schema(content: Mapping[str, Any], table: str) -> Schema:
     """The schema of one `schemas` entry."""
     try:
         return Schema(tuple(_field(one) for one in content["fields"]))
-    except (KeyError, TypeError, AttributeError, ValueError) as damage:
+    except (RecursionError, KeyError, TypeError, AttributeError, ValueError) as damage:
         raise CorruptTableError(
             f"an Iceberg schema must follow the specification; a schema of {table} does not ({damage})"
         ) from damage
@@ -74,17 +74,24 @@ def _field(one: Mapping[str, Any], *, inside: bool = False) -> Field:
     if inside and default is not None:
         known = False  # NULL where the struct itself is NULL, the default where it is not
     return Field(
-        name=str(one["name"]),
+        name=_named(one),
         type=arrow,
         nullable=not required,
         stable=f"id:{field_id}",
-        source=compatible_name(str(one["name"])),
+        source=compatible_name(_named(one)),
         field_id=field_id,
         default=default,
         default_known=known,
         children=children,
         comment=str(one.get("doc") or ""),
     )
+
+
+def _named(one: Mapping[str, Any]) -> str:
+    name = one["name"]
+    if not isinstance(name, str):
+        raise TypeError(f"the name of field {one['id']} is no text")
+    return name
 
 
 def _type(kind: Any) -> pa.DataType:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ import pyarrow as pa
 from expressions.errors import CorruptTableError, UnsupportedFeatureError
 from expressions.statistics import ColumnBounds
 from expressions.tree import ColumnRef
+from formats.json_text import parse_json
 from formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf
 from formats.storage import Storage
 
@@ -186,7 +186,7 @@ def _name_mapping(metadata: TableMetadata) -> str | None:
     if text is None:
         return None
     try:
-        _check_mapping(json.loads(text))
+        _check_mapping(parse_json(text))
     except (ValueError, TypeError, AttributeError) as damage:
         raise CorruptTableError(
             f"a name mapping is a list of fields in JSON; property {NAME_MAPPING} of {metadata.location} is none ({damage}) in {metadata.file}; set it right"
