@@ -58,6 +58,11 @@ PIECES = (
         ("tests/hooks/test_histories.py",),
     ),
     Piece(
+        "fuzz",
+        "stored objects of an index changed at random, half of them with their seals made right, and the table asked",
+        ("tests/pruning/test_fuzz.py",),
+    ),
+    Piece(
         "corpus",
         "random queries of Spark over tables in every format and state, and sessions with every setting, against those without the rule",
         ("tests/rule/test_corpus.py", "tests/rule/test_session_settings.py"),

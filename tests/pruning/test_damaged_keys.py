@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -67,3 +68,35 @@ def test_no_row_is_lost(kind: str, damage: str, tmp_path: Path, caplog: pytest.L
         assert "not used" in caplog.text
     else:
         assert damage == "flipped"
+
+
+@pytest.mark.parametrize(
+    ("field", "kind"),
+    [("greatest", "value_keys"), ("least", "value_keys"), ("last_key", "column_stats"), ("greatest", "value_lists")],
+)
+def test_a_manifest_of_which_one_digit_is_another_is_not_believed(field: str, kind: str, tmp_path: Path) -> None:
+    root = tmp_path / "lake"
+    root.mkdir()
+    for i in range(4):
+        pq.write_table(pa.table({"id": range(1000 + i * 40, 1000 + i * 40 + 40)}), root / f"{i:02d}.parquet")
+    settle(root)
+    kinds = (mi.ColumnStats(), mi.Values("id", by="value"), mi.ValueList("id", limit=100))
+    mi.open_table(str(root)).create_index("all", *kinds, builder="local")
+    (manifest,) = (tmp_path / "_metaindex" / "lake" / "all" / "_manifests").iterdir()
+    lines = manifest.read_text().splitlines(keepends=True)
+    at = next(n for n, line in enumerate(lines) if f'"kind": "{kind}"' in line)
+    before = lines[at]
+    # Of as many bytes, and still a manifest: what is said of the part leaves out what is asked below.
+    digits = str(json.loads(before.strip().rstrip(","))[field])
+    other = ("9" if field == "least" else "1").ljust(len(digits), "0")
+    lines[at] = before.replace(digits, other if not digits.startswith("-") else "-9" + digits[2:])
+    assert lines[at] != before
+    assert len(lines[at]) == len(before)
+    manifest.write_text("".join(lines))
+
+    table = mi.open_table(str(root))
+    for wanted in range(1000, 1160, 13):
+        assert table.scan(f"id = {wanted}").to_arrow().num_rows == 1
+    (report,) = (one for one in table.prune("id = 1013").indexes if one.name == "all")
+    assert not report.used
+    assert "the manifest does not match its digest" in report.reason
