@@ -59,3 +59,14 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_the_readme_is_short() -> None:
     assert 110 <= len(README.splitlines()) <= 130
+
+
+def test_every_decision_is_in_the_index_by_its_title() -> None:
+    folder = ROOT / "docs" / "decisions"
+    index = (folder / "README.md").read_text()
+    pages = sorted(folder.glob("[0-9]*.md"))
+    assert pages
+    for page in pages:
+        number, title = re.fullmatch(r"# (\d+)\. (.+)", page.read_text().splitlines()[0], re.ASCII).groups()  # type: ignore[union-attr]
+        assert int(number) == int(page.name[:4])
+        assert f"| {number} | [{title}]({page.name}) |" in index
