@@ -57,7 +57,7 @@ def verify(
             rows[run.run] = checked
     sound = check_versions(index, rows, format_, ref, every_version, report)
     if sound and sample != 0:
-        files = Sample(index, rows, sound[-1], snapshot, ref, sample, report, progress)
+        files = Sample.made(index, rows, sound[-1], snapshot, ref, sample, report, progress)
         check_rows(files)
         if any(run.looked_up for run in entry.content.runs):
             from .key_rows import check_key_rows

@@ -67,6 +67,7 @@ class Verification:
     keys: int = 0  # compared: of so many files and keys together
     rows_compared: int = 0  # of covering indexes, with the rows of data files
     gone: int = 0  # sampled files that are not on storage any more
+    replaced: int = 0  # indexed files in whose place the table has others now
     unchecked: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -105,6 +106,10 @@ class Verification:
         if self.gone:
             lines.append(
                 f"  {self.gone:,} sampled data files are not on storage any more, so their statistics were not compared"
+            )
+        if self.replaced:
+            lines.append(
+                f"  stale: {self.replaced:,} indexed data files were replaced by others of the same path, which queries read until a refresh"
             )
         lines.extend(f"  not compared: {why} ({count:,} times)" for why, count in self.unchecked.items())
         lines.extend(f"  {finding}" for finding in self.findings)

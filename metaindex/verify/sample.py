@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.compute as pc
 
+from expressions.statistics import Mask
+from expressions.vectors import one_array, truths
 from formats.model import Snapshot
 from formats.protocol import TableRef
 from metaindex.build.protocol import Progress
+from metaindex.keys import FileIdentities
 from metaindex.log.entry import RunRef
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.versions import Recorded
@@ -23,7 +27,8 @@ Ordinals = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """`limit` files (None: all) that are live at the version `found`, spread over its runs, of which `rows` were read back. `snapshot` says how the files are read."""
+    """`limit` files (None: all) that are live at the version `found`, spread over its runs, of which `rows` were read back. `snapshot` says how the files are read, and what
+    stands under their paths now: `replaced` marks those of each run that are not it."""
 
     index: OpenIndex
     rows: Mapping[str, RunRows]
@@ -32,19 +37,50 @@ class Sample:
     ref: TableRef
     limit: int | None
     report: Verification
+    replaced: Mapping[str, Mask]
     progress: Progress | None = None
+
+    @classmethod
+    def made(
+        cls,
+        index: OpenIndex,
+        rows: Mapping[str, RunRows],
+        found: Recorded,
+        snapshot: Snapshot,
+        ref: TableRef,
+        limit: int | None,
+        report: Verification,
+        progress: Progress | None,
+    ) -> Sample:
+        """Tells the report how many of the files are not what stands under their paths now: the index is behind there, and not wrong."""
+        replaced = _replaced([rows[run] for run in found.live.dead], snapshot)
+        report.replaced = sum(
+            int(np.count_nonzero(mask & found.live.mask(rows[run].run))) for run, mask in replaced.items()
+        )
+        return cls(index, rows, found, snapshot, ref, limit, report, replaced, progress)
 
     def of(self, covers: Callable[[RunRef], object]) -> list[tuple[RunRows, Ordinals]]:
         """The runs that `covers` takes, each with the ordinals of its files."""
         runs = [self.rows[run] for run in self.found.live.dead if covers(self.rows[run].run)]
-        return list(
-            zip(runs, sampled([np.flatnonzero(self.found.live.mask(one.run)) for one in runs], self.limit), strict=True)
-        )
+        there = [np.flatnonzero(self.found.live.mask(one.run) & ~self.replaced[one.run.run]) for one in runs]
+        return list(zip(runs, sampled(there, self.limit), strict=True))
 
     def tell(self, what: str, done: int, of: Sequence[tuple[RunRows, Ordinals]]) -> None:
         """Tells how many files of all are done."""
         if self.progress is not None:
             self.progress(what, done, sum(len(ordinals) for _, ordinals in of))
+
+
+def _replaced(runs: Sequence[RunRows], snapshot: Snapshot) -> dict[str, Mask]:
+    """Files of runs whose path the snapshot has, as another file."""
+    paths, now = one_array(snapshot.files.paths), FileIdentities.of(snapshot)
+    out = {}
+    for one in runs:
+        named = pc.is_in(one.files.column("path"), value_set=paths)
+        same = pc.is_in(one.files.column("file_id"), value_set=now.ids)
+        mine = one.run.table_uuid == now.table_uuid
+        out[one.run.run] = truths(one_array(pc.and_not(named, same) if mine else named), null=False)
+    return out
 
 
 def sampled(live: Sequence[Ordinals], sample: int | None) -> list[Ordinals]:

@@ -6,6 +6,7 @@ The tables here are written by hand, so that paths and sizes are equal on purpos
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +15,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import metaindex as mi
+from formats.changes import Base
+from formats.delta.table import DeltaFormat
+from formats.model import FILE_SCHEMA, FileTable, Version
+from formats.protocol import At, TableRef
+from formats.storage_local import LocalStorage
+from metaindex.keys import file_ids, path_ids
 
 LOCAL = mi.Config(builder="local")
 KINDS = {
@@ -226,3 +235,114 @@ def test_an_id_that_the_log_gives_anew_is_followed(tmp_path: Path) -> None:
     table.optimize_index("ix", mode="full")
     assert (count(table, "a = 105"), len(table.prune("a = 5").files)) == (1, 0)
     assert table.verify_index("ix").sound
+
+
+def plain(folder: Path, first: int, name: str = "part-0.parquet") -> Path:
+    """As `data`, of one fixed time that is long ago."""
+    data(folder, first, name)
+    os.utime(folder / name, (1_600_000_000, 1_600_000_000))
+    return folder / name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plain_file_of_the_same_size_and_time_is_another_file(tmp_path: Path, kind: str) -> None:
+    """Inode and change time tell: nobody sets those."""
+    for number in range(2):
+        plain(tmp_path / "t", 10 * number, f"part-{number}.parquet")
+    table = mi.open_table(str(tmp_path / "t"), config=LOCAL)
+    table.create_index("ix", *KINDS[kind]())
+    os.replace(plain(tmp_path, 100, "new.parquet"), tmp_path / "t" / "part-0.parquet")
+    table = mi.open_table(str(tmp_path / "t"), config=LOCAL)
+    assert (count(table, "a = 105"), count(table, "a = 5"), count(table, "a = 15")) == (1, 0, 1)
+    assert table.prune("a < 50").certain.paths.to_pylist() in (["part-1.parquet"], [])
+    assert table.indexes()[0].new_files == 1
+    found = table.verify_index("ix")
+    assert (found.sound, found.replaced) == (True, 1), str(found)
+    assert "stale: 1 indexed data files were replaced" in str(found)
+    assert table.refresh_index("ix").changed
+    assert (count(table, "a = 105"), count(table, "a = 5")) == (1, 0)
+    assert len(table.prune("a = 5").files) == 0
+    found = table.verify_index("ix")
+    assert (found.sound, found.replaced) == (True, 0), str(found)
+
+
+def test_a_verification_of_a_table_made_anew_says_stale(tmp_path: Path) -> None:
+    opened = made_anew(tmp_path)
+    opened().create_index("ix", mi.ColumnStats(), mi.Values("a"))
+    found = opened().verify_index("ix")
+    assert (found.sound, found.replaced) == (True, 1), str(found)
+
+
+def test_two_indexes_with_as_many_files_are_not_of_the_same_files(tmp_path: Path) -> None:
+    """Ordinals go with their run: another index's are found by ids, unless both number the very same files."""
+
+    def two(first: int, name: str) -> int:
+        columns = {"a": range(first, first + 10), "b": range(first + 500, first + 510)}
+        pq.write_table(pa.table({n: pa.array(v, pa.int64()) for n, v in columns.items()}), tmp_path / name)
+        return (tmp_path / name).stat().st_size
+
+    sizes = [two(10 * at, f"{at}.parquet") for at in range(3)]
+    fields = [{"name": n, "type": "long", "nullable": True, "metadata": {}} for n in "ab"]
+    shape = metadata("one")
+    shape["metaData"]["schemaString"] = json.dumps({"type": "struct", "fields": fields})
+    commit(tmp_path, 0, PROTOCOL, shape, *(add(sizes[at], 1000, f"{at}.parquet") for at in (0, 1)))
+    table = mi.open_table(str(tmp_path), config=LOCAL)
+    table.create_index("of_a", mi.ColumnStats("a"))
+    commit(tmp_path, 1, remove(sizes[0], 2000, "0.parquet"), add(sizes[2], 2000, "2.parquet"))
+    table.create_index("of_b", mi.ColumnStats("b"))
+    table.refresh_index("of_a")
+    runs = {entry.name: [run.files for run in entry.content.runs] for entry in table.entries()}
+    assert runs == {"of_a": [2, 1], "of_b": [2]}
+    for value, path in ((15, "1.parquet"), (25, "2.parquet")):
+        for condition in (f"a = {value} AND b = {value + 500}", f"b = {value + 500} AND a = {value}"):
+            assert table.prune(condition).files.paths.to_pylist() == [path]
+            for name in ("of_a", "of_b"):
+                assert path in table.prune(condition, indexes=[name]).files.paths.to_pylist()
+
+
+class Rewritten(DeltaFormat):
+    """The log is written anew between the moment when a version is resolved and that when its commits are read."""
+
+    def resolve(self, ref: TableRef, at: At) -> Version:
+        found = DeltaFormat.resolve(self, ref, at)
+        table = Path(ref.path)
+        commit(table, 1, add(data(table, 900, "other.parquet"), 9000, "other.parquet"))
+        return found
+
+
+def test_a_log_that_is_written_anew_while_it_is_read_tells_no_changes(tmp_path: Path) -> None:
+    size = made(tmp_path, 0, "one", 1000)
+    reference = TableRef(LocalStorage(str(tmp_path)), str(tmp_path))
+    snapshot = DeltaFormat().snapshot(reference, At(0))
+    base = Base(snapshot.version, snapshot.schema)
+
+    def append() -> None:
+        commit(tmp_path, 1, add(size, 2000, "part-1.parquet"))
+
+    append()
+    changes = DeltaFormat().changes(reference, [base], At())
+    assert changes is not None
+    assert changes.touched.files.paths.to_pylist() == ["part-1.parquet"]
+    assert Rewritten().changes(reference, [base], At()) is None
+    append()
+    assert Rewritten().diff(reference, snapshot, At()) is None
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from("ab"), st.integers(0, 2), st.none() | st.integers(0, 2), st.none() | st.sampled_from("xy")
+        ),
+        max_size=12,
+    )
+)
+def test_ids_are_equal_where_files_are_and_tell_the_path(rows: list[tuple[str, int, int | None, str | None]]) -> None:
+    full = [{"path": p, "size_bytes": s, "modified_ms": m, "etag": e, "partition": ""} for p, s, m, e in rows]
+    files = FileTable(pa.Table.from_pylist(full, FILE_SCHEMA))
+    ids = file_ids(files).to_pylist()
+    paths = path_ids(files.paths).to_pylist()
+    for one, (row, id_, path) in enumerate(zip(rows, ids, paths, strict=True)):
+        assert path[:10] == id_[:10]
+        for other in range(one):
+            assert (ids[other] == id_) == (rows[other] == row)
+            assert (ids[other][:10] == id_[:10]) == (rows[other][0] == row[0])
