@@ -34,6 +34,7 @@ _DELTA = (
     "tests/formats/delta/test_deletes.py",
     "tests/formats/delta/test_damage.py",
 )
+_IDENTITY = ("tests/actions/test_identity.py",)
 _ICEBERG = ("tests/formats/iceberg/test_deletes.py", "tests/formats/iceberg/test_live_rows.py")
 _STORE = ("tests/store", "tests/pruning/test_damage.py", "tests/pruning/test_damaged_keys.py")
 
@@ -41,27 +42,59 @@ MUTANTS: tuple[Mutant, ...] = (
     # which file is which
     Mutant(
         "etag not compared",
-        "metaindex/pruning/open_index.py",
-        'differs = truths(one_array(compute("not_equal", stored, asked_etags)), null=False)',
-        "differs = np.zeros(len(found), np.bool_)",
-        ("tests/api/test_plain_files.py", "tests/pruning", "tests/upkeep/test_verify.py"),
+        "metaindex/keys.py",
+        "_mixed(_mixed(_mixed(_numbers(size)) ^ _numbers(modified)) ^ _hashes(etag))",
+        "_mixed(_mixed(_mixed(_numbers(size)) ^ _numbers(modified)))",
+        _IDENTITY,
         "a plain file that was replaced with the same size and time answers for its rows of before",
     ),
     Mutant(
         "numbering taken for equal",
         "metaindex/pruning/recorded.py",
-        "if run.files_digest == segment.run.files_digest:",
+        "if (run.table_uuid, run.files_digest) == (segment.run.table_uuid, segment.run.files_digest):",
         "if run.files == segment.run.files:",
-        ("tests/pruning",),
+        (*_IDENTITY, "tests/pruning"),
         "another index answers for other files",
     ),
     Mutant(
         "first file for every id",
         "metaindex/pruning/open_index.py",
-        "same = (mine[here] == asked).all(axis=1) & (out < 0)",
-        "same = (mine[here] == asked).any(axis=1) & (out < 0)",
-        ("tests/pruning", "tests/actions/test_runs.py"),
+        "same = mine[here, 1] == asked[rows, 1]",
+        "same = mine[here, 0] == asked[rows, 0]",
+        (*_IDENTITY, "tests/pruning", "tests/actions/test_runs.py"),
         "half an id is taken for the whole",
+    ),
+    Mutant(
+        "time left out of the id",
+        "metaindex/keys.py",
+        "_mixed(_mixed(_mixed(_numbers(size)) ^ _numbers(modified)) ^ _hashes(etag))",
+        "_mixed(_mixed(_mixed(_numbers(size))) ^ _hashes(etag))",
+        _IDENTITY,
+        "a file that was written anew under its path answers with its rows of before",
+    ),
+    Mutant(
+        "runs of another table",
+        "metaindex/pruning/open_index.py",
+        "if run.table_uuid != files.table_uuid:",
+        "if False:",
+        _IDENTITY,
+        "the index of a table that was dropped answers for the one made at its place",
+    ),
+    Mutant(
+        "replaced files stay live",
+        "metaindex/actions/follow.py",
+        "named = pa.concat_arrays([path_ids(gone.paths), touched.ids])",
+        "named = path_ids(gone.paths)",
+        _IDENTITY,
+        "a recorded version lists a path twice, as it was and as it is",
+    ),
+    Mutant(
+        "log written anew while read",
+        "formats/delta/changes.py",
+        "if fingerprint != to.fingerprint:",
+        "if False:",
+        _IDENTITY,
+        "the files of a log that is there no more are recorded for the one that is",
     ),
     Mutant(
         "ordinals of a part not looked at",
@@ -345,7 +378,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a lost race is won",
         "metaindex/log/operation_log.py",
-        "if self._nonce(entry.id) != entry.nonce:",
+        "if nonce != entry.nonce:",
         "if False:",
         ("tests/log/test_operation_log.py", "tests/actions/test_races.py"),
         "an operation believes in an entry that is another's",
