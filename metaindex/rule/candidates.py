@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +22,7 @@ from metaindex.log.entry import CoveredKey
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.serving import Serving, serving, usable_runs
 
-from . import scans
+from . import scans, seen_parts
 from .range_parts import parts_left
 from .ranking import Offer, share_read
 from .reasons import Reason
@@ -59,16 +59,24 @@ class Offered:
 
     candidates: list[Candidate] = field(default_factory=list)
     refused: dict[str, Reason] = field(default_factory=dict)
+    damaged: list[Exception] = field(default_factory=list)
 
 
-def offered(table: Table, scan: Mapping[str, Any], rule: RuleConfig, kept_bytes: int | None) -> Offered:
-    """The table's covering indexes for one scan of a request. `kept_bytes`: of the files that data skipping leaves, where it leaves some out. Raises what reading an index raises."""
+def offered(
+    table: Table, scan: Mapping[str, Any], rule: RuleConfig, kept_bytes: int | None, broken: Collection[str] = ()
+) -> Offered:
+    """The table's covering indexes for one scan of a request. `kept_bytes`: of the files that data skipping leaves, where it leaves some out; `broken`: runs that Spark could not read. What an index
+    raises when it is read leaves that index out."""
     out = Offered()
     opened = [index for index in table._open_indexes(None)[0] if rule.allows(index.name)]
     for index in opened:
         keys = {key.key_id: key for run in index.entry.content.runs for key in run.keys if key.kind == PARTITION}
         for key in keys.values():
-            found = _candidate(table, index, key, scan, rule, kept_bytes)
+            try:
+                found = _candidate(table, index, key, scan, rule, kept_bytes, broken)
+            except Exception as error:  # noqa: BLE001 - the other indexes are still offered
+                out.damaged.append(error)
+                found = Reason.NOT_USABLE
             if isinstance(found, Reason):
                 out.refused.setdefault(index.name, found)
             else:
@@ -77,7 +85,13 @@ def offered(table: Table, scan: Mapping[str, Any], rule: RuleConfig, kept_bytes:
 
 
 def _candidate(
-    table: Table, index: OpenIndex, key: CoveredKey, scan: Mapping[str, Any], rule: RuleConfig, kept_bytes: int | None
+    table: Table,
+    index: OpenIndex,
+    key: CoveredKey,
+    scan: Mapping[str, Any],
+    rule: RuleConfig,
+    kept_bytes: int | None,
+    broken: Collection[str],
 ) -> Candidate | Reason:
     layout = CoveringLayout.of(key)
     if len(scan["needs"]) > len(key.columns):
@@ -106,8 +120,13 @@ def _candidate(
     stale = _stale(served, rule)
     if stale is not None:
         return stale
+    if any(one.run.run in broken for one in served.runs):
+        return Reason.NOT_USABLE
     every = [(one.number, part) for one in served.runs for part in stored_parts(index.reader(one.run), one.key)]
     parts = every if layout.buckets else _in_range(every, at.schema, layout, indexed[0], scan)
+    there, wanted = _by_run(every), _by_run(parts)
+    for one in served.runs:
+        seen_parts.check(index, one.run, there.get(one.number, []), wanted.get(one.number, []))
     share = share_read(asked, indexed, layout.buckets)
     if len(parts) < len(every):
         share = sum(part.info.size_bytes for _, part in parts) / sum(part.info.size_bytes for _, part in every)
@@ -116,6 +135,13 @@ def _candidate(
     source, read, lacking = _prices(served, list(columns.values()), scan, kept_bytes, share)
     offer = Offer(index.name, source, read, of_use, wants, layout.buckets, order, lacking, served.deleted_rows)
     return Candidate(offer, served, layout, columns, order, tuple(parts))
+
+
+def _by_run(parts: Sequence[tuple[int, StoredPart]]) -> dict[int, list[StoredPart]]:
+    found: dict[int, list[StoredPart]] = {}
+    for number, part in parts:
+        found.setdefault(number, []).append(part)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

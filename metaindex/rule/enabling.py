@@ -31,6 +31,7 @@ _SOURCES: Final = (
     "Attributes",
     "Covering",
     "CoveringFiles",
+    "Failures",
     "Fields",
     "Found",
     "GroupStrategy",
@@ -139,6 +140,7 @@ def enable(
         _add(spark, "extraOptimizations", added)
         for one in strategies:
             _add(spark, "extraStrategies", one)
+        spark._jsparkSession.listenerManager().register(_get(added, "failures"))
         if ordered:
             spark.conf.set(SORTED_BUCKETS, "true")
         _ENABLED[_key(spark)] = Enabled(added, strategies, skipping, callback, ordered)
@@ -150,6 +152,7 @@ def disable(spark: SparkSession) -> None:
         found = _ENABLED.pop(_key(spark), None)
         if found is not None:
             _take(spark, "extraOptimizations", found.rule)
+            spark._jsparkSession.listenerManager().unregister(_get(found.rule, "failures"))
             for one in found.strategies:
                 _take(spark, "extraStrategies", one)
             if found.sorted_buckets and spark.conf.get(SORTED_BUCKETS, None) == "true":

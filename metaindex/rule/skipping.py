@@ -29,9 +29,10 @@ from expressions.references import columns
 from expressions.tree import And, Opaque, Predicate
 from formats.model import Schema
 from metaindex.config import Config
+from metaindex.errors import DamagedIndexError
 from metaindex.pruning.result import PruneResult
 
-from . import parquet_scans, scans, text_scans
+from . import parquet_scans, scans, seen_parts, text_scans
 from .candidates import Offered, offered
 from .cover_reply import told
 from .covers import Cover, ranked
@@ -107,12 +108,14 @@ class Skipping:
     _local: threading.local = field(default_factory=threading.local)
     _requests: Requests = field(default_factory=Requests)
     _read: tuple[dict[str, str], RuleConfig] | None = None  # the session's settings of ours, as they were last
+    _broken: frozenset[str] = frozenset()  # runs of covering indexes that queries of the session failed to read
 
     def __call__(self, request: str) -> str:
         rule = self.rule
         try:
             asked = self._requests.read(request)
             rule = self.settings(asked["settings"])
+            self._note(asked.get("broken", {}))
             late = time.monotonic() + rule.timeout_seconds
             answer = self._pool.submit(self._answer_until, late, asked["scans"], rule)
             try:
@@ -129,6 +132,20 @@ class Skipping:
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _note(self, broken: Mapping[str, str]) -> None:
+        """What Spark failed to read is not read again, by this session; whoever else plans with it looks at it again."""
+        new = {run: part for run, part in broken.items() if run not in self._broken}
+        if not new:
+            return
+        self._broken |= new.keys()
+        seen_parts.forget(new)
+        for part in new.values():
+            self._failed(
+                DamagedIndexError(
+                    f"a part of an index is as its manifest says; Spark could not read {part.lstrip('/')}: this session reads the table instead; run verify_index, and repair_index where it finds damage"
+                )
+            )
 
     def settings(self, conf: dict[str, str]) -> RuleConfig:
         """Those of `enable` with what the session's configuration says now; what cannot be read there is counted once, and as if it were not there."""
@@ -196,7 +213,9 @@ class Skipping:
             table = self._table(scan, text, rule)
             if not isinstance(table, Reason) and (text is None or _rows_alike(table, text, scan)):
                 kept = skipping.kept_bytes if isinstance(skipping, PruneResult) else None
-                some = offered(table, scan, rule, kept)
+                some = offered(table, scan, rule, kept, self._broken)
+                for error in some.damaged:
+                    self._failed(error)
                 if text is not None:
                     lists = [[one.serving.files.paths] for one in some.candidates]
                     told = [text_scans.tabs_are_told(table, one) for one in lists]

@@ -155,6 +155,10 @@ class RunReader:
             found = self._cache.footers[part.path] = self._read_footer(part)
         return found
 
+    def vouch(self, part: PartInfo) -> None:
+        """Reads a part's footer, which is not kept: DamagedIndexError where it is not the one that the manifest names."""
+        self._footer_bytes(part)
+
     def read(self, part: PartInfo, groups: Sequence[int], columns: Sequence[str], *, keep: bool = True) -> pa.Table:
         """The asked columns of the asked row groups, in order. One storage read for neighbours; what is cached is not read again. `keep=False` leaves the cache to others."""
         held = self._cache.find(part.path, groups, columns)
@@ -259,9 +263,7 @@ class RunReader:
         return found
 
     def _read_footer(self, part: PartInfo) -> Footer:
-        data = self._read(part.path, part.size_bytes - part.footer_bytes, part.footer_bytes)
-        if xxhash.xxh3_128_hexdigest(data) != part.footer_digest:
-            raise self.damaged(part.path, "the footer does not match its digest")
+        data = self._footer_bytes(part)
         try:
             metadata = _opened(pa.BufferReader(data), None).metadata
         except Exception as error:
@@ -271,6 +273,12 @@ class RunReader:
         if metadata.num_rows != part.rows:
             raise self.damaged(part.path, f"the footer counts {metadata.num_rows} rows, the manifest {part.rows}")
         return Footer(metadata, names, rows)
+
+    def _footer_bytes(self, part: PartInfo) -> bytes:
+        data = self._read(part.path, part.size_bytes - part.footer_bytes, part.footer_bytes)
+        if xxhash.xxh3_128_hexdigest(data) != part.footer_digest:
+            raise self.damaged(part.path, "the footer does not match its digest")
+        return data
 
     def _fetch(self, part: PartInfo, footer: Footer, groups: Sequence[int], columns: Sequence[str]) -> pa.NativeFile:
         """The bytes of the column chunks, fetched by few range reads, as a file that has nothing else: what was not fetched is zeros, which no page is."""

@@ -40,6 +40,8 @@ SAMPLE_ROWS, DICTIONARY_BYTES = 1 << 16, 256 << 10
 _BUCKET = re.compile(r".*_(\d+)\.mix\Z")
 _SPARK = {b"org.apache.spark.version": b"4.0.0"}
 """Tells Spark that days and instants are of the Gregorian calendar, whatever the session says of files by others."""
+MARK = b"metaindex.part"
+"""In a footer the part's own path, and so its run, key and bucket: no two parts have one footer, whose digest stands in the manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ class PartWriter:
         self._waiting, self._waiting_rows, self._waiting_bytes = [], 0, 0
         if self._writer is None:
             self._out = pa.BufferOutputStream()
-            self._writer = _writer(self._out, table)
+            self._writer = _writer(self._out, table, self._path())
             self._first, self._last, self._part_rows, self._part_keys = table.slice(0, 1), None, 0, 0
         self._part_keys += _changes(
             table if self._last is None else pa.concat_tables([self._last, table]), self.indexed
@@ -120,8 +122,7 @@ class PartWriter:
         buffer = self._out.getvalue()
         footer_bytes = int.from_bytes(buffer.slice(buffer.size - 8, 4).to_pybytes(), "little") + 8
         footer = buffer.slice(buffer.size - footer_bytes, footer_bytes)
-        end = SUFFIX if self.bucket is None else f"_{self.bucket:05d}{SUFFIX}"
-        path = f"{run_folder(PARTITION, self.sink.run)}/{self.place:03d}-{self.tag}-{len(self._done):05d}{end}"
+        path = self._path()
         self.sink.storage.put(path, buffer.to_pybytes())
         info = PartInfo(
             PARTITION,
@@ -138,6 +139,11 @@ class PartWriter:
         sizes = _column_bytes(pq.read_metadata(pa.BufferReader(buffer)), self.stored)
         self._done.append(WrittenPart(info, sizes, self._part_keys))
         self._writer = self._out = None
+
+    def _path(self) -> str:
+        """Of the part that is written now."""
+        end = SUFFIX if self.bucket is None else f"_{self.bucket:05d}{SUFFIX}"
+        return f"{run_folder(PARTITION, self.sink.run)}/{self.place:03d}-{self.tag}-{len(self._done):05d}{end}"
 
 
 def sizes_of(parts: Iterable[WrittenPart]) -> CoveredSizes:
@@ -162,14 +168,14 @@ def remove_strays(sink: RunSink, named: Collection[str], place: int | None = Non
                 sink.storage.delete(path)
 
 
-def _writer(out: pa.BufferOutputStream, first: pa.Table) -> pq.ParquetWriter:
-    """`first`: the rows of the first row group, which tell what the columns are like."""
+def _writer(out: pa.BufferOutputStream, first: pa.Table, path: str) -> pq.ParquetWriter:
+    """`first`: the rows of the first row group, which tell what the columns are like. `path`: the part's."""
     schema, lineage, key = first.schema, (ORDINAL, ROW), first.schema.field(0)
     plain = {name for name in schema.names if name not in lineage and not _repeats(first[name], name == key.name)}
     delta = [*lineage, *([key.name] if key.name in plain and _is_whole(key.type) else [])]
-    return pq.ParquetWriter(
+    writer = pq.ParquetWriter(
         out,
-        schema.with_metadata(_SPARK),
+        schema,
         compression="zstd",
         use_dictionary=_leaves(schema, lambda name, _: name not in plain and name not in delta),
         # Arrow's bounds of floats leave NaN out, which Spark holds for the greatest value: by them it would pass over rows that match.
@@ -180,6 +186,8 @@ def _writer(out: pa.BufferOutputStream, first: pa.Table) -> pq.ParquetWriter:
         store_schema=False,
         store_decimal_as_integer=True,
     )
+    writer.add_key_value_metadata({**_SPARK, MARK: path.encode()})  # of a schema that is not stored Arrow writes none
+    return writer
 
 
 def _repeats(column: pa.ChunkedArray, sorted_: bool) -> bool:

@@ -287,12 +287,13 @@ class Covering {
     return scala.Option.apply(new BucketSpec(count, names, names));
   }
 
-  /** What the session says of damaged or missing files, and of dates of an older calendar, is said of its tables. */
+  /** What the session says of damaged or missing files, and of dates of an older calendar, is said of its tables. Pages have checksums, which Spark's reader compares where it is told to. */
   private static scala.collection.immutable.Map options() {
     Map options = new HashMap();
     options.put("ignoreMissingFiles", "false");
     options.put("ignoreCorruptFiles", "false");
     options.put("mergeSchema", "false");
+    options.put("parquet.page.verify-checksum.enabled", "true");
     options.put("datetimeRebaseMode", "CORRECTED");
     options.put("int96RebaseMode", "CORRECTED");
     return Scans.map(options);

@@ -29,6 +29,7 @@ public class MetaIndexRule extends Rule {
   private final boolean ordered; // metaindex has told the session that buckets are sorted
   private final ThreadLocal busy = new ThreadLocal(); // what runs inside the callback is not rewritten
   private final ThreadLocal last = new ThreadLocal(); // the plan that was given back: rules are applied until nothing changes, and that one was asked about
+  public final Failures failures = new Failures(); // which the session tells of its queries
   public volatile long plans, asked, rewritten, failed, nanos;
   public volatile String lastError = "";
 
@@ -102,7 +103,8 @@ public class MetaIndexRule extends Rule {
     if (survey.refused != null || found.isEmpty()) {
       return plan;
     }
-    StringBuilder request = new StringBuilder("{\"settings\":").append(settings()).append(",\"scans\":[");
+    String broken = failures.json();
+    StringBuilder request = new StringBuilder("{\"settings\":").append(settings()).append(broken == null ? "" : ",\"broken\":" + broken).append(",\"scans\":[");
     for (int i = 0; i < found.size(); i++) {
       request.append(i > 0 ? "," : "").append(((Found) found.get(i)).request(scans));
     }

@@ -1,0 +1,74 @@
+package metaindex;
+
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.util.QueryExecutionListener;
+
+/**
+ * The runs of covering indexes that queries of the session failed to read, which later ones do not read: a part that was lost or changed after it was looked at. Spark's error names the part mostly;
+ * where it names none and is one of Parquet's, all runs of the query are meant.
+ */
+public class Failures implements QueryExecutionListener {
+  private static final Pattern PART = Pattern.compile("/covering/run=([^/\\s]+)/[^/\\s]+\\.mix");
+  private static final int DEPTH = 20;
+  private final Map runs = Collections.synchronizedMap(new HashMap()); // to what went wrong
+
+  public void onSuccess(String name, QueryExecution query, long nanos) {}
+
+  public void onFailure(String name, QueryExecution query, Exception error) {
+    StringBuilder text = new StringBuilder();
+    Throwable cause = error;
+    for (int i = 0; cause != null && i < DEPTH; i++) {
+      text.append(cause).append('\n');
+      cause = cause.getCause();
+    }
+    Matcher parts = PART.matcher(text);
+    boolean named = false;
+    while (parts.find()) {
+      named = true;
+      runs.put(parts.group(1), parts.group());
+    }
+    if (!named && text.indexOf("org.apache.parquet") >= 0) {
+      read(query.optimizedPlan());
+    }
+  }
+
+  private void read(LogicalPlan plan) {
+    List leaves = Attributes.list(plan.collectLeaves());
+    for (int i = 0; i < leaves.size(); i++) {
+      if (leaves.get(i) instanceof LogicalRelation && ((LogicalRelation) leaves.get(i)).relation() instanceof IndexedRelation) {
+        String[] files = ((HadoopFsRelation) ((LogicalRelation) leaves.get(i)).relation()).location().inputFiles();
+        for (int j = 0; j < files.length; j++) {
+          Matcher part = PART.matcher(files[j]);
+          if (part.find()) {
+            runs.put(part.group(1), "/covering/run=" + part.group(1));
+          }
+        }
+      }
+    }
+  }
+
+  /** As a JSON object, the place of a part that went wrong by its run; null where nothing did. */
+  public String json() {
+    if (runs.isEmpty()) {
+      return null;
+    }
+    StringBuilder out = new StringBuilder("{");
+    synchronized (runs) {
+      for (Iterator each = runs.entrySet().iterator(); each.hasNext(); ) {
+        Map.Entry one = (Map.Entry) each.next();
+        out.append(out.length() > 1 ? "," : "").append(Json.quoted((String) one.getKey())).append(':').append(Json.quoted((String) one.getValue()));
+      }
+    }
+    return out.append('}').toString();
+  }
+}
