@@ -4,7 +4,7 @@ Promise: the rows that match do not change, by Spark's rules of comparison. A li
 value of the column; where Spark would compare in another type and could answer differently, the leaf becomes `Opaque` (kept, never wrong); plain nonsense
 (`name > 5`) is refused with the cure.
 
-    column        literal            becomes
+    column        literal            becomes (the whole table is `coerce.TABLE`)
     integer       3.0, '3', 3.00     3;  3.5 stays;  2^53 and beyond as float on a long: opaque
     float         3, 0.1 (decimal)   the nearest double, as Spark casts
     decimal       3                  3;  0.1 (float) is 0.1 up to 15 digits, else opaque
@@ -12,6 +12,8 @@ value of the column; where Spark would compare in another type and could answer 
     date          '2024-02-30'       refused;  '2024-02-03': the day
     timestamp     day, text          midnight, the instant; without a zone: read in `time_zone` where the column has instants
                   an instant         for a column without zone: its time in `time_zone`, where clocks there never change (UTC)
+    time          '10:30:00'         the time of day
+    UUID          text of 36         the UUID; any other text: opaque (Spark shows a text)
     any           NULL               NULL
 
 A path into a list or map, and a column of a type without order (nested, duration, interval), is opaque.
@@ -21,10 +23,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias, assert_never
+from uuid import UUID
 
 import pyarrow as pa
 
-from .arrow_types import is_bytes, is_text
+from .arrow_types import is_bytes, is_text, is_uuid
 from .coerce import Coerced, coerce
 from .errors import AmbiguousColumnError, LiteralTypeError, UnknownColumnError
 from .literals import Literal
@@ -48,18 +51,22 @@ SchemaLike: TypeAlias = (
 )
 
 
-def bind(p: Predicate, schema: SchemaLike, *, case_sensitive: bool = False, time_zone: str = "UTC") -> Predicate:
+def bind(
+    p: Predicate, schema: SchemaLike, *, case_sensitive: bool = False, time_zone: str = "UTC", as_held: bool = False
+) -> Predicate:
     """The predicate with the schema's names and types. `schema`: an Arrow schema, or path and type of every column (leaves or whole structs). Case is ignored as
-    Spark does; a name written exactly as in the schema wins. `time_zone`: what literals without a zone mean for columns of instants."""
-    binder = _Binder(schema, case_sensitive, time_zone)
+    Spark does; a name written exactly as in the schema wins. `time_zone`: what literals without a zone mean for columns of instants. `as_held`: literals are of values as rows of ours hold them, where a UUID is
+    its 16 bytes."""
+    binder = _Binder(schema, case_sensitive, time_zone, as_held)
     return transform(p, binder.leaf)
 
 
 class _Binder:
-    def __init__(self, schema: SchemaLike, case_sensitive: bool, time_zone: str) -> None:
+    def __init__(self, schema: SchemaLike, case_sensitive: bool, time_zone: str, as_held: bool) -> None:
         self._types = dict(_all_paths(schema))
         self._case_sensitive = case_sensitive
         self._time_zone = time_zone
+        self._as_held = as_held
         self._folded: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
         self._resolved: dict[ColumnRef, tuple[ColumnRef, pa.DataType | None]] = {}
         self._plain: dict[ColumnRef, type] = {}  # of a column, the kind of values that are its own as they stand
@@ -108,6 +115,8 @@ class _Binder:
                 assert_never(leaf)
 
     def _coerced(self, column: ColumnRef, t: pa.DataType, lit: Literal) -> Literal | None:
+        if self._as_held and is_uuid(t) and isinstance(lit.value, bytes):
+            return Literal(UUID(bytes=lit.value)) if len(lit.value) == 16 else None
         answer = coerce(lit, t, self._time_zone)
         match answer:
             case Literal():
@@ -144,7 +153,7 @@ class _Binder:
                 return self._inside(column), None
             (found,) = candidates
         t = self._types[found]
-        return ColumnRef(found), t if t is not None and physical_type(t) is not None else None
+        return ColumnRef(found), t if t is not None and (physical_type(t) is not None or is_uuid(t)) else None
 
     def _inside(self, column: ColumnRef) -> ColumnRef:
         """A path that goes into a list or map: its column is there, its elements have no statistics."""

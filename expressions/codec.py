@@ -15,7 +15,7 @@ trees that people's tools do generate. A literal is an object with one entry, ki
     "not"                                              none
     "and" "or"                                         number of parts
 
-    literal kinds: null, bool, int, float (as Python's repr), decimal, string, binary (hexadecimal), date, timestamp_ntz, timestamp (both ISO 8601)
+    literal kinds: null, bool, int, float (as Python's repr), decimal, string, binary (hexadecimal), date, time, timestamp_ntz, timestamp (all ISO 8601), uuid
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import datetime as dt
 import json
 from decimal import Decimal
 from typing import Any, assert_never
+from uuid import UUID
 
 from .errors import ExpressionError
 from .literals import Literal, kind
@@ -163,7 +164,7 @@ def _literal_out(lit: Literal) -> dict[str, object]:
             stored: object = value
         case bytes():
             stored = value.hex()
-        case dt.date():
+        case dt.date() | dt.time():
             stored = value.isoformat()
         case float():
             stored = repr(value)
@@ -189,6 +190,10 @@ def _literal_in(stored: Any) -> Literal:
             return Literal(dt.date.fromisoformat(value))
         case (("timestamp_ntz" | "timestamp"), str()):
             return Literal(dt.datetime.fromisoformat(value))
+        case "time", str():
+            return Literal(dt.time.fromisoformat(value))
+        case "uuid", str():
+            return Literal(UUID(value))
         case _:
             raise ExpressionError(
                 f"a stored literal is of a known kind; got {json.dumps(stored)[:80]}; upgrade metaindex"

@@ -1,20 +1,21 @@
-"""One literal against one column type: what Spark's comparison makes of it, or that this cannot be said."""
+"""One literal against one column type: what Spark's comparison makes of it, or that this cannot be said. `TABLE` says which kinds of literals a type takes; the rest is refused."""
 
 from __future__ import annotations
 
 import datetime as dt
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Context, Decimal, InvalidOperation
 from enum import Enum, auto
-from typing import TypeVar
+from typing import Any, Final, TypeVar
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 
-from .arrow_types import is_text
-from .literals import Literal
+from .arrow_types import is_bytes, is_text, is_uuid
+from .literals import Literal, kind
 from .physical import physical_type
 
 V = TypeVar("V")
@@ -35,6 +36,8 @@ _DATE = re.compile(r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2}))?)?")
 _TIMESTAMP = re.compile(
     r"([0-9]{4}-[0-9]{1,2}-[0-9]{1,2})[ T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{1,6}))?)?(Z|[+-][0-9]{2}:[0-9]{2})?"
 )
+_TIME = re.compile(r"([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?")
+_UUID_TEXT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "+inf": math.inf, "-inf": -math.inf}
 _SPECIAL |= {"infinity": math.inf, "+infinity": math.inf, "-infinity": -math.inf}
 _DOUBLE_DIGITS = 15  # decimals of so many digits are told apart by doubles
@@ -45,111 +48,119 @@ def coerce(lit: Literal, t: pa.DataType, time_zone: str) -> Answer:
     """The literal as a value that compares with a column of type `t` exactly as Spark compares the two."""
     if lit.is_null:
         return lit
-    is_ = pa.types
-    if is_.is_dictionary(t):
+    if pa.types.is_dictionary(t):
         return coerce(lit, t.value_type, time_zone)
-    if physical_type(t) is None:
+    found = family(t)
+    if found is None:
         return Coerced.UNKNOWN
-    if is_.is_boolean(t):
-        return _for_bool(lit)
-    if is_.is_integer(t):
-        return _for_integer(lit, t)
-    if is_.is_floating(t):
-        return _for_float(lit, t)
-    if is_.is_decimal(t):
-        return _for_decimal(lit, t)
-    if is_.is_date(t):
-        return _for_date(lit)
-    if is_.is_timestamp(t):
-        return _for_timestamp(lit, t.tz is None, time_zone)
-    if is_.is_time(t):
-        return Coerced.UNKNOWN if isinstance(lit.value, str) else "write the time as text, '10:30:00'"
+    rule = TABLE[found].get(kind(lit.value))
+    return _CURES[found](lit.value) if rule is None else rule(lit.value, t, time_zone)
+
+
+def family(t: pa.DataType) -> str | None:
+    """The row of the table that a column's type is in; None for a type without order."""
+    if is_uuid(t):
+        return "uuid"
+    if physical_type(t) is None or pa.types.is_dictionary(t):
+        return None
+    if pa.types.is_timestamp(t):
+        return "timestamp_ntz" if t.tz is None else "timestamp"
     if is_text(t):
-        return _for_text(lit)
-    return _for_binary(lit)
+        return "string"
+    checks: dict[str, Callable[[pa.DataType], bool]] = {
+        "boolean": pa.types.is_boolean,
+        "integer": pa.types.is_integer,
+        "float": pa.types.is_floating,
+        "decimal": pa.types.is_decimal,
+        "date": pa.types.is_date,
+        "time": pa.types.is_time,
+        "binary": is_bytes,
+    }
+    return next(name for name, check in checks.items() if check(t))
 
 
-def _for_bool(lit: Literal) -> Answer:
-    match lit.value:
-        case bool():
-            return lit
-        case str() as text if text.strip().lower() in ("true", "false"):
-            return Literal(text.strip().lower() == "true")
-        case _:
-            return "compare a boolean column with True or False"
+Rule = Callable[[Any, pa.DataType, str], Answer]
+"""Of a literal's value, the column's type and the session's time zone."""
 
 
-def _for_integer(lit: Literal, t: pa.DataType) -> Answer:
-    match lit.value:
-        case bool():
-            return "compare a number column with a number, 1 instead of True"
-        case int() as value:
-            return lit if abs(value) < 10**38 else Coerced.UNKNOWN
-        case float() as value:
-            if not math.isfinite(value):
-                return lit  # beyond every integer: compared as such
-            if t.bit_width == 64 and abs(value) >= 2**53:
-                return Coerced.UNKNOWN  # Spark casts the long to double there
-            return Literal(int(value)) if value.is_integer() else lit
-        case Decimal() as value:
-            # Spark's common type has room for 20 digits before the point and 38 in all; then it rounds.
-            if not _fits(value, 18 if t.bit_width == 64 else 28):
-                return Coerced.UNKNOWN
-            return Literal(int(value)) if value == value.to_integral_value() else lit
-        case str() as text:
-            text = _stripped(text)
-            if not _INTEGER.fullmatch(text):
-                return "write a whole number, or cast the column"
-            # One beyond the column's type is an error, NULL or a wider comparison, as Spark is configured.
-            return Literal(int(text)) if _holds(t, int(text)) else Coerced.UNKNOWN
-        case _:
-            return "compare a number column with a number"
+def _same(value: Any, _t: pa.DataType, _zone: str) -> Answer:
+    return Literal(value)
 
 
-def _for_float(lit: Literal, t: pa.DataType) -> Answer:
-    match lit.value:
-        case bool():
-            return "compare a number column with a number, 1.0 instead of True"
-        case float():
-            return lit
-        case int() as value:
-            double = _double(value)
-            # For a float column Spark's common type with an integer is float or double, as it is configured.
-            return Literal(double) if double is not None and _in_every_float(double, value, t) else Coerced.UNKNOWN
-        case Decimal() as value:
-            double = _double(value)
-            return Coerced.UNKNOWN if double is None else Literal(double)
-        case str() as text:
-            text = _stripped(text)
-            if text.lower() in _SPECIAL:
-                return Literal(_SPECIAL[text.lower()])
-            if not _NUMBER.fullmatch(text):
-                return "write a number, or cast the column"
-            double = _double(Decimal(text))
-            return Literal(double) if double is not None and _in_every_float(double, double, t) else Coerced.UNKNOWN
-        case _:
-            return "compare a number column with a number"
+def _unknown(_value: Any, _t: pa.DataType, _zone: str) -> Answer:
+    return Coerced.UNKNOWN
 
 
-def _for_decimal(lit: Literal, t: pa.DataType) -> Answer:
-    match lit.value:
-        case bool():
-            return "compare a decimal column with a number, 1 instead of True"
-        case int() as value:
-            return lit if _fits(Decimal(value), 38 - t.scale) and t.precision <= 38 else Coerced.UNKNOWN
-        case Decimal() as value:
-            # Beyond 38 digits in all Spark's common type loses some.
-            whole = max(t.precision - t.scale, _whole_digits(value))
-            return lit if whole + max(t.scale, _scale(value)) <= 38 else Coerced.UNKNOWN
-        case float() as value:
-            return _as_doubles(Decimal(repr(value)) if math.isfinite(value) else None, t)
-        case str() as text:
-            text = _stripped(text)
-            if not _NUMBER.fullmatch(text):
-                return "write a number, or cast the column"
-            return _as_doubles(Decimal(text), t)
-        case _:
-            return "compare a decimal column with a number"
+def _truth(text: str, _t: pa.DataType, _zone: str) -> Answer:
+    plain = text.strip().lower()
+    return Literal(plain == "true") if plain in ("true", "false") else _CURES["boolean"](text)
+
+
+def _integer_of_int(value: int, _t: pa.DataType, _zone: str) -> Answer:
+    return Literal(value) if abs(value) < 10**38 else Coerced.UNKNOWN
+
+
+def _integer_of_float(value: float, t: pa.DataType, _zone: str) -> Answer:
+    if not math.isfinite(value):
+        return Literal(value)  # beyond every integer: compared as such
+    if t.bit_width == 64 and abs(value) >= 2**53:
+        return Coerced.UNKNOWN  # Spark casts the long to double there
+    return Literal(int(value)) if value.is_integer() else Literal(value)
+
+
+def _integer_of_decimal(value: Decimal, t: pa.DataType, _zone: str) -> Answer:
+    # Spark's common type has room for 20 digits before the point and 38 in all; then it rounds.
+    if not _fits(value, 18 if t.bit_width == 64 else 28):
+        return Coerced.UNKNOWN
+    return Literal(int(value)) if value == value.to_integral_value() else Literal(value)
+
+
+def _integer_of_text(text: str, t: pa.DataType, _zone: str) -> Answer:
+    text = _stripped(text)
+    if not _INTEGER.fullmatch(text):
+        return "write a whole number, or cast the column"
+    # One beyond the column's type is an error, NULL or a wider comparison, as Spark is configured.
+    return Literal(int(text)) if _holds(t, int(text)) else Coerced.UNKNOWN
+
+
+def _float_of_int(value: int, t: pa.DataType, _zone: str) -> Answer:
+    double = _double(value)
+    # For a float column Spark's common type with an integer is float or double, as it is configured.
+    return Literal(double) if double is not None and _in_every_float(double, value, t) else Coerced.UNKNOWN
+
+
+def _float_of_decimal(value: Decimal, _t: pa.DataType, _zone: str) -> Answer:
+    double = _double(value)
+    return Coerced.UNKNOWN if double is None else Literal(double)
+
+
+def _float_of_text(text: str, t: pa.DataType, _zone: str) -> Answer:
+    text = _stripped(text)
+    if text.lower() in _SPECIAL:
+        return Literal(_SPECIAL[text.lower()])
+    if not _NUMBER.fullmatch(text):
+        return "write a number, or cast the column"
+    double = _double(Decimal(text))
+    return Literal(double) if double is not None and _in_every_float(double, double, t) else Coerced.UNKNOWN
+
+
+def _decimal_of_int(value: int, t: pa.DataType, _zone: str) -> Answer:
+    return Literal(value) if _fits(Decimal(value), 38 - t.scale) and t.precision <= 38 else Coerced.UNKNOWN
+
+
+def _decimal_of_decimal(value: Decimal, t: pa.DataType, _zone: str) -> Answer:
+    # Beyond 38 digits in all Spark's common type loses some.
+    whole = max(t.precision - t.scale, _whole_digits(value))
+    return Literal(value) if whole + max(t.scale, _scale(value)) <= 38 else Coerced.UNKNOWN
+
+
+def _decimal_of_float(value: float, t: pa.DataType, _zone: str) -> Answer:
+    return _as_doubles(Decimal(repr(value)) if math.isfinite(value) else None, t)
+
+
+def _decimal_of_text(text: str, t: pa.DataType, _zone: str) -> Answer:
+    text = _stripped(text)
+    return _as_doubles(Decimal(text), t) if _NUMBER.fullmatch(text) else "write a number, or cast the column"
 
 
 def _as_doubles(value: Decimal | None, t: pa.DataType) -> Answer:
@@ -159,44 +170,46 @@ def _as_doubles(value: Decimal | None, t: pa.DataType) -> Answer:
     return Literal(value) if abs(value.adjusted()) < 100 or not value else Coerced.UNKNOWN
 
 
-def _for_date(lit: Literal) -> Answer:
-    match lit.value:
-        case dt.datetime() as value:
-            if value.utcoffset() is not None:
-                return Coerced.UNKNOWN  # the day's midnight depends on the session's zone
-            return Literal(value.date()) if value.time() == dt.time(0) else lit
-        case dt.date():
-            return lit
-        case str() as text:
-            day = _parsed_date(_stripped(text))
-            if day is not None:
-                return Literal(day)
-            return Coerced.UNKNOWN if _TIMESTAMP.fullmatch(_stripped(text)) else "write a day as 'YYYY-MM-DD'"
-        case _:
-            return "compare a date column with a date, or text 'YYYY-MM-DD'"
+def _date_of_moment(value: dt.datetime, _t: pa.DataType, _zone: str) -> Answer:
+    return Literal(value.date()) if value.time() == dt.time(0) else Literal(value)
 
 
-def _for_timestamp(lit: Literal, naive: bool, time_zone: str) -> Answer:
-    """`naive`: the column is without zone."""
-    match lit.value:
-        case dt.datetime() as value:
-            return _moment(value, naive, time_zone)
-        case dt.date() as value:
-            return _moment(dt.datetime(value.year, value.month, value.day), naive, time_zone)
-        case str() as text:
-            text = _stripped(text)
-            day = _parsed_date(text)
-            if day is not None:
-                return _moment(dt.datetime(day.year, day.month, day.day), naive, time_zone)
-            found = _TIMESTAMP.fullmatch(text)
-            moment = None if found is None else _parsed_moment(found)
-            if moment is None:
-                return "write a timestamp as 'YYYY-MM-DD HH:MM:SS'"
-            if naive and moment.utcoffset() is not None:
-                return Coerced.UNKNOWN  # Spark's cast to a time without zone passes over the zone of the text
-            return _moment(moment, naive, time_zone)
-        case _:
-            return "compare a timestamp column with a datetime, a date, or text 'YYYY-MM-DD HH:MM:SS'"
+def _date_of_text(text: str, _t: pa.DataType, _zone: str) -> Answer:
+    day = _parsed_date(_stripped(text))
+    if day is not None:
+        return Literal(day)
+    return Coerced.UNKNOWN if _TIMESTAMP.fullmatch(_stripped(text)) else "write a day as 'YYYY-MM-DD'"
+
+
+def _time_of_text(text: str, _t: pa.DataType, _zone: str) -> Answer:
+    found = _TIME.fullmatch(_stripped(text))
+    if found is None:
+        return "write a time as 'HH:MM:SS'"
+    hour, minute, second, fraction = found.groups()
+    made = _made(lambda: dt.time(int(hour), int(minute), int(second), int((fraction or "0").ljust(6, "0"))))
+    return "write a time from '00:00:00' to '23:59:59.999999'" if made is None else Literal(made)
+
+
+def _moment_of_moment(value: dt.datetime, t: pa.DataType, zone: str) -> Answer:
+    return _moment(value, t.tz is None, zone)
+
+
+def _moment_of_day(value: dt.date, t: pa.DataType, zone: str) -> Answer:
+    return _moment(dt.datetime(value.year, value.month, value.day), t.tz is None, zone)
+
+
+def _moment_of_text(text: str, t: pa.DataType, zone: str) -> Answer:
+    text = _stripped(text)
+    day = _parsed_date(text)
+    if day is not None:
+        return _moment_of_day(day, t, zone)
+    found = _TIMESTAMP.fullmatch(text)
+    moment = None if found is None else _parsed_moment(found)
+    if moment is None:
+        return "write a timestamp as 'YYYY-MM-DD HH:MM:SS'"
+    if t.tz is None and moment.utcoffset() is not None:
+        return Coerced.UNKNOWN  # Spark's cast to a time without zone passes over the zone of the text
+    return _moment(moment, t.tz is None, zone)
 
 
 def _moment(value: dt.datetime, naive: bool, time_zone: str) -> Answer:
@@ -218,32 +231,89 @@ def _moment(value: dt.datetime, naive: bool, time_zone: str) -> Answer:
         return Coerced.UNKNOWN
 
 
-def _for_text(lit: Literal) -> Answer:
-    match lit.value:
-        case str() as value:
-            return lit if _utf8(value) is not None else Coerced.UNKNOWN
-        case bytes() as value:
-            try:
-                return Literal(value.decode())
-            except UnicodeDecodeError:
-                return Coerced.UNKNOWN
-        case dt.date():
-            return Coerced.UNKNOWN  # Spark casts the column
-        case bool() | int() | float() | Decimal() as value:
-            return f"write {str(value)!r}, or cast the column"
-        case _:
-            return "compare a text column with text"
+def _text_of_text(value: str, _t: pa.DataType, _zone: str) -> Answer:
+    return Literal(value) if _utf8(value) is not None else Coerced.UNKNOWN
 
 
-def _for_binary(lit: Literal) -> Answer:
-    match lit.value:
-        case bytes():
-            return lit
-        case str() as value:
-            encoded = _utf8(value)
-            return Coerced.UNKNOWN if encoded is None else Literal(encoded)
-        case _:
-            return "compare a binary column with bytes"
+def _text_of_bytes(value: bytes, _t: pa.DataType, _zone: str) -> Answer:
+    try:
+        return Literal(value.decode())
+    except UnicodeDecodeError:
+        return Coerced.UNKNOWN
+
+
+def _bytes_of_text(value: str, _t: pa.DataType, _zone: str) -> Answer:
+    encoded = _utf8(value)
+    return Coerced.UNKNOWN if encoded is None else Literal(encoded)
+
+
+def _uuid_of_text(text: str, _t: pa.DataType, _zone: str) -> Answer:
+    """A UUID is a text to Spark: 36 characters in lower case, in whose order the bytes are, too. Any other text is compared with those, which bounds of bytes say nothing of."""
+    return Literal(UUID(text)) if _UUID_TEXT.fullmatch(text) else Coerced.UNKNOWN
+
+
+TABLE: Final[Mapping[str, Mapping[str, Rule]]] = {
+    "boolean": {"bool": _same, "string": _truth},
+    "integer": {
+        "int": _integer_of_int,
+        "float": _integer_of_float,
+        "decimal": _integer_of_decimal,
+        "string": _integer_of_text,
+    },
+    "float": {"int": _float_of_int, "float": _same, "decimal": _float_of_decimal, "string": _float_of_text},
+    "decimal": {
+        "int": _decimal_of_int,
+        "float": _decimal_of_float,
+        "decimal": _decimal_of_decimal,
+        "string": _decimal_of_text,
+    },
+    "date": {
+        "string": _date_of_text,
+        "date": _same,
+        "timestamp_ntz": _date_of_moment,
+        "timestamp": _unknown,  # the day's midnight depends on the session's zone
+    },
+    "time": {"string": _time_of_text, "time": _same},
+    "timestamp_ntz": {
+        "string": _moment_of_text,
+        "date": _moment_of_day,
+        "timestamp_ntz": _moment_of_moment,
+        "timestamp": _moment_of_moment,
+    },
+    "timestamp": {
+        "string": _moment_of_text,
+        "date": _moment_of_day,
+        "timestamp_ntz": _moment_of_moment,
+        "timestamp": _moment_of_moment,
+    },
+    "string": {
+        "string": _text_of_text,
+        "binary": _text_of_bytes,
+        "date": _unknown,  # Spark casts the column
+        "timestamp_ntz": _unknown,
+        "timestamp": _unknown,
+    },
+    "binary": {"string": _bytes_of_text, "binary": _same},
+    "uuid": {"string": _uuid_of_text, "uuid": _same},
+}
+"""Of each column's type the kinds of literals (`literals.kind`) that it takes, and what becomes of them. What does not stand here is refused by name; docs/literals.md shows the same to people."""
+
+_MOMENTS = "compare a timestamp column with a datetime, a date, or text 'YYYY-MM-DD HH:MM:SS'"
+_CURES: Final[Mapping[str, Callable[[Any], str]]] = {
+    "boolean": lambda _: "compare a boolean column with True or False",
+    "integer": lambda v: f"compare a number column with a number{', 1 instead of True' * isinstance(v, bool)}",
+    "float": lambda v: f"compare a number column with a number{', 1.0 instead of True' * isinstance(v, bool)}",
+    "decimal": lambda v: f"compare a decimal column with a number{', 1 instead of True' * isinstance(v, bool)}",
+    "date": lambda _: "compare a date column with a date, or text 'YYYY-MM-DD'",
+    "time": lambda _: "compare a time column with a datetime.time, or text such as '10:30:00'",
+    "timestamp_ntz": lambda _: _MOMENTS,
+    "timestamp": lambda _: _MOMENTS,
+    "string": lambda v: f"write {str(v)!r}, or cast the column",
+    "binary": lambda _: "compare a binary column with bytes",
+    "uuid": lambda v: (
+        f"compare a UUID column with a uuid.UUID, or its text{', as in uuid.UUID(bytes=...)' * isinstance(v, bytes)}"
+    ),
+}
 
 
 def _utf8(text: str) -> bytes | None:

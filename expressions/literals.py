@@ -1,6 +1,6 @@
 """Literals: the constants that a predicate compares columns with.
 
-A literal is a Python value of one of ten kinds. Promises: `literal` takes what people hand in (NumPy scalars too) and refuses the rest by name; two literals are
+A literal is a Python value of one of twelve kinds. Promises: `literal` takes what people hand in (NumPy scalars too) and refuses the rest by name; two literals are
 equal when kind and value are; `compare_values` is Spark's total order (NaN equals NaN and is greater than every number, -0.0 equals 0.0, text by UTF-8 bytes).
 The domains in which bounds of many files compare as vectors are in `physical`.
 """
@@ -12,16 +12,17 @@ import math
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import TypeAlias
+from uuid import UUID
 
 from .errors import LiteralTypeError
 from .records import dataclass
 
-LiteralValue: TypeAlias = bool | int | float | Decimal | str | bytes | dt.date | dt.datetime | None
+LiteralValue: TypeAlias = bool | int | float | Decimal | str | bytes | dt.date | dt.datetime | dt.time | UUID | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Literal:
-    """A typed constant: bool, int, float, Decimal, str, bytes, date, datetime (naive: without zone; aware: an instant), or None.
+    """A typed constant: bool, int, float, Decimal, str, bytes, date, datetime (naive: without zone; aware: an instant), time (of a day, without zone), UUID, or None.
 
     Two literals are equal when their kinds and values are (1, 1.0 and True are three literals); NaN equals NaN, and -0.0 is the same literal as 0.0, as no
     predicate can tell them apart.
@@ -68,7 +69,7 @@ _PLAIN = {bool: "bool", int: "int", str: "string", bytes: "binary"}
 
 
 def kind(value: LiteralValue) -> str:
-    """The kind's name: null, bool, int, float, decimal, string, binary, date, timestamp_ntz (naive), timestamp (aware)."""
+    """The kind's name: null, bool, int, float, decimal, string, binary, date, timestamp_ntz (naive), timestamp (aware), time, uuid."""
     match value:
         case None:
             return "null"
@@ -88,6 +89,10 @@ def kind(value: LiteralValue) -> str:
             return "timestamp_ntz" if value.utcoffset() is None else "timestamp"
         case dt.date():
             return "date"
+        case dt.time():
+            return "time"
+        case UUID():
+            return "uuid"
 
 
 def literal(value: object) -> Literal:
@@ -115,6 +120,12 @@ def literal(value: object) -> Literal:
             return Literal(_plain_datetime(value))
         case dt.date():
             return Literal(dt.date(value.year, value.month, value.day))
+        case dt.time():
+            if value.tzinfo is not None:
+                raise LiteralTypeError(f"a time literal has no zone; got {value!r}; leave it out")
+            return Literal(dt.time(value.hour, value.minute, value.second, value.microsecond))
+        case UUID():
+            return Literal(UUID(int=value.int))
         case _:
             return _from_numpy(value)
 
@@ -143,7 +154,7 @@ def _from_numpy(value: object) -> Literal:
         if plain is not value and isinstance(plain, bool | int | float | str | bytes | dt.date | dt.datetime):
             return literal(plain)
     raise LiteralTypeError(
-        "a literal is None, bool, int, float, Decimal, str, bytes, date or datetime; "
+        "a literal is None, bool, int, float, Decimal, str, bytes, date, datetime, time or UUID; "
         f"got {type(value).__name__}; convert it first (a column can only be compared with a constant)"
     )
 
@@ -169,6 +180,8 @@ def compare_values(left: object, right: object) -> int:
             return _compare_numbers(left, right)
         case ((str() | bytes()), (str() | bytes())):
             return _sign(_bytes(left), _bytes(right))
+        case (UUID(), UUID() | bytes()) | (bytes(), UUID()):
+            return _sign(_bytes(left), _bytes(right))  # columns of UUIDs hold their 16 bytes
         case dt.datetime(), dt.datetime():
             if (left.utcoffset() is None) == (right.utcoffset() is None):
                 return _sign(left, right)
@@ -205,6 +218,9 @@ def _sign(left: object, right: object) -> int:
     return int(left > right) - int(left < right)  # type: ignore[operator]
 
 
-def _bytes(value: str | bytes) -> bytes:
+def _bytes(value: object) -> bytes:
+    if isinstance(value, UUID):
+        return value.bytes
+    assert isinstance(value, str | bytes)
     # surrogatepass: a lone surrogate has no UTF-8, yet an order is wanted for every str
     return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value

@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from decimal import ROUND_FLOOR, Context, Decimal
 from enum import Enum, auto
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -362,6 +363,10 @@ def _locate(lit: Literal, t: pa.DataType) -> _At | _Outside | None:
             return _At((value - (_EPOCH if t.tz is None else _EPOCH_UTC)) // _MICROSECOND)
         case _Family.TIMESTAMP, dt.date():
             return _At((value.toordinal() - _EPOCH_DAY) * _MICROS_PER_DAY) if t.tz is None else None
+        case _Family.TIME, dt.time():
+            return _At((dt.datetime.combine(_EPOCH, value) - _EPOCH) // _MICROSECOND)
+        case _Family.BYTES, UUID():
+            return _At(value.bytes)
         case ((_Family.TEXT | _Family.BYTES), bytes()):
             return _At(value)
         case ((_Family.TEXT | _Family.BYTES), str()):

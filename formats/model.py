@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from expressions.arrow_types import UUID
 from expressions.records import dataclass
 from expressions.statistics import ColumnBounds, Mask, PruningStatistics
 from expressions.tree import ColumnRef
@@ -69,6 +70,14 @@ class Field:
     default_known: bool = True
     children: tuple[Field, ...] = ()  # of a struct; lists and maps have none (nothing inside them is indexed)
     comment: str = ""
+    logical: str = ""  # the format's own name of a type that `type` does not tell: "uuid" of 16 bytes
+
+    @property
+    def asked(self) -> pa.DataType:
+        """The type that predicates are bound to."""
+        if self.children:
+            return pa.struct([pa.field(c.name, c.asked, c.nullable) for c in self.children])
+        return UUID if self.logical == "uuid" else self.type
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +96,10 @@ class Schema:
     def arrow(self) -> pa.Schema:
         """The same as an Arrow schema (logical names)."""
         return pa.schema([pa.field(f.name, f.type, f.nullable) for f in self.fields])
+
+    def asked(self) -> pa.Schema:
+        """The same as predicates mean the columns: a UUID is one, and no bytes."""
+        return pa.schema([pa.field(f.name, f.asked, f.nullable) for f in self.fields])
 
     def leaves(self) -> list[Leaf]:
         """Every primitive leaf, fields of structs included, lists and maps left out."""

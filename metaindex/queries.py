@@ -359,15 +359,16 @@ class Queries(ABC):
         if isinstance(condition, str):
             from expressions.engines.sql import parse
 
-            return bound(parse(condition, timezone=zone, schema=schema.arrow()), schema, zone)
+            return bound(parse(condition, timezone=zone, schema=schema.asked()), schema, zone)
         from expressions.engines import to_predicate
 
-        if type(condition).__module__.startswith("pyspark."):
+        spark = type(condition).__module__.startswith("pyspark.")
+        if spark:
             from pyspark.sql import SparkSession
 
             session = SparkSession.getActiveSession()
             zone = session.conf.get("spark.sql.session.timeZone") or zone if session is not None else zone
-        return bound(to_predicate(condition, schema.arrow()), schema, zone)
+        return bound(to_predicate(condition, schema.asked()), schema, zone, as_held=not spark)
 
 
 def _recorded_schema(found: Sequence[OpenIndex], version: Version) -> Schema:

@@ -17,6 +17,7 @@ import operator
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, Final, assert_never
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -38,7 +39,7 @@ from expressions.tree import (
     StartsWith,
 )
 
-from .casts import field_type
+from .casts import field_type, is_uuid
 from .grid import Place, on_grid
 
 OPPOSITE: Final = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.GE: Op.LT, Op.GT: Op.LE, Op.LE: Op.GT}
@@ -171,6 +172,8 @@ class _Writer:
 
     def _scalar(self, column: ColumnRef, value: LiteralValue) -> pa.Scalar:
         known = self._type(column)
+        if isinstance(value, UUID):
+            value = value.bytes  # as columns of UUIDs hold them
         if known is not None:
             wanted = _with_kernels(known)
             try:
@@ -200,7 +203,7 @@ def _with_kernels(known: pa.DataType) -> pa.DataType:
         return _with_kernels(known.value_type)
     if pa.types.is_string_view(known):
         return pa.string()
-    if pa.types.is_binary_view(known) or pa.types.is_fixed_size_binary(known):
+    if is_uuid(known) or pa.types.is_binary_view(known) or pa.types.is_fixed_size_binary(known):
         return pa.binary()
     if pa.types.is_float16(known):
         return pa.float32()

@@ -6,6 +6,7 @@ import datetime as dt
 import math
 from decimal import Decimal
 from typing import Final, assert_never
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -171,12 +172,15 @@ def _parts(kind: type[And] | type[Or], p: Predicate) -> tuple[Predicate, ...]:
 
 
 def _literal(scalar: pa.Scalar) -> Literal:
-    value = scalar.as_py()
+    try:
+        value = scalar.as_py()
+    except (ValueError, OverflowError):
+        raise NotReadable from None  # finer than Python's times, or of a year that it has not
     if isinstance(value, dt.datetime):
         if type(value) is not dt.datetime:
             raise NotReadable  # nanoseconds
         return Literal(value if value.tzinfo is None else value.astimezone(dt.UTC))
-    if value is None or isinstance(value, (bool, int, float, Decimal, str, bytes, dt.date)):
+    if value is None or isinstance(value, (bool, int, float, Decimal, str, bytes, dt.date, dt.time, UUID)):
         return Literal(value)
     raise NotReadable
 

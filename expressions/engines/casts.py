@@ -71,6 +71,9 @@ def is_bytes(known: pa.DataType) -> bool:
     return is_bytes(known.value_type) if pa.types.is_dictionary(known) else arrow_types.is_bytes(known)
 
 
+is_uuid = arrow_types.is_uuid
+
+
 _ARROW_NAMES: Final = {
     pa.int8(): "tinyint",
     pa.int16(): "smallint",

@@ -23,7 +23,7 @@ _MICROS_IN_NANOS = (1 << 63) // 1000
 class Place:
     """Where the literal lies: between the value `floor` and the next; or, without a floor, below or above all values."""
 
-    floor: int | Decimal | dt.datetime | None
+    floor: int | Decimal | dt.datetime | dt.time | None
     above: bool = False
 
 
@@ -35,6 +35,9 @@ def on_grid(known: pa.DataType, value: LiteralValue) -> Place | None:
     """None where the literal is one of the type's values, or of a kind that this module does not place."""
     if isinstance(value, dt.datetime) and pa.types.is_timestamp(known):
         return _moment(known, value)
+    if isinstance(value, dt.time) and pa.types.is_time(known) and known.unit in {"s", "ms"}:
+        clock = value.replace(microsecond=0 if known.unit == "s" else value.microsecond // 1000 * 1000)
+        return None if clock == value else Place(clock)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
     if isinstance(value, float) and not math.isfinite(value) and not pa.types.is_floating(known):

@@ -10,6 +10,7 @@ import datetime as dt
 import math
 from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any, assert_never
+from uuid import UUID
 
 import pyarrow as pa
 
@@ -31,7 +32,7 @@ from expressions.tree import (
     StartsWith,
 )
 
-from .casts import field_type, is_bytes
+from .casts import field_type, is_bytes, is_uuid
 from .grid import on_grid
 from .sql_values import NotReadable
 
@@ -151,6 +152,9 @@ class _Writer:
     def _name(self, column: ColumnRef) -> str:
         if any("." in part for part in column.parts):
             raise NotReadable  # a dot is the only separator that Iceberg's names have
+        known = None if self.schema is None else field_type(self.schema, column)
+        if known is not None and is_uuid(known):
+            raise NotReadable  # pyiceberg's reader hands such a filter to pyarrow, which compares no UUIDs
         return ".".join(column.parts)
 
     def _value(self, column: ColumnRef, value: LiteralValue) -> Any:
@@ -160,6 +164,8 @@ class _Writer:
         if known is not None and _other_kind_of_time(known, value):
             raise NotReadable
         if value is None or (isinstance(value, float) and not math.isfinite(value)):
+            raise NotReadable
+        if isinstance(value, UUID):
             raise NotReadable
         fixed = known is not None and pa.types.is_fixed_size_binary(known)
         if known is not None and fixed and not (isinstance(value, bytes) and len(value) == known.byte_width):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +32,7 @@ from expressions.tree import (
     StartsWith,
 )
 
-from .casts import field_type
+from .casts import field_type, is_uuid
 from .sql_values import NotReadable
 
 if TYPE_CHECKING:
@@ -150,6 +151,10 @@ class _Reader:
                 return Literal(dt.date(1970, 1, 1) + dt.timedelta(days=value))
             case "TimestampLiteral":
                 return Literal(self._moment(value, column))
+            case "TimeLiteral":
+                return Literal((dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=value)).time())
+            case "UUIDLiteral":
+                return Literal(value if isinstance(value, UUID) else UUID(bytes=value))
             case _:
                 raise NotReadable
 
@@ -189,6 +194,10 @@ def _iceberg_type(known: pa.DataType) -> Any:
         return ice.DecimalType(known.precision, known.scale)
     if pa.types.is_timestamp(known):
         return ice.TimestampType() if known.tz is None else ice.TimestamptzType()
+    if is_uuid(known):
+        return ice.UUIDType()
+    if pa.types.is_fixed_size_binary(known):
+        return ice.FixedType(known.byte_width)
     found = {
         pa.bool_(): ice.BooleanType,
         pa.int32(): ice.IntegerType,
@@ -196,6 +205,7 @@ def _iceberg_type(known: pa.DataType) -> Any:
         pa.float32(): ice.FloatType,
         pa.float64(): ice.DoubleType,
         pa.date32(): ice.DateType,
+        pa.time64("us"): ice.TimeType,
         pa.string(): ice.StringType,
         pa.large_string(): ice.StringType,
         pa.binary(): ice.BinaryType,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, assert_never
+from uuid import UUID
 
 import pyarrow as pa
 
@@ -46,7 +47,8 @@ def to_polars(predicate: Predicate, schema: pa.Schema | None = None) -> pl.Expr:
 
     def value(literal: Literal) -> pl.Expr:
         # Polars rounds a bare number to the column's type; a double that is said to be one is compared as a double.
-        return pl.lit(literal.value, dtype=pl.Float64 if isinstance(literal.value, float) else None)
+        held = literal.value.bytes if isinstance(literal.value, UUID) else literal.value
+        return pl.lit(held, dtype=pl.Float64 if isinstance(held, float) else None)
 
     def is_nan(ref: ColumnRef) -> pl.Expr:
         known = None if schema is None else field_type(schema, ref)

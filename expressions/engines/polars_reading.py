@@ -202,6 +202,8 @@ def _scalar(kind: str, value: Any) -> LiteralValue:
             return bytes(value)
         case "Date", int():
             return dt.date(1970, 1, 1) + dt.timedelta(days=value)
+        case "Time", int() if value % 1000 == 0:
+            return (dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=value // 1000)).time()
         case "Decimal", [int() as unscaled, int(), int() as scale]:
             return Decimal(unscaled).scaleb(-scale, _EXACT)
         case (("Datetime" | "DatetimeOwned"), [int() as ticks, str() as unit, zone]):
@@ -221,7 +223,10 @@ def _members(node: Any) -> list[LiteralValue]:
             raise NotReadable
     if table.num_columns != 1:
         raise NotReadable
-    values = table.column(0).to_pylist()
+    try:
+        values = table.column(0).to_pylist()
+    except (ValueError, OverflowError):
+        raise NotReadable from None  # finer than Python's times, or of a year that it has not
     if pa.types.is_list(table.schema.types[0]) or pa.types.is_large_list(table.schema.types[0]):
         (values,) = values  # a Series of one list
     return [_plain(value) for value in values]
@@ -232,7 +237,7 @@ def _plain(value: Any) -> LiteralValue:
         if type(value) is not dt.datetime:
             raise NotReadable
         return value if value.tzinfo is None else value.astimezone(dt.UTC)
-    if value is None or isinstance(value, bool | int | float | Decimal | str | bytes | dt.date):
+    if value is None or isinstance(value, bool | int | float | Decimal | str | bytes | dt.date | dt.time):
         return value
     raise NotReadable
 

@@ -241,7 +241,7 @@ class _Reader:
         if type(node) in {exp.Cast, exp.TryCast}:
             _only(node, "this", "to", "safe")
             column = self._column(node.this.unnest(), text=text)
-            if self.schema is None or not keeps_values(self.schema, column, node.args["to"].sql(dialect="spark")):
+            if self.schema is None or not keeps_values(self.schema, column, _type_name(node.args["to"])):
                 raise NotReadable
             return column
         if type(node) is exp.Dot or (type(node) is exp.Column and not node.args.get("join_mark")):
@@ -279,7 +279,7 @@ class _Reader:
             return self._negated(node.this.unnest())
         if kind in {exp.Cast, exp.TryCast}:
             _only(node, "this", "to", "safe")
-            name, value = node.args["to"].sql(dialect="spark"), self._value(node.this)
+            name, value = _type_name(node.args["to"]), self._value(node.this)
             if name == "BINARY" and self.dialect == "duckdb" and isinstance(value, str):
                 return blob_value(value)
             return cast_value(value, name, self.timezone)
@@ -288,7 +288,7 @@ class _Reader:
     def _negated(self, node: exp.Expression) -> LiteralValue:
         """The sign belongs to the number before its type is checked: -9223372036854775808L is a bigint, its positive twin is none."""
         if type(node) in {exp.Cast, exp.TryCast} and type(node.this) is exp.Literal:
-            return cast_value(f"-{node.this.this}", node.args["to"].sql(dialect="spark"), self.timezone)
+            return cast_value(f"-{node.this.this}", _type_name(node.args["to"]), self.timezone)
         value = self._value(node)
         if value is None or isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
             raise NotReadable
@@ -317,6 +317,11 @@ _READERS: Final[dict[type, Callable[[Any, Any], Predicate]]] = {
     exp.Null: _Reader._null,
     exp.Anonymous: _Reader._named_function,
 }
+
+
+def _type_name(to: exp.Expression) -> str:
+    """As Spark writes it; sqlglot would call a time of day a timestamp there."""
+    return "TIME" if to.this is exp.DataType.Type.TIME else str(to.sql(dialect="spark"))
 
 
 def _only(node: exp.Expression, *known: str) -> None:

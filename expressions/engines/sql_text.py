@@ -11,6 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from decimal import Decimal
 from typing import Final, assert_never
+from uuid import UUID
 
 import pyarrow as pa
 
@@ -93,7 +94,7 @@ class _Dialect(ABC):
 
     def _comparison(self, column: ColumnRef, op: Op, value: Literal) -> str:
         name = self.column(column)
-        place = self._place(column, value)
+        place, value = self._place(column, value), self._held(column, value)
         if place is None:
             return f"({name} {self.null_safe_eq if op is Op.NULL_SAFE_EQ else op.value} {self.literal(value)})"
         if op is Op.NULL_SAFE_EQ:
@@ -109,7 +110,7 @@ class _Dialect(ABC):
         if not values:
             return "FALSE"
         name = self.column(column)
-        possible = [self.literal(value) for value in values if self._place(column, value) is None]
+        possible = [self.literal(self._held(column, v)) for v in values if self._place(column, v) is None]
         return f"({name} IN ({', '.join(possible)}))" if possible else f"({name} != {name})"
 
     def _bytes_start_with(self, name: str, prefix: bytes) -> str:
@@ -125,6 +126,13 @@ class _Dialect(ABC):
     def _place(self, column: ColumnRef, value: Literal) -> Place | None:
         known = self._type(column)
         return None if known is None else on_grid(known, value.value)
+
+    def _held(self, column: ColumnRef, value: Literal) -> Literal:
+        """As the column holds it: a UUID may be 16 bytes there."""
+        known = self._type(column)
+        if isinstance(value.value, UUID) and known is not None and is_bytes(known):
+            return Literal(value.value.bytes)
+        return value
 
     def literal(self, literal: Literal) -> str:
         value: LiteralValue = literal.value
@@ -147,6 +155,10 @@ class _Dialect(ABC):
                 return self.timestamp(value)
             case dt.date():
                 return f"DATE '{value.isoformat()}'"
+            case dt.time():
+                return f"TIME '{value.isoformat(timespec='microseconds')}'"
+            case UUID():
+                return self.uuid(value)
             case _:
                 assert_never(value)
 
@@ -172,6 +184,8 @@ class _Dialect(ABC):
     def string(self, value: str) -> str: ...
     @abstractmethod
     def binary(self, value: bytes) -> str: ...
+    @abstractmethod
+    def uuid(self, value: UUID) -> str: ...
 
 
 class _Spark(_Dialect):
@@ -205,6 +219,9 @@ class _Spark(_Dialect):
 
     def binary(self, value: bytes) -> str:
         return f"X'{value.hex()}'"
+
+    def uuid(self, value: UUID) -> str:
+        return self.string(str(value))  # Spark has no UUID: it shows the text
 
 
 class _SparkColumn(_Spark):
@@ -247,6 +264,9 @@ class _DuckDB(_Dialect):
 
     def binary(self, value: bytes) -> str:
         return f"unhex('{value.hex()}')"
+
+    def uuid(self, value: UUID) -> str:
+        return f"CAST('{value}' AS UUID)"
 
 
 _DIALECTS: Final[dict[str, type[_Dialect]]] = {"spark": _Spark, "duckdb": _DuckDB, "spark column": _SparkColumn}

@@ -23,6 +23,7 @@ _TIMESTAMP: Final = re.compile(
     r"(?:[ T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{1,6}))?)?)? ?"
     r"(Z|UTC|GMT|[+-][0-9]{2}(?::[0-9]{2})?|[A-Z][A-Za-z_]+/[A-Za-z_/]+)?"
 )
+_CLOCK: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?")
 _BLOB: Final = re.compile(r"(\\x[0-9A-Fa-f]{2}|[ -\[\]-~])*")
 _BLOB_BYTE: Final = re.compile(r"\\x(..)|(.)")
 _INTEGER_BITS: Final = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
@@ -63,6 +64,8 @@ def cast_value(value: LiteralValue, type_name: str, timezone: str) -> LiteralVal
         return value if isinstance(value, str) else _text(value)
     if name == "DATE" and isinstance(value, str):
         return date_value(value)
+    if name == "TIME" and isinstance(value, str):
+        return time_value(value)
     if name in {"TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"} and isinstance(value, str):
         return timestamp_value(value, None if name == "TIMESTAMP_NTZ" else timezone)
     if {"BOOLEAN": bool, "DATE": dt.date, "BINARY": bytes}.get(name) is type(value):
@@ -83,6 +86,17 @@ def date_value(text: str) -> dt.date:
         raise NotReadable
     try:
         return dt.date(*(int(part) for part in found.groups()))
+    except ValueError:
+        raise NotReadable from None
+
+
+def time_value(text: str) -> dt.time:
+    found = _CLOCK.fullmatch(text)
+    if not found:
+        raise NotReadable
+    hour, minute, second, fraction = found.groups()
+    try:
+        return dt.time(int(hour), int(minute), int(second), int((fraction or "0").ljust(6, "0")))
     except ValueError:
         raise NotReadable from None
 

@@ -84,6 +84,7 @@ def _field(one: Mapping[str, Any], *, inside: bool = False) -> Field:
         default_known=known,
         children=children,
         comment=str(one.get("doc") or ""),
+        logical="uuid" if kind == "uuid" else "",
     )
 
 

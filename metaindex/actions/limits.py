@@ -61,7 +61,7 @@ def _predicate(where: object, snapshot: Snapshot, time_zone: str) -> Predicate:
     if isinstance(where, str):
         from expressions.engines.sql import parse
 
-        return parse(where, timezone=time_zone, schema=snapshot.schema.arrow())
+        return parse(where, timezone=time_zone, schema=snapshot.schema.asked())
     from expressions.engines import to_predicate
 
-    return to_predicate(where, snapshot.schema.arrow())
+    return to_predicate(where, snapshot.schema.asked())

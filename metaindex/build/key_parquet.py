@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from expressions.arrow_types import is_uuid
 from formats.footer_file import Layouts, Shape, ShapeKey, open_footer, shape_of
 from formats.footer_trust import Absent, Doubt, Found
 from formats.model import Leaf
@@ -158,7 +159,7 @@ def _put(file: ParquetKeyFile, leaf: Leaf, place: Found | Absent) -> None:
         return
     column = file.file.schema.column(at[1])
     clock = pa.timestamp("us", getattr(leaf.type, "tz", None)) if column.physical_type == "INT96" else None
-    if not answers_for(clock or _type_of(file.file.schema_arrow, at[0]), leaf.type):
+    if not answers_for(clock or _held(_type_of(file.file.schema_arrow, at[0]), leaf.type), leaf.type):
         file.unknown[leaf.stable] = Doubt.OTHER_TYPE.value
         return
     file.present.add(leaf.stable)
@@ -194,7 +195,14 @@ def _values(table: pa.Table, place: _Place) -> pa.Array:
         type_ = type_.field(indices[-1]).type
     if indices:
         values = pc.struct_field(values, indices=indices)
+    if isinstance(values, pa.ExtensionArray):
+        values = values.storage
     return values if place.clock is None else values.view(place.clock)
+
+
+def _held(found: pa.DataType, wanted: pa.DataType) -> pa.DataType:
+    """A UUID is its 16 bytes to a column of those; to one of texts it is another type."""
+    return wanted if is_uuid(found) and found.storage_type == wanted else found
 
 
 def _wide(type_: pa.DataType) -> pa.DataType:

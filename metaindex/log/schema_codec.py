@@ -36,7 +36,7 @@ def _field_to_json(f: Field) -> dict[str, Any]:
     out: dict[str, Any] = {"name": f.name, "type": str(f.type)}
     if not f.nullable:
         out["nullable"] = False
-    for key in ("stable", "source", "field_id", "comment"):
+    for key in ("stable", "source", "field_id", "comment", "logical"):
         if getattr(f, key) not in ("", None):
             out[key] = getattr(f, key)
     for flag in ("partition", "bucketed"):
@@ -72,6 +72,7 @@ def _field_from_json(v: Fields, arrow: pa.Field) -> Field:
         default_known=v.flag("default_known") if v.has("default_known") else True,
         children=tuple(_field_from_json(c, arrow.type.field(i)) for i, c in enumerate(children)),
         comment=v.optional_text("comment") or "",
+        logical=v.optional_text("logical") or "",
     )
     v.text("type")  # for people
     v.done()

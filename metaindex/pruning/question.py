@@ -54,9 +54,9 @@ class SnapshotHelps(SnapshotNeeded):
     """The table itself knows more than the indexes, which keep many files: ask again with the snapshot, or where it is gone without it, `alone`."""
 
 
-def bound(predicate: Predicate, schema: Schema, time_zone: str = "UTC") -> Predicate:
-    """The predicate with the names and types of the schema. Binding what is bound changes nothing."""
-    return bind(predicate, list(_named_types(schema.fields, ())), time_zone=time_zone)
+def bound(predicate: Predicate, schema: Schema, time_zone: str = "UTC", *, as_held: bool = False) -> Predicate:
+    """The predicate with the names and types of the schema. Binding what is bound changes nothing. `as_held`: as in `bind`."""
+    return bind(predicate, list(_named_types(schema.fields, ())), time_zone=time_zone, as_held=as_held)
 
 
 def _named_types(fields: Sequence[Field], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
@@ -65,4 +65,4 @@ def _named_types(fields: Sequence[Field], above: tuple[str, ...]) -> Iterator[tu
         if one.children:
             yield from _named_types(one.children, (*above, one.name))
         else:
-            yield (*above, one.name), one.type
+            yield (*above, one.name), one.asked

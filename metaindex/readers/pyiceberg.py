@@ -83,7 +83,7 @@ class KeptScan(DataScan):
         return schema if "*" in self.selected_fields else schema.select(*self.selected_fields)
 
     def plan_files(self) -> list[FileScanTask]:
-        schema = self.scan.snapshot.schema.arrow()
+        schema = self.scan.snapshot.schema.asked()
         return list(
             _tasks(self.scan.narrowed(from_iceberg(self.row_filter, schema)), self.table_metadata, self.row_filter)
         )
@@ -118,7 +118,7 @@ def _split(scan: Scan) -> tuple[Any, Predicate]:
     if scan.predicate is None:
         return AlwaysTrue(), Constant(True)
     refuse_opaque(scan.predicate, "pyiceberg")
-    schema = scan.snapshot.schema.arrow()
+    schema = scan.snapshot.schema.asked()
     normal = normalize(scan.predicate)
     conjuncts = normal.parts if isinstance(normal, And) else (normal,)
     floats = [p for p in conjuncts if any(_is_float(schema, column.parts) for column in columns(p))]

@@ -113,7 +113,7 @@ class Scan:
         """The same scan for a caller that applies `hint` to the rows itself: the indexes are asked again, and what holds no row for it is
         not read. Parts of the hint that cannot be judged keep everything; no hint is an error."""
         try:
-            known = bind(hint, self.snapshot.schema.arrow(), time_zone=self.time_zone)
+            known = bind(hint, self.snapshot.schema.asked(), time_zone=self.time_zone, as_held=True)
             if all(isinstance(leaf, Opaque | Constant) for leaf in leaves(known)):
                 return self
             narrower = replace(self, hint=known if self.hint is None else And((self.hint, known)))

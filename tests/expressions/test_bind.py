@@ -128,7 +128,6 @@ def test_literals_become_what_the_column_compares_with(value: object, t: pa.Data
         (dt.datetime(2020, 1, 1, tzinfo=dt.UTC), pa.date32()),
         ("2020-01-01 00:00:00Z", pa.timestamp("us")),
         ("2020-01-01 12:00", pa.date32()),
-        ("10:00:00", pa.time64("us")),
         (1, pa.duration("us")),
         (1, pa.list_(pa.int32())),
         (1, pa.struct([("x", pa.int32())])),

@@ -54,7 +54,7 @@ def test_literal_takes_what_people_hand_in(given_value: object, value: object) -
         object(),
         1j,
         dt.timedelta(1),
-        dt.time(1),
+        dt.time(1, tzinfo=dt.UTC),
         Decimal("NaN"),
         Decimal("Infinity"),
         np.datetime64("2020-01-01T00:00:00.000000001", "ns"),
