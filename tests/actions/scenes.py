@@ -166,7 +166,7 @@ def check_reader(scene: Scene, storage: MemoryStorage) -> None:
     if entry is not None and entry.readable:
         index = table._open_index("stats")
         for run in entry.content.runs:
-            assert len(index.identities(run)[0]) == run.files
+            assert len(index.identities(run)) == run.files
         for record, _ in index.versions.all():
             found_version = index.versions.resolve(record.version)
             assert found_version is not None

@@ -205,7 +205,7 @@ def test_a_reader_of_an_old_entry_finds_its_files_within_the_retention(scene: Sc
     scene.open(storage).clean_index("stats")
 
     for run in index.entry.content.runs:
-        assert len(index.identities(run)[0]) == run.files
+        assert len(index.identities(run)) == run.files
 
     storage.now_ns += 8 * 86400 * 10**9
     scene.open(storage).clean_index("stats")

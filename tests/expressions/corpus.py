@@ -74,7 +74,7 @@ class Pool:
         return x.ArrowStatistics(self.count, {x.ColumnRef(("a",)): self._bounds(x)})
 
     def wrong(self, x: Any, i: int, statistics: Any) -> str | None:
-        p = self.predicates[i]
+        p = build(self.recipes[i])  # a tree keeps its form, which is that of whoever asked first
         kept, certain = x.may_match(p, statistics), x.must_match(p, statistics)
         for matching in self.matching:
             some = (self.holds & matching[i]).any(axis=1)

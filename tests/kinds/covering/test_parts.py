@@ -83,7 +83,7 @@ def test_keys_are_counted(tmp_path: Path) -> None:
             settle(tmp_path / "lake")
             table = mi.open_table(str(tmp_path / "lake"))
             table.refresh_index("c", builder=ArrowBuilder())
-            table.optimize_index("c", mode="full")
+            table.optimize_index("c", mode="full", builder="local")
         held = Held.of(table, "c")
         (run,) = held.runs
         for place, kind in enumerate(kinds):
