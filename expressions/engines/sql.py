@@ -40,7 +40,7 @@ from expressions.tree import (
 )
 
 from .casts import keeps_values
-from .sql_plain import plain_equality, reads_as_column
+from .sql_plain import plain_condition, plain_equality, reads_as_column
 from .sql_text import to_sql
 from .sql_values import NotReadable, blob_value, cast_value, like_pattern, number_value
 
@@ -65,7 +65,10 @@ def parse(text: str, dialect: str = "spark", *, timezone: str = "UTC", schema: p
     `timezone` is the session zone, which gives `TIMESTAMP '2020-01-01 00:00:00'` its instant. With a `schema` a cast of a
     column that loses nothing (`CAST(an_int AS BIGINT)`) is seen through; without one it is Opaque.
     """
-    plain = plain_equality(text, partial(_is_column, dialect))
+    is_column = partial(_is_column, dialect)
+    plain = plain_equality(text, is_column)
+    if plain is None:
+        plain = plain_condition(text, is_column)
     return _parsed(text, dialect, timezone, schema) if plain is None else plain
 
 

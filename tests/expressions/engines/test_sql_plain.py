@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from expressions.engines import sql
 from expressions.engines.sql import parse
-from expressions.engines.sql_plain import plain_equality
+from expressions.engines.sql_plain import plain_condition, plain_equality
 from expressions.errors import ExpressionError
 from expressions.tree import Comparison, Predicate
 
@@ -51,6 +51,42 @@ def test_short_and_long_way_say_the_same(name: str, value: str, space: str, dial
     if isinstance(found, Comparison):
         assert isinstance(wanted, Comparison)
         assert type(found.value.value) is type(wanted.value.value)
+
+
+EQUALITIES = st.builds(
+    lambda name, space, value: f"{name}{space}={space}{value}",
+    st.sampled_from(["a", "user", "s1", "a", "true", "and", "or"]),
+    st.sampled_from(["", " "]),
+    st.sampled_from(["1", "-2", "'x'", "'AND (b = 1)'", "'0x1F'", "'it''s'", "1.5", "5L"]),
+)
+
+
+def joined(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Conditions side by side, with blanks or without them, some in parentheses."""
+    part = inner | inner.map(lambda text: f"({text})") | inner.map(lambda text: f"( {text} )")
+    word = st.sampled_from([" AND ", " OR ", " or ", "\nand ", " And ", " AND", "OR ", "  AND  "])
+    return st.lists(st.tuples(part, word), min_size=1, max_size=5).map(
+        lambda some: "".join(text + (said if n < len(some) - 1 else "") for n, (text, said) in enumerate(some))
+    )
+
+
+@given(text=st.recursive(EQUALITIES, joined, max_leaves=12), dialect=st.sampled_from(["spark", "duckdb"]))
+@example("(a = 1 AND user = 'x') OR (a = 2 AND user = 'y') OR a = 3", "spark")
+@example("((a = 1))", "spark")
+@example("(a = 1 AND a = 2) AND a = 3", "spark")
+@example("a = 1 AND (a = 2 AND a = 3)", "spark")
+@example("a = 1 OR a = 2 AND a = 3 OR (a = 4)", "spark")
+@example("a = 1)", "spark")
+@example("(a = 1", "spark")
+@example("a = 1 AND", "spark")
+def test_lists_of_equalities_too(text: str, dialect: str) -> None:
+    assert said(text, dialect) == the_long_way(text, dialect)
+
+
+def test_what_programs_write_goes_the_short_way() -> None:
+    text = " OR ".join(f"(k={n} AND s='v{n}')" for n in range(50))
+    assert plain_condition(text, lambda _: True) == the_long_way(text, "spark")
+    assert plain_condition("(" * 30 + "a = 1" + ")" * 30, lambda _: True) is None
 
 
 @pytest.mark.parametrize("name", ["event_id", "user", "Key"])
