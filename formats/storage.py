@@ -66,6 +66,22 @@ class Storage(Protocol):
         """What an engine is given to open the object: an absolute local path or a store URI."""
 
 
+@runtime_checkable
+class KeepsLeftovers(Protocol):
+    """Of a storage on which a put that is killed leaves something that no listing shows."""
+
+    def leftovers(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        """What such puts left below a folder, under paths that `delete` takes. A put that is under way has one, too."""
+
+
+@runtime_checkable
+class KeepsVersions(Protocol):
+    """Of a storage that may keep what was removed, where nothing here reaches it."""
+
+    def keeps_versions(self, path: str) -> bool:
+        """Does the store say so? Asked of an object that is there; one request."""
+
+
 def storage_for(path: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> tuple[Storage, str]:
     """The storage rooted at a local path, a `file:` URI or a store URI (`s3://`, `gs://`, `az://` ...), and that
     root in its canonical form.

@@ -23,13 +23,13 @@ from expressions.errors import ObjectExistsError, ObjectNotFoundError, StorageEr
 
 from .storage import ObjectInfo
 
-_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
+NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 _FULL = {
     errno.ENOSPC: "the disk is full; free some space, or choose another place with Config(index_location=...)",
     errno.EDQUOT: "the quota is used up; free some space, or choose another place with Config(index_location=...)",
     errno.EFBIG: "the file would be larger than is allowed here; raise the limit (ulimit -f)",
 }
-_TEMPORARY = "._put_"  # hidden from every engine's listing by its dot, from ours by the whole prefix
+TEMPORARY = "._put_"  # hidden from every engine's listing by its dot, from ours by the whole prefix
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,13 @@ class LocalStorage:
     def _walk(
         self, folder: str, shown: str, recursive: bool, start_after: str, above: tuple[str, ...]
     ) -> Iterator[ObjectInfo]:
-        with _errors(folder, "list"):
+        with disk_errors(folder, "list"):
             try:
                 with os.scandir(folder) as entries:
                     found = [
                         (e.name + "/" if e.is_dir() else e.name, e)
                         for e in entries
-                        if not e.name.startswith(_TEMPORARY) and not _passed(shown + e.name, start_after)
+                        if not e.name.startswith(TEMPORARY) and not passed(shown + e.name, start_after)
                     ]
             except (FileNotFoundError, NotADirectoryError):
                 return
@@ -82,12 +82,12 @@ class LocalStorage:
                 except FileNotFoundError:
                     continue  # gone since the folder was read, or a link to nothing
                 except OSError as error:
-                    raise _mapped(error, entry.path, "list") from error
-                yield _info(path, stat)
+                    raise mapped(error, entry.path, "list") from error
+                yield info_of(path, stat)
 
     def folders(self, prefix: str) -> builtins.list[str]:
         where = self.uri(prefix)
-        with _errors(where, "list"):
+        with disk_errors(where, "list"):
             try:
                 with os.scandir(where) as entries:
                     return sorted(e.name for e in entries if e.is_dir())
@@ -96,16 +96,16 @@ class LocalStorage:
 
     def head(self, path: str) -> ObjectInfo:
         where = self.uri(path)
-        with _errors(where, "look at"):
+        with disk_errors(where, "look at"):
             found = os.stat(where)
         if S_ISDIR(found.st_mode):
             raise ObjectNotFoundError(f"no object at {where!r}: it is a folder")
-        return _info(path, found)
+        return info_of(path, found)
 
     def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
         where = self.uri(path)
-        with _errors(where, "read"), open(where, "rb", buffering=0, opener=_at_once) as file:
-            size = _size_of_regular(os.fstat(file.fileno()), where)
+        with disk_errors(where, "read"), open(where, "rb", buffering=0, opener=_at_once) as file:
+            size = size_of_regular(os.fstat(file.fileno()), where)
             if start:
                 file.seek(start)
             # Never more than is there: the memory is taken before the bytes are read.
@@ -118,17 +118,17 @@ class LocalStorage:
 
     def open_input(self, path: str) -> pa.NativeFile:
         where = self.uri(path)
-        with _errors(where, "open"):
-            _size_of_regular(os.stat(where), where)
+        with disk_errors(where, "open"):
+            size_of_regular(os.stat(where), where)
             return pa.OSFile(where, "rb")
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         where = self.uri(path)
-        with _errors(where, "write"), _temporary(where, data) as temporary:
+        with disk_errors(where, "write"), _temporary(where, data) as temporary:
             try:
                 os.link(temporary, where)
             except OSError as error:
-                if error.errno not in _NO_LINKS:
+                if error.errno not in NO_LINKS:
                     raise
                 raise StorageError(
                     f"an index is written where put-if-absent has one winner, on disks by hard links; the file system of {where!r} has none ({error.strerror}); "
@@ -137,12 +137,12 @@ class LocalStorage:
 
     def put(self, path: str, data: bytes) -> None:
         where = self.uri(path)
-        with _errors(where, "write"), _temporary(where, data) as temporary:
+        with disk_errors(where, "write"), _temporary(where, data) as temporary:
             os.replace(temporary, where)
 
     def delete(self, path: str) -> None:
         where = self.uri(path)
-        with _errors(where, "delete"), suppress(FileNotFoundError, NotADirectoryError):
+        with disk_errors(where, "delete"), suppress(FileNotFoundError, NotADirectoryError):
             os.unlink(where)
 
     def uri(self, path: str) -> str:
@@ -186,7 +186,7 @@ def local_path_of_uri(text: str) -> str | None:
 def _temporary(where: str, data: bytes) -> Iterator[str]:
     """A durable temporary file beside `where`; the caller gives it its name. The folder is made durable after that."""
     folder = os.path.dirname(where)
-    temporary = os.path.join(folder, _TEMPORARY + uuid.uuid4().hex)
+    temporary = os.path.join(folder, TEMPORARY + uuid.uuid4().hex)
     try:
         descriptor = _create(temporary)
     except FileNotFoundError:
@@ -198,7 +198,7 @@ def _temporary(where: str, data: bytes) -> Iterator[str]:
             file.flush()
             os.fsync(file.fileno())
         yield temporary
-        _sync_folder(folder)
+        sync_folder(folder)
     finally:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
@@ -209,7 +209,7 @@ def _at_once(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
 
 
-def _size_of_regular(stat: os.stat_result, where: str) -> int:
+def size_of_regular(stat: os.stat_result, where: str) -> int:
     """The size of a regular file. Pipes, sockets and devices are no objects: they may keep a reader for ever, or have no end."""
     if S_ISDIR(stat.st_mode):
         raise ObjectNotFoundError(f"cannot read {where!r}: it is a folder")
@@ -229,10 +229,10 @@ def _make_folders(folder: str) -> None:
         folder = os.path.dirname(folder)
     for one in reversed(missing):
         os.makedirs(one, exist_ok=True)
-        _sync_folder(os.path.dirname(one))
+        sync_folder(os.path.dirname(one))
 
 
-def _sync_folder(folder: str) -> None:
+def sync_folder(folder: str) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -240,7 +240,7 @@ def _sync_folder(folder: str) -> None:
         os.close(descriptor)
 
 
-def _passed(path: str, start_after: str) -> bool:
+def passed(path: str, start_after: str) -> bool:
     """Does the path, and all below it, come before what is asked? Told by the name alone: most of a long log does."""
     return path <= start_after and not start_after.startswith(path)
 
@@ -250,21 +250,21 @@ def _identity(path: str) -> tuple[int, int]:
     return stat.st_dev, stat.st_ino
 
 
-def _info(path: str, stat: os.stat_result) -> ObjectInfo:
+def info_of(path: str, stat: os.stat_result) -> ObjectInfo:
     return ObjectInfo(path, stat.st_size, stat.st_mtime_ns, f"{stat.st_ino}-{stat.st_ctime_ns}")
 
 
 @contextmanager
-def _errors(where: str, verb: str) -> Iterator[None]:
+def disk_errors(where: str, verb: str) -> Iterator[None]:
     try:
         yield
     except StorageError:
         raise
     except (OSError, ValueError) as error:
-        raise _mapped(error, where, verb) from error
+        raise mapped(error, where, verb) from error
 
 
-def _mapped(error: Exception, where: str, verb: str) -> StorageError:
+def mapped(error: Exception, where: str, verb: str) -> StorageError:
     match error:
         case FileNotFoundError() | NotADirectoryError():
             return ObjectNotFoundError(f"cannot {verb} {where!r}: there is no such object")

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 _TAIL_BYTES = 1 << 16
 """Fetched with the size when an object is opened: a small object whole, or the footer of a larger one."""
 
+_WHOLE_BYTES = 64 << 20
+"""Put in one request: a writer that is killed in it leaves nothing. Of a larger object it leaves the pieces that were uploaded; only a rule of the bucket removes those. A request ends after 30
+seconds: still larger ones would ask for more than two megabytes a second."""
+
 _CONFLICTS = 6
 
 
@@ -161,7 +165,16 @@ class ObjectStorage:
         import obstore
 
         with storage_errors(self.uri(path), "write"):
-            obstore.put(self.store, self._key(path), data)
+            obstore.put(self.store, self._key(path), data, use_multipart=len(data) > _WHOLE_BYTES)
+
+    def keeps_versions(self, path: str) -> bool:
+        """S3 and Azure give an object a version where the bucket keeps them; Google's store gives every object one, so of it nothing is known."""
+        import obstore
+
+        if not self.base.startswith(("s3:", "az:", "abfs:", "abfss:")):
+            return False
+        with storage_errors(self.uri(path), "look at"):
+            return obstore.head(self.store, self._key(path))["version"] is not None
 
     def delete(self, path: str) -> None:
         import obstore

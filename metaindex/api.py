@@ -19,7 +19,8 @@ from expressions.records import dataclass
 from formats.model import Diff, Schema, Snapshot, Version
 from formats.protocol import At, Resolved, TableFormat, TableRef, lists_once
 from formats.registry import catalog_options, open_ref
-from formats.storage import parent_of, storage_for
+from formats.storage import is_remote, parent_of
+from formats.storage_own import own_folder
 
 from .asked import TimestampLike, VersionLike, at_version
 from .config import Config
@@ -130,7 +131,8 @@ class Table(LookUps, IndexUpkeep):
         if self.format == "files" and self.config.index_location is not None:
             # Listings are kept where the indexes are.
             folder = f"{self._indexes_folder()}/_history"
-            kept, _ = storage_for(folder, self._storage_options if "://" in folder else None)
+            options = self._storage_options if is_remote(folder) else None
+            kept = own_folder(folder, self._indexes_folder(), self._root(None), options)
             self._ref = replace(self._ref, history=kept)
 
     # -- the table -------------------------------------------------------------------------------------------------
@@ -282,12 +284,13 @@ class Table(LookUps, IndexUpkeep):
 
     def _indexes(self) -> IndexFolder:
         if self._folder is None:
-            folder = namespace_folder(self._indexes_folder(), self.config.namespace)
-            self._folder = IndexFolder(folder, self.format, self._storage_options, self._cache)
+            root = self._root(None)
+            folder = namespace_folder(self._indexes_folder(root), self.config.namespace)
+            self._folder = IndexFolder(folder, self.format, self._storage_options, self._cache, root)
         return self._folder
 
-    def _indexes_folder(self) -> str:
-        return indexes_folder(self._root(None), self.format, self.config.index_location, self._ref.patterns)
+    def _indexes_folder(self, root: str | None = None) -> str:
+        return indexes_folder(root or self._root(None), self.format, self.config.index_location, self._ref.patterns)
 
     def _log(self, name: str) -> OperationLog:
         return self._indexes().log(name)

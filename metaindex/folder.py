@@ -27,8 +27,11 @@ _AT_ONCE = 16
 class IndexFolder:
     """The folder of a table's indexes."""
 
-    def __init__(self, folder: str, table_format: str, storage_options: dict[str, str], cache: StoreCache) -> None:
+    def __init__(
+        self, folder: str, table_format: str, storage_options: dict[str, str], cache: StoreCache, table: str = ""
+    ) -> None:
         self._folder = folder
+        self._table = table  # its root
         self._format = table_format
         self._options = storage_options
         self._cache = cache
@@ -42,7 +45,9 @@ class IndexFolder:
     def log(self, name: str) -> OperationLog:
         """The operation log of an index, whether it exists or not."""
         if name not in self._logs:
-            self._logs[name] = OperationLog(index_storage(self._folder, name, self._options), name)
+            self._logs[name] = OperationLog(
+                index_storage(self._folder, name, self._options, self._table), name
+            )
         return self._logs[name]
 
     def missing(self, said: str, name: str) -> IndexNotFoundError:

@@ -226,6 +226,7 @@ class IndexVerbs(ABC):
         from .actions.action import execute
         from .actions.clean import clean
         from .actions.erase import Erase, all_there, files_there
+        from .actions.removal import out_of_reach
         from .actions.target import retains
 
         log = self._log(name)
@@ -253,6 +254,7 @@ class IndexVerbs(ABC):
         notes = (*outcome.notes, *cleaned.notes)
         if cleaned.entry.under_way:
             notes += (f"{held(cleaned.entry.under_way[0])} may hold what was erased: run erase again after it",)
+        notes += out_of_reach(log.storage, cleaned.entry.id)
         changed = outcome.changed or cleaned.changed
         return replace(outcome, operation="erase", changed=changed, entry=cleaned.entry, notes=notes)
 

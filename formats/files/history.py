@@ -26,7 +26,8 @@ from expressions.errors import (
 from formats.json_text import parse_json
 from formats.model import FileTable, Snapshot
 from formats.protocol import At, TableRef
-from formats.storage import Storage
+from formats.storage import Storage, is_remote
+from formats.storage_own import own_folder
 from formats.times import moment
 
 from .options import FilesOptions
@@ -62,7 +63,10 @@ def _place(ref: TableRef) -> tuple[Storage, str]:
     if ref.history is not None:
         return ref.history, ""
     root = ref.storage.root
-    return ref.storage, f"{above(root)}/_metaindex/{name_of(root, ref.patterns)}/_history"
+    home = f"{above(root)}/_metaindex/{name_of(root, ref.patterns)}"
+    if is_remote(root):
+        return ref.storage, f"{home}/_history"
+    return own_folder(f"{home}/_history", home, root), ""
 
 
 def remembered(ref: TableRef) -> Sequence[Remembered]:

@@ -12,14 +12,14 @@ from dataclasses import replace
 
 from metaindex.errors import IndexStateError
 from metaindex.log.entry import Content, IndexLogEntry, UnderWay
-from metaindex.log.liveness import heartbeat_path
+from metaindex.log.liveness import heartbeat_path, is_nonce
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.recovery import mended
 from metaindex.log.states import CANCELLED, Operation, State
 
 from .action import Outcome
 from .appending import Ended, amend, now_ms, who
-from .removal import remove_everything, remove_runs
+from .removal import is_run, remove_everything, remove_runs
 from .validation import missing
 
 
@@ -42,7 +42,7 @@ def cancel(log: OperationLog, name: str) -> Outcome:
             )
         ended[:] = latest.under_way
         live = {run.run for run in latest.content.runs}
-        runs = tuple(sorted({run for mark in ended for run in mark.runs} - live))
+        runs = tuple(sorted({run for mark in ended for run in mark.runs if is_run(run)} - live))
         mark = UnderWay(Operation.CANCEL, latest.id + 1, nonce, who(), now_ms(), runs)
         gone = any(CANCELLED[u.operation] is State.DOESNOTEXIST for u in ended) and latest.stable is not State.ACTIVE
         return replace(
@@ -54,11 +54,11 @@ def cancel(log: OperationLog, name: str) -> Outcome:
 
     begun = amend(log, name, "begin cancel", begin)
     (mark,) = begun.under_way
-    if begun.stable is State.DOESNOTEXIST:
-        remove_everything(log, nonce)
+    notes = remove_everything(log, nonce) if begun.stable is State.DOESNOTEXIST else ()
     remove_runs(log.storage, mark.runs)
     for one in ended:
-        log.storage.delete(heartbeat_path(one.nonce))
+        if is_nonce(one.nonce):
+            log.storage.delete(heartbeat_path(one.nonce))
 
     def end(latest: IndexLogEntry | None) -> IndexLogEntry:
         if latest is None:
@@ -69,6 +69,7 @@ def cancel(log: OperationLog, name: str) -> Outcome:
 
     word = "cancel " + ", ".join(u.operation.value for u in ended)
     try:
-        return Outcome(name, "cancel", True, amend(log, name, word, end), goes_on if revived is not None else ())
+        told = (*(goes_on if revived is not None else ()), *notes)
+        return Outcome(name, "cancel", True, amend(log, name, word, end), told)
     except Ended as ended_by:  # another cancel, which did the same
         return Outcome(name, "cancel", False, ended_by.latest or begun, ("another cancel did the same",))

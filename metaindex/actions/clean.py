@@ -14,14 +14,13 @@ from expressions.records import dataclass
 from formats.storage import Storage
 from metaindex.errors import DamagedIndexError, ForeignIndexError
 from metaindex.log.entry import Content, IndexLogEntry, ObjectRef
-from metaindex.log.liveness import FOLDER as HEARTBEATS
 from metaindex.log.liveness import heartbeat_path
 from metaindex.log.operation_log import Listing, OperationLog, Tombstone, entry_path, tombstone_path
 from metaindex.log.record_codec import decode_segment
 from metaindex.store.reader import ReadCount, RunReader, StoreCache
 
 from .action import Outcome
-from .removal import VERSIONS, objects_by_run, remove
+from .removal import abandoned, heartbeats, leftovers, on_storage, remove, version_objects
 from .validation import missing
 
 RETENTION_SECONDS = 7 * 24 * 3600
@@ -39,6 +38,11 @@ class Cleaned:
     runs: int = 0
     objects: int = 0
     entries: int = 0
+    unfinished: int = 0
+    notes: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.objects or self.entries or self.unfinished)
 
 
 def clean(
@@ -50,46 +54,57 @@ def clean(
             found, latest = _clean(log, name, retention_seconds, keep_entries)
         except ObjectNotFoundError:  # another clean removed entries that were about to be read
             continue
-        if found == Cleaned():
-            return Outcome(name, "clean", False, latest, ("nothing is out of use",))
+        if not found:
+            return Outcome(name, "clean", False, latest, ("nothing is out of use", *found.notes))
         what = f"{found.runs:,} runs ({found.objects:,} objects) and {found.entries:,} log entries removed"
-        return Outcome(name, "clean", True, latest, (what,))
+        what += f", and what {found.unfinished:,} killed writes left" if found.unfinished else ""
+        return Outcome(name, "clean", True, latest, (what, *found.notes))
     raise DamagedIndexError(f"the log of an index has no gaps; that of {name!r} has; recreate the index")
 
 
 def _clean(log: OperationLog, name: str, retention_seconds: float, keep_entries: int) -> tuple[Cleaned, IndexLogEntry]:
     storage = log.storage
     # Listed first, the latest entry is read after that: what is listed and not named there is of nobody who may still commit.
-    on_storage = objects_by_run(storage)
-    named = [info.path for info in storage.list(VERSIONS)]
-    beats = [info.path for info in storage.list(HEARTBEATS, recursive=False)]
+    found = on_storage(storage)
+    objects = found.runs
+    left = leftovers(storage)
+    named = version_objects(storage)
+    beats = heartbeats(storage)
     latest = log.latest()
     if latest is None:
         raise missing("clean", name)
     listing = log.listing()
     if latest.id not in listing.entries:
         raise ObjectNotFoundError("the latest entry was cleaned meanwhile")
-    horizon = _now_ns(storage) - int(retention_seconds * 1e9)
+    now_ns = _now_ns(storage)
+    horizon = now_ns - int(retention_seconds * 1e9)
     lowest = _lowest(latest, keep_entries)
     usage = _Usage(storage, log.tombstone(listing.lowest), lowest)
     for number, entry in _entries(log, [n for n in listing.entries if n <= latest.id]):
         usage.add(entry, listing.entries[number])
     spared = usage.spared(latest, horizon)
-    garbage = [run for run in on_storage if run not in spared]
+    garbage = [run for run in objects if run not in spared]
     writers = {run for mark in latest.under_way for run in mark.runs}
     loose = [p for p in named if p not in spared and p.split("/")[1] not in writers]
-    removed = [path for run in garbage for path in on_storage[run]] + loose
-    removed += [*_strays(storage, latest.content, on_storage), *listing.strays]
+    removed = [path for run in garbage for path in objects[run]] + loose
+    removed += [*_strays(storage, latest.content, objects), *listing.strays]
     remove(storage, removed)
+    unfinished = abandoned(left, writers, now_ns)
+    remove(storage, unfinished)
     live_beats = {heartbeat_path(mark.nonce) for mark in latest.under_way}
     remove(storage, [path for path in beats if path not in live_beats])
     entries = _bury(
         log, listing, Tombstone(lowest, {name: at for name, at in usage.outdated.items() if name in spared})
     )
-    return Cleaned(len(garbage), len(removed), entries), latest
+    notes = found.strangers()
+    if young := len(left) - len(unfinished):
+        notes += (
+            f"{young:,} writes are under way, or were killed within the hour: what they left is for the next clean",
+        )
+    return Cleaned(len(garbage), len(removed), entries, len(unfinished), notes), latest
 
 
-def _strays(storage: Storage, content: Content, on_storage: Mapping[str, list[str]]) -> list[str]:
+def _strays(storage: Storage, content: Content, objects: Mapping[str, list[str]]) -> list[str]:
     """Objects in the folders of live runs that are no part of them: of a writer that had to write its run anew."""
     out = []
     for run in content.runs:
@@ -97,7 +112,7 @@ def _strays(storage: Storage, content: Content, on_storage: Mapping[str, list[st
             parts = RunReader(storage, run, StoreCache(), ReadCount()).paths()
         except DamagedIndexError:  # of a deleted index that is being vacuumed, or damaged: not for `clean` to judge
             continue
-        out += [path for path in on_storage.get(run.run, []) if path not in parts]
+        out += [path for path in objects.get(run.run, []) if path not in parts]
     return out
 
 

@@ -63,8 +63,8 @@ class Vacuum(_Transition):
 
     def run(self, begun: IndexLogEntry) -> Change:
         assert self.log is not None
-        remove_everything(self.log, begun.under_way[-1].nonce)
-        return Change(empty=True, notes=(f"{len(begun.content.runs)} runs removed",))
+        left = remove_everything(self.log, begun.under_way[-1].nonce)
+        return Change(empty=True, notes=(f"{len(begun.content.runs)} runs removed", *left))
 
 
 def set_enabled(log: OperationLog, name: str, enabled: bool) -> Outcome:

@@ -7,6 +7,7 @@ It only ever decides when to *suspect* a dead writer, never what is true: a wron
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 from types import TracebackType
@@ -22,11 +23,17 @@ INTERVAL_SECONDS = 20.0
 SUSPECT_SECONDS = 180.0
 """Without a sign of life for so long, a writer is suspected to be dead."""
 
+_NONCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
 logger = logging.getLogger("metaindex")
 
 
 def heartbeat_path(nonce: str) -> str:
     return f"{FOLDER}/{nonce}"
+
+
+def is_nonce(text: str) -> bool:
+    """Could a writer have given itself this nonce? Only such a one is made a path."""
+    return _NONCE.match(text) is not None
 
 
 class Heartbeat:
@@ -68,6 +75,8 @@ def held(mark: UnderWay) -> str:
 
 def last_sign_ms(storage: Storage, mark: UnderWay) -> int:
     """When the writer was last seen: its begin, or the latest beat by the store's clock. Raises StorageError."""
+    if not is_nonce(mark.nonce):
+        return mark.since_ms
     try:
         return max(mark.since_ms, storage.head(heartbeat_path(mark.nonce)).modified_ns // 1_000_000)
     except FileNotFoundError:

@@ -18,11 +18,13 @@ import xxhash
 from expressions.errors import ArgumentError
 from expressions.records import dataclass
 from formats.files.place import above, name_of
-from formats.storage import Storage, is_remote, storage_for
+from formats.storage import Storage, is_remote
+from formats.storage_own import own_folder
 from metaindex.errors import IndexNotFoundError
 
 FOLDER = "_metaindex"
 NAMESPACES = "_namespaces"
+_NAMESPACED = re.compile(rf"/{NAMESPACES}(/[^/]+)?\Z")
 _RUN = "run="
 INTEGERS = "_int"
 """Behind the folder's name of keys that are integers: the parts of a folder have one schema, so that engines can read all of them as one table."""
@@ -66,7 +68,7 @@ def list_namespaces(folder: str, options: dict[str, str] | None = None) -> list[
 
 def list_names(folder: str, options: dict[str, str] | None = None) -> list[str]:
     """Names that may be indexes: the folders there whose name an index may have. One call; each has an operation log or is ignored."""
-    storage, _ = storage_for(folder, _for(folder, options))
+    storage = own_folder(folder, _home(folder), options=_for(folder, options))
     return [name for name in storage.folders("") if _NAME.match(name)]
 
 
@@ -80,13 +82,18 @@ def run_of(kind: str, path: str) -> str:
     return path.removeprefix(f"{kind}/").partition("/")[0].removeprefix(_RUN)
 
 
-def index_storage(folder: str, name: str, options: dict[str, str] | None = None) -> Storage:
-    """The storage rooted at the index's folder. IndexNotFoundError for a name that could never be an index's."""
+def index_storage(folder: str, name: str, options: dict[str, str] | None = None, table: str = "") -> Storage:
+    """The storage rooted at the index's folder. `table`: the root of the table, whose permissions are those of its indexes. IndexNotFoundError for a name that could never be an index's."""
     try:
         check_name(name)
     except ArgumentError as error:
         raise IndexNotFoundError(f"{error}") from error
-    return storage_for(f"{folder}/{name}", _for(folder, options))[0]
+    return own_folder(f"{folder}/{name}", _home(folder), table, _for(folder, options))
+
+
+def _home(folder: str) -> str:
+    """The folder of all indexes of the table, from that of a namespace."""
+    return _NAMESPACED.sub("", folder)
 
 
 def _for(folder: str, options: dict[str, str] | None) -> dict[str, str] | None:
