@@ -14,6 +14,7 @@
     │   ├── ObjectNotFoundError (FileNotFoundError)
     │   ├── ObjectExistsError (FileExistsError)   put_if_absent lost: an ordinary answer
     │   ├── StoragePermissionError (PermissionError)
+    │   ├── OutsideTableError (PermissionError)   a file that a confined table may not have
     │   └── StorageUnavailableError (ConnectionError)  no answer after all tries: nothing is known of the object
     ├── MissingDependencyError (ImportError)  an optional engine that is not installed; says the extra
     ├── ArgumentError (ValueError, TypeError)  a verb was called with what it cannot take
@@ -79,6 +80,10 @@ class ObjectExistsError(StorageError, FileExistsError):
 
 class StoragePermissionError(StorageError, PermissionError):
     """The storage does not let us read or write here."""
+
+
+class OutsideTableError(StorageError, PermissionError):
+    """A file lies outside of the root of a confined table, and of the prefixes that were named."""
 
 
 class StorageUnavailableError(StorageError, ConnectionError):

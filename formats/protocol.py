@@ -11,6 +11,7 @@ from expressions.records import dataclass
 
 from .model import Diff, Snapshot, Version
 from .storage import Storage
+from .storage_confined import Confines
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class TableRef:
         str, ...
     ] = ()  # of plain files: which files and folders below the storage's root are the table (Hadoop's globs); none: all
     history: Storage | None = None  # of plain files: the folder that keeps their listings; None: beside the table
+    confines: Confines | None = None  # where its files may lie; None: anywhere in its store
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 
 from expressions.errors import ArgumentError, UnsupportedFeatureError, VersionNotFoundError
 from expressions.records import dataclass
-from formats.model import Diff, Schema, Snapshot, Version
+from formats.model import Diff, FileTable, Schema, Snapshot, Version
 from formats.protocol import At, Resolved, TableFormat, TableRef, lists_once
 from formats.registry import catalog_options, open_ref
 from formats.storage import is_remote, parent_of
+from formats.storage_confined import Confines, confined
 from formats.storage_own import own_folder
 
 from .asked import TimestampLike, VersionLike, at_version
@@ -128,7 +129,10 @@ class Table(LookUps, IndexUpkeep):
 
     def __post_init__(self) -> None:
         self._cache.limit_bytes = self.config.cache_bytes
-        if self.format == "files" and self.config.index_location is not None:
+        if (self.config.confine or self.config.confine_to) and self._ref.confines is None:
+            confines = Confines.of(self._ref.storage, self.config.confine_to)
+            self._ref = replace(self._ref, storage=confined(self._ref.storage, confines), confines=confines)
+        if self.format == "files" and (self.config.index_location is not None or self._ref.confines is not None):
             # Listings are kept where the indexes are.
             folder = f"{self._indexes_folder()}/_history"
             options = self._storage_options if is_remote(folder) else None
@@ -223,10 +227,15 @@ class Table(LookUps, IndexUpkeep):
         found = self._snapshots.get(resolved.version)
         if found is None:
             found = resolved.load()
+            self._confined(found.files)
             if len(self._snapshots) >= 4:
                 self._snapshots.pop(next(iter(self._snapshots)))
             self._snapshots[found.version] = found
         return found
+
+    def _confined(self, files: FileTable) -> None:
+        if self._ref.confines is not None:
+            self._ref.confines.check(files.paths.to_pylist())
 
     def _trusted(self, at: At, found: Sequence[OpenIndex]) -> At:
         """What is asked, where the caller vouches for the indexes: "now" is the newest version that one of them recorded."""

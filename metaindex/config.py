@@ -19,6 +19,8 @@ _KNOBS: Final[dict[str, tuple[type | UnionType, str]]] = {
     "time_zone": (str, "a zone's name, as in 'Europe/Paris'"),
     "use_indexes": (bool, "True or False"),
     "single_writer": (bool, "True or False"),
+    "confine": (bool, "True or False"),
+    "confine_to": (tuple, "a tuple of folders or URIs"),
 }
 
 
@@ -34,6 +36,8 @@ class Config:
     * `time_zone`: of dates and times without a zone in predicates over columns of instants.
     * `use_indexes`: False answers every query from the table alone.
     * `single_writer`: no other process ever writes these indexes. Allows stores of which it is not known whether put-if-absent has one winner (`docs/storage.md`).
+    * `confine`: a file of the table that lies outside of its root is refused, by builds and queries alike (OutsideTableError), links looked through: for who indexes tables that others write.
+    * `confine_to`: the same, with other folders (paths, or URIs of the table's store) in which files may lie, too.
     """
 
     index_location: str | None = None
@@ -44,6 +48,8 @@ class Config:
     time_zone: str = "UTC"
     use_indexes: bool = True
     single_writer: bool = False
+    confine: bool = False
+    confine_to: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, (types, rule) in _KNOBS.items():
@@ -51,5 +57,7 @@ class Config:
             finite = not isinstance(value, int | float) or 0 <= value < float("inf")
             if not (isinstance(value, types) and finite):
                 raise ArgumentError(f"Config({name}=...) is {rule}; got {value!r}")
+        if not all(isinstance(one, str) and one for one in self.confine_to):
+            raise ArgumentError(f"Config(confine_to=...) is a tuple of folders or URIs; got {self.confine_to!r}")
         if self.builder not in ("spark", "local", "default"):
             raise ArgumentError(f"Config(builder=...) is 'spark', 'local' or 'default'; got {self.builder!r}")

@@ -15,7 +15,7 @@ from expressions.errors import MetaIndexError
 from expressions.records import dataclass
 from expressions.tree import Predicate
 from expressions.vectors import one_array, truths
-from formats.model import Schema, Snapshot, Version
+from formats.model import FileTable, Schema, Snapshot, Version
 from formats.protocol import At, Resolved, TableFormat, TableRef
 
 from .asked import OfSchema, TimestampLike, VersionLike, at_version, names_of
@@ -70,6 +70,10 @@ class Queries(ABC):
 
     @abstractmethod
     def _loaded(self, resolved: Resolved) -> Snapshot: ...
+
+    @abstractmethod
+    def _confined(self, files: FileTable) -> None:
+        """OutsideTableError where a file lies where those of the table may not: an index, too, may say so."""
 
     @abstractmethod
     def _snapshot(self, at: At) -> Snapshot: ...
@@ -200,6 +204,7 @@ class Queries(ABC):
                 return pruner.prune(self._question(predicate, found, resolved, snapshot), snapshot, alone=alone)
 
             result = self._remembered_or(asked, work, pruner)
+            self._confined(result.files)
             return _Planned(result.timed(time.perf_counter() - started), snapshot, found)
 
         try:
@@ -230,6 +235,7 @@ class Queries(ABC):
         def answer(snapshot: Snapshot | None) -> PruneResult | None:
             asked = self._circumstances(predicate, resolved, found, refused, snapshot, alone=True)
             if asked is not None and isinstance(before := self._remembered.find(asked), PruneResult):
+                self._confined(before.files)
                 return before
             question = self._question(predicate, found, resolved, snapshot)
             if not question.known_to(found):
@@ -237,6 +243,7 @@ class Queries(ABC):
             result = pruner.prune(question, snapshot, alone=True)
             if asked is not None and pruner.whole:
                 self._remembered.keep(asked, result)
+            self._confined(result.files)
             return result
 
         try:
@@ -333,9 +340,11 @@ class Queries(ABC):
         pruner = Pruner(*self._open_indexes(indexes))
         question = Question(self._root(snapshot), self.format, snapshot.version, tree)
         try:
-            return pruner.prune(question, None if pruner.recorded(snapshot.version) else snapshot)
+            result = pruner.prune(question, None if pruner.recorded(snapshot.version) else snapshot)
         except SnapshotNeeded:
-            return pruner.prune(question, snapshot)
+            result = pruner.prune(question, snapshot)
+        self._confined(result.files)
+        return result
 
     def _chooser(self, files: Snapshot, whole: Snapshot | None, indexes: Iterable[str] | None) -> Choose:
         """Asks the indexes again, for another predicate: the rows of `files` that it keeps. `whole`: the table's own snapshot, where it is loaded."""

@@ -64,9 +64,8 @@ def _place(ref: TableRef) -> tuple[Storage, str]:
         return ref.history, ""
     root = ref.storage.root
     home = f"{above(root)}/_metaindex/{name_of(root, ref.patterns)}"
-    if is_remote(root):
-        return ref.storage, f"{home}/_history"
-    return own_folder(f"{home}/_history", home, root), ""
+    folder = f"{home}/_history"
+    return (ref.storage if is_remote(root) else own_folder(folder, home, root)), folder
 
 
 def remembered(ref: TableRef) -> Sequence[Remembered]:

@@ -74,9 +74,7 @@ def version_objects(storage: Storage) -> list[str]:
 
 
 def heartbeats(storage: Storage) -> list[str]:
-    return [
-        info.path for info in storage.list(HEARTBEATS, recursive=False) if is_nonce(info.path.rpartition("/")[2])
-    ]
+    return [info.path for info in storage.list(HEARTBEATS, recursive=False) if is_nonce(info.path.rpartition("/")[2])]
 
 
 def is_run(name: str) -> bool:

@@ -54,6 +54,8 @@ def build_run(
     index is gone."""
     kinds = [kind_at(spec, snapshot.schema) for spec in specs] if builder is not None else []
     files, rows = in_order(snapshot.files.table.select(FILE_SCHEMA.names), rows)
+    if ref.confines is not None:
+        ref.confines.check(files.paths.to_pylist())
     partition_ord, partitions = number_partitions(files)
     ids = file_ids(files)
     leaves = leaves_of(kinds, snapshot.schema)

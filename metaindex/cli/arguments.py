@@ -86,6 +86,16 @@ def opening(parser: argparse.ArgumentParser) -> None:
         help="indexes of their own name space, of a team say; others do not see them. Default: the common ones",
     )
     group.add_argument(
+        "--confine", action="store_true", help="refuse files of the table that lie outside of its folder, links too"
+    )
+    group.add_argument(
+        "--confine-to",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="the same, but for files below FOLDER; can be repeated",
+    )
+    group.add_argument(
         "--catalog",
         metavar="NAME",
         help="an Iceberg catalog as pyiceberg is configured for it; TABLE is then the name in the catalog, such as db.flights",

@@ -31,6 +31,8 @@ def open_from(
         index_location=arguments.index_location,
         namespace=arguments.namespace,
         use_indexes=not getattr(arguments, "no_indexes", False),
+        confine=arguments.confine,
+        confine_to=tuple(arguments.confine_to),
     )
     return open_table(
         path or ([arguments.table, *arguments.root] if arguments.root else arguments.table),
