@@ -35,13 +35,14 @@ class TextTable:
 def plain_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
     """Aligned columns two spaces apart. Line breaks inside a cell are written as \\n, so that a row is a line."""
     cells = [[one_line(cell) for cell in row] for row in rows]
-    widths = [max([len(c.title), *(len(row[i]) for row in cells)]) for i, c in enumerate(columns)]
+    titles = [one_line(c.title) for c in columns]
+    widths = [max([len(titles[i]), *(len(row[i]) for row in cells)]) for i in range(len(columns))]
 
     def line(values: Sequence[str]) -> str:
         aligned = (v.rjust(w) if c.right else v.ljust(w) for v, w, c in zip(values, widths, columns, strict=True))
         return "  ".join(aligned).rstrip()
 
-    return "\n".join([line([c.title for c in columns]), line(["-" * w for w in widths]), *map(line, cells)])
+    return "\n".join([line(titles), line(["-" * w for w in widths]), *map(line, cells)])
 
 
 def rich_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Table:
@@ -55,7 +56,7 @@ def rich_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Tabl
         # What a row is called stays in one piece on a narrow terminal.
         least = min(max((len(row[at]) for row in rows), default=0), 24) if at == 0 else None
         justify: Literal["right", "left"] = "right" if column.right else "left"
-        drawn.add_column(Text(column.title), justify=justify, overflow="fold", min_width=least)
+        drawn.add_column(Text(one_line(column.title)), justify=justify, overflow="fold", min_width=least)
     for row in rows:
         drawn.add_row(*(Text(one_line(cell)) for cell in row))
     return drawn
@@ -66,3 +67,8 @@ def one_line(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def lines(text: str) -> str:
+    """The same for several lines."""
+    return text if text.isprintable() else "\n".join(map(one_line, text.split("\n")))

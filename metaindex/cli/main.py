@@ -128,7 +128,7 @@ def _run(arguments: argparse.Namespace, out: Output) -> int:
     if arguments.debug:
         import traceback
 
-        traceback.print_exception(failure, file=sys.stderr)
+        out.say("".join(traceback.format_exception(failure)).rstrip())
     out.data({"error": {"type": type(failure).__name__, "message": message}})
     out.say(f"metaindex {command.name}: error: {one_line(' '.join(message.split()))}")
     return FAILED

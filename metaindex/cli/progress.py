@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from .output import one_line, show
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
@@ -48,8 +50,7 @@ class Progress:
                 self._draw(what, done, total)
             elif now - self._said >= _LINE_SECONDS or not self._said:
                 self._said = now
-                sys.stderr.write(f"metaindex: {what}: {done:,} of {total:,}, {now - self._started:.0f} s\n")
-                sys.stderr.flush()
+                show(f"metaindex: {what}: {done:,} of {total:,}, {now - self._started:.0f} s", sys.stderr)
 
     @contextmanager
     def during(self, what: str) -> Iterator[None]:
@@ -64,8 +65,7 @@ class Progress:
                     if sys.stderr.isatty():
                         self._draw(what, None, None)
                     else:
-                        sys.stderr.write(f"metaindex: {what}, {time.monotonic() - self._started:.0f} s\n")
-                        sys.stderr.flush()
+                        show(f"metaindex: {what}, {time.monotonic() - self._started:.0f} s", sys.stderr)
 
         thread = threading.Thread(target=tick, daemon=True)
         thread.start()
@@ -91,6 +91,6 @@ class Progress:
             )
             self._bar.start()
         if what not in self._tasks:
-            self._tasks[what] = self._bar.add_task(what, total=total)
+            self._tasks[what] = self._bar.add_task(one_line(what), total=total)
         if done is not None:
             self._bar.update(self._tasks[what], completed=done, total=total)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
 from . import arguments
@@ -31,8 +30,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     if args.paths and not out.json:
         paths = result.paths
         if paths:
-            sys.stdout.write("\n".join(paths) + "\n")
-            sys.stdout.flush()
+            out.exact(paths)
         return DONE
     out.data(result.to_json())
     if not out.json:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
-import json
 import signal
 import sys
 import threading
@@ -16,7 +15,7 @@ from . import arguments
 from .arguments import DONE, FAILED
 from .command import Command
 from .opening import open_from
-from .output import Output, one_line
+from .output import Output, json_text, one_line, show
 
 if TYPE_CHECKING:
     from metaindex.hooks.watch import Event, Watcher
@@ -99,8 +98,7 @@ def _until_signal(watcher: Watcher, out: Output) -> Iterator[None]:
 def _tell(event: Event, out: Output) -> None:
     """One line an event: JSON for machines, else words."""
     if out.json:
-        sys.stdout.write(json.dumps(event.to_json(), ensure_ascii=False) + "\n")
-        sys.stdout.flush()
+        show(json_text(event.to_json()), sys.stdout)
         return
     now = dt.datetime.fromtimestamp(event.at_ms / 1000, dt.UTC).strftime("%H:%M:%S")
     what = {

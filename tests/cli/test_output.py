@@ -1,14 +1,20 @@
 """Tables, JSON values and progress."""
 
+import contextlib
+import io
 import json
+import re
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
+from metaindex.cli import output
 from metaindex.cli.json_value import json_value
-from metaindex.cli.output import Column, one_line, plain_table
+from metaindex.cli.output import Column, Output, json_text, one_line, plain_table, rich_table
 from metaindex.cli.progress import Progress
 
 CELLS = st.text(max_size=30)
@@ -25,6 +31,43 @@ def test_a_row_is_a_line_and_nothing_is_cut_off(rows: list[tuple[str, str]]) -> 
 @given(CELLS)
 def test_one_line_leaves_nothing_that_steers_a_terminal(text: str) -> None:
     assert one_line(text).isprintable()
+
+
+STEERS = "\x1b]0;title\x07\x1b[31mRED\x9b31m\u202ebidi\u2066"
+
+
+@given(st.text(), st.text())
+def test_nothing_that_a_command_writes_steers_a_terminal(title: str, text: str) -> None:
+    for one in (title + STEERS, text + STEERS):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            told = Output()
+            told.write(one)
+            told.say(one)
+            told.table([Column(one), Column("size", right=True)], [(one, one)])
+            Output(json=True).data({one: [one]})
+            with Progress(quiet_seconds=0) as progress:
+                progress(one, 1, 2)
+        assert all(c.isprintable() or c == "\n" for c in out.getvalue() + err.getvalue())
+    drawn = io.StringIO()
+    Console(file=drawn, force_terminal=True, no_color=True).print(rich_table([Column(STEERS)], [(STEERS,)]))
+    assert "\x07" not in drawn.getvalue()
+    assert "\u202e" not in drawn.getvalue()
+    assert "\x9b" not in drawn.getvalue()
+
+
+@given(st.recursive(st.text(), lambda inner: st.lists(inner, max_size=3), max_leaves=5))
+def test_json_says_the_same_whatever_is_escaped(value: object) -> None:
+    assert json.loads(json_text(value)) == value
+    assert json_text(value).isprintable()
+
+
+def test_commands_write_by_one_gate() -> None:
+    """A write of its own, in another file, would be a way around it."""
+    folder = Path(output.__file__).parent
+    for path in folder.glob("*.py"):
+        if path.name != "output.py":
+            assert not re.search(r"\bprint\(|std(out|err)\.write|print_exception", path.read_text()), path.name
 
 
 @given(
