@@ -45,9 +45,7 @@ class IndexFolder:
     def log(self, name: str) -> OperationLog:
         """The operation log of an index, whether it exists or not."""
         if name not in self._logs:
-            self._logs[name] = OperationLog(
-                index_storage(self._folder, name, self._options, self._table), name
-            )
+            self._logs[name] = OperationLog(index_storage(self._folder, name, self._options, self._table), name)
         return self._logs[name]
 
     def missing(self, said: str, name: str) -> IndexNotFoundError:
