@@ -125,9 +125,10 @@ class OwnFolder:
     def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
         where = self.uri(path)
         with disk_errors(where, "read"), open(self._open(path), "rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
             if start:
                 file.seek(start)
-            wanted = os.fstat(file.fileno()).st_size - start if length is None else length
+            wanted = size - start if length is None else min(length, size - start)
             parts: list[bytes] = []
             while wanted > 0 and (part := file.read(wanted)):
                 parts.append(part)
@@ -297,9 +298,7 @@ class OwnFolder:
         if S_ISLNK(mode):
             raise _link(where)
         if not S_ISREG(mode):
-            raise StorageError(
-                f"an index is made of plain files; {where!r} is none (a pipe, a socket or a device); remove it"
-            )
+            raise StorageError(f"an index is made of plain files; {where!r} is no regular file; remove it")
 
     @contextmanager
     def _temporary(self, path: str, data: bytes) -> Iterator[tuple[int, str, str]]:
