@@ -16,10 +16,11 @@ from metaindex.log.liveness import heartbeat_path, is_nonce
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.recovery import mended
 from metaindex.log.states import CANCELLED, Operation, State
+from metaindex.store.writer import is_run
 
 from .action import Outcome
 from .appending import Ended, amend, now_ms, who
-from .removal import is_run, remove_everything, remove_runs
+from .removal import remove_everything, remove_runs
 from .validation import missing
 
 

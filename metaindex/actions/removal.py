@@ -20,13 +20,13 @@ from metaindex.log.liveness import is_nonce
 from metaindex.log.operation_log import OperationLog, entry_path
 from metaindex.store.layout import run_folder, run_of
 from metaindex.store.reader import manifest_path
+from metaindex.store.writer import is_run
 
 MANIFESTS, VERSIONS = "_manifests", "_versions"
 GRACE_SECONDS = 3600
 """For what a put left of which it is not known whose it is: no put takes so long."""
 
 _THREADS = 16
-_RUN = re.compile(r"[0-9a-f]{16}\Z")
 _KIND = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 
@@ -75,11 +75,6 @@ def version_objects(storage: Storage) -> list[str]:
 
 def heartbeats(storage: Storage) -> list[str]:
     return [info.path for info in storage.list(HEARTBEATS, recursive=False) if is_nonce(info.path.rpartition("/")[2])]
-
-
-def is_run(name: str) -> bool:
-    """Could a writer have given a run this name?"""
-    return _RUN.match(name) is not None
 
 
 def remove_everything(log: OperationLog, nonce: str) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ A part is written whole, then named by the manifest, then the manifest by a log 
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from metaindex.kinds.rows import PART_ROWS, ROW_GROUP_ROWS
 from .layout import INTEGERS, PartInfo, run_folder
 from .manifest import manifest_bytes as manifest_bytes
 
+_RUN = re.compile(r"r[0-9a-f]{16}\Z")
 SUFFIX = ".mix"
 """Parts are plain Parquet under another suffix, so that a glob for `*.parquet` over the lake never takes index rows for table data."""
 
@@ -94,6 +96,11 @@ class RunSink:
 def new_run_id() -> str:
     """A run's name: random, so that no two writers share a folder. It begins with a letter that no number has, as engines guess the type of what folders are called (`12e4` is one)."""
     return f"r{secrets.token_hex(8)}"
+
+
+def is_run(name: str) -> bool:
+    """Could `new_run_id` have given it?"""
+    return _RUN.match(name) is not None
 
 
 def write_part(storage: Storage, path: str, kind: str, table: pa.Table) -> PartInfo:

@@ -22,6 +22,7 @@ from metaindex.actions.removal import GRACE_SECONDS, objects_by_run, remove_ever
 from metaindex.log.entry import IndexLogEntry, UnderWay
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import Operation, State
+from metaindex.store.writer import is_run, new_run_id
 from tests.tables import parquet_lake
 
 from .faults import FaultStorage, MemoryStorage
@@ -73,7 +74,9 @@ REMOVING: dict[str, Callable[[mi.Table], object]] = {
 
 
 @pytest.mark.parametrize("verb", REMOVING)
-@pytest.mark.parametrize("link", ["column_stats/deadbeefdeadbeef", "evil", "column_stats/0123456789abcdef/sub"])
+@pytest.mark.parametrize(
+    "link", ["column_stats/run=rdeadbeefdeadbeef", "evil", "column_stats/run=r0123456789abcdef/sub"]
+)
 def test_removal_follows_no_link(table: mi.Table, index: Path, victim: Path, link: str, verb: str) -> None:
     before = files_of(victim)
     (index / link).parent.mkdir(parents=True, exist_ok=True)
@@ -91,13 +94,13 @@ def test_removal_follows_no_link(table: mi.Table, index: Path, victim: Path, lin
 
 def test_cancel_follows_no_link(table: mi.Table, index: Path, victim: Path) -> None:
     before = files_of(victim)
-    run = "deadbeefdeadbeef"
+    run = "rdeadbeefdeadbeef"
     mark(table, run)
-    (index / "column_stats" / run).symlink_to(victim)
+    (index / "column_stats" / f"run={run}").symlink_to(victim)
     with pytest.raises(StorageError, match="follows no link"):
         table.cancel_index("stats")
     assert files_of(victim) == before
-    (index / "column_stats" / run).unlink()
+    (index / "column_stats" / f"run={run}").unlink()
     table.cancel_index("stats")
     assert table.indexes()[0].state == "ACTIVE"
 
@@ -118,7 +121,7 @@ def test_an_index_with_a_link_in_it_is_left_out_and_says_why(table: mi.Table, in
 
 
 def test_what_no_index_writes_is_left_alone_and_told(table: mi.Table, index: Path) -> None:
-    theirs = ("notes/to/self.txt", "column_stats/readme", "_manifests/old.json", "Upper/0123456789abcdef/x")
+    theirs = ("notes/to/self.txt", "column_stats/readme", "_manifests/old.json", "Upper/run=r0123456789abcdef/x")
     for name in theirs:
         (index / name).parent.mkdir(parents=True, exist_ok=True)
         (index / name).write_text("theirs")
@@ -127,6 +130,10 @@ def test_what_no_index_writes_is_left_alone_and_told(table: mi.Table, index: Pat
     table.delete_index("stats")
     assert "4 objects that no index writes were left alone" in str(table.vacuum_index("stats"))
     assert {name for name in files_of(index) if not name.startswith("_log/")} == set(theirs)
+
+
+def test_every_name_that_is_given_to_a_run_is_known_as_one() -> None:
+    assert all(is_run(new_run_id()) for _ in range(100))
 
 
 # -- names that an entry says ------------------------------------------------------------------------------------------
@@ -143,7 +150,7 @@ def mark(table: mi.Table, *runs: str, nonce: str = "dead") -> IndexLogEntry:
     return entry
 
 
-@pytest.mark.parametrize("run", ["", ".", "..", "../x", "../../../victim", "/etc", "part-00000.mix", "x" * 16, "\n"])
+@pytest.mark.parametrize("run", ["", ".", "..", "../x", "../../../victim", "/etc", "part-00000.mix", "r" * 17, "\n"])
 def test_cancel_removes_nothing_by_a_name_that_no_writer_gives(
     table: mi.Table, index: Path, victim: Path, run: str
 ) -> None:
@@ -168,7 +175,7 @@ def test_a_nonce_that_no_writer_gives_is_no_path(table: mi.Table, victim: Path, 
 def test_cancel_removes_no_run_that_is_live(table: mi.Table, index: Path) -> None:
     run = table._open_index("stats").entry.content.runs[0].run
     before = {name for name in files_of(index) if run in name}
-    mark(table, run, "0123456789abcdef")
+    mark(table, run, "r0123456789abcdef")
     table.cancel_index("stats")
     assert {name for name in files_of(index) if run in name} == before
     assert mi.open_table(table.path).prune("id = 15").kept_files == 1
@@ -346,9 +353,9 @@ def test_what_may_be_a_put_under_way_goes_after_an_hour_and_is_told_until_then(
 
 
 def test_a_put_that_is_under_way_is_left_alone(table: mi.Table, index: Path) -> None:
-    run = "0123456789abcdef"
+    run = "r0123456789abcdef"
     mark(table, run)
-    left = index / "column_stats" / run / temporary_name("part-00000.mix")
+    left = index / "column_stats" / f"run={run}" / temporary_name("part-00000.mix")
     left.parent.mkdir()
     left.write_bytes(b"x")
     then = left.stat().st_mtime - GRACE_SECONDS - 60
