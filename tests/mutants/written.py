@@ -29,6 +29,7 @@ _VALUES = ("tests/kinds/test_values.py", "tests/kinds/test_value_rows.py")
 _BLOOM = ("tests/kinds/bloom",)
 _LOG = ("tests/log", "tests/actions/test_lifecycle.py")
 _CLEAN = ("tests/actions/test_lifecycle.py", "tests/actions/test_upkeep.py", "tests/actions/test_runs.py")
+_DOORS = ("tests/actions/test_doors.py",)
 _DELTA = (
     "tests/formats/delta/test_deltalake.py",
     "tests/formats/delta/test_deletes.py",
@@ -394,8 +395,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "no retention",
         "metaindex/actions/clean.py",
-        "horizon = _now_ns(storage) - int(retention_seconds * 1e9)",
-        "horizon = _now_ns(storage)",
+        "horizon = now_ns - int(retention_seconds * 1e9)",
+        "horizon = now_ns",
         _CLEAN,
         "a query that runs loses the parts under its feet",
     ),
@@ -406,6 +407,30 @@ MUTANTS: tuple[Mutant, ...] = (
         "        return self._names(latest.content) | kept\n",
         (*_CLEAN, "tests/actions/test_races.py"),
         "what a live writer has written is removed",
+    ),
+    Mutant(
+        "in use when an operation began",
+        "metaindex/actions/clean.py",
+        "if until > horizon or until >= began",
+        "if until > horizon",
+        _DOORS,
+        "an optimize loses the runs that it merges",
+    ),
+    Mutant(
+        "vacuum without its mark",
+        "metaindex/actions/removal.py",
+        "if latest is None or all(mark.nonce != nonce for mark in latest.under_way):",
+        "if latest is None:",
+        _DOORS,
+        "a vacuum that was cancelled removes the index created since",
+    ),
+    Mutant(
+        "cancel of a live run",
+        "metaindex/actions/cancel.py",
+        "if is_run(run)} - live))",
+        "if is_run(run)}))",
+        _DOORS,
+        "what queries read is removed",
     ),
     Mutant(
         "entries of operations under way",
