@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from expressions.errors import CorruptTableError, MissingDependencyError, UnsupportedFeatureError
 from formats.json_text import parse_json
+from formats.unpacked import deflated, hold, zstandard
 
 if TYPE_CHECKING:
     import polars as pl
@@ -119,6 +120,7 @@ def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
 def _blocks(data: bytes, start: int, decompress: Callable[[bytes], bytes]) -> list[tuple[int, bytes]]:
     """(record count, plain bytes) of each block; every sync marker is checked."""
     sync, at, out = data[start : start + 16], start + 16, []
+    total = 0
     if len(sync) < 16:
         raise ValueError("the header runs past the end")
     while at < len(data):
@@ -128,6 +130,8 @@ def _blocks(data: bytes, start: int, decompress: Callable[[bytes], bytes]) -> li
         if size < 0 or rows < 0 or data[end : end + 16] != sync:
             raise ValueError(f"no sync marker after the block at byte {at}")
         out.append((rows, decompress(data[at:end])))
+        total += len(out[-1][1])
+        hold(total, len(data))
         at = end + 16
     return out
 
@@ -137,11 +141,11 @@ def _codec(name: str) -> Callable[[bytes], bytes]:
         case "null":
             return bytes
         case "deflate":
-            return lambda block: zlib.decompress(block, -15)
+            return lambda block: deflated(block, -15)
         case "snappy":
             return _snappy
         case "zstandard":
-            return _zstandard
+            return zstandard
         case _:
             raise UnsupportedFeatureError(f"Avro codec {name!r} is not read; rewrite the manifests with gzip or zstd")
 
@@ -154,16 +158,10 @@ def _snappy(block: bytes) -> bytes:
         shift += 7
         if not byte & 0x80:
             break
+    hold(size, len(block))
     plain: bytes = pa.decompress(body, decompressed_size=size, codec="snappy", asbytes=True)
     if zlib.crc32(plain).to_bytes(4, "big") != checksum:
         raise ValueError("a block's checksum is wrong")
-    return plain
-
-
-def _zstandard(block: bytes) -> bytes:
-    """Frames need not state their plain size, so they are streamed."""
-    with pa.CompressedInputStream(pa.BufferReader(block), "zstd") as stream:
-        plain: bytes = stream.read()
     return plain
 
 

@@ -4,7 +4,6 @@ refuses what it does not know). Only what a reader of snapshots needs is taken; 
 
 from __future__ import annotations
 
-import gzip
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +20,7 @@ from formats.json_text import parse_json
 from formats.protocol import At
 from formats.storage import Storage
 from formats.times import moment
+from formats.unpacked import deflated, zstandard
 
 NEWEST_FORMAT = 3
 NO_SNAPSHOT = "none"  # the version id of a table that has no snapshot yet
@@ -193,12 +193,9 @@ def read_metadata(storage: Storage, file: str) -> TableMetadata:
 def _plain(data: bytes) -> bytes:
     """Whatever the file's name says of its compression."""
     if data[:2] == b"\x1f\x8b":
-        return gzip.decompress(data)
+        return deflated(data, 31)
     if data[:4] == b"\x28\xb5\x2f\xfd":
-        import pyarrow as pa
-
-        with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-            return bytes(stream.read())
+        return zstandard(data)
     return data
 
 

@@ -33,9 +33,15 @@ def quiet_session(
     """A session whose JVM writes to `log` (default: a file in the temporary folder) and not to this process's stdout and stderr."""
     from metaindex.spark import spark_session
 
-    log = log or Path(tempfile.gettempdir()) / f"metaindex-spark-{os.getpid()}.log"
-    with _streams_to(log):
+    with _streams_to(log or _private_log()):
         return spark_session(app_name, master=master, conf={**_QUIET, **(conf or {})})
+
+
+def _private_log() -> Path:
+    """A new file in the temporary folder, which is everybody's: its name cannot be guessed, so that nobody has put a link there."""
+    handle, name = tempfile.mkstemp(prefix=f"metaindex-spark-{os.getpid()}-", suffix=".log")
+    os.close(handle)
+    return Path(name)
 
 
 @contextmanager
@@ -44,7 +50,7 @@ def _streams_to(log: Path) -> Iterator[None]:
     sys.stdout.flush()
     sys.stderr.flush()
     kept = [os.dup(1), os.dup(2)]
-    target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     try:
         os.dup2(target, 1)
         os.dup2(target, 2)

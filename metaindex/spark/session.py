@@ -68,7 +68,7 @@ def spark_session(
                 f"the pinned jars of Delta, Iceberg and S3 are for Spark {_JARS_FOR_SPARK}; pyspark is {spark_version}; "
                 "pass delta=False, iceberg=False, s3=False and name jars of your own in conf['spark.jars']"
             )
-        ours = [str(path) for path in jar_paths(groups)]
+        ours = [str(path) for path in jar_paths(groups, verify=True)]
         if jars := _joined([*ours, settings.get("spark.jars", "")]):
             settings["spark.jars"] = jars
         _prepare_environment(master)

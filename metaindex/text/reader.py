@@ -25,6 +25,8 @@ from .json_rows import JsonRows
 from .values import Values
 
 _BLOCK_BYTES = 16 * 1024 * 1024
+_MOST_LINE_BYTES, _MOST_WHOLE_BYTES = 128 << 20, 1 << 30
+"""Unpacked: a megabyte of a packed file may be gigabytes, and whoever builds for others has their files in memory."""
 _Part = tuple[int, int, list[pa.Array]]
 
 # Options with the only value that is honoured; an option with another value is refused.
@@ -104,7 +106,7 @@ class TextReader:
     def read(self, source: pa.NativeFile, path: str, fields: tuple[Field, ...], where: str) -> Iterator[_Part]:
         stream = open_text(source, path)
         if self._whole or self._encoding.wide:
-            data = self._encoding.utf8(b"".join(_blocks(stream, where, b"\n")), where)
+            data = self._encoding.utf8(_whole(stream, where), where)
             data = data.removeprefix(codecs.BOM_UTF8)
             if self._whole:
                 count, arrays = self._rows.parse_whole(data, fields, where)
@@ -135,11 +137,28 @@ def _pattern(given: Mapping[str, str], name: str) -> TimePattern | None:
     return found
 
 
+def _whole(stream: IO[bytes], where: str) -> bytes:
+    """A file that is read at once."""
+    parts, size = [], 0
+    for block in _blocks(stream, where, b"\n"):
+        parts.append(block)
+        size += len(block)
+        if size > _MOST_WHOLE_BYTES:
+            raise ScanError(
+                f"a text file that is read whole (multiLine, UTF-16, UTF-32) has at most {_MOST_WHOLE_BYTES:,} bytes, unpacked; {where} has more; split it, or read with .to_spark(spark)"
+            )
+    return b"".join(parts)
+
+
 def _blocks(stream: IO[bytes], where: str, end: bytes) -> Iterator[bytes]:
     """Whole lines, some megabytes at a time. A file in which no line ends is one block."""
     rest: list[bytes] = []
     try:
         while piece := stream.read(_BLOCK_BYTES):
+            if sum(map(len, rest)) > _MOST_LINE_BYTES:
+                raise ScanError(
+                    f"a line of a text file has at most {_MOST_LINE_BYTES:,} bytes, unpacked; {where} has a longer one; read with .to_spark(spark)"
+                )
             if len(end) > 1 and rest:
                 piece = b"".join((*rest, piece))  # an end may lie across two pieces
                 rest = []
