@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from expressions.records import dataclass
+from expressions.scalar_statistics import CompositeStatistics
 from expressions.statistics import Mask, PruningStatistics
 from expressions.tree import ColumnRef
 from expressions.vectors import numbers
@@ -44,7 +45,8 @@ def over_recorded(question: Question, indexes: Sequence[OpenIndex], *, alone: bo
     tallies = {index.name: Tally() for index in indexes}
     searched = [_search(segment, others, tallies, indexes) for segment in segments]
     kept = sum(one.count for one in searched)
-    if not alone and not few(kept, record.files) and _table_knows_more(asked, indexes):
+    wide = not alone and not few(kept, record.files)
+    if wide and (_table_knows_more(asked, indexes) or _log_knows_more(question, asked, searched)):
         raise SnapshotHelps
     with guard(primary):
         files = FileTable(_concat([one.segment.files(one.kept) for one in searched]))
@@ -53,7 +55,7 @@ def over_recorded(question: Question, indexes: Sequence[OpenIndex], *, alone: bo
     _tally(searched, tallies, primary, record.size_bytes - files.size_bytes, one_source=not any(k for _, k in others))
 
     def certain() -> pa.Array:
-        masks = [surely(asked.predicate, s.segment.whole(), s.segment.run.files)[s.kept] for s in searched]
+        masks = [surely(asked.predicate, s.together(), s.segment.run.files)[s.kept] for s in searched]
         return pa.array(np.concatenate(masks) if masks else [], pa.bool_())
 
     return Walked(
@@ -122,6 +124,11 @@ def _looked_up(run: RunRef, asked: Asked) -> Iterator[str]:
             yield from names
 
 
+def _log_knows_more(question: Question, asked: Asked, searched: Sequence[_Searched]) -> bool:
+    """Is a file kept of which no index knows some column, as a quick refresh names files, in a table whose own log may know it?"""
+    return question.format != "files" and any(one.unknown(asked) for one in searched)
+
+
 class Segment:
     """The files of one run of the primary index, as the list to walk over."""
 
@@ -150,6 +157,21 @@ class Segment:
     def whole(self) -> RunSource:
         return RunSource(self.index, self.run, self.known)
 
+    def with_later_runs(self, own: RunSource) -> RunSource | Gathered:
+        """What the run says, and other runs of the index of the same files: those that a quick refresh named, a later one has read."""
+        if not self._later:
+            return own
+        everything = np.arange(self.run.files)
+        return Gathered(self.run.files, [Portion(own, everything, everything), *self._later])
+
+    @cached_property
+    def _later(self) -> list[Portion]:
+        missing = set(self.asked.columns) - self.known.columns
+        if not missing:
+            return []
+        runs = [(run, known) for run, known in known_runs(self.index, self.asked) if run.run != self.run.run]
+        return _portions(self.index, [(run, known) for run, known in runs if known.columns & missing], self)
+
     def size_bytes(self, ordinals: Ordinals) -> int:
         sizes = self.index.rows(self.run, "files", ordinals, ["size_bytes"]).column("size_bytes")
         return sum(int(numbers(chunk).sum()) for chunk in sizes.chunks)
@@ -167,7 +189,7 @@ class _Searched:
 
     segment: Segment
     others: Sources
-    own: RunSource
+    own: RunSource | Gathered
     mask: Mask
     masks: dict[str, Mask]
 
@@ -185,7 +207,23 @@ class _Searched:
 
     def sources(self) -> Sources:
         """All of them, each for all files."""
-        return {self.segment.index.name: self.segment.whole(), **self.others}
+        return {self.segment.index.name: self.segment.with_later_runs(self.segment.whole()), **self.others}
+
+    def together(self) -> PruningStatistics[Mask]:
+        """The same as one."""
+        return CompositeStatistics(list(self.sources().values()))
+
+    def unknown(self, asked: Asked) -> bool:
+        """Is a file kept of which no source knows some column that is asked?"""
+        missing = set(asked.columns) - self.segment.known.columns if self.count else set()
+        for column in missing:
+            known = np.zeros(self.segment.run.files, np.bool_)
+            for source in (self.own, *self.others.values()):
+                if isinstance(source, Gathered):
+                    known |= source.knowing(column)
+            if not known[self.kept].all():
+                return True
+        return False
 
     def row_groups(self, ordinal: int, groups: int) -> PruningStatistics[Mask]:
         return FileSource(groups, [self.own, *self.others.values()], ordinal)
@@ -193,7 +231,8 @@ class _Searched:
 
 def _search(segment: Segment, others: _Others, tallies: dict[str, Tally], indexes: Sequence[OpenIndex]) -> _Searched:
     started = time.perf_counter()
-    own = segment.narrowed()
+    with guard(segment.index):
+        own = segment.with_later_runs(segment.narrowed())
     tallies[segment.index.name].seconds += time.perf_counter() - started
     more: dict[str, PruningStatistics[Mask]] = {}
     for index, runs in others:
@@ -207,6 +246,10 @@ def _search(segment: Segment, others: _Others, tallies: dict[str, Tally], indexe
 
 def _aligned(index: OpenIndex, runs: list[tuple[RunRef, Known]], segment: Segment) -> Gathered:
     """Another index's answers for the files of a segment: by equal numbering where the digests agree, else by file id."""
+    return Gathered(segment.run.files, _portions(index, runs, segment))
+
+
+def _portions(index: OpenIndex, runs: list[tuple[RunRef, Known]], segment: Segment) -> list[Portion]:
     portions = []
     everything = np.arange(segment.run.files)
     for run, known in runs:
@@ -217,7 +260,7 @@ def _aligned(index: OpenIndex, runs: list[tuple[RunRef, Known]], segment: Segmen
         positions = np.flatnonzero(at >= 0)
         if len(positions):
             portions.append(Portion(RunSource(index, run, known), positions, at[positions]))
-    return Gathered(segment.run.files, portions)
+    return portions
 
 
 def _tally(

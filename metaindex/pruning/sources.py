@@ -47,6 +47,7 @@ class RunSource(KnowsRowGroups):
 
     def __init__(self, index: OpenIndex, run: RunRef, known: Known, scope: Mask | None = None) -> None:
         super().__init__(run.files)
+        self.columns = known.columns
         self._statistics = _StatisticsOfRun(index, run, known.stored, scope)
         self._keys = known.keys
 
@@ -149,6 +150,14 @@ class Gathered(KnowsRowGroups):
                 last = first + len(some)
                 out[first:last, portion.positions] &= answers(portion.source, some)[:, portion.ordinals]
                 first = last
+        return out
+
+    def knowing(self, column: ColumnRef) -> Mask:
+        """The files of which the run in a portion knows the column."""
+        out = np.zeros(self.count, np.bool_)
+        for portion in self._portions:
+            if isinstance(portion.source, RunSource) and column in portion.source.columns:
+                out[portion.positions] = True
         return out
 
     def in_file(self, question: Question, position: int, groups: int) -> Mask:
