@@ -12,19 +12,26 @@ Only where every reader maps old values to new ones in the same order and meanin
                              without
     time                     time of another unit                  as timestamps
     string, binary (any)     string, binary (any)                  the same bytes
+
+An older version of a table is read under the type of then, which a column may have outgrown since (`narrowed_bounds`): what was written by then fits it.
+
+    written                  then                                  bounds
+    integer                  narrower integer                      the same, where both fit; else unknown
+    float64                  float32                               the same, where both are such values; else unknown
+    decimal                  of fewer digits, of the same scale    the same, where both fit; else unknown
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from .physical import column_domain_has_nan, physical_type, to_physical
-from .statistics import ColumnBounds
+from .statistics import ColumnBounds, Mask
 from .vectors import compute, from_vector, one_array, valid_mask, vector
 
 _Step: TypeAlias = Callable[[pa.Array, bool], pa.Array]
@@ -46,6 +53,58 @@ def convert_bounds(bounds: ColumnBounds, to: pa.DataType) -> ColumnBounds | None
     if column_domain_has_nan(to) and not column_domain_has_nan(bounds.type):
         exact["nan_count"] = _zeros(bounds)
     return replace(bounds, type=to, lower=lower, upper=upper, **exact)
+
+
+def narrowed_bounds(bounds: ColumnBounds, to: pa.DataType) -> ColumnBounds | None:
+    """`convert_bounds`, and the way back to a type that the column had before: of files whose bounds fit it. All values between such bounds fit it too (a float in double
+    precision is rounded to one between them), so that it does not matter what a reader does with those that do not."""
+    found = convert_bounds(bounds, to)
+    if found is not None:
+        return found
+    fit = _fit(_values_of(bounds.type), _values_of(to))
+    if fit is None or bounds.lower is None or bounds.upper is None:
+        return None
+    lower, upper = one_array(bounds.lower), one_array(bounds.upper)
+    both = fit(lower) & fit(upper)
+    low, high = (from_vector(np.where(both, _plain(one), 0), both, one.type) for one in (lower, upper))
+    rounded = {"lower_exact": None, "upper_exact": None} if pa.types.is_floating(to) else {}
+    return replace(bounds, type=to, lower=low, upper=high, **rounded)
+
+
+def _fit(old: pa.DataType, new: pa.DataType) -> Callable[[pa.Array], Mask] | None:
+    """Which of the bounds are values of the narrower type."""
+    is_ = pa.types
+    if is_.is_signed_integer(old) and is_.is_signed_integer(new):
+        limit = 2 ** (new.bit_width - 1)
+    elif is_.is_decimal(old) and is_.is_decimal(new) and old.scale == new.scale and old.precision <= 18:
+        limit = 10**new.precision
+    elif is_.is_float64(old) and is_.is_float32(new):
+        return _single
+    else:
+        return None
+
+    def within(values: pa.Array) -> Mask:
+        plain = _plain(values)
+        fits: Mask = _there(values) & (plain >= -limit + is_.is_decimal(old)) & (plain < limit)
+        return fits
+
+    return within
+
+
+def _single(values: pa.Array) -> Mask:
+    plain = _plain(values)
+    with np.errstate(over="ignore", invalid="ignore"):
+        fits: Mask = _there(values) & (plain.astype(np.float32).astype(np.float64) == plain)
+    return fits
+
+
+def _plain(values: pa.Array) -> np.ndarray[Any, np.dtype[Any]]:
+    return vector(values, np.float64 if pa.types.is_floating(values.type) else np.int64)
+
+
+def _there(values: pa.Array) -> Mask:
+    valid = valid_mask(values)
+    return np.ones(len(values), np.bool_) if valid is None else valid
 
 
 def _values_of(t: pa.DataType) -> pa.DataType:

@@ -2,6 +2,7 @@
 
 * NOT stands only directly above IN, IS NULL, IS NAN, a prefix, `<=>` with a value, and what is opaque; above a comparison it turns the operator.
 * AND in AND and OR in OR are flat; TRUE and FALSE are folded away; NULL is not FALSE, as it stays NULL under NOT: `a AND NULL` keeps its NULL.
+* `x >= v AND x <= v`, which BETWEEN is, is `x = v`.
 * `x = NULL` and its like are NULL, `x <=> NULL` is IS NULL, `x IN ()` is FALSE (for a NULL x too), `a = 1 OR a = 2` is IN.
 
 One pass without recursion, linear in the size of the tree: ten thousand ORs, however nested, are one OR.
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar, assert_never
 
-from .literals import Literal, each_once
+from .literals import Literal, each_once, kind
 from .tree import (
     And,
     ColumnRef,
@@ -160,7 +161,7 @@ def _close(conjunctive: bool, parts: list[Predicate] | None) -> Predicate:
             some_null = some_null or part.value is None
         else:
             kept.append(part)
-    kept = gather_equalities(kept, conjunctive=conjunctive)
+    kept = gather_equalities(_met(kept) if conjunctive else kept, conjunctive=conjunctive)
     if some_null:
         kept.append(Constant(None))
     if not kept:
@@ -168,6 +169,29 @@ def _close(conjunctive: bool, parts: list[Predicate] | None) -> Predicate:
     if len(kept) == 1:
         return kept[0]
     return And(tuple(kept)) if conjunctive else Or(tuple(kept))
+
+
+def _met(parts: list[Predicate]) -> list[Predicate]:
+    """The parts of an AND with `x >= v` and `x <= v` as `x = v`: the same for every row, NULLs included, and NaN, whatever an engine thinks of its order."""
+    low: dict[object, int] = {}
+    high: list[tuple[object, int]] = []
+    for place, one in enumerate(parts):
+        if isinstance(one, Comparison) and one.op in (Op.GE, Op.LE) and not one.value.is_nan:
+            end = (one.column, kind(one.value.value), one.value.value)
+            if one.op is Op.GE:
+                low[end] = place
+            else:
+                high.append((end, place))
+    if not low or not high:
+        return parts
+    out: list[Predicate | None] = [*parts]
+    for upper, place in high:
+        first = low.pop(upper, None)
+        if first is not None:
+            one = parts[first]
+            assert isinstance(one, Comparison)
+            out[first], out[place] = Comparison(one.column, Op.EQ, one.value), None
+    return [one for one in out if one is not None]
 
 
 def gather_equalities(parts: list[Predicate], *, conjunctive: bool) -> list[Predicate]:

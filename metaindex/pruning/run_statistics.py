@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from expressions.arrow_statistics import ArrowStatistics
-from expressions.conversion import convert_bounds
+from expressions.conversion import narrowed_bounds
 from expressions.deadline import look
 from expressions.literals import Literal
 from expressions.physical import column_domain_has_nan, physical_type
@@ -307,7 +307,7 @@ def _within(part: PartInfo, column_id: int) -> bool:
 
 def _statistics(column: ColumnRef, bounds: ColumnBounds, stored: StoredColumn, count: int) -> ArrowStatistics:
     """Bounds under the column's type at the asked version; nothing is known where they cannot be carried over."""
-    carried = bounds if stored.stored == stored.current else convert_bounds(bounds, stored.current)
+    carried = bounds if stored.stored == stored.current else narrowed_bounds(bounds, stored.current)
     return ArrowStatistics(count, {} if carried is None else {column: carried})
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from expressions import ColumnBounds, ColumnRef, convert_bounds, physical_type, to_physical
 from expressions.arrow_statistics import ArrowStatistics
+from expressions.conversion import narrowed_bounds
 from tests.strategies import values
 
 WIDENED = [
@@ -164,3 +165,52 @@ def test_midnight_and_scale_are_what_readers_make_of_them() -> None:
     assert finer.upper == to_physical(
         pa.array([Decimal("1.25"), None], pa.decimal128(38, 6)), pa.decimal128(38, 6), upper=True
     )
+
+
+NARROWED = [
+    (pa.int64(), pa.int32()),
+    (pa.int64(), pa.int8()),
+    (pa.int32(), pa.int16()),
+    (pa.float64(), pa.float32()),
+    (pa.decimal128(18, 2), pa.decimal128(9, 2)),
+]
+"""Of a column that has outgrown its type, as an older version reads it."""
+
+
+@pytest.mark.parametrize(("stored", "then"), NARROWED, ids=str)
+@given(data=st.data())
+def test_a_type_of_before_is_answered_where_all_values_fit_it(
+    stored: pa.DataType, then: pa.DataType, data: st.DataObject
+) -> None:
+    fitting = data.draw(st.lists(values(then).filter(lambda v: v == v), min_size=1, max_size=4))
+    wide = data.draw(st.lists(values(stored).filter(lambda v: v == v), max_size=2))
+    files = [fitting, fitting + wide]
+    written = [pa.array(one, stored) for one in files]
+    ends = [
+        pa.concat_arrays([_extreme(to_physical(one, stored, upper=u), u) for one in written]) for u in (False, True)
+    ]
+    found = narrowed_bounds(ColumnBounds(stored, *ends), then)
+    assert found is not None
+    assert found.type == then
+    narrow = [to_physical(pa.array(fitting, then), then, upper=u) for u in (False, True)]
+    assert found.lower[0].as_py() == _extreme(narrow[0], False)[0].as_py()
+    assert found.upper[0].as_py() == _extreme(narrow[1], True)[0].as_py()
+    if found.lower[1].is_valid:  # all values are those of the narrower type, or are rounded to some between the bounds
+        low, high = (
+            to_physical(pa.array(files[1], stored).cast(then, safe=pa.types.is_integer(then)), then, upper=u)
+            for u in (False, True)
+        )
+        assert found.lower[1].as_py() <= _extreme(low, False)[0].as_py()
+        assert found.upper[1].as_py() >= _extreme(high, True)[0].as_py()
+
+
+def _extreme(values: pa.Array, greatest: bool) -> pa.Array:
+    import pyarrow.compute as pc
+
+    return pa.array([(pc.max if greatest else pc.min)(values).as_py()], values.type)
+
+
+def test_what_cannot_be_read_as_the_type_of_before_is_unknown() -> None:
+    bounds = ColumnBounds(pa.string(), pa.array([b"1"]), pa.array([b"2"]))
+    assert narrowed_bounds(bounds, pa.int32()) is None
+    assert narrowed_bounds(ColumnBounds(pa.int64(), pa.array([1]), pa.array([2])), pa.uint8()) is None

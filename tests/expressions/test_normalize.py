@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 
@@ -113,6 +114,17 @@ def _check(p: Predicate, *, top: bool = False) -> None:
 )
 def test_shape(p: Predicate, normal: Predicate) -> None:
     assert normalize(p) == normal
+
+
+def test_between_of_one_value_is_equality() -> None:
+    a, b = col("a"), col("b")
+    assert normalize((a >= 3) & (a <= 3)) == (a == 3)
+    assert gathered_form((a <= 3) & (b > 1) & (a >= 3)) == And((b > 1, a == 3))
+    assert normalize(((a >= 3) & (a <= 3)) | (a == 5)) == a.isin([3, 5])
+    assert normalize((a >= 3) & (a <= 3.0)) == And((a >= 3, a <= 3.0)), "of two kinds: a source may know one"
+    assert normalize((a >= 3) & (b <= 3)) == And((a >= 3, b <= 3))
+    nan = [Comparison(A, op, Literal(math.nan)) for op in (Op.GE, Op.LE)]
+    assert normalize(And(tuple(nan))) == And(tuple(nan))
 
 
 def test_not_above_inequalities_is_kept_where_nan_order_is_not_trusted() -> None:

@@ -117,3 +117,39 @@ def table_rows(lake: Lake, path: str) -> list[int]:
 
 def _true(predicate: str, value: int) -> bool:
     return bool(matches(parse(predicate), {"id": value}))
+
+
+def test_a_version_from_before_a_promotion_is_pruned_after_optimize(tmp_path: Path) -> None:
+    from pyiceberg.catalog.sql import SqlCatalog
+    from pyiceberg.types import DoubleType, LongType
+
+    def data(first: int, *types: pa.DataType) -> pa.Table:
+        return pa.table([pa.array(range(first, first + 5)).cast(t) for t in types], names=["i", "f"])
+
+    catalog = SqlCatalog("local", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/warehouse")
+    catalog.create_namespace("db")
+    narrow, wide = (pa.int32(), pa.float32()), (pa.int64(), pa.float64())
+    table = catalog.create_table("db.t", data(0, *narrow).schema)
+    for first in (0, 10, 20):
+        table.append(data(first, *narrow))
+    opened = mi.open_table("db.t", catalog=catalog)
+    before = opened.snapshot().version.id
+    opened.create_index("main", mi.ColumnStats(), builder="local")
+    with table.update_schema() as update:
+        update.update_column("i", LongType())
+        update.update_column("f", DoubleType())
+    table.append(data(30, *wide))
+    opened.refresh_index("main", builder="local")
+    asked = ["i = 12", "f = 12", "i >= 20", "f < 5", "i > 24"]
+    expected = [opened.prune(one, before, indexes=["main"]).kept_files for one in asked]
+    assert expected == [1, 1, 1, 1, 0]
+    opened.optimize_index("main", "full")
+    assert [opened.prune(one, before, indexes=["main"]).kept_files for one in asked] == expected
+
+
+def test_between_of_one_value_is_looked_up(tmp_path: Path) -> None:
+    lake = delta_lake(tmp_path)
+    for start in (0, 1, 2):
+        lake.append(pa.table({"id": pa.array(range(start, 30, 3), pa.int64())}))
+    lake.open().create_index("main", mi.Values("id"), builder="local")
+    assert kept(lake, "id = 13") == kept(lake, "id BETWEEN 13 AND 13") == 1
