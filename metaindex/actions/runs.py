@@ -18,7 +18,7 @@ from metaindex.build.protocol import Builder, BuildReport, BuildRequest, KeyBuil
 from metaindex.keys import column_id, file_ids, partition_id
 from metaindex.kinds.covering.plan import covering_plans
 from metaindex.kinds.keyed import key_plans
-from metaindex.kinds.renames import kind_at
+from metaindex.kinds.renames import kinds_at
 from metaindex.kinds.rows import FILE_IDS, FILES, PARTITIONS
 from metaindex.kinds.specs import ColumnStats, leaves_of
 from metaindex.log.entry import CoveredColumn, CoveredKey, KindSpec, RunRef
@@ -50,9 +50,9 @@ def build_run(
     progress: Progress | None = None,
     without_nan: frozenset[str] = frozenset(),
 ) -> BuiltRun:
-    """Writes everything of a run for the given rows of the snapshot's files. Without a builder the run only names them (a quick refresh). `without_nan`: see `BuildRequest`. UnknownColumnError where a column of the
-    index is gone."""
-    kinds = [kind_at(spec, snapshot.schema) for spec in specs] if builder is not None else []
+    """Writes everything of a run for the given rows of the snapshot's files. Without a builder the run only names them (a quick refresh). `without_nan`: see `BuildRequest`. UnknownColumnError where every column
+    of the index is gone."""
+    kinds = kinds_at(specs, snapshot.schema) if builder is not None else []
     files, rows = in_order(snapshot.files.table.select(FILE_SCHEMA.names), rows)
     if ref.confines is not None:
         ref.confines.check(files.paths.to_pylist())

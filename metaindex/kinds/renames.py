@@ -5,7 +5,7 @@ Iceberg, and Delta with column mapping, give every column an id. A log entry kee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from expressions.build import quoted
@@ -35,8 +35,23 @@ def with_ids(spec: KindSpec, schema: Schema) -> KindSpec:
     return replace(spec, properties={**spec.properties, IDS: ids}) if ids else spec
 
 
+def kinds_at(specs: Sequence[KindSpec], schema: Schema) -> list[Kind]:
+    """The kinds with the names that their columns have at a schema, without what was of a column that is gone: the others are kept up. UnknownColumnError where nothing is left."""
+    found: list[Kind] = []
+    gone: UnknownColumnError | None = None
+    for spec in specs:
+        try:
+            found.append(kind_at(spec, schema))
+        except UnknownColumnError as error:
+            gone = error
+    if gone is not None and not found:
+        raise gone
+    return found
+
+
 def kind_at(spec: KindSpec, schema: Schema) -> Kind:
-    """The kind with the names that its columns have at a schema. A column that was dropped is the one that has its name now; UnknownColumnError where none has, or another column of the index."""
+    """One of them. A column that was dropped is the one that has its name now, if it is no other of the index. UnknownColumnError where all columns are gone, or one of several that are kept
+    together, as the rows of a covering index are."""
     ids = spec.properties.get(IDS)
     if not isinstance(ids, Mapping):
         return kind_from_spec(spec)
@@ -53,7 +68,29 @@ def kind_at(spec: KindSpec, schema: Schema) -> Kind:
             )
         return name
 
-    return kind_from_spec(replace(spec, properties=_each_name(spec.properties, now)))
+    return kind_from_spec(replace(spec, properties=_each_name(_left(spec.properties, now), now)))
+
+
+def _left(properties: Mapping[str, object], now: Callable[[str], str]) -> dict[str, object]:
+    """The properties of a kind without single columns and keys of which a column is gone. UnknownColumnError where none is left."""
+    out = dict(properties)
+    for place in ("columns", "keys"):
+        if not isinstance(listed := out.get(place), list) or not listed:
+            continue
+        left = []
+        gone: UnknownColumnError | None = None
+        for one in listed:
+            try:
+                for name in [one] if isinstance(one, str) else one:
+                    now(name)
+            except UnknownColumnError as error:
+                gone = error
+            else:
+                left.append(one)
+        if gone is not None and not left:
+            raise gone
+        out[place] = left
+    return out
 
 
 def _each_name(properties: Mapping[str, object], change: Callable[[str], str]) -> dict[str, object]:

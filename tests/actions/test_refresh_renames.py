@@ -92,3 +92,39 @@ def test_ids_are_kept_beside_what_was_asked_for() -> None:
     assert with_ids(mi.ColumnStats("a").spec(), plain) == mi.ColumnStats("a").spec()
     with pytest.raises(UnknownColumnError, match="near names: a"):
         with_ids(mi.Values("aa").spec(), plain)
+
+
+def test_a_dropped_column_does_not_stop_the_others(tmp_path: Path) -> None:
+    written = iceberg(tmp_path)
+    path = str(tmp_path / "warehouse" / "db" / "t")
+
+    def append(start: int) -> None:
+        structs = [{"x": i} for i in range(start, start + 10)]
+        data = {
+            "a": pa.array(range(start, start + 10), pa.int64()),
+            "s": pa.array(structs, pa.struct([("x", pa.int64())])),
+        }
+        written.append(pa.table({name: data[name] for name in written.schema().as_arrow().names}))
+
+    append(0)
+    table = mi.open_table(path)
+    kinds = [mi.ColumnStats("a", "s.x"), mi.Values("a", "s.x", ("a", "s.x")), mi.Bloom("s.x"), mi.ValueList("a")]
+    table.create_index("i", *kinds, builder="local")
+    table.create_index("only", mi.ColumnStats("a"), builder="local")
+    first = table.snapshot().version.id
+    with written.update_schema() as update:
+        update.delete_column("a")
+    append(10)
+    table = mi.open_table(path)
+    for mode in ("incremental", "full"):
+        table.refresh_index("i", mode=mode, builder="local")
+        assert table.indexes()[0].fresh
+        for predicate, files in {"s.x = 13": 1, "s.x < 10": 1, "s.x > 90": 0, "s.x IN (3, 14)": 2}.items():
+            assert table.prune(predicate, indexes=["i"]).kept_files == files, predicate
+        if mode == "incremental":
+            assert table.prune("a = 5", first, indexes=["i"]).kept_files == 1
+            assert table.prune("a = 50", first, indexes=["i"]).kept_files == 0, "what is known of it is known on"
+            table.optimize_index("i", "full")
+        assert table.verify_index("i", files=None).sound
+    with pytest.raises(UnknownColumnError, match="there is no 'a'"):
+        table.refresh_index("only", builder="local")

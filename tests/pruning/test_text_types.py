@@ -1,0 +1,46 @@
+"""Files of texts read by another schema: the same bytes are other values, and other NULLs, so that what was indexed under one type says nothing under another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import metaindex as mi
+from tests.tables import settle
+
+WIDENED = [
+    (pa.int64(), pa.float64(), "1.5", 1.5),
+    (pa.int32(), pa.int64(), "3000000000", 3_000_000_000),
+    (pa.int64(), pa.decimal128(20, 1), "1.5", 1.5),
+    (pa.decimal128(4, 1), pa.decimal128(9, 1), "12345.5", 12345.5),
+    (pa.float32(), pa.float64(), "16777217", 16777217.0),
+]
+"""Pairs whose bounds carry over where files are not texts, a text that is NULL (or another value) under the first, and its value under the second."""
+
+
+@pytest.mark.parametrize("ending", ["csv", "json"])
+@pytest.mark.parametrize(("before", "now", "text", "value"), WIDENED, ids=str)
+@pytest.mark.parametrize("kind", [mi.ColumnStats(), mi.Values("n"), mi.ValueList("n")], ids=lambda kind: kind.name)
+def test_no_row_is_lost_under_a_wider_type(
+    kind: object, before: pa.DataType, now: pa.DataType, text: str, value: float, ending: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "t"
+    folder.mkdir()
+    for name, held in (("a", "2"), ("b", text)):
+        lines = ["1", held]
+        (folder / f"{name}.{ending}").write_text(
+            "".join(f'{{"n": {line}}}\n' if ending == "json" else f"{line}\n" for line in lines)
+        )
+    settle(folder)
+
+    def opened(t: pa.DataType) -> mi.Table:
+        return mi.open_table(str(folder), format=ending, schema=pa.schema([("n", t)]))
+
+    opened(before).create_index("i", kind, builder="local")
+    table = opened(now)
+    assert table.scan(f"n = {text}").to_arrow().num_rows == 1
+    assert len(table.prune(f"n = {text}").paths) >= 1
+    assert {float(v) for v in table.scan("n > 1").to_arrow().column("n").to_pylist()} == {2.0, float(value)}
+    assert not any(path.endswith(f"b.{ending}") for path in table.prune("n IS NULL OR n = 1").certain.paths.to_pylist())
