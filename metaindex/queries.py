@@ -7,7 +7,7 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -122,6 +122,7 @@ class Queries(ABC):
             whole = self._snapshot(at)
             choose = self._chooser(whole, whole, only)
             return Scan(whole, storage, ref, columns=names, time_zone=zone, choose=choose, footers=self._footers)
+        predicate = _of_rows(predicate)
         planned = self._planned(predicate, at, only)
         result = planned.result
         text = predicate if isinstance(predicate, str) else None
@@ -378,6 +379,16 @@ class Queries(ABC):
             session = SparkSession.getActiveSession()
             zone = session.conf.get("spark.sql.session.timeZone") or zone if session is not None else zone
         return bound(to_predicate(condition, schema.asked()), schema, zone, as_held=not spark)
+
+
+def _of_rows(condition: object) -> object:
+    """A condition that chooses rows: an expression of pyiceberg means what pyiceberg's own filter of rows makes of it. Where it chooses files, it is read so that no reader of Iceberg misses a row."""
+    if not any(kind.__module__.startswith("pyiceberg.") for kind in type(condition).__mro__):
+        return condition
+    from expressions.engines.iceberg_reading import from_iceberg
+
+    expression: Any = condition
+    return OfSchema(lambda schema: from_iceberg(expression, schema.asked(), of_rows=True))
 
 
 def _recorded_schema(found: Sequence[OpenIndex], version: Version) -> Schema:

@@ -11,7 +11,7 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.literals import Literal
+from expressions.literals import Literal, literal
 from expressions.tree import (
     And,
     ColumnRef,
@@ -42,7 +42,7 @@ def from_arrow(expression: pc.Expression, schema: pa.Schema | None = None) -> Pr
         tree = calls(expression)
     except NotSerializable:
         return Opaque(_shown(expression))
-    return _Reader(schema, _shown(expression)).predicate(tree)
+    return _Reader(schema).predicate(tree)
 
 
 def names_read(expression: pc.Expression) -> set[str] | None:
@@ -55,12 +55,16 @@ def names_read(expression: pc.Expression) -> set[str] | None:
 
 
 def _shown(expression: pc.Expression) -> str:
-    return " ".join(str(expression).split())
+    """For people: pyarrow cuts long texts where it prints them, inside a character too."""
+    try:
+        return " ".join(str(expression).split())
+    except UnicodeDecodeError:
+        return "an expression of pyarrow"
 
 
 class _Reader:
-    def __init__(self, schema: pa.Schema | None, text: str) -> None:
-        self.schema, self.text = schema, text
+    def __init__(self, schema: pa.Schema | None) -> None:
+        self.schema = schema
 
     def predicate(self, node: Node) -> Predicate:
         try:
@@ -73,7 +77,7 @@ class _Reader:
             case Field():
                 return Comparison(self._column(node), Op.EQ, Literal(True))
             case Value(scalar):
-                value = scalar.as_py()
+                value = _literal(scalar).value
                 if value is None or isinstance(value, bool):
                     return Constant(value)
                 raise NotReadable
@@ -172,13 +176,18 @@ def _parts(kind: type[And] | type[Or], p: Predicate) -> tuple[Predicate, ...]:
 
 
 def _literal(scalar: pa.Scalar) -> Literal:
+    if pa.types.is_time64(scalar.type) and scalar.is_valid and scalar.type.unit == "ns" and scalar.value % 1000:
+        raise NotReadable  # Python's time would be cut
     try:
         value = scalar.as_py()
     except (ValueError, OverflowError):
         raise NotReadable from None  # finer than Python's times, or of a year that it has not
     if isinstance(value, dt.datetime):
-        if type(value) is not dt.datetime:
-            raise NotReadable  # nanoseconds
+        if type(value) is not dt.datetime:  # pandas' own, of nanoseconds
+            if getattr(value, "nanosecond", 1):
+                raise NotReadable
+            value = literal(value).value
+            assert isinstance(value, dt.datetime)
         return Literal(value if value.tzinfo is None else value.astimezone(dt.UTC))
     if value is None or isinstance(value, (bool, int, float, Decimal, str, bytes, dt.date, dt.time, UUID)):
         return Literal(value)
@@ -217,6 +226,9 @@ def _node_text(node: Node) -> str:
         case Call(function, arguments):
             return f"{function}({', '.join(_node_text(argument) for argument in arguments)})"
         case Value(scalar):
-            return str(scalar)
+            try:
+                return str(scalar)
+            except (ValueError, OverflowError):
+                return f"a {scalar.type}"  # finer than Python's times, or of a year that it has not
         case _:
             assert_never(node)

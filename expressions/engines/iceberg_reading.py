@@ -1,13 +1,14 @@
 """pyiceberg's boolean expressions as predicates. The other direction is `iceberg`.
 
-Iceberg's readers differ on what `!=`, NOT IN and NOT STARTS WITH say of NULL: such rows pass (a wider predicate, so a file is dropped only where no
-reader finds a row). pyiceberg brings a literal to its column's type before it compares (0.1 to the nearest float, 3.249 to a decimal's 3.25, a text to
+Iceberg's readers differ on what `!=`, NOT IN and NOT STARTS WITH say of NULL. Where files are chosen such rows pass (a wider predicate, so a file is dropped only where no
+reader finds a row); where rows are, it is pyiceberg's own filter of rows in hand: `!=`, NOT STARTS WITH and IS NOT NAN are not true of NULL, NOT IN of several is, and comparisons with NaN are false. pyiceberg brings a literal to its column's type before it compares (0.1 to the nearest float, 3.249 to a decimal's 3.25, a text to
 a day), so with a `schema` its own conversion is asked.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import math
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -39,11 +40,13 @@ if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
 
 
-def from_iceberg(expression: BooleanExpression, schema: pa.Schema | None = None) -> Predicate:
-    """A predicate that passes every row that any of Iceberg's readers passes; what cannot be read is Opaque."""
+def from_iceberg(expression: BooleanExpression, schema: pa.Schema | None = None, *, of_rows: bool = False) -> Predicate:
+    """A predicate that passes every row that any of Iceberg's readers passes, or with `of_rows` those that pyiceberg's filter of rows passes; what cannot be read is Opaque."""
     from pyiceberg.expressions.visitors import rewrite_not
 
     try:
+        if of_rows:
+            return _RowReader(schema, had_not=False).read(expression)
         positive = rewrite_not(expression)
         return _Reader(schema, had_not=positive != expression).read(positive)
     except (NotReadable, RecursionError, NotImplementedError, TypeError, ValueError):
@@ -51,7 +54,7 @@ def from_iceberg(expression: BooleanExpression, schema: pa.Schema | None = None)
 
 
 class _Reader:
-    """Without NOT, so that a wider leaf is a wider whole."""
+    """Wide: of expressions without NOT, so that a wider leaf is a wider whole."""
 
     def __init__(self, schema: pa.Schema | None, *, had_not: bool) -> None:
         self.schema, self.had_not = schema, had_not
@@ -68,6 +71,8 @@ class _Reader:
                 return And((self.read(expression.left), self.read(expression.right)))
             case ice.Or():
                 return Or((self.read(expression.left), self.read(expression.right)))
+            case ice.Not():
+                return Not(self.read(expression.child))
             case _:
                 try:
                     return self._leaf(expression)
@@ -164,6 +169,52 @@ class _Reader:
         if known is None or not pa.types.is_timestamp(known):
             raise NotReadable
         return dt.datetime(1970, 1, 1, tzinfo=None if known.tz is None else dt.UTC) + dt.timedelta(microseconds=micros)
+
+
+class _RowReader(_Reader):
+    """In all three values what pyiceberg's filter says, which pyarrow applies as it stands."""
+
+    def _leaf(self, expression: Any) -> Predicate:
+        column = self._column(expression)
+        match type(expression).__name__:
+            case "IsNaN" | "NotNaN" as kind:
+                if not self._may_be_float(column, 0.0):
+                    return Constant(kind == "NotNaN")
+                found: Predicate = Comparison(column, Op.EQ, Literal(math.nan))  # NULL of NULL
+                return found if kind == "IsNaN" else Not(found)
+            case "In" | "NotIn" as kind:
+                typed = [self._typed(literal, column) for literal in expression.literals]
+                values = tuple(Literal(one.value) if _beyond(one) else self._literal(one, column) for one in typed)
+                if any(isinstance(one.value, float) and one.value == 0.0 for one in values):
+                    raise NotReadable  # it tells -0.0 from 0.0, the tree does not
+                among = And((In(column, values), Not(IsNull(column))))  # never NULL
+                return among if kind == "In" else Not(among)
+            case "NotStartsWith":
+                starts = self._literal(expression.literal, column).value
+                if not isinstance(starts, str):
+                    raise NotReadable
+                return Not(StartsWith(column, starts))
+            case "NotEqualTo":
+                typed_one = self._typed(expression.literal, column)
+                if _beyond(typed_one):
+                    return Constant(True)
+                return self._compared(column, Op.NE, self._literal(typed_one, column))
+            case kind if kind in _OPS:
+                typed_one = self._typed(expression.literal, column)
+                if beyond := _beyond(typed_one):
+                    return Constant(_OPS[kind] in beyond)
+                return self._compared(column, _OPS[kind], self._literal(typed_one, column))
+            case _:
+                return super()._leaf(expression)
+
+    def _compared(self, column: ColumnRef, op: Op, value: Literal) -> Predicate:
+        if value.is_nan:
+            # Never true, save for !=, which is always: <= NaN is true of every value, > NaN of none.
+            return Comparison(column, Op.LE if op is Op.NE else Op.GT, value)
+        found = Comparison(column, op, value)
+        if op in {Op.GT, Op.GE} and self._may_be_float(column, value.value):
+            return And((found, Not(IsNan(column))))
+        return found
 
 
 _OPS = {

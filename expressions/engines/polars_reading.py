@@ -223,6 +223,9 @@ def _members(node: Any) -> list[LiteralValue]:
             raise NotReadable
     if table.num_columns != 1:
         raise NotReadable
+    found = table.schema.types[0]
+    if pa.types.is_time64(getattr(found, "value_type", found)):
+        raise NotReadable  # of nanoseconds, which Python's times cut
     try:
         values = table.column(0).to_pylist()
     except (ValueError, OverflowError):
