@@ -153,9 +153,10 @@ class _Holdings:
         deletes = np.asarray(snapshot.files.table.column("deletes").is_valid().to_numpy(), np.bool_)
         runs = index.entry.content.runs
         places = {run.run: index.locate(run, files) for run in runs}
-        gone = {
-            run.run: _absent(index, run, _held(run, recorded) & ~_marked(run, places[run.run]), there) for run in runs
-        }
+        gone = {run.run: _replaced(index, run, files, places[run.run]) for run in runs}
+        for run in runs:
+            old = _held(run, recorded) & ~_marked(run, places[run.run]) & ~gone[run.run]
+            gone[run.run] |= _absent(index, run, old, there)
         # A version that lost one file cannot be read: for its sake nothing of its other files stays.
         self.versions = [one for one in recorded if not any((one.live.mask(r) & gone[r.run]).any() for r in runs)]
         self.keep: dict[str, Mask] = {}
@@ -185,6 +186,12 @@ def _held(run: RunRef, versions: Sequence[Recorded]) -> Mask:
     for one in versions:
         mask |= one.live.mask(run)
     return mask
+
+
+def _replaced(index: OpenIndex, run: RunRef, now: FileIdentities, places: npt.NDArray[np.integer]) -> Mask:
+    """The files of the run under whose paths the table has others now: their bytes are gone, whatever its older versions say."""
+    _, ordinals = index.locate_paths(run, FileIdentities(run.table_uuid, now.ids))
+    return _marked(run, ordinals) & ~_marked(run, places)
 
 
 def _absent(index: OpenIndex, run: RunRef, old: Mask, there: Callable[[pa.Table], Mask]) -> Mask:

@@ -180,6 +180,20 @@ def test_a_refresh_indexes_what_was_written_anew(tmp_path: Path, form: str) -> N
     assert len(table.prune("a = 5", version=0).files) == 1
 
 
+@pytest.mark.parametrize("form", ["written_anew", "made_anew"])
+def test_erase_takes_out_what_was_written_over(tmp_path: Path, form: str) -> None:
+    """The log still has the version with the older file; its bytes are gone."""
+    opened = FORMS[form](tmp_path)
+    opened().create_index("ix", mi.ColumnStats(), mi.ValueList("a"))
+    assert opened().refresh_index("ix").changed
+    opened().erase_index("ix")
+    table = opened()
+    assert sum(run.files for entry in table.entries() for run in entry.content.runs) == 1
+    found = table.verify_index("ix", files=None, versions="all")
+    assert found.sound, str(found)
+    assert (count(table, "a = 105"), len(table.prune("a = 5").files)) == (1, 0)
+
+
 @pytest.mark.parametrize("form", ["made_anew", "made_anew_beside"])
 def test_a_table_made_anew_takes_its_older_index_out_and_says_so(tmp_path: Path, form: str) -> None:
     opened = FORMS[form](tmp_path)
