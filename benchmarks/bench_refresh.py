@@ -167,7 +167,8 @@ class Lake:
         }
         for _ in range(ADDED):
             file = {**self._file(), "dataChange": True}
-            actions += [{"add": {**file, "partitionValues": {}, "modificationTime": 1, "deletionVector": vector}}]
+            time_ms = int(str(file["size"])) - 100_000_000  # as the table was written: a vector makes no other file
+            actions += [{"add": {**file, "partitionValues": {}, "modificationTime": time_ms, "deletionVector": vector}}]
             actions += [{"remove": {**file, "deletionTimestamp": 1}}]
         self._commit(actions)
 
