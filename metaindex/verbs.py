@@ -61,7 +61,7 @@ class IndexVerbs(ABC):
         from .actions.action import execute, validate
         from .actions.create import Create
         from .build.local import check_builder
-        from .kinds.covering.plan import covering_plans
+        from .kinds.covering.plan import covering_plans, sized
         from .store.writer import RunSink, new_run_id
 
         check_name(name)
@@ -78,7 +78,7 @@ class IndexVerbs(ABC):
             name,
             self._ref,
             target,
-            [kind.spec() for kind in kinds],
+            [kind.spec() for kind in sized(kinds, snapshot.schema, snapshot.files.size_bytes)],
             built_by,
             RunSink(log.storage, new_run_id()),
             {**plain_options(self._ref.options), "file_format": snapshot.details.read_options().get("file_format", "")},

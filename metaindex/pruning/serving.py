@@ -69,6 +69,11 @@ class Serving:
         """How many rows of served files are deleted."""
         return sum(len(positions) for _, _, positions in self.deleted)
 
+    @cached_property
+    def mask_bits(self) -> int:
+        """How many rows a mask of them is of: of each file with deleted rows all up to the last one."""
+        return sum(int(max(positions)) + 1 for _, _, positions in self.deleted if len(positions))
+
     @property
     def column_bytes(self) -> Mapping[str, int]:
         """What each stored column takes in the parts of the runs that are read, compressed."""

@@ -16,21 +16,24 @@ from expressions.tree import ColumnRef
 from formats.model import Schema, Snapshot
 from formats.protocol import Resolved
 from metaindex.asked import at_version
-from metaindex.kinds.covering.parts import StoredPart, stored_parts
+from metaindex.kinds.covering.parts import StoredPart, is_whole, stored_parts
 from metaindex.kinds.covering.plan import ORDINAL, PARTITION, ROW, CoveringLayout
+from metaindex.kinds.covering.types import width
 from metaindex.log.entry import CoveredKey
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.serving import Serving, serving, usable_runs
 
 from . import scans, seen_parts
 from .range_parts import parts_left
-from .ranking import Offer, share_read
+from .ranking import KEY_SHARE, Offer, share_read, share_sent, unevenness
 from .reasons import Reason
 from .settings import RuleConfig
 
 if TYPE_CHECKING:
     from metaindex.api import Table
 
+MASK_BITS: Final = 1 << 25
+"""Deleted rows are left out by a mask (here 4 MB), which goes with every task, or by a join with what every executor is sent once."""
 _HELD: Final = 16
 _held: OrderedDict[tuple[object, ...], Serving] = OrderedDict()
 _held_lock = threading.Lock()
@@ -51,6 +54,11 @@ class Candidate:
     @property
     def name(self) -> str:
         return self.serving.index.name
+
+    @property
+    def masked(self) -> bool:
+        """Are deleted rows left out by a mask?"""
+        return _masked(self.serving)
 
 
 @dataclass(slots=True)
@@ -84,6 +92,25 @@ def offered(
     return out
 
 
+def _by_run(parts: Sequence[tuple[int, StoredPart]]) -> dict[int, list[StoredPart]]:
+    found: dict[int, list[StoredPart]] = {}
+    for number, part in parts:
+        found.setdefault(number, []).append(part)
+    return found
+
+
+def _rows_of_buckets(parts: Sequence[tuple[int, StoredPart]]) -> list[int]:
+    """Of each that has any."""
+    found: dict[int | None, int] = {}
+    for _, part in parts:
+        found[part.bucket] = found.get(part.bucket, 0) + part.info.rows
+    return list(found.values())
+
+
+def _masked(served: Serving) -> bool:
+    return served.mask_bits <= MASK_BITS
+
+
 def _candidate(
     table: Table,
     index: OpenIndex,
@@ -104,9 +131,9 @@ def _candidate(
         return Reason.NOT_COVERED
     indexed = [one.stable for one in key.columns[: layout.indexed]]
     asked = scans.asked(at.schema, scan)
-    wants = scans.wants(scan, columns, indexed) if layout.buckets else frozenset()
+    wants = scans.wants(scan, columns, indexed) if layout.buckets else scans.Wants()
     of_use = indexed[0] in asked or scans.for_columns_alone(scan)
-    if not of_use and not wants:
+    if not of_use and not wants.all:
         return Reason.NOT_ASKED
     if not scan["harmless"]:
         return Reason.MAY_FAIL
@@ -132,16 +159,29 @@ def _candidate(
         share = sum(part.info.size_bytes for _, part in parts) / sum(part.info.size_bytes for _, part in every)
     names = {stable: name for name, stable in columns.items()}
     order = tuple(names[one] for one in indexed) if set(indexed) <= set(names) and layout.buckets else ()
-    source, read, lacking = _prices(served, list(columns.values()), scan, kept_bytes, share)
-    offer = Offer(index.name, source, read, of_use, wants, layout.buckets, order, lacking, served.deleted_rows)
+    leading = layout.stored.field(0)
+    rows = sum(part.info.rows for _, part in every)
+    in_table = {leading.name: int(KEY_SHARE * rows * width(leading.type))} if is_whole(leading.type) else {}
+    source, read, lacking = _prices(served, list(columns.values()), in_table, scan, kept_bytes, share)
+    joined_away = 0 if _masked(served) else served.deleted_rows
+    every_row = sum(part.info.rows for _, part in parts)
+    few = wants.same and served.keys and every_row
+    offer = Offer(
+        index.name,
+        source,
+        read,
+        of_use,
+        wants.all,
+        layout.buckets,
+        order,
+        lacking,
+        joined_away,
+        sent=share_sent(served.keys, every_row, served.total_bytes) if few else 1.0,
+        left=min(1.0, served.keys / every_row) if few else 1.0,
+        uneven=unevenness(_rows_of_buckets(parts), layout.buckets, read) if layout.buckets else 0.0,
+        grouped_first=wants.after,
+    )
     return Candidate(offer, served, layout, columns, order, tuple(parts))
-
-
-def _by_run(parts: Sequence[tuple[int, StoredPart]]) -> dict[int, list[StoredPart]]:
-    found: dict[int, list[StoredPart]] = {}
-    for number, part in parts:
-        found.setdefault(number, []).append(part)
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,13 +259,19 @@ def _stale(served: Serving, rule: RuleConfig) -> Reason | None:
 
 
 def _prices(
-    served: Serving, stables: Sequence[str], scan: Mapping[str, Any], kept_bytes: int | None, share: float
+    served: Serving,
+    stables: Sequence[str],
+    in_table: Mapping[str, int],
+    scan: Mapping[str, Any],
+    kept_bytes: int | None,
+    share: float,
 ) -> tuple[float, float, float]:
-    """Of the scan, of the index with the files that it lacks, and of these alone, for the needed columns."""
+    """Of the scan, of the index with the files that it lacks, and of these alone, for the needed columns. `in_table`: what columns take there at least, which are smaller in the index."""
     sizes = served.column_bytes
     needed = float(sum(sizes.get(one, 0) for one in stables))
+    there = float(sum(max(sizes.get(one, 0), in_table.get(one, 0)) for one in stables))
     in_index = max(1, served.served_bytes + served.dead_bytes)
-    every = served.total_bytes if scans.of_texts(scan) else needed * served.total_bytes / in_index
+    every = served.total_bytes if scans.of_texts(scan) else there * served.total_bytes / in_index
     listed = scan["bytes"] if scan["bytes"] >= 0 else served.total_bytes
     kept = min(listed, served.total_bytes if kept_bytes is None else kept_bytes)
     source = every * kept / max(1, served.total_bytes)

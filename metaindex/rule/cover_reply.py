@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from metaindex.kinds.covering.types import width
 from metaindex.pruning.serving import Serving
 
 from .candidates import Candidate
 from .covers import Cover
-from .imagined import width
 from .replies import normal, packed
 
 _HELD: Final = 16
@@ -41,7 +41,7 @@ def told(cover: Cover, scan: Mapping[str, Any], root: str) -> dict[str, object]:
     if scan["kind"] != "delta" or not served.whole:
         reply["served"] = _files(served, root, by_time=scan["kind"] == "files")
     if served.deleted:
-        reply |= _deleted(served)
+        reply |= {"masked": one.masked, **_deleted(served)}
     return reply
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from metaindex.pruning.result import human_bytes
@@ -78,6 +78,9 @@ def ranked(request: Sequence[Mapping[str, Any]], offers: Sequence[Offered], rule
         for join, both in sides.items()
         if len(both) == 2 and len(set(both[0][1])) == len(both[0][1])
     ]
+    for some, count in zip(offers, scans.alike(request), strict=True):
+        if count > 1:
+            some.candidates = [replace(one, offer=replace(one.offer, alike=count)) for one in some.candidates]
     chosen = choose([[one.offer for one in some.candidates] for some in offers], joins)
     covers: list[Cover | None] = []
     for some, scan, taken in zip(offers, request, chosen, strict=True):

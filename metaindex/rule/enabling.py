@@ -31,6 +31,7 @@ _SOURCES: Final = (
     "Attributes",
     "Covering",
     "CoveringFiles",
+    "Deleted",
     "Failures",
     "Fields",
     "Found",

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pyarrow as pa
-
 from expressions.build import parse_path
 from formats.model import Schema
-from metaindex.kinds.covering.spec import AnyCovering, Covering
+from metaindex.kinds.covering.spec import AnyCovering, Covering, buckets_for
+from metaindex.kinds.covering.types import TEXT_BYTES, width
 
 from . import scans
 from .ranking import Offer, asked_of, share_read
 from .reasons import Reason
-
-TEXT_BYTES = 20
-"""Of a text whose length nobody knows (Spark's own estimate); four times as much for what is nested or binary."""
 
 
 def imagined(
@@ -35,8 +31,10 @@ def imagined(
         return Reason.NOT_COVERED
     indexed = [".".join(parse_path(one)) for one in kind.indexed]
     asked = {".".join(ref.parts): one for ref, one in asked_of(scans.conditions(scan)).items()}
-    buckets = kind.buckets if isinstance(kind, Covering) else 0
-    wants = scans.wants(scan, {name: name for name in indexed}, indexed) if buckets else frozenset()
+    buckets = 0
+    if isinstance(kind, Covering):
+        buckets = kind.buckets or buckets_for(total_bytes)
+    wants = scans.wants(scan, {name: name for name in indexed}, indexed).all if buckets else frozenset()
     of_use = indexed[0] in asked or scans.for_columns_alone(scan)
     if not of_use and not wants:
         return Reason.NOT_ASKED
@@ -51,12 +49,3 @@ def imagined(
     read = needed * share_read(asked, indexed, buckets)
     order = tuple(indexed) if buckets else ()
     return Offer(name, every * kept / max(1, total_bytes), read, of_use, wants, buckets, order)
-
-
-def width(type_: pa.DataType) -> int:
-    """Bytes of a value of this type, roughly."""
-    try:
-        return max(1, int(type_.bit_width) // 8)
-    except ValueError:
-        text = pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_)
-        return TEXT_BYTES if text else 4 * TEXT_BYTES

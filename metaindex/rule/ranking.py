@@ -3,12 +3,15 @@
     source      what the needed columns take in the files that the scan would read; of CSV and JSON all of these files
     index       what they take in the parts that the filters leave, and the source's price for files that the index lacks
     shuffle     rows that stand in the buckets which a join or a group wants are not written, sent and read again: `SHUFFLED` times their bytes; nor sorted by a join, which rows of other files are merged
-                into: `SORTED` times
-    deletes     every row of the index is looked up among those to be left out: nearly for nothing as long as these lie in a core's cache (`CACHED`), `DELETED` bytes for each one more
+                into: `SORTED` times. A group's rows are put together before they are sent: of few keys hardly anything is left to be saved
+    buckets     one without rows is a task all the same (`TASK`), and one with most of the rows keeps one core busy where others wait (`HOT`)
+    reuse       scans that are alike up to the exchange are read once by a plan that has exchanges, and each for itself by one that has none
+    deletes     the lineage of every row, which is read; a mask says what is deleted for nearly nothing. More than a mask holds are left out by a join: for nearly nothing as long as they lie in a
+                core's cache (`CACHED`), `DELETED` bytes for each one more
 
 What the needed columns take is known of every index that is built: its log entry says it column by column. The same values take about as much in the table's own files, which is how the source is
-priced; an index that is not built yet (what if?) is priced by the widths of its columns. Shares of rows that a filter leaves are those of System R (Selinger et al., SIGMOD 1979) where nothing
-better is known.
+priced, but for a leading column of whole numbers: sorted, these take hardly anything (`KEY_SHARE`). An index that is not built yet (what if?) is priced by the widths of its columns. Shares of rows
+that a filter leaves are those of System R (Selinger et al., SIGMOD 1979) where nothing better is known.
 """
 
 from __future__ import annotations
@@ -29,7 +32,17 @@ CACHED: Final = 10_000
 DELETED: Final = 64
 """A join of TPC-H over 6,000,000 rows took 0.75 s of CPU, 1.1 s with 6,000 of them deleted (most of it to read lineage, which is counted as bytes), 2.3 s with 600,000."""
 GROUPED: Final = 0.5
-"""A group's rows are put together before they are sent; how many are left is not known."""
+"""Of the rows that a group sends, put together in part; how many these are follows from the number of keys."""
+CORES: Final = 8
+"""That work on a scan, if nobody knows better: each puts rows together by itself."""
+SPLIT: Final = 128 << 20
+"""Of a table's files, what Spark gives to a task."""
+TASK: Final = 256 << 10
+"""What is read in the time that a task takes which does nothing, some milliseconds."""
+HOT: Final = 64 << 20
+"""From so many bytes on a bucket that is larger than others counts as what its work costs while others wait."""
+KEY_SHARE: Final = 0.5
+"""Of the width of whole numbers, what they take in a table that is not sorted by them: 0.33 to 0.75 in TPC-H's keys, 0.4 in its days; in indexes 0.02 to 0.1."""
 MARGIN: Final = 0.95
 """An index is taken where it costs less than this share of the source."""
 
@@ -93,6 +106,20 @@ def share_read(asked: Mapping[str, Asked], indexed: Sequence[str], buckets: int)
     return first.share
 
 
+def share_sent(keys: int, rows: int, table_bytes: int) -> float:
+    """Of a scan's rows, how many a group by so many keys (0: not known) sends: each task those that it has put together."""
+    tasks = max(CORES, -(-table_bytes // SPLIT))
+    return min(1.0, keys * tasks / rows) if keys and rows else 1.0
+
+
+def unevenness(rows_of_bucket: Sequence[int], buckets: int, bytes_read: float) -> float:
+    """In bytes. `rows_of_bucket`: of those that have rows."""
+    rows = sum(rows_of_bucket)
+    largest = bytes_read * max(rows_of_bucket) / rows if rows else 0.0
+    waiting = largest * min(buckets, CORES) - bytes_read if largest > HOT else 0.0
+    return TASK * (buckets - len(rows_of_bucket)) + max(0.0, waiting)
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
     """An index, built or not, for one scan. All in bytes of the needed columns. `wants`: the joins (by number and side) and groups (None) whose partitioning it has; `of_use`: to the scan
@@ -106,19 +133,35 @@ class Offer:
     buckets: int
     order: tuple[str, ...]  # the bucket columns in their order, by the scan's names
     lacking: float = 0.0  # of `read`, from files that the index lacks: they are shuffled
-    deleted_rows: int = 0  # of the index's, to be left out one by one
+    deleted_rows: int = 0  # of the index's, to be left out by a join
+    sent: float = 1.0  # share of its rows that a group of the source's rows would send
+    left: float = 1.0  # share of its rows that a group leaves
+    uneven: float = 0.0  # what buckets without rows, and the largest one, cost where buckets are read one by one
+    grouped_first: frozenset[tuple[int, int]] = frozenset()  # of `wants`, the joins of what a group leaves
+    alike: int = 1  # scans of the query that are read by the same exchange
 
     @property
     def alone(self) -> float:
         """What is saved without a join; never more than nothing where no rule of the paper lets it be used."""
-        grouped = GROUPED * self.placed if None in self.wants else 0.0
-        saved = self.saved + grouped
-        return saved if self.of_use or grouped else min(saved, 0.0)
+        saved = self.saved + self.grouped
+        return saved if self.of_use or self.grouped else min(saved, 0.0)
+
+    @property
+    def grouped(self) -> float:
+        """What a group saves that shuffles nothing; 0 where that is nothing: the index is read as any files are then."""
+        return max(0.0, GROUPED * self.placed * self.sent / self.alike - self.uneven) if None in self.wants else 0.0
 
     @property
     def saved(self) -> float:
         """By reading alone."""
-        return self.source * MARGIN - self.read - DELETED * max(0, self.deleted_rows - CACHED)
+        return self.source / self.alike * MARGIN - self.read - DELETED * max(0, self.deleted_rows - CACHED)
+
+    def joined(self, join: tuple[int, int]) -> float:
+        """What a side of a join saves that neither shuffles nor sorts."""
+        saved = (SHUFFLED / self.alike + SORTED) * self.placed
+        if join in self.grouped_first:
+            saved = saved * self.left + GROUPED * self.placed * self.sent / self.alike
+        return saved - self.uneven
 
     @property
     def placed(self) -> float:
@@ -149,7 +192,7 @@ def choose(offers: Sequence[Sequence[Offer]], joins: Sequence[JoinOf]) -> list[C
     chosen: list[Chosen | None] = []
     for some in offers:
         best = max(some, key=lambda one: one.alone, default=None)
-        chosen.append(Chosen(best, None in best.wants) if best is not None and best.alone > 0 else None)
+        chosen.append(Chosen(best, best.grouped > 0) if best is not None and best.alone > 0 else None)
     fixed: set[int] = set()
     gains = []
     for join in joins:
@@ -180,8 +223,10 @@ def _pair(join: JoinOf, offers: Sequence[Sequence[Offer]]) -> tuple[float, tuple
                 continue
             if tuple(partner[name] for name in left.order) != right.order:
                 continue
-            sides = (left, right) if left.buckets == right.buckets else (max(left, right, key=lambda one: one.placed),)
-            saved = left.saved + right.saved + sum((SHUFFLED + SORTED) * one.placed for one in sides)
+            sides = [left.joined((join.number, 0)), right.joined((join.number, 1))]
+            if left.buckets != right.buckets:
+                del sides[left.placed >= right.placed]
+            saved = left.saved + right.saved + sum(sides)
             if best is None or saved > best[0]:
                 best = saved, (left, right)
     return best if best is not None and best[0] > 0 else None

@@ -6,7 +6,7 @@ A request's scan has `filters` (conjuncts, as `spark_json` reads them), `needs` 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from expressions.deadline import look
@@ -127,13 +127,50 @@ def asked(schema: Schema, scan: Mapping[str, Any]) -> dict[str, Asked]:
     return found
 
 
-def wants(scan: Mapping[str, Any], columns: Mapping[str, str], indexed: Sequence[str]) -> frozenset[Any]:
-    """The joins whose keys are the indexed columns, and None for a group whose keys hold them."""
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """What the partitioning of an index would be of use to. `all`: the joins whose keys are the indexed columns, and None for a group whose keys hold them; `same`: its keys are these and no others;
+    `after`: of the joins those of what such a group leaves. `whole`: a window, which is given every row."""
+
+    all: frozenset[Any] = frozenset()
+    same: bool = False
+    after: frozenset[tuple[int, int]] = frozenset()
+
+
+def wants(scan: Mapping[str, Any], columns: Mapping[str, str], indexed: Sequence[str]) -> Wants:
+    """Of a scan, whose wants stand in the order in which the plan comes upon them from below."""
     found: set[Any] = set()
+    after: set[tuple[int, int]] = set()
+    same = [want for want in scan["wants"] if "group" in want] != []
     for want in scan["wants"]:
         if "group" in want:
-            if set(indexed) <= {columns.get(name) for name in want["group"]}:
+            keys = {columns.get(name) for name in want["group"]}
+            if set(indexed) <= keys:
                 found.add(None)
+                same = same and keys == set(indexed) and not want.get("whole")
         elif not want["small"] and sorted(columns.get(name, "") for name in want["keys"]) == sorted(indexed):
             found.add((want["join"], want["side"]))
-    return frozenset(found)
+            if None in found:
+                after.add((want["join"], want["side"]))
+    return Wants(frozenset(found), same and None in found, frozenset(after))
+
+
+def alike(request: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Of each scan of a query, how many (itself too) read, filter and partition alike, so that a plan with exchanges has one for all of them. Those that nobody partitions have none."""
+
+    def first(scan: Mapping[str, Any]) -> Any:
+        return next((want.get("group") or want.get("keys") for want in scan["wants"]), None)
+
+    def same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+        if one["root"] != other["root"] or first(one) != first(other):
+            return False
+        names = {*one, *other} - {"wants", "bytes", _READ}
+        return all(one.get(name) == other.get(name) for name in names)
+
+    counts = [1] * len(request)
+    for place, one in enumerate(request):
+        for later in range(place + 1, len(request) if first(one) is not None else 0):
+            if same(one, request[later]):
+                counts[place] += 1
+                counts[later] += 1
+    return counts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pyarrow as pa
@@ -10,10 +11,25 @@ from hypothesis import strategies as st
 
 from expressions import col
 from formats.model import Field, Schema
-from metaindex.kinds.covering.spec import Covering, CoveringRange
+from metaindex.kinds.covering.plan import sized
+from metaindex.kinds.covering.spec import BUCKETS, Covering, CoveringRange
 from metaindex.rule.imagined import imagined
-from metaindex.rule.ranking import CACHED, MARGIN, Asked, Chosen, JoinOf, Offer, asked_of, choose, share_read
+from metaindex.rule.ranking import (
+    CACHED,
+    MARGIN,
+    TASK,
+    Asked,
+    Chosen,
+    JoinOf,
+    Offer,
+    asked_of,
+    choose,
+    share_read,
+    share_sent,
+    unevenness,
+)
 from metaindex.rule.reasons import Reason
+from metaindex.rule.scans import alike
 
 
 def offer(
@@ -134,3 +150,67 @@ def test_an_index_that_is_not_built_yet_is_offered_like_any_other() -> None:
     assert choose([[found]], []) == [Chosen(found, partitioned=False)]
     assert imagined("i", Covering(["k"], [], 100), schema, scan, 1) is Reason.NOT_COVERED
     assert imagined("i", CoveringRange(["id"], ["k"]), schema, scan, 1) is Reason.NOT_ASKED
+
+
+def test_a_group_by_few_keys_saves_no_shuffle() -> None:
+    """Each task sends one row of each key: nothing is left to be saved, and the buckets without rows are tasks all the same."""
+    rows = 400_000
+    few = replace(offer(read=100, of_use=False, wants=frozenset([None])), sent=share_sent(2, rows, 10 << 20))
+    assert few.sent < 0.001
+    assert choose([[few]], []) == [None]
+    many = replace(few, sent=share_sent(300_000, rows, 10 << 20))
+    assert many.sent == 1.0
+    assert choose([[many]], []) == [Chosen(many, partitioned=True)]
+    assert share_sent(0, rows, 1) == 1.0, "nobody knows how many keys there are"
+
+
+def test_buckets_without_rows_and_hot_ones_are_priced() -> None:
+    assert unevenness([10] * 8, 8, 1 << 40) == 0
+    assert unevenness([200_000] * 2, 200, 1 << 20) == 198 * TASK
+    assert unevenness([10] * 7 + [1000], 8, 1 << 20) == 0, "all of it is read at once"
+    assert unevenness([10] * 7 + [1000], 8, 1 << 30) > 6 << 30
+    uneven = replace(offer(read=100, wants=frozenset([None])), uneven=TASK)
+    assert uneven.grouped == 0
+    assert choose([[replace(uneven, read=50)]], []) == [Chosen(replace(uneven, read=50), partitioned=False)]
+
+
+def test_what_is_reused_is_read_once_by_the_source() -> None:
+    one = offer(read=80, of_use=False, wants=frozenset([None]))
+    assert choose([[one]], []) == [Chosen(one, partitioned=True)]
+    assert choose([[replace(one, alike=4)]] * 4, []) == [None] * 4
+
+
+def test_a_join_of_groups_saves_what_groups_leave() -> None:
+    def both(left: float) -> list[list[Offer]]:
+        wants = [frozenset([None, (0, side)]) for side in (0, 1)]
+        more = {"left": left, "sent": left, "grouped_first": frozenset([(0, 0), (0, 1)])}
+        return [
+            [replace(offer(read=140, of_use=False, wants=wants[n], order=(name,)), **more)]  # type: ignore[arg-type]
+            for n, name in enumerate("kq")
+        ]
+
+    join = JoinOf(0, (0, 1), (("k",), ("q",)))
+    assert None not in choose(both(1.0), [join])
+    assert choose(both(0.01), [join]) == [None, None]
+
+
+def test_scans_are_alike_by_what_they_read_and_by_the_first_that_wants_them_partitioned() -> None:
+    def scan(**more: object) -> dict[str, object]:
+        group = {"group": ["k"]}
+        return {"root": "t", "filters": [], "needs": [{"name": "k"}], "wants": [group], "bytes": 1} | more
+
+    joined = [{"group": ["k"]}, {"join": 1, "side": 0, "keys": ["k"], "small": False}]
+    assert alike([scan(), scan(wants=joined), scan()]) == [3, 3, 3]
+    assert alike([scan(), scan(needs=[]), scan(root="u"), scan(wants=[{"group": ["d"]}])]) == [1, 1, 1, 1]
+    assert alike([scan(wants=[]), scan(wants=[])]) == [1, 1], "no exchange, no reuse"
+
+
+def test_the_number_of_buckets_follows_from_the_data() -> None:
+    schema = Schema((Field("k", pa.int32()), Field("id", pa.int64()), Field("pad", pa.decimal128(38))))
+    found = [sized([Covering("k", "id")], schema, size)[0] for size in (1, 1 << 30, 4 << 30, 1 << 45)]
+    assert found == [Covering("k", "id", count) for count in (8, 8, 64, 32768)]
+    assert all(big % small == 0 for small, big in itertools.pairwise(BUCKETS)), (
+        "Spark can put together those of one side"
+    )
+    said = [Covering("k", "id", 5), CoveringRange("k")]
+    assert sized(said, schema, 1 << 40) == said

@@ -172,7 +172,7 @@ def _writer(out: pa.BufferOutputStream, first: pa.Table, path: str) -> pq.Parque
     """`first`: the rows of the first row group, which tell what the columns are like. `path`: the part's."""
     schema, lineage, key = first.schema, (ORDINAL, ROW), first.schema.field(0)
     plain = {name for name in schema.names if name not in lineage and not _repeats(first[name], name == key.name)}
-    delta = [*lineage, *([key.name] if key.name in plain and _is_whole(key.type) else [])]
+    delta = [*lineage, *([key.name] if key.name in plain and is_whole(key.type) else [])]
     writer = pq.ParquetWriter(
         out,
         schema,
@@ -200,7 +200,7 @@ def _repeats(column: pa.ChunkedArray, sorted_: bool) -> bool:
     return bool(len(values) * 2 <= len(sample) and values.nbytes * new_ahead <= DICTIONARY_BYTES)
 
 
-def _is_whole(t: pa.DataType) -> bool:
+def is_whole(t: pa.DataType) -> bool:
     """Whether it is stored as whole numbers: sorted, their differences are small."""
     return bool(pa.types.is_signed_integer(t) or pa.types.is_date32(t) or pa.types.is_timestamp(t))
 

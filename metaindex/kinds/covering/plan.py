@@ -15,8 +15,8 @@ from metaindex.keys import column_id, key_id
 from metaindex.kinds.specs import Kind, named
 from metaindex.log.entry import CoveredColumn, CoveredKey
 
-from .spec import AnyCovering, Covering, CoveringRange
-from .types import arrow_schema, refuse, spark_schema, stored_type
+from .spec import BUCKETS, AnyCovering, Covering, CoveringRange, buckets_for
+from .types import arrow_schema, refuse, spark_schema, stored_type, width
 
 PARTITION = "covering"
 """The metadata partition that holds the rows of both kinds: `CoveredKey.kind`."""
@@ -56,7 +56,7 @@ class CoveringPlan:
     @property
     def buckets(self) -> int:
         """0: rows are in ranges."""
-        return self.kind.buckets if isinstance(self.kind, Covering) else 0
+        return (self.kind.buckets or BUCKETS[0]) if isinstance(self.kind, Covering) else 0
 
     @property
     def indexed(self) -> int:
@@ -140,10 +140,24 @@ def covering_plans(kinds: Sequence[Kind], schema: Schema) -> list[CoveringPlan]:
     return list(plans.values())
 
 
+def sized(kinds: Sequence[Kind], schema: Schema, table_bytes: int) -> list[Kind]:
+    """The same, with the number of buckets where none is said: for the share of the table's bytes that the stored columns have by the widths of their types."""
+    every = sum(width(field.type) for field in schema.fields) or 1
+    widths = {leaf.parts: width(leaf.type) for leaf in columns_of(schema)}
+    out: list[Kind] = []
+    for kind in kinds:
+        if isinstance(kind, Covering) and kind.buckets is None:
+            columns = (named(columns_of(schema), name, "") for name in (*kind.indexed, *kind.included))
+            share = min(1.0, sum(widths[leaf.parts] for leaf in columns) / every)
+            kind = Covering(kind.indexed, kind.included, buckets_for(table_bytes * share))
+        out.append(kind)
+    return out
+
+
 def covering_key_id(kind: AnyCovering, stables: Sequence[str]) -> int:
     """The id of the key: of the columns in their order, of which of them are indexed, and of how rows are put."""
     indexed = len(kind.indexed)
-    how = f"hash:{kind.buckets}" if isinstance(kind, Covering) else "range"
+    how = f"hash:{kind.buckets or BUCKETS[0]}" if isinstance(kind, Covering) else "range"
     return key_id(PARTITION, [*stables[:indexed], "|", *stables[indexed:], how])
 
 

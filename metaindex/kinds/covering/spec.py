@@ -10,6 +10,15 @@ from metaindex.log.entry import KindSpec
 
 MOST_BUCKETS = 100_000
 """The five digits of a bucket in a part's name, by which Spark finds it."""
+BUCKETS = (8, 64, 512, 4096, 32768)
+"""Numbers that are chosen where none is said: few steps, so that tables of about a size have as many, and each divides the next."""
+BUCKET_BYTES = 128 << 20
+"""Of the stored columns, that a bucket has at most then."""
+
+
+def buckets_for(size_bytes: float) -> int:
+    """The number of buckets for so many bytes."""
+    return next((count for count in BUCKETS if size_bytes <= count * BUCKET_BYTES), BUCKETS[-1])
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -17,15 +26,19 @@ class Covering:
     """A covering index (Hyperspace): the indexed and included columns of every row, in `buckets` buckets by Spark's own hash of the indexed columns and sorted by them in each.
 
     Spark reads it in the place of the table where a query needs no other columns: for filters on the first indexed column, and for joins and groups by the indexed columns, which then
-    need no shuffle. Columns are top-level ones or fields of structs (`payload.user`); the indexed ones have a primitive type. Built by Spark.
+    need no shuffle. Where `buckets` is not said it follows from the table's size when the index is created (`BUCKETS`). Columns are top-level ones or fields of structs (`payload.user`); the indexed ones have a primitive type. Built by Spark.
     """
 
     indexed: tuple[str, ...]
     included: tuple[str, ...]
-    buckets: int
+    buckets: int | None
 
-    def __init__(self, indexed: str | Sequence[str], included: str | Sequence[str] = (), buckets: int = 200) -> None:
-        if not isinstance(buckets, int) or isinstance(buckets, bool) or not 1 <= buckets < MOST_BUCKETS:
+    def __init__(
+        self, indexed: str | Sequence[str], included: str | Sequence[str] = (), buckets: int | None = None
+    ) -> None:
+        if buckets is not None and (
+            not isinstance(buckets, int) or isinstance(buckets, bool) or not 1 <= buckets < MOST_BUCKETS
+        ):
             raise ArgumentError(f"buckets is a number from 1 to {MOST_BUCKETS - 1:,}; got {buckets!r}")
         object.__setattr__(self, "indexed", _names("Covering", "indexed", indexed))
         object.__setattr__(self, "included", _names("Covering", "included", included))

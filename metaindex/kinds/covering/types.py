@@ -41,6 +41,19 @@ _VARIANT = {("metadata", pa.binary()), ("value", pa.binary())}
 _UUID_BYTES = 16
 
 
+TEXT_BYTES = 20
+"""Of a text whose length nobody knows (Spark's own estimate); four times as much for what is nested or binary."""
+
+
+def width(type_: pa.DataType) -> int:
+    """Bytes of a value of this type, roughly."""
+    try:
+        return max(1, int(type_.bit_width) // 8)
+    except ValueError:
+        text = pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_)
+        return TEXT_BYTES if text else 4 * TEXT_BYTES
+
+
 def stored_type(t: pa.DataType) -> pa.DataType | None:
     """The type that a column of this type is stored as; None where it is refused."""
     is_ = pa.types

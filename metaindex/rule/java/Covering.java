@@ -2,13 +2,13 @@ package metaindex;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.BitSet;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.catalog.BucketSpec;
 import org.apache.spark.sql.catalyst.expressions.And;
@@ -47,14 +47,16 @@ class Covering {
   private final Map flat = new HashMap(); // what is needed, by the attribute's id and the names behind it, to the index's attribute
   private Map served; // path in normal form to {identity, run, ordinal}; null: every file that is live at the version, which Spark has pinned
   private final String[] parts; // of the index: the number of the run, the place, the size
-  private final long[] deleted; // places of rows
+  private final Deleted deleted;
+  private final boolean masked; // deleted rows are left out by masks; else by a join
 
   Covering(Scans scans, Found one, JsonNode reply) {
     this.scans = scans;
     this.one = one;
     this.reply = reply;
     parts = Reply.unpacked(reply.get("parts"));
-    deleted = reply.has("deleted") ? numbers(Reply.unpacked(reply.get("deleted"))) : new long[0];
+    deleted = Deleted.of(reply);
+    masked = reply.has("masked") && reply.get("masked").asBoolean();
   }
 
   /** The plan in place of the leaf; null where nothing is won. `later`: what has to be done to scans that are changed in place, once the whole plan is made. */
@@ -102,11 +104,7 @@ class Covering {
     boolean several = each || rest != null;
     for (int i = 0; i < (each ? runs.size() : 1); i++) {
       List ours = new ArrayList(); // the index's attribute of each of the output's
-      LogicalPlan plan = index(said, each ? (Integer) runs.get(i) : null, ours);
-      Expression filter = filter();
-      if (filter != null && (several || structs(output))) {
-        plan = new Filter((Expression) filter.transformDown(new Others(flat)), plan);
-      }
+      LogicalPlan plan = index(said, each ? (Integer) runs.get(i) : null, ours, several);
       branches.add(Attributes.project(output, ours, i == 0 ? Attributes.ids(output) : Attributes.newIds(output), plan));
     }
     if (!several) {
@@ -157,8 +155,8 @@ class Covering {
     return found;
   }
 
-  /** The index's rows that are live. `only`: of this run; null: of all. */
-  private LogicalPlan index(String label, Integer only, List ours) {
+  /** The index's rows that are live. `only`: of this run; null: of all. `filtered`: those alone that the filters let pass, which stand above it as well: Spark's own push-down is over. */
+  private LogicalPlan index(String label, Integer only, List ours, boolean filtered) {
     long size = 0, every = 0;
     List paths = new ArrayList();
     List sizes = new ArrayList();
@@ -177,7 +175,8 @@ class Covering {
         sizes.add(Long.valueOf(parts[i + 2]));
       }
     }
-    long[] places = places(only);
+    long[] places = deleted.of(only);
+    boolean joined = places.length > 0 && !masked;
     boolean byFile = places.length > 0 || (only == null ? !out.isEmpty() : out.containsKey(only));
     List fields = new ArrayList();
     List output = one.output();
@@ -203,7 +202,7 @@ class Covering {
       fields.add(new StructField(ROW, DataTypes.LongType, false, Metadata.empty()));
     }
     StructType data = new StructType((StructField[]) fields.toArray(new StructField[0]));
-    StructType numbers = byFile && (several || places.length > 0) ? new StructType(new StructField[] {new StructField(RUN, DataTypes.IntegerType, false, Metadata.empty())}) : new StructType();
+    StructType numbers = byFile && (several || joined) ? new StructType(new StructField[] {new StructField(RUN, DataTypes.IntegerType, false, Metadata.empty())}) : new StructType();
     CoveringFiles files = new CoveringFiles((String[]) paths.toArray(new String[0]), longs(sizes), ints(runs), numbers, only == null ? reply.get("bytes").asLong() : Math.max(1, (long) (reply.get("bytes").asDouble() * size / every)), reply.get("rows_of_key").asDouble());
     LogicalRelation relation = LogicalRelation$.MODULE$.apply(new IndexedRelation(files, numbers, data, buckets(), new ParquetFileFormat(), options(), SparkSession.active(), label), false);
     List attributes = Attributes.list(relation.output());
@@ -214,12 +213,23 @@ class Covering {
       Attribute attribute = (Attribute) output.get(i);
       ours.add(one.fields(attribute) == null ? (Expression) flat.get(Found.id(attribute).toString()) : struct(Found.id(attribute).toString(), (StructType) attribute.dataType()));
     }
-    LogicalPlan plan = relation;
-    if (!byFile) {
-      return plan;
+    LogicalPlan plan = byFile ? live(relation, keys.size(), attributes, numbers, runs, masked && places.length > 0) : relation;
+    Expression filter = filter();
+    if (filter != null && (filtered || joined || structs(output))) {
+      plan = new Filter((Expression) filter.transformDown(new Others(flat)), plan);
     }
-    AttributeReference row = places.length > 0 ? (AttributeReference) attributes.get(keys.size() + 1) : null;
-    Lineage lineage = new Lineage(numbers.length() > 0 ? (AttributeReference) attributes.get(attributes.size() - 1) : null, (AttributeReference) attributes.get(keys.size()), row);
+    return joined ? lineage(keys.size(), attributes, numbers, true).without(plan, places, reply.get("run_shift").asInt(), reply.get("file_shift").asInt()) : plan;
+  }
+
+  private static Lineage lineage(int columns, List attributes, StructType numbers, boolean rows) {
+    AttributeReference run = numbers.length() > 0 ? (AttributeReference) attributes.get(attributes.size() - 1) : null;
+    return new Lineage(run, (AttributeReference) attributes.get(columns), rows ? (AttributeReference) attributes.get(columns + 1) : null);
+  }
+
+  /** The rows of files that are live; `byRow`: without those that are deleted one by one. */
+  private LogicalPlan live(LogicalPlan relation, int columns, List attributes, StructType numbers, List runs, boolean byRow) {
+    LogicalPlan plan = relation;
+    Lineage lineage = lineage(columns, attributes, numbers, byRow);
     for (Iterator each = out.entrySet().iterator(); each.hasNext(); ) {
       Map.Entry entry = (Map.Entry) each.next();
       int run = ((Integer) entry.getKey()).intValue();
@@ -229,7 +239,12 @@ class Covering {
         plan = new Filter(lineage.only(run, inside ? kept : gone, inside), plan);
       }
     }
-    return places.length > 0 ? lineage.without(plan, places, reply.get("run_shift").asInt(), reply.get("file_shift").asInt()) : plan;
+    for (Iterator each = new TreeSet(byRow ? runs : new ArrayList()).iterator(); each.hasNext(); ) {
+      Integer run = (Integer) each.next();
+      Deleted.Mask mask = deleted.mask(run);
+      plan = mask == null ? plan : new Filter(lineage.undeleted(run.intValue(), mask), plan);
+    }
+    return plan;
   }
 
   private static String stored(JsonNode names, String name) {
@@ -253,29 +268,6 @@ class Covering {
       }
     }
     return new CreateNamedStruct(Scans.sequence(parts));
-  }
-
-  /** Of deleted rows: those of a run, or (null) of all. */
-  private long[] places(Integer only) {
-    if (only == null) {
-      return deleted;
-    }
-    long[] found = new long[deleted.length];
-    int count = 0, shift = deleted.length > 0 ? reply.get("run_shift").asInt() : 0;
-    for (int i = 0; i < deleted.length; i++) {
-      if (deleted[i] >> shift == only.intValue()) {
-        found[count++] = deleted[i];
-      }
-    }
-    return Arrays.copyOf(found, count);
-  }
-
-  private static long[] numbers(String[] texts) {
-    long[] found = new long[texts.length];
-    for (int i = 0; i < found.length; i++) {
-      found[i] = Long.parseLong(texts[i]);
-    }
-    return found;
   }
 
   private scala.Option buckets() {

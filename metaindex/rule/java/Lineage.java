@@ -6,14 +6,17 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Add;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.BitwiseOr;
 import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.Coalesce;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.EvalMode$;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GetArrayItem;
 import org.apache.spark.sql.catalyst.expressions.GreaterThanOrEqual;
 import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.expressions.LessThanOrEqual;
@@ -22,6 +25,8 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.expressions.ShiftLeft;
+import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
+import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
 import org.apache.spark.sql.catalyst.plans.LeftAnti$;
 import org.apache.spark.sql.catalyst.plans.logical.BROADCAST$;
 import org.apache.spark.sql.catalyst.plans.logical.HintInfo;
@@ -29,8 +34,10 @@ import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.JoinHint;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.ObjectType;
 
 /**
  * Which rows of an index are of files that are live at the version asked, and are not deleted there. Every row of an index says from which row of which file it is: the number of its run (where
@@ -74,6 +81,23 @@ class Lineage {
 
   private static Literal number(int value) {
     return new Literal(Integer.valueOf(value), DataTypes.IntegerType);
+  }
+
+  /** Of one run, the rows whose bits are not set: of files without a deleted row, behind the last one of their file, or not deleted. Made of Spark's own expressions, which executors know. */
+  Expression undeleted(int number, Deleted.Mask mask) {
+    List either = new ArrayList();
+    either.add(new GetArrayItem(array(mask.last), file, false)); // NULL for files behind the last one that has deleted rows
+    either.add(number(-1));
+    List place = new ArrayList();
+    place.add(new Add(new GetArrayItem(array(mask.first), file, false), new Cast(row, DataTypes.IntegerType, scala.Option.empty(), EvalMode$.MODULE$.LEGACY())));
+    Literal bits = new Literal(mask.bits, new ObjectType(mask.bits.getClass()));
+    Expression set = new Invoke(bits, "get", DataTypes.BooleanType, Scans.sequence(place), Scans.none(), true, true, true);
+    Expression kept = new Not(new And(new LessThanOrEqual(row, wide(new Coalesce(Scans.sequence(either)))), set));
+    return run == null ? kept : new Or(new Not(new EqualTo(run, number(number))), kept);
+  }
+
+  private static Literal array(int[] values) {
+    return new Literal(UnsafeArrayData.fromPrimitiveArray(values), new ArrayType(DataTypes.IntegerType, false));
   }
 
   /** The rows without those at some places, each run << runShift | file << fileShift | row. */

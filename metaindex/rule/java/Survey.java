@@ -108,7 +108,7 @@ class Survey {
       gathered = blind((Aggregate) plan);
       Map below = collect(child(plan, 0), new ArrayList(), with(new HashSet(), plan));
       gathered = before;
-      want(below, ((Aggregate) plan).groupingExpressions());
+      want(below, ((Aggregate) plan).groupingExpressions(), "");
       return renamed(below, ((Aggregate) plan).aggregateExpressions().iterator());
     }
     if (plan instanceof Join) {
@@ -131,7 +131,7 @@ class Survey {
     }
     gathered = before;
     if (plan instanceof Window) {
-      want(all, ((Window) plan).partitionSpec());
+      want(all, ((Window) plan).partitionSpec(), ",\"whole\":true"); // it is given every row
     }
     return all;
   }
@@ -208,7 +208,7 @@ class Survey {
   }
 
   /** Rows that are partitioned by some of the keys need no exchange. */
-  private void want(Map below, scala.collection.immutable.Seq keys) {
+  private void want(Map below, scala.collection.immutable.Seq keys, String more) {
     Map names = new HashMap(); // of a scan, those of its attributes that are keys
     scala.collection.Iterator each = keys.iterator();
     while (each.hasNext()) {
@@ -228,7 +228,7 @@ class Survey {
       for (int i = 0; i < keysOf.size(); i++) {
         out.append(i > 0 ? "," : "").append(Json.quoted((String) keysOf.get(i)));
       }
-      one.wants.add(out.append("]}").toString());
+      one.wants.add(out.append(']').append(more).append('}').toString());
     }
   }
 
