@@ -15,12 +15,15 @@ from .queries import Queries
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from .export import Exported
     from .locate import Located
     from .search import Searched
 
 
 class LookUps(Queries):
     """The look-ups of `Table`: made of its queries."""
+
+    _storage_options: dict[str, str]
 
     @abstractmethod
     def versions(self) -> Sequence[Version]: ...
@@ -81,3 +84,13 @@ class LookUps(Queries):
         from .pruning.lookup import statistics_of
 
         return statistics_of(self._open_index(index), column, partition)
+
+    def export_index(self, index: str, target: str) -> Exported:
+        """Writes what an index knows of the live files as plain Delta tables below `target` (a folder or URI): `files` and `column_stats`, with the names of columns and bounds as text, for tools that know
+        nothing of indexes. ArgumentError where such a table is there already."""
+        from formats.storage import is_remote, storage_for
+
+        from .export import export
+
+        options = self._storage_options if is_remote(target) else None
+        return export(self._open_index(index), storage_for(target, options)[0])

@@ -43,7 +43,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("build",),
     ("actions",),
     ("planning",),
-    ("explanation", "spark", "staleness", "info", "history", "views", "verify"),
+    ("explanation", "spark", "staleness", "info", "history", "views", "verify", "export"),
     ("verbs",),
     ("locate", "search"),
     ("queries", "lookups", "upkeep", "api"),
