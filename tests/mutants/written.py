@@ -50,6 +50,22 @@ MUTANTS: tuple[Mutant, ...] = (
         "a plain file that was replaced with the same size and time answers for its rows of before",
     ),
     Mutant(
+        "a text type carried over",
+        "metaindex/pruning/open_index.py",
+        "            if stored == leaf.type or not self.of_text:\n",
+        "            if True:\n",
+        ("tests/pruning/test_text_types.py",),
+        "what texts are under one type answers for what they are under another",
+    ),
+    Mutant(
+        "certain by the first index",
+        "metaindex/pruning/recorded.py",
+        "surely(asked.predicate, s.together(), s.segment.run.files)",
+        "surely(asked.predicate, s.segment.whole(), s.segment.run.files)",
+        ("tests/pruning/test_several_runs.py",),
+        "a bloom filter on a column empties what is certain",
+    ),
+    Mutant(
         "numbering taken for equal",
         "metaindex/pruning/recorded.py",
         "if (run.table_uuid, run.files_digest) == (segment.run.table_uuid, segment.run.files_digest):",
