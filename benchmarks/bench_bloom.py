@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import xxhash
 
 from expressions.records import dataclass
 from formats.model import Field, Leaf
@@ -26,6 +25,7 @@ from metaindex.kinds.bloom.sizing import size_classes
 from metaindex.kinds.bloom.writer import FilterWriter
 from metaindex.kinds.keyed import KeyPlan, Spill
 from metaindex.kinds.specs import Bloom
+from metaindex.log import sealed
 from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import ReadCount, RunReader, StoreCache, manifest_path
@@ -184,6 +184,6 @@ def _build(sink: RunSink, columns: list[pa.Array], fpp: float) -> RunRef:
 def _sealed(sink: RunSink, files: int, key: CoveredKey, parts: list[PartInfo]) -> RunRef:
     manifest = manifest_bytes(parts)
     sink.storage.put(manifest_path(sink.run), manifest)
-    digest = xxhash.xxh3_128_hexdigest(manifest)
+    digest = sealed.digest(manifest)
     size = sum(part.size_bytes for part in parts) + len(manifest)
     return RunRef(sink.run, files, 1, size, len(manifest), digest, "", (), 0, "benchmark", 0, (key,))

@@ -24,7 +24,7 @@ from formats.storage_confined import Confines, confined
 from formats.storage_own import own_folder
 
 from .asked import TimestampLike, VersionLike, at_version
-from .config import Config
+from .config import Config, sealing
 from .errors import IndexNotFoundError
 from .folder import IndexFolder
 from .log.operation_log import OperationLog
@@ -295,7 +295,8 @@ class Table(LookUps, IndexUpkeep):
         if self._folder is None:
             root = self._root(None)
             folder = namespace_folder(self._indexes_folder(root), self.config.namespace)
-            self._folder = IndexFolder(folder, self.format, self._storage_options, self._cache, root)
+            key = sealing(self.config.seal_key)
+            self._folder = IndexFolder(folder, self.format, self._storage_options, self._cache, root, key)
         return self._folder
 
     def _indexes_folder(self, root: str | None = None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import field
 from types import UnionType
 from typing import Final, Literal
 
@@ -35,6 +36,8 @@ class Config:
     * `settle_seconds`: how long create and refresh wait, once, for plain files that were written a moment ago: a file younger than 2 seconds is not believed to keep its identity, and stays uncovered.
     * `time_zone`: of dates and times without a zone in predicates over columns of instants.
     * `use_indexes`: False answers every query from the table alone.
+    * `seal_key`: a secret of 16 bytes or more (text or bytes) by which log entries are sealed and checked; None: that of the environment variable METAINDEX_SEAL_KEY, where it is set. An index
+      without the seal of this key is left out of queries. It is never shown. `docs/operation-log.md` says what it covers.
     * `single_writer`: no other process ever writes these indexes. Allows stores of which it is not known whether put-if-absent has one winner (`docs/storage.md`).
     * `confine`: a file of the table that lies outside of its root is refused, by builds and queries alike (OutsideTableError), links looked through: for who indexes tables that others write.
     * `confine_to`: the same, with other folders (paths, or URIs of the table's store) in which files may lie, too.
@@ -50,6 +53,7 @@ class Config:
     single_writer: bool = False
     confine: bool = False
     confine_to: tuple[str, ...] = ()
+    seal_key: str | bytes | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name, (types, rule) in _KNOBS.items():
@@ -59,5 +63,23 @@ class Config:
                 raise ArgumentError(f"Config({name}=...) is {rule}; got {value!r}")
         if not all(isinstance(one, str) and one for one in self.confine_to):
             raise ArgumentError(f"Config(confine_to=...) is a tuple of folders or URIs; got {self.confine_to!r}")
+        sealing(self.seal_key)
         if self.builder not in ("spark", "local", "default"):
             raise ArgumentError(f"Config(builder=...) is 'spark', 'local' or 'default'; got {self.builder!r}")
+
+
+def sealing(key: str | bytes | None) -> bytes | None:
+    """The key that is given, else that of the environment. ArgumentError, which does not show it, where it is none."""
+    found = os.environ.get("METAINDEX_SEAL_KEY") or None if key is None else key
+    if found is None:
+        return None
+    data = found.encode("utf-8", "surrogateescape") if isinstance(found, str) else found
+    if not isinstance(data, bytes) or len(data) < _KEY_BYTES:
+        what = f"{len(data)} bytes" if isinstance(data, bytes) else f"a {type(data).__name__}"
+        raise ArgumentError(
+            f"Config(seal_key=...) or METAINDEX_SEAL_KEY is a secret of {_KEY_BYTES} bytes or more, as text or bytes; got {what}"
+        )
+    return data
+
+
+_KEY_BYTES = 16

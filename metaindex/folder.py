@@ -28,13 +28,20 @@ class IndexFolder:
     """The folder of a table's indexes."""
 
     def __init__(
-        self, folder: str, table_format: str, storage_options: dict[str, str], cache: StoreCache, table: str = ""
+        self,
+        folder: str,
+        table_format: str,
+        storage_options: dict[str, str],
+        cache: StoreCache,
+        table: str = "",
+        key: bytes | None = None,
     ) -> None:
         self._folder = folder
         self._table = table  # its root
         self._format = table_format
         self._options = storage_options
         self._cache = cache
+        self._key = key
         self._logs: dict[str, OperationLog] = {}
         self._opened: dict[str, tuple[OpenIndex, TableRef]] = {}  # by name, as they were opened last, for which table
 
@@ -45,7 +52,8 @@ class IndexFolder:
     def log(self, name: str) -> OperationLog:
         """The operation log of an index, whether it exists or not."""
         if name not in self._logs:
-            self._logs[name] = OperationLog(index_storage(self._folder, name, self._options, self._table), name)
+            storage = index_storage(self._folder, name, self._options, self._table)
+            self._logs[name] = OperationLog(storage, name, self._key)
         return self._logs[name]
 
     def missing(self, said: str, name: str) -> IndexNotFoundError:

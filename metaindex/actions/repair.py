@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from expressions.errors import MetaIndexError
 from formats.model import Schema
-from metaindex.errors import DamagedIndexError
+from metaindex.errors import DamagedIndexError, ForeignIndexError
 from metaindex.log.entry import Content, IndexLogEntry, VersionRecord
 from metaindex.log.history import with_record, without_runs
 from metaindex.log.operation_log import OperationLog
@@ -92,6 +93,12 @@ def _told(bad: frozenset[str], history: object, begun: IndexLogEntry) -> str:
 def check(name: str, entry: IndexLogEntry | None, log: OperationLog) -> IndexLogEntry:
     """The newest entry that can be read, of an index that may be repaired."""
     if entry is None:
+        try:
+            log.latest()
+        except ForeignIndexError:
+            raise
+        except MetaIndexError:
+            pass
         raise DamagedIndexError(
             f"a repair starts from a log entry that can be read; index {name!r} has none; remove {log.storage.uri('')} and create the index anew"
         )

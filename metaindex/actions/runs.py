@@ -22,6 +22,7 @@ from metaindex.kinds.renames import kinds_at
 from metaindex.kinds.rows import FILE_IDS, FILES, PARTITIONS
 from metaindex.kinds.specs import ColumnStats, leaves_of
 from metaindex.log.entry import CoveredColumn, CoveredKey, KindSpec, RunRef
+from metaindex.log.sealed import digest
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import manifest_path
 from metaindex.store.side_by_side import side_by_side
@@ -98,7 +99,7 @@ def build_run(
         partitions=partitions.num_rows,
         size_bytes=sum(part.size_bytes for part in parts) + len(manifest),
         manifest_bytes=len(manifest),
-        manifest_digest=xxhash.xxh3_128_hexdigest(manifest),
+        manifest_digest=digest(manifest),
         files_digest=xxhash.xxh3_128_hexdigest(ids.buffers()[1] or b""),
         columns=columns,
         created_ms=int(time.time() * 1000),

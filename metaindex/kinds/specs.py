@@ -173,8 +173,16 @@ def kind_from_spec(spec: KindSpec) -> Kind:
             f"this metaindex knows the index kinds {', '.join(f'{name} up to version {version}' for name, version in newest.items())}; "
             f"the index has {spec.name} version {spec.version}; upgrade metaindex"
         )
-    said: dict[str, Any] = dict(spec.properties)
-    match spec.name:
+    try:
+        return _kind(spec.name, dict(spec.properties))
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedIndexError(
+            f"an index kind has the properties that it was asked with; {spec.name} has not ({type(error).__name__}: {str(error)[:200]}); recreate the index"
+        ) from error
+
+
+def _kind(name: str, said: dict[str, Any]) -> Kind:
+    match name:
         case Values.name:
             return Values(*said["keys"], by=said["by"])
         case Bloom.name:
@@ -186,7 +194,7 @@ def kind_from_spec(spec: KindSpec) -> Kind:
         case CoveringRange.name:
             return CoveringRange(said["indexed"], said["included"])
         case _:
-            marks = {name: bool(said.get(name, name == "scan_floats")) for name in ("scan_floats", "trust_log")}
+            marks = {mark: bool(said.get(mark, mark == "scan_floats")) for mark in ("scan_floats", "trust_log")}
             return ColumnStats(*said.get("columns", []), **marks)
 
 

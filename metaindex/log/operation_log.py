@@ -23,12 +23,12 @@ from expressions.errors import (
 from expressions.records import dataclass
 from formats.back_off import back_off
 from formats.storage import Storage
-from metaindex.errors import ConcurrentWriteError, DamagedIndexError, IndexStateError
+from metaindex.errors import ConcurrentWriteError, DamagedIndexError, ForeignIndexError, IndexStateError
 
 from .codec import decode, encode
 from .entry import MAX_NUMBER, IndexLogEntry
 from .fields import Fields
-from .sealed import CURE, MAX_BYTES, digest, from_text, one_line, to_text
+from .sealed import CURE, MAX_BYTES, digest, from_text, is_sealed, one_line, to_text
 
 _NAME = re.compile(r"(?:^|/)(\d{20,})\.json$", re.ASCII)
 _TOMBSTONE = re.compile(r"(?:^|/)tombstone-(\d{20})\.json$", re.ASCII)
@@ -66,6 +66,7 @@ class _Held:
     entry: IndexLogEntry
     created_ns: int | None
     digest: str
+    sealed: bool
 
 
 class OperationLog:
@@ -115,7 +116,7 @@ class OperationLog:
             highest = next(reversed(found))
             # Somebody may have removed the folder and begun anew: then the same number is another entry.
             if held is not None and held.entry.id == highest and held.created_ns in (None, found[highest]):
-                self._held = _Held(held.entry, found[highest], held.digest)
+                self._held = _Held(held.entry, found[highest], held.digest, held.sealed)
                 return held.entry
             try:
                 data = self.read(highest)
@@ -123,7 +124,7 @@ class OperationLog:
                 if attempt == _READS - 1:
                     raise
                 continue
-            self._held = _Held(self.decoded(highest, data), found[highest], digest(data))
+            self._held = _Held(self.decoded(highest, data), found[highest], digest(data), is_sealed(data))
             return self._held.entry
         raise AssertionError
 
@@ -165,7 +166,12 @@ class OperationLog:
             raise IndexStateError(
                 f"an entry number is at most {MAX_NUMBER}; the log of index {entry.name!r} is at its end; recreate the index"
             )
-        entry = replace(entry, previous=self._digest_before(entry.id))
+        previous, sealed = self._before(entry.id)
+        if sealed and self._key is None:
+            raise ForeignIndexError(
+                f"a sealed index is changed by who has its key; index {entry.name!r} is sealed and no key is given; give it as Config(seal_key=...) or METAINDEX_SEAL_KEY"
+            )
+        entry = replace(entry, previous=previous)
         path, data = entry_path(entry.id), encode(entry, self._key)
         if len(data) > MAX_BYTES:
             raise IndexStateError(
@@ -195,23 +201,27 @@ class OperationLog:
             raise ConcurrentWriteError(
                 f"an entry number is taken once; {entry.id} of index {entry.name!r} was taken and cleaned away while this writer stood still; read the log and try again"
             )
-        self._held = _Held(entry, None, digest(data))
+        self._held = _Held(entry, None, digest(data), self._key is not None)
 
     def _taken(self, number: int) -> bool:
         """Is there an entry of this number, or a later one, or was there?"""
         found = self.listing()
         return found.lowest > number or any(one >= number for one in found.entries)
 
-    def _digest_before(self, number: int) -> str:
+    def _before(self, number: int) -> tuple[str, bool]:
+        """The digest of the entry before a number, and whether it is sealed."""
         held = self._held
         if held is not None and held.entry.id == number - 1:
-            return held.digest
+            return held.digest, held.sealed
+        if number == 1:
+            return "", False
         try:
-            return digest(self.read(number - 1)) if number > 1 else ""
+            data = self.read(number - 1)
+            return digest(data), is_sealed(data)
         except StorageUnavailableError:
             raise
         except (StorageError, DamagedIndexError):  # cleaned meanwhile, or not to be read at all
-            return ""
+            return "", False
 
     def lowest(self) -> int:
         """The lowest number that counts. One listing, of tombstones only."""

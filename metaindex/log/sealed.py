@@ -22,7 +22,7 @@ MAX_BYTES = 64 << 20
 """Of an entry, of a version object, of a manifest: many times what any index needs. What is larger is not read."""
 
 
-def digest(data: bytes) -> str:
+def digest(data: bytes | memoryview) -> str:
     """The digest by which one object names the bytes of another."""
     return hashlib.sha256(data).hexdigest()
 
@@ -72,7 +72,7 @@ def unseal(data: bytes, where: str, key: bytes | None) -> Any:
     if key is not None and (sealed is None or not hmac.compare_digest(_keyed(text, key), sealed)):
         what = "has none" if sealed is None else "was sealed with another key"
         raise ForeignIndexError(
-            f"with a seal key, a log entry has the seal of that key; {where} {what}; give its key, or create the index anew with this one"
+            f"with a seal key, a log entry has the seal of that key; {where} {what}; give its key, or delete and vacuum the index as it was sealed and create it anew with this one"
         )
     try:
         return from_text(text)

@@ -110,7 +110,7 @@ class PartInfo:
     rows: int
     size_bytes: int
     footer_bytes: int  # with the 8 bytes behind it: one exact read fetches it
-    footer_digest: str  # xxh3_128 hex of those bytes
+    footer_digest: str  # sha256 hex of those bytes
     first_key: int | None = None  # of the leading sort column; None for binary keys
     last_key: int | None = None
     # Of the second sort column, where it is one by which parts are found: digits, or hex of the bytes.

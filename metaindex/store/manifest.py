@@ -13,7 +13,7 @@ from metaindex.kinds.rows import FORMAT_VERSION
 from metaindex.log.fields import Fields
 from metaindex.log.sealed import from_text
 
-from .layout import INTEGERS, PartInfo, run_folder
+from .layout import INTEGERS, PartInfo
 
 MAX_BYTES = 256 << 20
 """Of a manifest, and of the footer of a part. What is larger is not read."""
@@ -29,18 +29,18 @@ def manifest_bytes(parts: Iterable[PartInfo]) -> bytes:
     return f'{{"format_version": {FORMAT_VERSION}, "parts": [\n{lines}\n]}}\n'.encode()
 
 
-def parts_from_manifest(data: bytes, run: str) -> tuple[PartInfo, ...]:
-    """The parts of a run. ValueError, or RecursionError, where it is no manifest of it."""
+def parts_from_manifest(data: bytes) -> tuple[PartInfo, ...]:
+    """The parts of a run. ValueError, or RecursionError, where it is no manifest."""
     value = Fields(from_text(data), "the manifest")
     written = value.whole("format_version")
     if written != FORMAT_VERSION:
         raise ValueError(f"this metaindex reads format {FORMAT_VERSION}; it has format {written}; upgrade metaindex")
-    parts = tuple(_part(one, run) for one in value.each("parts"))
+    parts = tuple(_part(one) for one in value.each("parts"))
     value.done()
     return parts
 
 
-def _part(v: Fields, run: str) -> PartInfo:
+def _part(v: Fields) -> PartInfo:
     keyed = {name: None if v.is_null(name) else v.whole(name) for name in ("first_key", "last_key")}
     texts = {name: None if v.is_null(name) else v.text(name) for name in ("least", "greatest")}
     part = PartInfo(
@@ -58,8 +58,7 @@ def _part(v: Fields, run: str) -> PartInfo:
     v.done()
     if part.footer_bytes > part.size_bytes:
         raise ValueError("a part: its footer is larger than it is")
-    if not part.path.startswith(
-        tuple(f"{run_folder(folder, run)}/" for folder in (part.kind, part.kind + INTEGERS))
-    ) or ".." in part.path.split("/"):
-        raise ValueError(f"a part: it lies in the folder of its run, not at {part.path[:80]!r}")
+    folder, *inside = part.path.split("/")
+    if folder not in (part.kind, part.kind + INTEGERS) or not inside or ".." in inside:
+        raise ValueError(f"a part: it lies in the folder of its kind, not at {part.path[:80]!r}")
     return part

@@ -22,7 +22,6 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import xxhash
 
 # What pq.ParquetFile is made of; that module loads every file system of Arrow, which a look-up does not need.
 from pyarrow._parquet import ColumnChunkMetaData, FileMetaData, ParquetReader
@@ -33,6 +32,7 @@ from expressions.records import dataclass
 from formats.storage import Storage
 from metaindex.errors import DamagedIndexError
 from metaindex.log.entry import RunRef
+from metaindex.log.sealed import digest
 
 from .cache import Decoded
 from .cache import StoreCache as StoreCache
@@ -212,7 +212,7 @@ class RunReader:
     def whole(self, part: PartInfo) -> bytes:
         """A part, byte for byte. DamagedIndexError where its size or its footer is not as the manifest says; its pages have checksums of their own."""
         data = self._read(part.path, 0, part.size_bytes)
-        if xxhash.xxh3_128_hexdigest(data[part.size_bytes - part.footer_bytes :]) != part.footer_digest:
+        if digest(data[part.size_bytes - part.footer_bytes :]) != part.footer_digest:
             raise self.damaged(part.path, "the footer does not match its digest")
         return data
 
@@ -253,10 +253,10 @@ class RunReader:
             if self.run.manifest_bytes > MAX_MANIFEST:
                 raise self.damaged(path, f"a manifest has at most {MAX_MANIFEST:,} bytes")
             data = self._read(path, 0, self.run.manifest_bytes)
-            if xxhash.xxh3_128_hexdigest(data) != self.run.manifest_digest:
+            if digest(data) != self.run.manifest_digest:
                 raise self.damaged(path, "the manifest does not match its digest")
             try:
-                found = parts_from_manifest(data, self.run.run)
+                found = parts_from_manifest(data)
             except Exception as error:
                 raise self.damaged(path, f"the manifest cannot be understood ({_line(error)})") from error
             self._cache.manifests[path] = found
@@ -276,7 +276,7 @@ class RunReader:
 
     def _footer_bytes(self, part: PartInfo) -> bytes:
         data = self._read(part.path, part.size_bytes - part.footer_bytes, part.footer_bytes)
-        if xxhash.xxh3_128_hexdigest(data) != part.footer_digest:
+        if digest(data) != part.footer_digest:
             raise self.damaged(part.path, "the footer does not match its digest")
         return data
 

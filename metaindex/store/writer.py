@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import xxhash
 
 from formats.storage import Storage
 from metaindex.kinds.rows import PART_ROWS, ROW_GROUP_ROWS
+from metaindex.log.sealed import digest
 
 from .layout import INTEGERS, PartInfo, run_folder
 from .manifest import manifest_bytes as manifest_bytes
@@ -124,7 +124,7 @@ def write_part(storage: Storage, path: str, kind: str, table: pa.Table) -> PartI
     buffer = out.getvalue()
     size = buffer.size
     footer_bytes = int.from_bytes(buffer.slice(size - 8, 4).to_pybytes(), "little") + 8
-    digest = xxhash.xxh3_128_hexdigest(buffer.slice(size - footer_bytes, footer_bytes))
+    footer_digest = digest(buffer.slice(size - footer_bytes, footer_bytes))
     storage.put(path, buffer.to_pybytes())
     leading = table.column(0)
     keyed = table.num_rows > 0 and pa.types.is_integer(leading.type)
@@ -134,7 +134,7 @@ def write_part(storage: Storage, path: str, kind: str, table: pa.Table) -> PartI
         table.num_rows,
         size,
         footer_bytes,
-        digest,
+        footer_digest,
         leading[0].as_py() if keyed else None,
         leading[-1].as_py() if keyed else None,
         *_second_range(table),

@@ -26,6 +26,7 @@ from metaindex.kinds import registry
 from metaindex.kinds.keyed import Hits, key_plans
 from metaindex.kinds.specs import Keyed, ValueList, Values
 from metaindex.log.entry import RunRef
+from metaindex.log.sealed import digest
 from metaindex.store.reader import ReadCount, RunReader, StoreCache, manifest_path
 from metaindex.store.writer import RunSink, manifest_bytes
 from tests.build.lake import FolderDetails, fields_of, request_for, write
@@ -74,9 +75,7 @@ def keyed(request: BuildRequest, index: Path, *kinds: Keyed) -> KeyedRun:
     manifest = manifest_bytes(found.parts)
     sink.storage.put(manifest_path("run"), manifest)
     count = len(request.files)
-    ref = RunRef(
-        "run", count, 1, 0, len(manifest), xxhash.xxh3_128_hexdigest(manifest), "", (), 0, "local", 0, found.keys
-    )
+    ref = RunRef("run", count, 1, 0, len(manifest), digest(manifest), "", (), 0, "local", 0, found.keys)
     return KeyedRun(request, found, RunReader(sink.storage, ref, StoreCache(), ReadCount()))
 
 

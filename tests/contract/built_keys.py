@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import xxhash
 
 from formats.model import Field, Leaf
 from formats.storage_local import LocalStorage
@@ -20,6 +19,7 @@ from metaindex.kinds import merging, registry
 from metaindex.kinds.keyed import Gathered, KeyCollector, KeyPlan, KeyReader, Spill, add_groups, partition_of
 from metaindex.kinds.specs import Keyed
 from metaindex.log.entry import CoveredKey, RunRef
+from metaindex.log.sealed import digest
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import ReadCount, RunReader, StoreCache, manifest_path
 from metaindex.store.writer import RunSink, manifest_bytes
@@ -120,7 +120,7 @@ def on_disk(
 ) -> Built:
     manifest = manifest_bytes(parts)
     storage.put(manifest_path(run), manifest)
-    ref = RunRef(run, files, 1, 0, len(manifest), xxhash.xxh3_128_hexdigest(manifest), "", (), 0, "local", 0, (key,))
+    ref = RunRef(run, files, 1, 0, len(manifest), digest(manifest), "", (), 0, "local", 0, (key,))
     return Built(storage, ref, key, unkeyed, list(parts))
 
 

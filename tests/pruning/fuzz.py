@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import xxhash
 from deltalake import DeltaTable
 
 import metaindex as mi
@@ -253,7 +252,7 @@ class Fuzz:
             return changed
         entry = json.loads(self.objects[self.entry].split(b"\n")[0])
         if not name.startswith("_"):
-            run = name.split("/")[1]
+            run = name.split("/")[1].removeprefix("run=")
             manifest = json.loads(self.objects[f"_manifests/{run}.json"])
             for part in manifest["parts"]:
                 if part["path"] == name:
@@ -261,14 +260,14 @@ class Fuzz:
                     part |= {
                         "size_bytes": len(data),
                         "footer_bytes": footer,
-                        "footer_digest": xxhash.xxh3_128_hexdigest(data[len(data) - footer :]),
+                        "footer_digest": digest(data[len(data) - footer :]),
                     }
             name = f"_manifests/{run}.json"
             data = changed[name] = to_text(manifest)
         if name.startswith("_manifests"):
             for one in entry["content"]["runs"]:
                 if one["run"] == Path(name).stem:
-                    one |= {"manifest_bytes": len(data), "manifest_digest": xxhash.xxh3_128_hexdigest(data)}
+                    one |= {"manifest_bytes": len(data), "manifest_digest": digest(data)}
         else:
             self._renamed(entry, name, data, changed)
         changed[self.entry] = seal(entry, None)

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from formats.storage_local import LocalStorage
 from metaindex.errors import DamagedIndexError
 from metaindex.kinds.rows import FILE_IDS
 from metaindex.log.entry import RunRef
+from metaindex.log.sealed import digest
 from metaindex.store.reader import ReadCount, RunReader, StoreCache, manifest_path
 from metaindex.store.writer import RunSink, manifest_bytes, write_sorted
 
@@ -39,7 +39,7 @@ def run(folder: Path, table: pa.Table) -> RunRef:
     sink = RunSink(LocalStorage(str(folder)), "r")
     manifest = manifest_bytes(write_sorted(sink, "file_ids", table))
     sink.storage.put(manifest_path("r"), manifest)
-    return RunRef("r", ROWS, 1, 0, len(manifest), xxhash.xxh3_128_hexdigest(manifest), "", (), 0, "")
+    return RunRef("r", ROWS, 1, 0, len(manifest), digest(manifest), "", (), 0, "")
 
 
 reads = st.tuples(

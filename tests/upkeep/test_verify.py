@@ -139,9 +139,8 @@ def test_any_flipped_bit_is_found_unless_no_value_changes_by_it(tmp_path: Path) 
 
 def _rewrite(table: mi.Table, change: Callable[[pa.Table], pa.Table]) -> None:
     """The last run with other statistics, as a faulty builder would have left it: every digest is right."""
-    import xxhash
-
     from metaindex.build.statistics import partition_rows, sorted_rows
+    from metaindex.log.sealed import digest
     from metaindex.store.layout import PartInfo
     from metaindex.store.reader import manifest_path
     from metaindex.store.writer import manifest_bytes, write_part
@@ -173,9 +172,7 @@ def _rewrite(table: mi.Table, change: Callable[[pa.Table], pa.Table]) -> None:
     data = manifest_bytes(new)
     manifest.write_bytes(data)
     size = sum(part.size_bytes for part in new) + len(data)
-    other = dataclasses.replace(
-        run, size_bytes=size, manifest_bytes=len(data), manifest_digest=xxhash.xxh3_128_hexdigest(data)
-    )
+    other = dataclasses.replace(run, size_bytes=size, manifest_bytes=len(data), manifest_digest=digest(data))
     content = dataclasses.replace(entry.content, runs=(*entry.content.runs[:-1], other))
     (folder(table) / entry_path(entry.id)).write_bytes(encode(dataclasses.replace(entry, content=content)))
 

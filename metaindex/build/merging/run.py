@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import xxhash
 
 from expressions.physical import physical_type
 from metaindex.build.parts import PartStream
 from metaindex.kinds.merging import MERGED
 from metaindex.kinds.rows import COLUMN_STATS, PARTITION_STATS
 from metaindex.log.entry import CoveredColumn, CoveredKey, RunRef
+from metaindex.log.sealed import digest
 from metaindex.log.types import type_from_text
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import RunReader, manifest_path
@@ -132,7 +132,7 @@ def _seal(
         partitions=files.partitions.num_rows,
         size_bytes=sum(part.size_bytes for part in parts) + len(manifest),
         manifest_bytes=len(manifest),
-        manifest_digest=xxhash.xxh3_128_hexdigest(manifest),
+        manifest_digest=digest(manifest),
         files_digest=files.digest,
         columns=columns,
         created_ms=int(time.time() * 1000),

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import xxhash
 
 from expressions.records import dataclass
+from metaindex.log.sealed import digest
 from metaindex.store.layout import PartInfo, run_folder
 from metaindex.store.writer import SUFFIX, RunSink
 
@@ -149,6 +149,6 @@ def _members(
 def _stored(sink: RunSink, path: str, buffer: pa.Buffer, rows: int, key_id: int) -> PartInfo:
     size = buffer.size
     footer_bytes = int.from_bytes(buffer.slice(size - 8, 4).to_pybytes(), "little") + 8
-    digest = xxhash.xxh3_128_hexdigest(buffer.slice(size - footer_bytes, footer_bytes))
+    footer_digest = digest(buffer.slice(size - footer_bytes, footer_bytes))
     sink.storage.put(path, buffer.to_pybytes())
-    return PartInfo(PARTITION, path, rows, size, footer_bytes, digest, key_id, key_id)
+    return PartInfo(PARTITION, path, rows, size, footer_bytes, footer_digest, key_id, key_id)

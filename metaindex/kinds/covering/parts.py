@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-import xxhash
 
 from expressions.errors import StorageError, first_line
 from metaindex.errors import DamagedIndexError
 from metaindex.log.entry import CoveredKey
+from metaindex.log.sealed import digest
 from metaindex.store.layout import PartInfo, run_folder
 from metaindex.store.reader import RunReader
 from metaindex.store.writer import SUFFIX, RunSink
@@ -130,7 +130,7 @@ class PartWriter:
             self._part_rows,
             buffer.size,
             footer_bytes,
-            xxhash.xxh3_128_hexdigest(footer),
+            digest(footer),
             self.key_id,
             self.key_id,
             _bound(self._first),

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import xxhash
 
 from formats.model import Field, Leaf
 from formats.storage import Storage, storage_for
@@ -19,6 +18,7 @@ from metaindex.kinds.canonical import hash_values
 from metaindex.kinds.keyed import Gathered, KeyPlan, Spill
 from metaindex.kinds.specs import Bloom
 from metaindex.log.entry import CoveredKey, RunRef
+from metaindex.log.sealed import digest as sha256
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import ReadCount, RunReader, StoreCache, manifest_path
 from metaindex.store.writer import RunSink, manifest_bytes, new_run_id
@@ -60,7 +60,7 @@ def sealed(
     manifest = manifest_bytes(parts)
     storage.put(manifest_path(sink.run), manifest)
     size = sum(part.size_bytes for part in parts) + len(manifest)
-    digest = xxhash.xxh3_128_hexdigest(manifest)
+    digest = sha256(manifest)
     ref = RunRef(sink.run, files, 1, size, len(manifest), digest, "", (), 0, "local", len(unkeyed), (key,))
     return Run(storage, ref, key, parts, list(unkeyed))
 
