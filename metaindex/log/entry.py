@@ -104,7 +104,7 @@ class RunRef:
 
 @dataclass(frozen=True, slots=True)
 class ObjectRef:
-    """An immutable object beside the log that an entry names: its path below the index folder, its size and the xxh3_128 of its bytes."""
+    """An immutable object beside the log that an entry names: its path below the index folder, its size and the sha256 of its bytes."""
 
     path: str
     size_bytes: int
