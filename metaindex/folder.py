@@ -106,6 +106,10 @@ class IndexFolder:
         versions = before[0].versions if before is not None and before[0].entry is entry else None
         found = OpenIndex(name, entry, self.log(name).storage, self._cache, _versions=versions)
         self._opened[name] = (found, ref)
+        if versions is None:  # another entry: what only the one before named is not asked again
+            self._cache.keep_only(
+                {run.run for index, _ in list(self._opened.values()) for run in index.entry.content.runs}
+            )
         return found
 
     def _latest(self, names: Sequence[str]) -> list[tuple[str, IndexLogEntry | Exception | None]]:

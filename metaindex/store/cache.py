@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +15,14 @@ import pyarrow as pa
 
 from expressions.records import dataclass
 
-from .layout import PartInfo
+from .layout import PartInfo, run_of
 
 if TYPE_CHECKING:
     from .reader import Footer
+
+
+_OBJECTS = 64
+"""Version objects that stay: a chain of recorded versions needs a few."""
 
 
 @dataclass(slots=True)
@@ -40,7 +44,8 @@ class Decoded:
 
 @dataclass(slots=True)
 class StoreCache:
-    """Immutable things read before, by path; decoded columns up to `limit_bytes`, the least recently used go first."""
+    """Immutable things read before, by path; decoded columns up to `limit_bytes`, the least recently used go first. The rest is small and as much as the runs in use have, as whoever knows
+    these says so (`keep_only`)."""
 
     limit_bytes: int = 128 << 20
     manifests: dict[str, tuple[PartInfo, ...]] = field(default_factory=dict)
@@ -51,6 +56,19 @@ class StoreCache:
     _bytes: int = 0
     _number: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def keep_only(self, runs: Collection[str]) -> None:
+        """Forgets what is small of all other runs: they are out of use. Who reads one of them still reads it again. Of version objects the last ones stay."""
+        for path in list(self.manifests):
+            if path.rpartition("/")[2].removesuffix(".json") not in runs:
+                self.manifests.pop(path, None)
+        for path in list(self.footers):
+            if run_of(path.partition("/")[0], path) not in runs:
+                self.footers.pop(path, None)
+        held = list(self.derived)
+        objects = [key for key in held if "/" in key[0]]
+        for key in [*(key for key in held if "/" not in key[0] and key[0] not in runs), *objects[:-_OBJECTS]]:
+            self.derived.pop(key, None)
 
     def find(self, path: str, groups: Sequence[int], columns: Sequence[str]) -> dict[tuple[str, int], Decoded]:
         """Who holds which (column, group): those of the asked that are there."""

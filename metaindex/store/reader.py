@@ -46,6 +46,7 @@ _NEAR_BYTES = 1 << 16  # the same, where all reads are under way at once, or the
 _READS_AT_ONCE = 16
 _PARTS_APART = 4  # fewer parts are read sooner than threads are started
 _COUNTING = threading.Lock()
+_NOTHING = object()
 _Ints = npt.NDArray[np.int64]
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -145,9 +146,10 @@ class RunReader:
     def derived(self, name: str, compute: Callable[[], Any]) -> Any:
         """Something small that follows from the run's parts, computed once."""
         key = (self.run.run, name)
-        if key not in self._cache.derived:
-            self._cache.derived[key] = compute()
-        return self._cache.derived[key]
+        found = self._cache.derived.get(key, _NOTHING)
+        if found is _NOTHING:
+            found = self._cache.derived[key] = compute()
+        return found
 
     def footer(self, part: PartInfo) -> Footer:
         found = self._cache.footers.get(part.path)
