@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import xxhash
 
 import metaindex as mi
 from expressions.tree import And, Predicate
@@ -461,11 +460,11 @@ class Folders:
                     one |= {
                         "size_bytes": len(data),
                         "footer_bytes": footer,
-                        "footer_digest": xxhash.xxh3_128_hexdigest(data[-footer:]),
+                        "footer_digest": hashlib.sha256(data[-footer:]).hexdigest(),
                     }
             sealed = json.dumps(value).encode()
             manifest.write_bytes(sealed)
-            run |= {"manifest_bytes": len(sealed), "manifest_digest": xxhash.xxh3_128_hexdigest(sealed)}
+            run |= {"manifest_bytes": len(sealed), "manifest_digest": hashlib.sha256(sealed).hexdigest()}
         self.seal(entry)
 
 
