@@ -10,6 +10,7 @@ import pytest
 
 import metaindex as mi
 from metaindex import rule
+from metaindex.readers.spark_jobs import setting
 from tests.rule.changing_lakes import Lake, asked, covered
 from tests.rule.lakes import location_of
 
@@ -79,6 +80,11 @@ def test_a_look_up_reads_as_much_as_before_the_deletes(
         f"SELECT count(*) AS c, sum(a.id) AS i FROM {lake.name} a JOIN {lake.name} b ON a.k = b.k",
     ):
         asked(spark, other)
+    with (
+        setting(spark, "spark.sql.codegen.wholeStage", "false"),
+        setting(spark, "spark.sql.codegen.factoryMode", "NO_CODEGEN"),
+    ):
+        asked(spark, text)
     lake.table().refresh_index("cov")
     asked(spark, text)
     assert rule.counts(spark).failed == 0, rule.counts(spark).last_error
