@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from expressions.errors import first_line
 from expressions.references import leaves
@@ -50,7 +51,7 @@ class Pruner:
         """`snapshot` is needed where `recorded` says no, or says no more once a damaged index is out (SnapshotNeeded is raised then). It helps where the table itself knows
         more of what is asked and the indexes keep many files (SnapshotHelps is raised then, unless the indexes are to answer `alone`)."""
         started = time.perf_counter()
-        self._leave_out_other_tables(question.version, snapshot)
+        version = self._of_this_table(question.version, snapshot)
         while True:
             try:
                 if snapshot is None:
@@ -65,7 +66,7 @@ class Pruner:
         return PruneResult(
             table=question.table,
             format=question.format,
-            version=question.version,
+            version=version,
             predicate=answer.predicate,
             files=answer.files,
             total_files=answer.total_files,
@@ -76,16 +77,20 @@ class Pruner:
             _walked=answer,
         )
 
-    def _leave_out_other_tables(self, version: Version, snapshot: Snapshot | None) -> None:
-        """What was built on a table that was here before knows nothing of this one's files."""
+    def _of_this_table(self, version: Version, snapshot: Snapshot | None) -> Version:
+        """The version with the table's id. What was built on a table that was here before is left out: it knows nothing of this one's files."""
         recorded = {index.name: found for index in self._indexes if (found := recorded_at(index, version))}
         tables = {found.record.version.table_uuid for found in recorded.values()}
         if snapshot is not None:
             tables = {snapshot.table_uuid}
+        if len(tables) != 1:
+            return version
+        (table_uuid,) = tables
         for index in list(self._indexes):
-            if index.name not in recorded and len(tables) == 1 and (why := index.of_another_table(*tables)):
+            if index.name not in recorded and (why := index.of_another_table(table_uuid)):
                 self._indexes.remove(index)
                 self._refused.append(IndexReport(index.name, False, f"{why}; {FULL_REFRESH}"))
+        return replace(version, table_uuid=table_uuid)
 
     def _take_out(self, index: OpenIndex, error: BaseException | None) -> None:
         self._indexes.remove(index)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from expressions.tree import ColumnRef
-from formats.model import Schema, Snapshot
+from formats.model import Schema, Snapshot, Version
 from formats.protocol import Resolved
 from metaindex.asked import at_version
 from metaindex.kinds.covering.parts import StoredPart, is_whole, stored_parts
@@ -126,6 +126,8 @@ def _candidate(
     at = _version(table, index, scan)
     if at is None:
         return Reason.NO_VERSION
+    if not scans.of_this_table(scan, at.named):
+        return Reason.OTHER_TABLE
     columns = scans.columns(at.schema, key, scan)
     if columns is None:
         return Reason.NOT_COVERED
@@ -186,9 +188,10 @@ def _candidate(
 
 @dataclass(frozen=True, slots=True)
 class _At:
-    """The version that a scan reads, and its columns. `loaded`: its snapshot, where the index has not recorded it."""
+    """The version that a scan reads, and its columns. `named`: with the table's id. `loaded`: its snapshot, where the index has not recorded it."""
 
     resolved: Resolved
+    named: Version
     loaded: Snapshot | None
     schema: Schema
 
@@ -202,9 +205,9 @@ def _version(table: Table, index: OpenIndex, scan: Mapping[str, Any]) -> _At | N
     resolved = table._resolved(at, [index])
     recorded = index.versions.find(resolved.version)
     if recorded is not None:
-        return _At(resolved, None, recorded.schema)
+        return _At(resolved, recorded.record.version, None, recorded.schema)
     loaded = table._loaded(resolved)
-    return _At(resolved, loaded, loaded.schema)
+    return _At(resolved, loaded.version, loaded, loaded.schema)
 
 
 def _served(

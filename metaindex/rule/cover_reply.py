@@ -8,15 +8,13 @@ from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from metaindex.kinds.covering.types import width
 from metaindex.pruning.serving import Serving
 
 from .candidates import Candidate
 from .covers import Cover
-from .replies import normal, packed
+from .replies import normal, packed, signs
 
 _HELD: Final = 16
 """Of how many indexes and versions what is told of them is held packed: it follows from immutable things."""
@@ -39,7 +37,7 @@ def told(cover: Cover, scan: Mapping[str, Any], root: str) -> dict[str, object]:
         "dead": _dead(served),
     }
     if scan["kind"] != "delta" or not served.whole:
-        reply["served"] = _files(served, root, by_time=scan["kind"] == "files")
+        reply["served"] = _files(served, root)
     if served.deleted:
         reply |= {"masked": one.masked, **_deleted(served)}
     return reply
@@ -74,16 +72,12 @@ def _dead(served: Serving) -> str:
 
 
 @lru_cache(_HELD)
-def _files(served: Serving, root: str, *, by_time: bool) -> str:
-    """Path, identity, number of the run and ordinal of each served file."""
+def _files(served: Serving, root: str) -> str:
+    """Path, sign, number of the run and ordinal of each served file."""
     paths = normal(served.files, root)
-    identity = served.files.table.column("size_bytes").cast(pa.string())
-    if by_time:
-        times = served.files.table.column("modified_ms").cast(pa.string())
-        identity = pc.binary_join_element_wise(identity, times, ":").fill_null("unknown")
     runs = [str(one.number) for one in served.runs for _ in one.served]
     ordinals = np.concatenate([one.served for one in served.runs]).tolist()
-    rows = zip(paths.to_pylist(), identity.to_pylist(), runs, ordinals, strict=True)
+    rows = zip(paths.to_pylist(), signs(served.files).to_pylist(), runs, ordinals, strict=True)
     return packed([text for path, sign, run, ordinal in rows for text in (path, sign, run, str(ordinal))])
 
 

@@ -22,6 +22,7 @@ class Reason(Enum):
     READER_OPTIONS = "it is read with options, or in a session, that no index of it was built with, or that may change what its columns mean"
     OTHER_TYPES = "the session reads its columns as other types than the files were indexed with"
     NO_VERSION = "the table has no version yet"
+    OTHER_TABLE = "another table was made at the place of the one that Spark has read"
     NO_INDEX = "there is no index that can be used"
     NOT_ALLOWED = "the session's settings, or a hint, allow none of the table's indexes"
     NOTHING_PROVED = "every file may hold a row that matches"

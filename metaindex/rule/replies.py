@@ -17,6 +17,15 @@ def packed(texts: Sequence[str]) -> str:
     return base64.b64encode(gzip.compress("\0".join(texts).encode("utf-8", "surrogatepass"), 1)).decode()
 
 
+def signs(files: FileTable) -> pa.ChunkedArray:
+    """What tells each file from others of its path, as far as Spark's own lists say it (`Scans.sign`): size and time, of Iceberg size and data sequence number."""
+    size = files.table.column("size_bytes").cast(pa.string())
+    time = files.table.column("modified_ms").cast(pa.string())
+    if time.null_count:
+        time = pc.coalesce(time, pc.replace_substring_regex(files.table.column("etag"), "-.*$", ""))
+    return pc.binary_join_element_wise(size, time, ":").fill_null("unknown")
+
+
 def normal(files: FileTable, root: str) -> pa.ChunkedArray:
     """One spelling of a file for every engine: an absolute local path, or //bucket/key (`Scans.normal`)."""
     paths = files.paths

@@ -14,7 +14,7 @@ from expressions.engines.spark_json import from_spark_json
 from expressions.errors import UnknownColumnError
 from expressions.references import conjuncts
 from expressions.tree import ColumnRef, Constant, Leaf, Opaque, Predicate, transform
-from formats.model import Schema
+from formats.model import Schema, Version
 from metaindex.asked import OfSchema
 from metaindex.kinds.covering.plan import columns_of
 from metaindex.log.entry import CoveredKey
@@ -31,6 +31,11 @@ _READ: Final = "\0conditions"
 def of_texts(scan: Mapping[str, Any]) -> bool:
     """Does it read every byte of its files, whatever columns are needed?"""
     return scan.get("kind") == "files" and scan.get("format") in TEXT_FORMATS
+
+
+def of_this_table(scan: Mapping[str, Any], version: Version) -> bool:
+    """Is a version that was read here of the table that Spark has read? Numbers of versions begin anew where a table is made anew, and Spark may hold the one before."""
+    return str(scan.get("table", version.table_uuid)) == version.table_uuid
 
 
 def for_columns_alone(scan: Mapping[str, Any]) -> bool:

@@ -1,7 +1,7 @@
 """Answers the optimizer's rule: which files of these scans hold no row that their filters let pass?
 
-A request is a list of scans, each with the table's place, the version that Spark has pinned and the filters above it; a reply names, for some of them, files by full identity (path and size; for
-plain files modification time too) that an index proves out. Spark's own list decides what is read: a file that is not in the reply stays. For plain files the newest version that an index recorded
+A request is a list of scans, each with the table's place, the version that Spark has pinned and the filters above it; a reply names, for some of them, files by full identity (path, size and time; in
+Iceberg path, size and sequence number) that an index proves out. Spark's own list decides what is read: a file that is not in the reply stays. For plain files the newest version that an index recorded
 answers, without a listing: a file that was written since is not in the proof, one that was replaced has another identity.
 """
 
@@ -37,7 +37,7 @@ from .candidates import Offered, offered
 from .cover_reply import told
 from .covers import Cover, ranked
 from .reasons import Reason
-from .replies import normal, packed
+from .replies import normal, packed, signs
 from .scans import at_version, conditions
 from .settings import RuleConfig
 
@@ -176,7 +176,7 @@ class Skipping:
             reply: dict[str, object] = {}
             if isinstance(one.skipping, PruneResult):
                 names = ", ".join(each.name for each in one.skipping.indexes if each.used and each.dropped_files)
-                reply = {"label": names, "dropped": _dropped(one.skipping, by_time=scan["kind"] == "files")}
+                reply = {"label": names, "dropped": _dropped(one.skipping)}
             if one.cover is not None and one.table is not None:
                 reply["cover"] = told(one.cover, scan, one.table._root(None))
             if reply:
@@ -357,7 +357,9 @@ def _pruned(
     try:
         asked = at_version(And(tuple(filters)), scan)
         result = table._proved(asked, scan.get("version"), allowed)
-        return Reason.OTHER_COLUMNS if result is None else result
+        if result is None:
+            return Reason.OTHER_COLUMNS
+        return result if scans.of_this_table(scan, result.version) else Reason.OTHER_TABLE
     except UnknownColumnError:
         if len(filters) == 1:
             return Reason.NOT_UNDERSTOOD
@@ -400,10 +402,7 @@ def _alike(ours: pa.DataType, theirs: pa.DataType) -> bool:
     return bool(ours == theirs)
 
 
-def _dropped(result: PruneResult, *, by_time: bool) -> str:
-    """The dropped files, path and identity by turns."""
-    dropped = result.dropped
-    identity = dropped.table.column("size_bytes").cast(pa.string())
-    if by_time:
-        identity = pc.binary_join_element_wise(identity, dropped.table.column("modified_ms").cast(pa.string()), ":")
-    return packed(pc.binary_join_element_wise(normal(dropped, result.table), identity, "\0").drop_null().to_pylist())
+def _dropped(result: PruneResult) -> str:
+    """The dropped files, path and sign by turns."""
+    paths = normal(result.dropped, result.table)
+    return packed(pc.binary_join_element_wise(paths, signs(result.dropped), "\0").to_pylist())

@@ -40,7 +40,7 @@ public class KeptFiles implements FileIndex {
 
   private boolean stays(FileStatusWithMetadata one) {
     Object proof = dropped.get(Scans.normal(one.getPath().toUri()));
-    return proof == null || !proof.equals(one.getLen() + ":" + one.getModificationTime());
+    return proof == null || !proof.equals(Scans.sign(one));
   }
 
   public scala.collection.immutable.Seq rootPaths() {

@@ -33,7 +33,7 @@ public class Reply {
     return answers.get(String.valueOf(id)).get("label").asText();
   }
 
-  /** Path in normal form (Scans.normal) to its identity, "size" or "size:modified_ms". */
+  /** Path in normal form (Scans.normal) to its sign (Scans.sign). */
   public Map dropped(int id) {
     String[] parts = unpacked(answers.get(String.valueOf(id)).get("dropped"));
     Map dropped = new HashMap(parts.length);

@@ -144,7 +144,7 @@ public class Scans {
     out.append(",\"root\":").append(Json.quoted(folder != null ? folder : ((Path) files.rootPaths().head()).toString()));
     if (kind.equals("delta")) {
       Object snapshot = call(call(files, "preparedScan"), "scannedSnapshot");
-      out.append(",\"version\":\"").append(call(snapshot, "version")).append('"');
+      out.append(",\"version\":\"").append(call(snapshot, "version")).append("\",\"table\":").append(Json.quoted(String.valueOf(call(call(snapshot, "metadata"), "id"))));
     } else {
       out.append(",\"format\":").append(Json.quoted(relation.fileFormat().getClass().getSimpleName()));
       out.append(",\"schema\":").append(relation.dataSchema().json());
@@ -300,7 +300,20 @@ public class Scans {
     return kind(leaf).equals("delta");
   }
 
-  /** The files that a scan lists: path in normal form to identity. */
+  /** What tells a file from others of its path, as far as a list of plain files says it; `replies.signs` writes the same. */
+  public static String sign(FileStatusWithMetadata one) {
+    return one.getLen() + ":" + one.getModificationTime();
+  }
+
+  private static String ofDelta(Object add) {
+    return call(add, "size") + ":" + call(add, "modificationTime");
+  }
+
+  private static String ofIceberg(Object file) {
+    return call(file, "fileSizeInBytes") + ":" + call(file, "dataSequenceNumber");
+  }
+
+  /** The files that a scan lists: path in normal form to sign. */
   public Map listed(LogicalPlan leaf) {
     Map found = new HashMap();
     int count = 0;
@@ -308,7 +321,7 @@ public class Scans {
       List tasks = (List) call(call(leaf, "scan"), "tasks");
       for (count = 0; count < tasks.size(); count++) {
         Object file = call(tasks.get(count), "file");
-        found.put(normal(new Path(String.valueOf(call(file, "location"))).toUri()), String.valueOf(call(file, "fileSizeInBytes")));
+        found.put(normal(new Path(String.valueOf(call(file, "location"))).toUri()), ofIceberg(file));
       }
     } else if (kind(leaf).equals("delta")) {
       Object prepared = ((HadoopFsRelation) ((LogicalRelation) leaf).relation()).location();
@@ -316,7 +329,7 @@ public class Scans {
       scala.collection.Iterator adds = ((scala.collection.Seq) call(call(prepared, "preparedScan"), "files")).iterator();
       for (; adds.hasNext(); count++) {
         Object add = adds.next();
-        found.put(normal(resolved(root, (String) call(add, "path"))), String.valueOf(call(add, "size")));
+        found.put(normal(resolved(root, (String) call(add, "path"))), ofDelta(add));
       }
     } else {
       scala.collection.immutable.Seq none = none();
@@ -325,7 +338,7 @@ public class Scans {
         scala.collection.Iterator inside = ((PartitionDirectory) folders.next()).files().iterator();
         for (; inside.hasNext(); count++) {
           FileStatusWithMetadata one = (FileStatusWithMetadata) inside.next();
-          found.put(normal(one.getPath().toUri()), one.getLen() + ":" + one.getModificationTime());
+          found.put(normal(one.getPath().toUri()), sign(one));
         }
       }
     }
@@ -370,7 +383,7 @@ public class Scans {
       for (int i = 0; i < before.size(); i++) {
         Object file = call(before.get(i), "file");
         Object proof = without.get(normal(new Path(String.valueOf(call(file, "location"))).toUri()));
-        if (proof == null || !proof.equals(String.valueOf(call(file, "fileSizeInBytes")))) {
+        if (proof == null || !proof.equals(ofIceberg(file))) {
           kept.add(before.get(i));
         }
       }
@@ -405,7 +418,7 @@ public class Scans {
       Object add = adds.next();
       total++;
       Object proof = dropped.get(normal(resolved(root, (String) call(add, "path"))));
-      if (proof == null || !proof.equals(String.valueOf(call(add, "size")))) {
+      if (proof == null || !proof.equals(ofDelta(add))) {
         kept.add(add);
       }
     }
