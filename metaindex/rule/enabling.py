@@ -20,6 +20,7 @@ from expressions.records import dataclass
 from metaindex.config import Config
 from metaindex.readers.jvm import gateway_of, jvm_of
 from metaindex.readers.spark_jobs import setting
+from metaindex.spark import callbacks
 
 from .settings import HINT, RuleConfig
 from .skipping import Skipping
@@ -51,6 +52,7 @@ _SOURCES: Final = (
     "Scans",
     "Survey",
     "Unsorted",
+    "Writes",
 )
 SORTED_BUCKETS: Final = "spark.sql.legacy.bucketedTableScan.outputOrdering"
 """Where it is true and a bucket is one file, Spark does not sort what is sorted: the buckets of an optimized covering index are. The session's own setting stands, where it has one; where it has none,
@@ -84,7 +86,7 @@ class Enabled:
     rule: Any
     strategies: tuple[Any, ...]
     skipping: Skipping
-    callback: _Callback
+    callback: Any  # held, as py4j holds it by its number
     sorted_buckets: bool = False  # was told to Spark, and is taken back
 
     def planned(self, query: DataFrame, *, rewritten: bool) -> Any:
@@ -127,13 +129,13 @@ def enable(
     disable(spark)
     ensure_callback_server_started(gateway_of(spark))
     skipping = Skipping(config or Config(), dict(storage_options or {}), rule or RuleConfig())
-    callback = _Callback(skipping)
+    token, callback = callbacks.function(skipping)
     with _LOCK:
         loader = _loader(spark)
         scans = _new(spark, loader, "metaindex.Scans")
         conf = spark._jsparkSession.sessionState().conf()
         ordered = spark.conf.get(SORTED_BUCKETS, None) is None
-        added = _new(spark, loader, "metaindex.MetaIndexRule", callback, scans, conf, ordered)
+        added = _new(spark, loader, "metaindex.MetaIndexRule", callback, token, scans, conf, ordered)
         planner = spark._jsparkSession.sessionState().planner()
         grouping = _strategy(spark, loader, "metaindex.GroupStrategy", planner.Aggregation(), SORTED_BUCKETS)
         merging = _strategy(spark, loader, "metaindex.MergeStrategy")
@@ -208,19 +210,6 @@ def rule_of(spark: SparkSession) -> Enabled:
             "metaindex tells of sessions that it is enabled for; this one is not; call metaindex.enable(spark)"
         )
     return found
-
-
-class _Callback:
-    """`java.util.function.Function`: an interface of the JDK, so that any class loader knows it."""
-
-    def __init__(self, skipping: Skipping) -> None:
-        self._skipping = skipping
-
-    def apply(self, request: str) -> str:
-        return self._skipping(request)
-
-    class Java:
-        implements = ("java.util.function.Function",)
 
 
 def _key(spark: SparkSession) -> tuple[int, int]:

@@ -10,10 +10,10 @@ class Reason(Enum):
 
     # of a whole plan
     DISABLED = "spark.metaindex.enabled is false"
-    COMMAND = "the plan writes: UPDATE, DELETE, MERGE and inserts are never rewritten"
+    COMMAND = "the plan writes by what its scans give (UPDATE, DELETE, MERGE), to what it reads, or to an Iceberg table; or it runs its query by itself"
     STREAM = "the plan reads a stream"
     SAMPLE = "a sample depends on which files are read"
-    NOT_DETERMINISTIC = "an expression's value depends on more than its row, as rand() and input_file_name() do"
+    NOT_DETERMINISTIC = "an expression's value depends on more than its row, as input_file_name() does, and rand() wherever it chooses rows"
     # of a scan
     OTHER_SOURCE = "no Delta or Iceberg table, nor one folder of files; or metaindex has rewritten it already"
     FILE_METADATA = "the query asks from which file a row comes"

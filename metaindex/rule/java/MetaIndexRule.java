@@ -24,6 +24,7 @@ import org.apache.spark.sql.internal.SQLConf;
 public class MetaIndexRule extends Rule {
   private static final String PREFIX = "spark.metaindex.";
   private final Function python; // JSON to JSON
+  private final String token; // whoever asks without it is not this rule
   private final Scans scans;
   private final SQLConf conf; // the session's
   private final boolean ordered; // metaindex has told the session that buckets are sorted
@@ -33,8 +34,9 @@ public class MetaIndexRule extends Rule {
   public volatile long plans, asked, rewritten, failed, nanos;
   public volatile String lastError = "";
 
-  public MetaIndexRule(Function python, Scans scans, SQLConf conf, boolean ordered) {
+  public MetaIndexRule(Function python, String token, Scans scans, SQLConf conf, boolean ordered) {
     this.python = python;
+    this.token = token;
     this.ordered = ordered;
     this.scans = scans;
     this.conf = conf;
@@ -109,7 +111,7 @@ public class MetaIndexRule extends Rule {
       request.append(i > 0 ? "," : "").append(((Found) found.get(i)).request(scans));
     }
     asked++;
-    String reply = (String) python.apply(request.append("]}").toString());
+    String reply = (String) python.apply(token + '\n' + request.append("]}"));
     if (reply == null || reply.isEmpty()) {
       return plan;
     }

@@ -62,6 +62,20 @@ public class Scans {
     return leaf instanceof LogicalRelation || leaf.getClass().getName().equals(V2);
   }
 
+  /** Where a leaf reads from, as far as that is known. */
+  List roots(LogicalPlan leaf) {
+    List out = new ArrayList();
+    if (leaf instanceof LogicalRelation && ((LogicalRelation) leaf).relation() instanceof HadoopFsRelation) {
+      scala.collection.Iterator each = ((HadoopFsRelation) ((LogicalRelation) leaf).relation()).location().rootPaths().iterator();
+      while (each.hasNext()) {
+        out.add(String.valueOf(each.next()));
+      }
+    } else if (leaf.getClass().getName().equals(V2) && call(leaf, "scan").getClass().getName().equals(ICEBERG)) {
+      out.add(String.valueOf(call(call(call(leaf, "scan"), "table"), "location")));
+    }
+    return out;
+  }
+
   /** For people. */
   public String name(LogicalPlan leaf) {
     if (leaf instanceof LogicalRelation && ((LogicalRelation) leaf).relation() instanceof HadoopFsRelation) {

@@ -1,6 +1,7 @@
 package metaindex;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
@@ -15,6 +16,8 @@ import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.Rand;
+import org.apache.spark.sql.catalyst.expressions.Randn;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
@@ -31,11 +34,15 @@ import org.apache.spark.sql.types.StructType;
 
 /**
  * The scans of a plan, each with the filters right above it, the attributes that the plan above names, and the joins and groups that want its rows partitioned. Refused where nothing may be
- * rewritten: a command (UPDATE, DELETE and MERGE rewrite the files of their scans, so that a file left out would lose rows), a stream, a sample, or an expression whose value depends on more than
- * its row. The codes are those of `metaindex.rule.reasons`.
+ * rewritten: a command that is no plain insert (`Writes`), a stream, a sample, or an expression whose value depends on more than its row. The codes are those of `metaindex.rule.reasons`.
+ *
+ * Of the latter rand() is let through where it is drawn for the rows that are shown or written, and nothing above chooses rows by it: whatever it gives is right. What else stays as it was: with a seed
+ * (the same numbers for the same partitions are what it is given for), in a filter or below any other node (other partitions would be other rows), monotonically_increasing_id and spark_partition_id
+ * (they number partitions), input_file_name (an index has other files), functions of users (nobody knows what they do).
  */
 class Survey {
   private static final Set BLIND = new HashSet();
+  private static final Set SETTLED = new HashSet(Arrays.asList("Alias Cast Add Subtract Multiply Divide Remainder Floor Ceil Round Concat If CaseWhen EqualTo LessThan LessThanOrEqual GreaterThan GreaterThanOrEqual".split(" ")));
 
   static {
     String[] names = {"Average", "BitAndAgg", "BitOrAgg", "BitXorAgg", "Count", "HyperLogLogPlusPlus", "Max", "Min", "StddevPop", "StddevSamp", "Sum", "VariancePop", "VarianceSamp"};
@@ -53,10 +60,16 @@ class Survey {
   private int joins;
   private boolean gathered; // by an aggregate above, to which it is the same in what order the rows come, with nothing between that sees it
   private boolean structs; // does some scan give any?
+  private final String target; // of a plain insert
+  private boolean shown = true; // is there nothing above but what gives every row on?
 
   Survey(Scans scans, LogicalPlan plan) {
     this.scans = scans;
+    target = Writes.target(plan);
     collect(plan, new ArrayList(), null);
+    if (refused == null && target != null && Writes.reads(leaves, scans, target)) {
+      refused = "COMMAND";
+    }
     Fields fields = structs && refused == null ? new Fields(plan) : null;
     for (int i = 0; i < places.size() && refused == null; i++) {
       Found one = (Found) places.get(i);
@@ -88,7 +101,9 @@ class Survey {
 
   /** `needed`: ids of the attributes that are named above; null where the output is taken as it stands. Gives what comes from scans: the id of an attribute to {its Found, its name there}. */
   private Map collect(LogicalPlan plan, List filters, Set needed) {
-    refused = refused != null ? refused : reason(plan);
+    boolean inserts = shown && target != null && (Writes.target(plan) != null || Writes.passes(plan));
+    refused = refused != null ? refused : reason(plan, inserts);
+    shown = shown && (inserts || plan instanceof Project);
     if (refused != null) {
       return new HashMap();
     }
@@ -288,8 +303,8 @@ class Survey {
     return one instanceof Attribute ? (Object[]) from.get(Found.id((Attribute) one)) : null;
   }
 
-  private static String reason(LogicalPlan plan) {
-    if (plan instanceof Command || !Scans.harmless(plan)) {
+  private String reason(LogicalPlan plan, boolean inserts) {
+    if (!inserts && (plan instanceof Command || !Scans.harmless(plan))) {
       return "COMMAND";
     }
     if (plan.isStreaming()) {
@@ -300,10 +315,30 @@ class Survey {
     }
     scala.collection.Iterator expressions = plan.expressions().iterator();
     while (expressions.hasNext()) {
-      if (!((Expression) expressions.next()).deterministic()) {
+      Expression one = (Expression) expressions.next();
+      if (!one.deterministic() && !(shown && plan instanceof Project && drawn(one))) {
         return "NOT_DETERMINISTIC";
       }
     }
     return null;
+  }
+
+  /** Does its value depend on its row, and on numbers that are drawn without a seed? */
+  private static boolean drawn(Expression one) {
+    if (one.deterministic()) {
+      return true;
+    }
+    if (one instanceof Rand || one instanceof Randn) {
+      return Boolean.TRUE.equals(Scans.call(one, "hideSeed"));
+    }
+    if (!SETTLED.contains(one.getClass().getName().substring(Rand.class.getPackage().getName().length() + 1))) {
+      return false;
+    }
+    for (int i = 0; i < one.children().size(); i++) {
+      if (!drawn((Expression) one.children().apply(i))) {
+        return false;
+      }
+    }
+    return true;
   }
 }

@@ -1,0 +1,54 @@
+"""What the JVM calls back over py4j, and nobody else may.
+
+PySpark's callback server listens on a port of the driver's host and asks nobody who he is: whoever can reach it may call any method of whatever was handed to the JVM. So what is handed over here has one method,
+which does nothing without a token that the Java side was given with it; no attribute of it can be read or set from there, the token least of all.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+logger = logging.getLogger("metaindex")
+
+
+class _Closed:
+    """Nothing can be asked of it but what the JVM calls: a call over py4j is `getattr(this, name)(...)` with a name that the caller chooses."""
+
+    __slots__ = ()
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in (
+            "apply",
+            "Java",
+            "__class__",
+        ):  # the last is asked by `isinstance`; called, it makes another that answers no more than this one
+            return object.__getattribute__(self, name)
+        raise AttributeError("there is nothing else")
+
+
+def function(answer: Callable[[str], str]) -> tuple[str, Any]:
+    """A token, and a `java.util.function.Function` from text to text (an interface of the JDK, so that any class loader knows it): `token\\nrequest` is answered, anything else by nothing."""
+    token = secrets.token_hex(32)
+
+    class Function(_Closed):
+        def apply(self, said: object) -> str:
+            request = _told(said, token)
+            return "" if request is None else answer(request)
+
+        class Java:
+            implements = ("java.util.function.Function",)
+
+    return token, Function()
+
+
+def _told(said: object, token: str) -> str | None:
+    """What is said behind the token."""
+    given, _, rest = said.partition("\n") if isinstance(said, str) else ("", "", "")
+    if hmac.compare_digest(given.encode("utf-8", "surrogatepass"), token.encode()):
+        return rest
+    logger.warning("somebody else than the session's JVM asked over its callback port, and was not answered")
+    return None

@@ -1,0 +1,107 @@
+"""PySpark's callback server answers whoever can reach its port; what is called there answers its JVM alone. Asked as any process of the host may: by a socket."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from py4j.java_gateway import CallbackServer, CallbackServerParameters, GatewayProperty, PythonProxyPool, server_started
+
+from metaindex.spark import callbacks
+
+
+class Client:
+    """What py4j's server wants of a gateway to a JVM that is not there."""
+
+    address, port, is_connected, gateway_parameters = "127.0.0.1", 0, True, None
+
+    def __init__(self, pool: PythonProxyPool) -> None:
+        self.gateway_property = GatewayProperty(True, pool, True)
+
+
+class Door:
+    """A callback server as PySpark starts it, with one thing behind it."""
+
+    def __init__(self, thing: Any) -> None:
+        pool = PythonProxyPool()
+        self._number = pool.put(thing)
+        parameters = CallbackServerParameters(port=0, eager_load=True, daemonize=True, daemonize_connections=True)
+        assert parameters.auth_token is None
+        self.server = CallbackServer(pool, Client(pool), callback_server_parameters=parameters)
+        listening = threading.Event()
+        server_started.connect(lambda *_, **__: listening.set(), sender=self.server, unique_id=id(self))
+        self.server.start()
+        assert listening.wait(60)
+        self._port = self.server.server_socket.getsockname()[1]
+
+    def ask(self, method: str, *texts: str, of: str = "") -> str:
+        said = "".join(f"s{text}\n" for text in texts)
+        with socket.create_connection(("127.0.0.1", self._port), timeout=60) as caller:
+            caller.sendall(f"c\n{of or self._number}\n{method}\n{said}e\n".encode())
+            return caller.recv(100_000).decode()
+
+
+ASKED: list[str] = []
+
+
+@pytest.fixture
+def door() -> Iterator[tuple[str, Door]]:
+    ASKED.clear()
+
+    def answer(request: str) -> str:
+        ASKED.append(request)
+        return "ANSWER"
+
+    token, function = callbacks.function(answer)
+    made = Door(function)
+    yield token, made
+    made.server.shutdown()
+
+
+def test_the_jvm_is_answered(door: tuple[str, Door]) -> None:
+    token, there = door
+    assert "ANSWER" in there.ask("apply", token + "\\n{}")  # py4j escapes the line's end
+    assert ASKED == ["{}"]
+
+
+@pytest.mark.parametrize("said", ["{}", "\\n{}", "0" * 64 + "\\n{}", "é\\n{}"])
+def test_nobody_else_is(door: tuple[str, Door], said: str) -> None:
+    _, there = door
+    assert "ANSWER" not in there.ask("apply", said)
+    assert ASKED == []
+
+
+@pytest.mark.parametrize(
+    ("method", "texts"),
+    [
+        ("__getattribute__", ["apply"]),
+        ("__setattr__", ["apply", "x"]),
+        ("__init__", []),
+        ("__reduce_ex__", []),
+        ("__dir__", []),
+        ("__repr__", []),
+        ("answer", ["{}"]),
+    ],
+)
+def test_nothing_else_can_be_asked(door: tuple[str, Door], method: str, texts: list[str]) -> None:
+    token, there = door
+    found = there.ask(method, *texts)
+    assert found.startswith("!x")  # an error
+    assert token not in found
+    assert "ANSWER" in there.ask("apply", token + "\\n{}")
+
+
+def test_another_of_its_class_answers_no_more(door: tuple[str, Door]) -> None:
+    token, there = door
+    made = there.ask("__class__")
+    assert token not in made
+    number = made.removeprefix("!yf").partition(";")[0]
+    assert "ANSWER" not in there.ask("apply", "{}", of=number)
+    assert "ANSWER" not in there.ask("__getattribute__", "apply", of=number)
+
+
+def test_each_has_a_token_of_its_own() -> None:
+    assert callbacks.function(str)[0] != callbacks.function(str)[0]
