@@ -12,7 +12,7 @@ import builtins
 import errno
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from stat import S_ISDIR, S_ISLNK, S_ISREG
@@ -32,6 +32,7 @@ _ABOVE = (
 )  # of the user's: it need not be listed by us
 _LINKED = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
 _HANDLES = "/dev/fd"
+_PUTS = 8  # tries of a put whose temporary file somebody took away
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,8 @@ class OwnFolder:
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         where = self.uri(path)
-        with disk_errors(where, "write"), self._temporary(path, data) as (folder, temporary, name):
+
+        def link(folder: int, temporary: str, name: str) -> None:
             try:
                 os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
             except OSError as error:
@@ -162,9 +164,28 @@ class OwnFolder:
                 ) from error
             self._tighten()
 
+        self._put(path, data, link)
+
     def put(self, path: str, data: bytes) -> None:
-        with disk_errors(self.uri(path), "write"), self._temporary(path, data) as (folder, temporary, name):
-            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        self._put(
+            path,
+            data,
+            lambda folder, temporary, name: os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder),
+        )
+
+    def _put(self, path: str, data: bytes, name_it: Callable[[int, str, str], None]) -> None:
+        """Writes a temporary file and has it named. Somebody who holds this writer for dead (its operation was cancelled, say) may remove the file under its hands: then it is written
+        again, as a writer learns only at its commit what became of its operation."""
+        with disk_errors(self.uri(path), "write"):
+            for attempt in range(_PUTS):
+                try:
+                    with self._temporary(path, data) as (folder, temporary, name):
+                        name_it(folder, temporary, name)
+                except FileNotFoundError:
+                    if attempt == _PUTS - 1:
+                        raise
+                    continue
+                return
 
     def delete(self, path: str) -> None:
         where = self.uri(path)

@@ -252,3 +252,21 @@ def test_without_a_table_the_process_decides(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     assert modes(tmp_path / "own") == modes(tmp_path / "plain")
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_put_whose_temporary_file_is_taken_away_is_made_again(tmp_path: Path, times: int) -> None:
+    """Who cancels an operation removes what its writer has begun; the writer learns of it at its commit, and not by a file that is gone."""
+    storage = OwnFolder(str(tmp_path / "index"))
+    taken = []
+
+    def take_away_first(folder: int, temporary: str, name: str) -> None:
+        if len(taken) < times:
+            os.unlink(temporary, dir_fd=folder)
+            taken.append(temporary)
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+    storage._put("values/part", b"rows", take_away_first)
+    assert storage.read("values/part") == b"rows"
+    assert len(set(taken)) == times
+    assert not list(storage.leftovers())
