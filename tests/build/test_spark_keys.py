@@ -32,7 +32,7 @@ from metaindex.keys import key_id
 from metaindex.kinds import registry
 from metaindex.kinds.keyed import Gathered, KeyPlan, partition_of
 from metaindex.kinds.specs import Bloom, Keyed, ValueList, Values
-from metaindex.store.writer import RunSink
+from metaindex.store.writer import RunSink, new_run_id
 from tests.build.lake import fields_of, request_for, request_of_table, write
 from tests.build.scenarios import SCENARIOS
 from tests.tables import settle
@@ -188,7 +188,7 @@ def test_what_a_killed_build_left_is_removed_by_clean(tmp_path: Path) -> None:
     request = request_of_table(str(root))
     (tmp_path / "_metaindex" / "lake" / "find" / "spills").mkdir()
     left = []
-    for run in ("0123456789abcdef", entry.content.runs[0].run):
+    for run in (new_run_id(), entry.content.runs[0].run):
         sink = RunSink(LocalStorage(str(index)), run)
         task = CollectTask(request.ref.storage, KeySource.of(request, plans_of(request)), sink, 1, 1 << 20)
         files = [[0], request.files.paths.to_pylist(), request.files.table.column("size_bytes").to_pylist(), [0], [0]]
