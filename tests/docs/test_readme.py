@@ -27,7 +27,7 @@ def test_the_first_example_runs_and_prints_what_the_readme_says(tmp_path: Path) 
 
     def facts(text: str) -> list[str]:
         """Without what differs from run to run and from folder to folder."""
-        same = re.sub(r"version \w+|planned in .*|, [\d.]+ ms|/\S*(?=/lake/events)|-{9,}", "", text)
+        same = re.sub(r"version \w+|planned in .*|reads, [\d.]+ KB|, [\d.]+ ms|/\S*(?=/lake/events)|-{9,}", "", text)
         return [" ".join(line.split()) for line in same.splitlines() if line.strip()]
 
     assert facts(ran.stdout) == facts(said)
