@@ -20,9 +20,11 @@ from expressions.errors import (
     CorruptTableError,
     ObjectExistsError,
     ObjectNotFoundError,
+    StorageUnavailableError,
     VersionNotFoundError,
     first_line,
 )
+from formats.back_off import back_off
 from formats.json_text import parse_json
 from formats.model import FileTable, Snapshot
 from formats.protocol import At, TableRef
@@ -35,6 +37,7 @@ from .place import above, name_of
 
 _SUFFIX = ".listing"
 _FORMAT = b"1"
+_PUTS = 4  # tries where a store does not answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +107,18 @@ def remember(ref: TableRef, snapshot: Snapshot) -> None:
     moment = max(snapshot.timestamp_ms, kept[-1].timestamp_ms + 1 if kept else 0)
     storage, folder = _place(ref)
     path = f"{folder}/{moment:014d}-{snapshot.version.id}{_SUFFIX}".lstrip("/" if not folder else "")
-    try:
-        storage.put_if_absent(path, sink.getvalue().to_pybytes())
-    except ObjectExistsError:
-        return  # somebody else remembered the same
+    data = sink.getvalue().to_pybytes()
+    for attempt in range(_PUTS):
+        try:
+            storage.put_if_absent(path, data)
+        except ObjectExistsError:
+            return  # somebody else remembered the same, or the answer to an earlier try was lost
+        except StorageUnavailableError:
+            if attempt == _PUTS - 1:
+                raise
+            back_off(attempt, 0.05)
+        else:
+            return
 
 
 def find(ref: TableRef, at: At) -> Remembered:
