@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 KINDS = {
     r"list.*_metaindex%2F(lake%2F)?$": "list indexes",
     r"list.*_log%2F": "list log",
-    r"_metaindex.*/_log/\d+\.json$": "entry",
+    r"_metaindex.*/_log/\d+\.json bytes=0-\d+$": "entry",  # never more than an entry may have
     r"_manifests/\w+\.json bytes=0-\d+$": "manifest",
     r"\.mix bytes=4-\d+$": "rows",
     r"\.mix bytes=\d+-\d+$": "footer",
