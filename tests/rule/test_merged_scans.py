@@ -73,7 +73,7 @@ def _merged(spark: SparkSession, text: str) -> str:
     return plan
 
 
-@pytest.mark.parametrize("type_", KEYS)
+@pytest.mark.parametrize("type_", [one for one in KEYS if one != "boolean"])  # two keys are too few to be merged for
 def test_keys_of_every_type(sorting: SparkSession, tmp_path: Path, type_: str) -> None:
     sides = _sides(sorting, tmp_path, KEYS[type_])
     for text in JOINS if type_ == "bigint" else JOINS[:1]:
