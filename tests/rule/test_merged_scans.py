@@ -73,9 +73,13 @@ def _merged(spark: SparkSession, text: str) -> str:
     return plan
 
 
-@pytest.mark.parametrize("type_", [one for one in KEYS if one != "boolean"])  # two keys are too few to be merged for
+@pytest.mark.parametrize("type_", KEYS)
 def test_keys_of_every_type(sorting: SparkSession, tmp_path: Path, type_: str) -> None:
     sides = _sides(sorting, tmp_path, KEYS[type_])
+    if type_ == "boolean":  # two keys leave most buckets empty: no index is taken, and the rows are the same
+        plan = asked(sorting, JOINS[0].format(**sides), by="")
+        assert "cov: covering, and files that it lacks" not in plan, plan
+        return
     for text in JOINS if type_ == "bigint" else JOINS[:1]:
         plan = _merged(sorting, text.format(**sides))
         assert plan.count("Sort [") == plan.count("MergeSorted") == 2, plan
