@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from formats.model import Schema, Version
 from formats.storage import Storage
 from metaindex.log.entry import Content, ObjectRef, SegmentRef, VersionRecord, version_tag
-from metaindex.log.history import MAX_BITS, RollOver, roll_over
+from metaindex.log.history import MAX_BITS, RollOver, characters, roll_over
 from metaindex.log.record_codec import BITS, encode_bits, encode_segment, object_ref
 from metaindex.pruning.versions import Versions, rooted
 
@@ -53,7 +53,7 @@ class RecordWriter:
 
 def is_large(record: VersionRecord) -> bool:
     """Are its bitmaps more than an entry is to hold?"""
-    return sum(len(text) for name in BITS for text in getattr(record, name).values()) > MAX_BITS
+    return characters(record) > MAX_BITS
 
 
 def outside(record: VersionRecord, bits: ObjectRef) -> VersionRecord:

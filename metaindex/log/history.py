@@ -9,12 +9,19 @@ from formats.model import Schema, Version
 from metaindex.errors import ConcurrentWriteError
 
 from .entry import Content, SegmentRef, VersionRecord
+from .record_codec import BITS
 
 MAX_INLINE = 48
 """Records in an entry before the older ones are moved out."""
 
 KEPT_INLINE = 16
 """Records that stay in the entry then."""
+
+MAX_INLINE_BITS = 24 * 1024
+"""Characters of bitmaps that the records of an entry may have together before the older ones are moved out, however few they are. Half of it stays."""
+
+MAX_SEGMENTS = 64
+"""Segments that an entry names. Of records with small bitmaps MAX_VERSIONS need half as many."""
 
 MAX_VERSIONS = 1024
 """Recorded versions of an index: beyond, the oldest segments are dropped. A version that is not recorded is merely answered through the table's log."""
@@ -101,9 +108,10 @@ def roll_over(
     write_segment: Callable[[Sequence[VersionRecord], Sequence[Schema]], SegmentRef],
 ) -> RollOver | None:
     """The roll-over that the content is due for, or None. `root` gives the record of a version without a parent, `write_segment` writes the object of a segment."""
-    if len(versions) < MAX_INLINE:
+    if len(versions) < MAX_INLINE and (len(versions) < 2 or sum(map(characters, versions)) < MAX_INLINE_BITS):
         return None
-    moved, kept = versions[:-KEPT_INLINE], versions[-KEPT_INLINE:]
+    stay = _how_many_stay(versions)
+    moved, kept = versions[:-stay], versions[-stay:]
     gone = {r.version for r in moved}
     inside = {r.version: r for r in moved}
     # A segment needs nothing outside itself: who has a parent elsewhere gets all its files said.
@@ -112,9 +120,25 @@ def roll_over(
     segments = list(content.segments)
     count = len(kept) + segment.count + sum(s.count for s in segments)
     dropped = []
-    while segments and count > MAX_VERSIONS:
+    while segments and (count > MAX_VERSIONS or len(segments) >= MAX_SEGMENTS):
         oldest = segments.pop(0)
         count -= oldest.count
         dropped.append(oldest.object.path)
     rooted = tuple(root(r.version) for r in kept if r.parent is not None and r.parent in gone)
     return RollOver(segment, tuple(moved), rooted, frozenset(dropped))
+
+
+def _how_many_stay(versions: Sequence[VersionRecord]) -> int:
+    """The newest records that an entry keeps: one at least, and not all of them."""
+    stay, held = 1, characters(versions[-1])
+    for record in reversed(versions[-min(KEPT_INLINE, len(versions) - 1) : -1]):
+        held += characters(record)
+        if held > MAX_INLINE_BITS // 2:
+            break
+        stay += 1
+    return stay
+
+
+def characters(record: VersionRecord) -> int:
+    """What the bitmaps of a record take in an entry."""
+    return sum(len(text) for name in BITS for text in getattr(record, name).values())

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
+import pytest
 from pyroaring import BitMap
 
 from formats.model import Field, Schema, Version
+from metaindex.actions.records import outside
 from metaindex.keys import column_id
 from metaindex.log import codec
 from metaindex.log.entry import (
@@ -23,8 +25,8 @@ from metaindex.log.entry import (
     VersionRecord,
     version_tag,
 )
-from metaindex.log.history import MAX_VERSIONS, roll_over, rolled_over, with_record
-from metaindex.log.record_codec import encode_segment, object_ref
+from metaindex.log.history import MAX_BITS, MAX_VERSIONS, characters, roll_over, rolled_over, with_record
+from metaindex.log.record_codec import encode_bits, encode_segment, object_ref
 from metaindex.log.states import State
 from metaindex.pruning.versions import Versions, rooted, to_text
 
@@ -40,7 +42,9 @@ def run(number: int) -> RunRef:
     return RunRef(f"{number:016x}", 1000, 10, 10**6, 2000, "0" * 32, "0" * 32, COLUMNS, 1_700_000_000_000, "local")
 
 
-def test_an_entry_stays_small_over_thousands_of_versions() -> None:
+@pytest.mark.parametrize(("commits", "removed"), [(1500, 2), (1500, 1400)])
+def test_an_entry_stays_small_over_many_versions(commits: int, removed: int) -> None:
+    """Commits that take out many files that lie apart have bitmaps of 3 to 4 KB each, just below what a record may hold."""
     objects: dict[str, bytes] = {}
 
     def write(records: Sequence[VersionRecord], schemas: Sequence[Schema]) -> SegmentRef:
@@ -55,16 +59,33 @@ def test_an_entry_stays_small_over_thousands_of_versions() -> None:
     def root(one: Version) -> VersionRecord:
         found = Versions(content, read).resolve(one)
         assert found is not None
-        return rooted(found)
+        record = rooted(found)
+        if characters(record) <= MAX_BITS:
+            return record
+        path, data = f"_versions/{len(objects):016x}/bits-00000.json", encode_bits(record)
+        objects[path] = data
+        return outside(record, object_ref(path, data))
 
-    runs = [run(i) for i in range(20)]
+    of_run = 2 * removed * commits // 20
+    runs = [replace(run(i), files=of_run) for i in range(20)]
     content = with_record(
-        Content(tuple(runs)), VersionRecord(version(0), 0, 0, None, tuple(r.run for r in runs), files=20_000), SCHEMA
+        Content(tuple(runs)),
+        VersionRecord(version(0), 0, 0, None, tuple(r.run for r in runs), files=20 * of_run),
+        SCHEMA,
     )
     largest = 0
-    for number in range(1, 1500):
-        gone = {runs[number % 20].run: to_text(BitMap([number // 20, number // 20 + 500]))}
-        record = VersionRecord(version(number), number, 0, version(number - 1), (), gone, files=20_000 - 2 * number)
+    for number in range(1, commits):
+        gone = BitMap(range(number // 20, removed * (commits // 20), commits // 20))
+        assert len(gone) == removed
+        record = VersionRecord(
+            version(number),
+            number,
+            0,
+            version(number - 1),
+            (),
+            {runs[number % 20].run: to_text(gone)},
+            files=20 * of_run - removed * number,
+        )
         moved = roll_over(content.versions, content, root, write)
         content = with_record(content, record, SCHEMA)
         if moved is not None:
@@ -79,16 +100,18 @@ def test_an_entry_stays_small_over_thousands_of_versions() -> None:
             (KindSpec("column_stats", 1),),
             content,
         )
-        if number % 47 == 0:
+        if number % 7 == 0:
             largest = max(largest, len(codec.encode(entry)))
 
     assert largest < 64 * 1024
-    assert MAX_VERSIONS - 100 < len(content.versions) + sum(s.count for s in content.segments) <= MAX_VERSIONS + 48
+    held = len(content.versions) + sum(s.count for s in content.segments)
+    assert (MAX_VERSIONS - 100 if removed < 100 else 300) <= held <= MAX_VERSIONS + 48
     recorded = Versions(content, read)
-    for number in (1499, 1480, 1400, 1000, 700):
-        found = recorded.resolve(version(number))
-        assert found is not None
-        assert sum(r.files - len(found.live.dead[r.run]) for r in runs) == found.record.files
+    for back in (1, 20, 100, 300, 700):
+        if back < held:
+            found = recorded.resolve(version(commits - back))
+            assert found is not None
+            assert sum(r.files - len(found.live.dead[r.run]) for r in runs) == found.record.files
     assert recorded.resolve(version(3)) is None
 
 
