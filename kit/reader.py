@@ -24,6 +24,8 @@ import xxhash
 
 FORMAT = 3
 SALTS = (0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31)
+BITS = {"by", "hash_bits", "unit_bits", "group_bits", "groups", "key"}
+LAYOUT = {"values": BITS, "value_keys": BITS, "value_lists": BITS, "bloom_filters": {"classes"}}
 Groups = set[int] | None  # row groups that may hold a match; None: all
 
 
@@ -59,11 +61,16 @@ class Run:
     def __init__(self, index: Path, said: dict[str, Any], column_sets: list[list[dict[str, Any]]]) -> None:
         self.index, self.said = index, said
         self.columns = {c["stable"]: c for c in column_sets[said["columns"]]}
-        self.keys = said.get("keys", [])
+        self.keys = [key for key in said.get("keys", []) if key["layout"].keys() <= LAYOUT.get(key["kind"], set())]
+        if said.get("reader_needs"):
+            raise Unknown("needs of the run")
         data = (index / "_manifests" / f"{said['run']}.json").read_bytes()
         if len(data) != said["manifest_bytes"] or hashlib.sha256(data).hexdigest() != said["manifest_digest"]:
             raise Unknown("manifest")
-        self.parts = json.loads(data)["parts"]
+        manifest = json.loads(data)
+        if manifest["layout"] != {"version": 1} or manifest["reader_needs"]:
+            raise Unknown("layout of the run")
+        self.parts = manifest["parts"]
         self.files = self.rows("files")
         self._held: dict[object, list[dict[str, Any]]] = {}
 

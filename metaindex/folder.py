@@ -43,7 +43,8 @@ class IndexFolder:
         self._cache = cache
         self._key = key
         self._logs: dict[str, OperationLog] = {}
-        self._opened: dict[str, tuple[OpenIndex, TableRef]] = {}  # by name, as they were opened last, for which table
+        self._opened: dict[str, tuple[OpenIndex, TableRef, IndexLogEntry]] = {}
+        """By name, as they were opened last: for which table, and from which entry."""
 
     def names(self) -> list[str]:
         """Names that may be indexes, sorted."""
@@ -88,7 +89,7 @@ class IndexFolder:
                 if entry is None or entry.stable is State.DOESNOTEXIST:
                     continue
                 before = self._opened.get(name)
-                same = before is not None and before[0].entry is entry and before[1] is ref  # it may be used, as before
+                same = before is not None and before[2] is entry and before[1] is ref  # it may be used, as before
                 reason = None if same else self._why_not(entry, ref)
                 if reason is None:
                     found.append(self._open(name, entry, ref))
@@ -103,13 +104,20 @@ class IndexFolder:
     def _open(self, name: str, entry: IndexLogEntry, ref: TableRef) -> OpenIndex:
         """An index for one query. What follows from the entry is worked out once, as long as it is the latest."""
         before = self._opened.get(name)
-        versions = before[0].versions if before is not None and before[0].entry is entry else None
-        found = OpenIndex(name, entry, self.log(name).storage, self._cache, _versions=versions)
-        self._opened[name] = (found, ref)
-        if versions is None:  # another entry: what only the one before named is not asked again
-            self._cache.keep_only(
-                {run.run for index, _ in list(self._opened.values()) for run in index.entry.content.runs}
-            )
+        storage = self.log(name).storage
+        if before is not None and before[2] is entry:
+            same = before[0]
+            found = OpenIndex(name, same.entry, storage, self._cache, left_out=same.left_out, _versions=same.versions)
+            self._opened[name] = (found, ref, entry)
+            return found
+        found = OpenIndex.of(name, entry, storage, self._cache)
+        for reason in found.left_out:
+            logger.warning("of index %r a run is not used: %s", name, reason)
+        self._opened[name] = (found, ref, entry)
+        # Another entry: what only the one before named is not asked again.
+        self._cache.keep_only(
+            {run.run for index, *_ in list(self._opened.values()) for run in index.entry.content.runs}
+        )
         return found
 
     def _latest(self, names: Sequence[str]) -> list[tuple[str, IndexLogEntry | Exception | None]]:

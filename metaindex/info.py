@@ -140,9 +140,9 @@ def _told(
     behind: Callable[[OpenIndex], Staleness] | None,
 ) -> IndexInfo:
     where, content = log.storage.uri(""), entry.content
-    index = OpenIndex(name, entry, log.storage, StoreCache())
+    index = OpenIndex.of(name, entry, log.storage, StoreCache())
     recorded = index.versions
-    problem = ""
+    problem = "; ".join(index.left_out)
     try:
         versions = tuple(record.version.id for record, _ in recorded.all())
     except MetaIndexError as error:

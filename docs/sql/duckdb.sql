@@ -23,7 +23,7 @@ CREATE OR REPLACE TEMP TABLE runs AS
 SELECT run ->> 'run' AS run, (run ->> 'columns')::INTEGER AS column_set, run -> 'keys' AS keys
 FROM (SELECT unnest((entry -> '$.content.runs')::JSON[]) AS run FROM entry
       WHERE (entry ->> 'format_version')::INTEGER = 3 AND entry ->> 'stable_state' = 'ACTIVE' AND (entry ->> 'enabled')::BOOLEAN)
-WHERE run ->> 'table_uuid' = getvariable('table_uuid');
+WHERE run ->> 'table_uuid' = getvariable('table_uuid') AND coalesce(json_array_length(run -> 'reader_needs'), 0) = 0;
 
 -- Covered columns of each run, and its keys. `name`: stable names, joined by a comma.
 CREATE OR REPLACE TEMP TABLE covered AS

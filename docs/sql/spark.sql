@@ -22,14 +22,14 @@ CREATE OR REPLACE TEMPORARY VIEW entry AS
 SELECT from_json(line,
   'format_version INT, id BIGINT, stable_state STRING, enabled BOOLEAN, content STRUCT<
      columns: ARRAY<ARRAY<STRUCT<stable: STRING, column_id: STRING, type: STRING, partition: BOOLEAN>>>,
-     runs: ARRAY<STRUCT<run: STRING, table_uuid: STRING, columns: INT, keys: ARRAY<STRUCT<kind: STRING, key_id: STRING, columns: ARRAY<STRUCT<stable: STRING, type: STRING>>,
+     runs: ARRAY<STRUCT<run: STRING, table_uuid: STRING, reader_needs: ARRAY<STRING>, columns: INT, keys: ARRAY<STRUCT<kind: STRING, key_id: STRING, columns: ARRAY<STRUCT<stable: STRING, type: STRING>>,
        layout: STRUCT<hash_bits: INT, unit_bits: INT, group_bits: INT, key: STRING>, unkeyed_files: BIGINT>>>>>') AS entry
 FROM latest;
 
 CREATE OR REPLACE TEMPORARY VIEW runs AS
 SELECT one.run, entry.content.columns[one.columns] AS columns, one.keys
 FROM entry LATERAL VIEW explode(entry.content.runs) AS one
-WHERE entry.format_version = 3 AND entry.stable_state = 'ACTIVE' AND entry.enabled AND one.table_uuid = '${table_uuid}';
+WHERE entry.format_version = 3 AND entry.stable_state = 'ACTIVE' AND entry.enabled AND one.table_uuid = '${table_uuid}' AND coalesce(size(one.reader_needs), 0) <= 0;
 
 CREATE OR REPLACE TEMPORARY VIEW covered AS
 SELECT run, c.stable AS name, CAST(c.column_id AS BIGINT) AS column_id, c.type, c.partition AS of_partition

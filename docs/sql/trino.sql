@@ -21,7 +21,7 @@ CALL hive.system.sync_partition_metadata('lake', 'find_files', 'FULL');
 CALL hive.system.sync_partition_metadata('lake', 'find_column_stats', 'FULL');
 CALL hive.system.sync_partition_metadata('lake', 'find_values', 'FULL');
 
--- From the latest entry (the object with the highest number in `_log/`; `stable_state` ACTIVE, `enabled` true) come, by hand or by a client: the live runs (those with the table's own `table_uuid`), the id of the column and the type it
+-- From the latest entry (the object with the highest number in `_log/`; `stable_state` ACTIVE, `enabled` true) come, by hand or by a client: the live runs (those with the table's own `table_uuid`, and without `reader_needs`), the id of the column and the type it
 -- had, and a key's id and layout. `live` has the table's live files, as in duckdb.sql.
 
 -- id BETWEEN 3 AND 5

@@ -15,6 +15,7 @@ from formats.storage import Storage
 from metaindex.errors import DamagedIndexError, ForeignIndexError
 from metaindex.log.entry import Content, IndexLogEntry, ObjectRef
 from metaindex.log.liveness import heartbeat_path
+from metaindex.log.needs import unknown
 from metaindex.log.operation_log import Listing, OperationLog, Tombstone, entry_path, tombstone_path
 from metaindex.log.record_codec import decode_segment
 from metaindex.store.reader import ReadCount, RunReader, StoreCache
@@ -108,6 +109,8 @@ def _strays(storage: Storage, content: Content, objects: Mapping[str, list[str]]
     """Objects in the folders of live runs that are no part of them: of a writer that had to write its run anew."""
     out = []
     for run in content.runs:
+        if unknown(run) is not None:  # of a newer metaindex, which alone knows what is part of it
+            continue
         try:
             parts = RunReader(storage, run, StoreCache(), ReadCount()).paths()
         except DamagedIndexError:  # of a deleted index that is being vacuumed, or damaged: not for `clean` to judge

@@ -5,11 +5,12 @@ from __future__ import annotations
 from metaindex.errors import IndexExistsError, IndexNotFoundError, IndexStateError
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.liveness import held
+from metaindex.log.needs import check_writable
 from metaindex.log.states import COMPATIBLE, NEEDS, Operation, State
 
 
 def validate(operation: Operation, base: IndexLogEntry | None, name: str) -> None:
-    """IndexStateError, IndexExistsError or IndexNotFoundError where the operation cannot begin."""
+    """IndexStateError, IndexExistsError or IndexNotFoundError where the operation cannot begin; ForeignIndexError where it would change what this metaindex cannot read."""
     stable = base.stable if base is not None else State.DOESNOTEXIST
     for other in base.under_way if base is not None else ():
         if operation not in COMPATIBLE[other.operation]:
@@ -18,6 +19,8 @@ def validate(operation: Operation, base: IndexLogEntry | None, name: str) -> Non
                 "wait for it, or cancel it if its writer is dead"
             )
     needs = NEEDS[operation]
+    if base is not None and stable is needs and operation in (Operation.REFRESH, Operation.OPTIMIZE):
+        check_writable(operation.value, base)
     if needs is None or stable is needs:
         return
     if operation is Operation.CREATE:

@@ -9,6 +9,7 @@ from metaindex.log.entry import CoveredKey
 from metaindex.log.types import type_from_text
 
 from .canonical import answers_for
+from .layouts import unknown
 from .specs import Bloom, ValueList, Values
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write
@@ -36,7 +37,7 @@ def reader(run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> Key
     stored = [type_from_text(column.type_text) for column in key.columns]
     if any(old is None or not answers_for(old, now) for old, now in zip(stored, types, strict=True)):
         return None
-    make = _reading(key)
+    make = _reading(key) if unknown(key) is None else None
     return None if make is None else make(run, key, types)
 
 
@@ -73,9 +74,8 @@ def _reading(key: CoveredKey) -> _Read | None:
             return HashReader
         case "value_keys" | "value_lists":
             from .values.key_reader import KeyValueReader
-            from .values.rows import known_form
 
-            return KeyValueReader if known_form(key.layout) else None
+            return KeyValueReader
         case "bloom_filters":
             from .bloom.reader import BloomReader
 

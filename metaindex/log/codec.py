@@ -186,6 +186,7 @@ def _run_to_json(r: RunRef, columns: int) -> dict[str, Any]:
         "builder": r.builder,
         "uncovered_files": r.uncovered_files,
         "columns": columns,  # position in the content's "columns"
+        **({"reader_needs": list(r.reader_needs)} if r.reader_needs else {}),
         **({"keys": [_key_to_json(k) for k in r.keys]} if r.keys else {}),
     }
 
@@ -205,6 +206,7 @@ def _run_from_json(v: Fields, sets: list[tuple[CoveredColumn, ...]]) -> RunRef:
         uncovered_files=v.count("uncovered_files"),
         keys=tuple(_key_from_json(k) for k in (v.many("keys") if v.has("keys") else ())),
         table_uuid=v.text("table_uuid"),
+        reader_needs=v.texts("reader_needs") if v.has("reader_needs") else (),
     )
     v.done()
     return run

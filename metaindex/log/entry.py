@@ -80,6 +80,7 @@ class RunRef:
     uncovered_files: int = 0
     keys: tuple[CoveredKey, ...] = ()
     table_uuid: str = ""  # of the table that the files are of: what calls itself otherwise is another table
+    reader_needs: tuple[str, ...] = ()  # features that a reader has to know to believe a byte of it (`log.needs`)
 
     @property
     def covered_columns(self) -> set[str]:

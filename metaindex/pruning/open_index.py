@@ -25,6 +25,7 @@ from metaindex.store.layout import PartInfo
 from metaindex.store.reader import Footer, ReadCount, RunReader, StoreCache
 
 from .run_statistics import RunStatistics, StoredColumn, Units
+from .understood import understood
 from .versions import Versions
 
 Ordinals = npt.NDArray[np.int64]
@@ -52,8 +53,15 @@ class OpenIndex:
     storage: Storage
     cache: StoreCache
     count: ReadCount = field(default_factory=ReadCount)
+    left_out: tuple[str, ...] = ()  # why runs that the log names are not among those of `entry`
     _readers: dict[str, RunReader] = field(default_factory=dict)
     _versions: Versions | None = None
+
+    @classmethod
+    def of(cls, name: str, entry: IndexLogEntry, storage: Storage, cache: StoreCache) -> OpenIndex:
+        """An index as far as it can be read here."""
+        read, left_out = understood(entry)
+        return cls(name, read, storage, cache, left_out=left_out)
 
     @property
     def versions(self) -> Versions:

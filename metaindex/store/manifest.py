@@ -1,6 +1,7 @@
 """The manifest of a run: which objects are its parts, and what each has to be. One line of JSON a part.
 
-Digests of the footers stand in it, and its own in the log entry. It is read field by field, as the entry is: what is missing, not known or of another type is refused.
+Digests of the footers stand in it, and its own in the log entry. It is read field by field, as the entry is: what is missing, not known or of another type is refused. What a reader needs to know of the run
+is looked at before all else: of a run that it cannot read, the rest of the manifest may be as its writer likes.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import fields
 
 from metaindex.kinds.rows import FORMAT_VERSION
 from metaindex.log.fields import Fields
+from metaindex.log.needs import LAYOUT_VERSION, check_manifest
 from metaindex.log.sealed import from_text
 
 from .layout import INTEGERS, PartInfo
@@ -26,15 +28,19 @@ def manifest_bytes(parts: Iterable[PartInfo]) -> bytes:
     """The manifest as JSON, one part a line."""
     names = sorted(field.name for field in fields(PartInfo))
     lines = ",\n".join(json.dumps({name: getattr(part, name) for name in names}) for part in parts)
-    return f'{{"format_version": {FORMAT_VERSION}, "parts": [\n{lines}\n]}}\n'.encode()
+    said = {"format_version": FORMAT_VERSION, "layout": {"version": LAYOUT_VERSION}, "reader_needs": []}
+    return f'{json.dumps(said)[:-1]}, "parts": [\n{lines}\n]}}\n'.encode()
 
 
-def parts_from_manifest(data: bytes) -> tuple[PartInfo, ...]:
-    """The parts of a run. ValueError, or RecursionError, where it is no manifest."""
+def parts_from_manifest(data: bytes, run: str) -> tuple[PartInfo, ...]:
+    """The parts of a run. ValueError, or RecursionError, where it is no manifest; ForeignIndexError where it is one of a run that this metaindex does not know to read."""
     value = Fields(from_text(data), "the manifest")
     written = value.whole("format_version")
     if written != FORMAT_VERSION:
         raise ValueError(f"this metaindex reads format {FORMAT_VERSION}; it has format {written}; upgrade metaindex")
+    layout = value.inside("layout")
+    check_manifest(run, layout.whole("version", 1), value.texts("reader_needs"))
+    layout.done()
     parts = tuple(_part(one) for one in value.each("parts"))
     value.done()
     return parts

@@ -30,7 +30,7 @@ from expressions.deadline import look
 from expressions.errors import MetaIndexError, first_line
 from expressions.records import dataclass
 from formats.storage import Storage
-from metaindex.errors import DamagedIndexError
+from metaindex.errors import DamagedIndexError, ForeignIndexError
 from metaindex.log.entry import RunRef
 from metaindex.log.sealed import digest
 
@@ -258,7 +258,9 @@ class RunReader:
             if digest(data) != self.run.manifest_digest:
                 raise self.damaged(path, "the manifest does not match its digest")
             try:
-                found = parts_from_manifest(data)
+                found = parts_from_manifest(data, self.run.run)
+            except ForeignIndexError:
+                raise
             except Exception as error:
                 raise self.damaged(path, f"the manifest cannot be understood ({_line(error)})") from error
             self._cache.manifests[path] = found

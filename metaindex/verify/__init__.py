@@ -49,10 +49,14 @@ def verify(
     entry = _entries(log, report)
     if entry is None:
         return report
-    index = OpenIndex(name, entry, log.storage, StoreCache(limit_bytes=0))
+    index = OpenIndex.of(name, entry, log.storage, StoreCache(limit_bytes=0))
+    stored = {run.run: run for run in entry.content.runs}
+    entry = index.entry
+    for reason in index.left_out:
+        report.skipped(reason)
     rows = {}
     for run in entry.content.runs:
-        checked = check_run(index, run, report, progress)
+        checked = check_run(index, run, stored[run.run], report, progress)
         if checked is not None:
             rows[run.run] = checked
     sound = check_versions(index, rows, format_, ref, every_version, report)

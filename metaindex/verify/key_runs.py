@@ -33,11 +33,10 @@ _GROUPS_AT_ONCE = 16
 _FRAME_BYTES = 32 << 20
 
 
-def check_keys(index: OpenIndex, run: RunRef, records: pa.ChunkedArray) -> None:
-    """`records`: by ordinal, how many rows the table's log says. Raises Mismatch, or what reading raises, where something is wrong."""
+def check_keys(index: OpenIndex, run: RunRef, named: set[int], records: pa.ChunkedArray) -> None:
+    """`named`: ids of all keys of the run, of those too that are not known here. `records`: by ordinal, how many rows the table's log says. Raises Mismatch, or what reading raises, where something is wrong."""
     reader = index.reader(run)
     unkeyed = unkeyed_of(reader)
-    named = {key.key_id for key in run.keys}
     if strange := unkeyed.keys() - named:
         raise Mismatch(f"it names files of keys that the entry does not know ({len(strange)})", "unkeyed")
     for kind in sorted({key.kind for key in run.keys}):

@@ -505,6 +505,41 @@ def _unknown_layout(one: Folders) -> None:
     one.seal(entry)
 
 
+def _needs_more(one: Folders) -> None:
+    """Of a newer writer: each run has the other's statistics, by its own lights, and says what one must know to read it."""
+    first, second = one.parts("column_stats")
+    data = first.read_bytes()
+    one.replace(first, second.read_bytes())
+    one.replace(second, data)
+    entry = one.said()
+    for run in entry["content"]["runs"]:
+        run["reader_needs"] = ["statistics of the other run"]
+    one.seal(entry)
+
+
+def _manifest_needs_more(one: Folders) -> None:
+    """The same, said in the manifests alone."""
+    _needs_more(one)
+    entry = one.said()
+    for run in entry["content"]["runs"]:
+        manifest = one.index / "_manifests" / f"{run['run']}.json"
+        value = json.loads(manifest.read_bytes()) | {"layout": {"version": 2}, "reader_needs": run.pop("reader_needs")}
+        sealed = json.dumps(value).encode()
+        manifest.write_bytes(sealed)
+        run |= {"manifest_bytes": len(sealed), "manifest_digest": hashlib.sha256(sealed).hexdigest()}
+    one.seal(entry)
+
+
+def _unknown_name_in_layout(one: Folders) -> None:
+    """Of a newer writer, whose hashes are of other bits."""
+    entry = one.said()
+    for run in entry["content"]["runs"]:
+        for key in run["keys"]:
+            if key["kind"] == "values":
+                key["layout"] |= {"first_bit": 4, "hash_bits": key["layout"]["hash_bits"] - 4}
+    one.seal(entry)
+
+
 def _frames_turned(one: Folders) -> None:
     for part in one.parts("bloom_filters"):
         table = pq.read_table(io.BytesIO(part.read_bytes()))
@@ -560,6 +595,9 @@ BROKEN: dict[str, tuple[str, Callable[[Folders], None]]] = {
     "part cut": ("sound", lambda one: [p.write_bytes(p.read_bytes()[:-9]) for p in one.parts("values")] and None),
     "part gone": ("sound", lambda one: [p.unlink() for p in one.parts("value_keys_int")] and None),
     "unknown layout": ("sound", _unknown_layout),
+    "unknown name in a layout": ("sound", _unknown_name_in_layout),
+    "runs that need more": ("nothing", _needs_more),
+    "manifests that need more": ("nothing", _manifest_needs_more),
     "bloom filters emptied": ("sound", _frames_turned),
 }
 """What a reader makes of it. use: as if nothing had been; nothing: no file is left out; sound: no file with a match is."""

@@ -165,6 +165,15 @@ MUTANTS: dict[str, tuple[str, str]] = {
         'if "key" in layout and not integers:\n        return None',
         "integers = 'key' in layout",
     ),
+    "an unknown name in a layout passed over": (
+        'if key["layout"].keys() <= LAYOUT.get(key["kind"], set())',
+        'if key["layout"].keys()',
+    ),
+    "what a run needs not looked at": ('if said.get("reader_needs"):', "if not said:"),
+    "what a manifest needs not looked at": (
+        'if manifest["layout"] != {"version": 1} or manifest["reader_needs"]:',
+        "if not manifest:",
+    ),
     "a disabled index used": ('and entry["enabled"]', "and True"),
     "a deleted index used": ('entry["stable_state"] == "ACTIVE"', "True"),
     "an index under way not used": ('and entry["enabled"]', 'and entry["enabled"] and entry["state"] == "ACTIVE"'),

@@ -82,6 +82,8 @@ runs = st.builds(
     text,
     number,
     st.lists(keys, max_size=2).map(tuple),
+    text,
+    st.lists(text, max_size=2).map(tuple),
 )
 schema = Schema(
     (

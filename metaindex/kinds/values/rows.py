@@ -45,11 +45,6 @@ _LEAST_SPARE_BITS = 6
 """The same for a run that is merged of others, before the numbers of row groups are given up for it."""
 
 
-def known_form(layout: Mapping[str, int | str]) -> bool:
-    """Are keys stored in a form that this metaindex reads?"""
-    return layout.get("key", _INTEGERS) == _INTEGERS
-
-
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The bits of a unit, and of an entry (0 hash bits: rows by value). `groups`: row groups of the file that has most; where the bits of a group do not hold so many, some files'
