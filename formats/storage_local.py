@@ -90,7 +90,7 @@ class LocalStorage:
         with disk_errors(where, "list"):
             try:
                 with os.scandir(where) as entries:
-                    return sorted(e.name for e in entries if e.is_dir())
+                    return sorted(e.name for e in entries if is_folder(e))
             except (FileNotFoundError, NotADirectoryError):
                 return []
 
@@ -262,6 +262,14 @@ def disk_errors(where: str, verb: str) -> Iterator[None]:
         raise
     except (OSError, ValueError) as error:
         raise mapped(error, where, verb) from error
+
+
+def is_folder(entry: os.DirEntry[str]) -> bool:
+    """Also what cannot be looked through (a link to itself, a link into a folder that is closed): whoever asks for what is in it hears of it, and its neighbours are named."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return True
 
 
 def mapped(error: Exception, where: str, verb: str) -> StorageError:

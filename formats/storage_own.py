@@ -22,7 +22,7 @@ import pyarrow as pa
 from expressions.errors import ObjectNotFoundError, StorageError
 
 from .storage import ObjectInfo, Storage, storage_for
-from .storage_local import NO_LINKS, TEMPORARY, disk_errors, info_of, local_path, mapped, passed, sync_folder
+from .storage_local import NO_LINKS, TEMPORARY, disk_errors, info_of, is_folder, local_path, mapped, passed, sync_folder
 from .storage_rights import Rights, rights_of
 
 _FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
@@ -110,7 +110,7 @@ class OwnFolder:
                 return []
             try:
                 with os.scandir(folder) as entries:
-                    return sorted(e.name for e in entries if e.is_dir())
+                    return sorted(e.name for e in entries if is_folder(e))
             finally:
                 os.close(folder)
 

@@ -73,7 +73,13 @@ def sealing(key: str | bytes | None) -> bytes | None:
     found = os.environ.get("METAINDEX_SEAL_KEY") or None if key is None else key
     if found is None:
         return None
-    data = found.encode("utf-8", "surrogateescape") if isinstance(found, str) else found
+    try:
+        data = found.encode("utf-8", "surrogateescape") if isinstance(found, str) else found
+    except UnicodeEncodeError:
+        # Its own words show a part of the key.
+        raise ArgumentError(
+            "Config(seal_key=...) has characters that are no text (half of a pair); give bytes"
+        ) from None
     if not isinstance(data, bytes) or len(data) < _KEY_BYTES:
         what = f"{len(data)} bytes" if isinstance(data, bytes) else f"a {type(data).__name__}"
         raise ArgumentError(

@@ -17,7 +17,7 @@ from .log.sealed import CURE, one_line
 from .log.states import State
 from .pruning.open_index import OpenIndex
 from .pruning.result import IndexReport
-from .store.layout import index_storage, list_names
+from .store.layout import check_asked, index_storage, list_names
 from .store.reader import StoreCache
 
 logger = logging.getLogger("metaindex")
@@ -52,6 +52,7 @@ class IndexFolder:
 
     def log(self, name: str) -> OperationLog:
         """The operation log of an index, whether it exists or not."""
+        check_asked(name)
         if name not in self._logs:
             storage = index_storage(self._folder, name, self._options, self._table)
             self._logs[name] = OperationLog(storage, name, self._key)

@@ -179,7 +179,7 @@ class Places:
         exact: bool,
     ) -> PruneResult:
         """Asks a version."""
-        if not exact:
+        if not exact or predicate is None:  # a scan of no predicate reads all rows; a place is asked of some
             result = table.prune(predicate, version, timestamp, indexes=indexes)
             self.candidates(result, result.walked)
             return result

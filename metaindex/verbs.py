@@ -115,7 +115,7 @@ class IndexVerbs(ABC):
         from .build.local import check_builder
         from .store.writer import RunSink, new_run_id
 
-        if mode not in ("incremental", "quick", "full"):
+        if not isinstance(mode, str) or mode not in ("incremental", "quick", "full"):
             raise ArgumentError(f"a refresh is quick, incremental or full, not {mode!r}")
         limit = limited(where, under, self.config.time_zone)
         if limit is not None and mode != "incremental":
@@ -171,7 +171,7 @@ class IndexVerbs(ABC):
         from .actions.action import Outcome, execute, validate
         from .actions.optimize import Optimize
 
-        if mode not in ("quick", "full"):
+        if not isinstance(mode, str) or mode not in ("quick", "full"):
             raise ArgumentError(f"an optimize is quick or full, not {mode!r}")
         log = self._log(name)
         action = Optimize(name, log.storage, mode, cache=self._cache, progress=progress)

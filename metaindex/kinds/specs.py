@@ -36,6 +36,9 @@ class ColumnStats:
         for column in columns:
             if not isinstance(column, str):
                 raise ArgumentError(f"columns are named one by one, as in ColumnStats('a', 'b'); got {column!r}")
+        for mark, value in (("scan_floats", scan_floats), ("trust_log", trust_log)):
+            if not isinstance(value, bool):
+                raise ArgumentError(f"ColumnStats({mark}=...) is True or False; got {value!r}")
         object.__setattr__(self, "columns", tuple(columns))
         object.__setattr__(self, "scan_floats", scan_floats)
         object.__setattr__(self, "trust_log", trust_log)
@@ -94,7 +97,7 @@ class Values(_Keyed):
     by: str
 
     def __init__(self, *keys: str | Sequence[str], by: Literal["hash", "value"] = "hash") -> None:
-        if by not in ("hash", "value"):
+        if not isinstance(by, str) or by not in ("hash", "value"):
             raise ArgumentError(f"values are kept by 'hash' or by 'value'; got {by!r}")
         object.__setattr__(self, "keys", _keys("Values", keys))
         object.__setattr__(self, "by", by)

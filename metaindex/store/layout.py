@@ -40,6 +40,14 @@ def check_name(name: str) -> None:
         )
 
 
+def check_asked(name: str) -> None:
+    """IndexNotFoundError for a name that could never be an index's."""
+    try:
+        check_name(name)
+    except ArgumentError as error:
+        raise IndexNotFoundError(f"{error}") from error
+
+
 def indexes_folder(
     table_root: str, table_format: str, location: str | None = None, patterns: Sequence[str] = ()
 ) -> str:
@@ -84,10 +92,7 @@ def run_of(kind: str, path: str) -> str:
 
 def index_storage(folder: str, name: str, options: dict[str, str] | None = None, table: str = "") -> Storage:
     """The storage rooted at the index's folder. `table`: the root of the table, whose permissions are those of its indexes. IndexNotFoundError for a name that could never be an index's."""
-    try:
-        check_name(name)
-    except ArgumentError as error:
-        raise IndexNotFoundError(f"{error}") from error
+    check_asked(name)
     return own_folder(f"{folder}/{name}", _home(folder), table, _for(folder, options))
 
 

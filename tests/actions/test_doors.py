@@ -117,6 +117,18 @@ def test_an_index_with_a_link_in_it_is_left_out_and_says_why(table: mi.Table, in
     assert answers(table)
 
 
+@pytest.mark.parametrize("link", ["to itself", "to nothing", "under a file"])
+def test_a_link_that_cannot_be_looked_through_takes_out_no_neighbour(table: mi.Table, index: Path, link: str) -> None:
+    """Before, the whole listing failed, and with it every index of the table."""
+    planted = index.parent / "planted"
+    planted.symlink_to({"to itself": planted, "to nothing": index / "none", "under a file": f"{__file__}/x"}[link])
+    again = mi.open_table(table.path)
+    assert [one.name for one in again.indexes() if one.state == "ACTIVE"] == ["stats"]
+    assert again.prune("id = 15").kept_files == 1
+    again.create_index("other", mi.Values("id"), builder="local")
+    again.refresh_index("stats", builder="local")
+
+
 # -- what is not ours --------------------------------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from deltalake import write_deltalake
 
@@ -27,6 +28,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> mi.Table:
 
 
 ANY: Any = mi  # what types forbid is what is tried here
+ANY_EXPRESSION: Any = pc.field("a")
 
 OPENING: list[Any] = [b"/tmp", None, 5, [], [5], "", [""], [b"/tmp"], dt.date(2026, 1, 1)]
 
@@ -46,6 +48,17 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "an unknown builder": lambda t: t.create_index("n", mi.ColumnStats(), builder="nope"),
     "a number for a builder": lambda t: t.create_index("n", mi.ColumnStats(), builder=5),
     "refresh of None": lambda t: t.refresh_index(None, builder="local"),
+    "refresh of a list": lambda t: t.refresh_index(["k"], builder="local"),
+    "history of a mapping": lambda t: t.history({}),
+    "verify of a list": lambda t: t.verify_index([None]),
+    "an expression for a mode": lambda t: t.refresh_index("k", mode=pc.field("a"), builder="local"),
+    "an expression for how to optimize": lambda t: t.optimize_index("k", mode=pc.field("a")),
+    "an expression for how values are kept": lambda t: mi.Values("a", by=ANY_EXPRESSION),
+    "a text for a mark": lambda t: mi.ColumnStats(scan_floats="x"),  # type: ignore[arg-type]
+    "a number for a mark": lambda t: mi.ColumnStats(trust_log=1),  # type: ignore[arg-type]
+    "no predicate for places": lambda t: t.locate(None),
+    "no predicate for exact places": lambda t: t.locate(None, exact=True),
+    "half a character in a key": lambda t: mi.Config(seal_key="0123456789abcdef\ud800"),
     "an unknown mode": lambda t: t.refresh_index("k", "nope", builder="local"),
     "refresh of none": lambda t: t.refresh_index("nope", builder="local"),
     "refresh below a number": lambda t: t.refresh_index("k", under=5, builder="local"),
@@ -184,3 +197,11 @@ def test_an_error_inside_duckdb_begins_with_our_line_and_has_no_causes(tmp_path:
 def test_a_foreign_error_without_words_is_said_by_its_name() -> None:
     assert first_line(ValueError()) == "ValueError"
     assert first_line(ValueError("\n\none\ntwo")) == "one"
+
+
+def test_a_key_that_is_no_text_is_not_shown() -> None:
+    with pytest.raises(ArgumentError) as caught:
+        mi.Config(seal_key="a secret of ours\ud800")
+    assert caught.value.__suppress_context__
+    assert "secret of" not in str(caught.value)
+    assert "d800" not in repr(caught.value)
