@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from formats.model import Version
 
@@ -85,12 +85,20 @@ class LookUps(Queries):
 
         return statistics_of(self._open_index(index), column, partition)
 
-    def export_index(self, index: str, target: str) -> Exported:
-        """Writes what an index knows of the live files as plain Delta tables below `target` (a folder or URI): `files` and `column_stats`, with the names of columns and bounds as text, for tools that know
-        nothing of indexes. ArgumentError where such a table is there already."""
+    def export_index(
+        self,
+        index: str,
+        target: str,
+        *,
+        format: Literal["delta", "iceberg"] = "delta",  # noqa: A002
+        overwrite: bool = False,
+    ) -> Exported:
+        """Writes what an index knows of the live files as plain Delta (or, with pyiceberg and into a local folder, Iceberg) tables below `target`, a folder or URI: `files`, `column_stats` and, of indexes
+        with keys, `keys` and `key_values`; with the names of columns, and values as text, for tools that know nothing of indexes. `overwrite`: a new version of the tables of an earlier export.
+        ArgumentError where such a table is there already, or one that no export wrote."""
         from formats.storage import is_remote, storage_for
 
         from .export import export
 
         options = self._storage_options if is_remote(target) else None
-        return export(self._open_index(index), storage_for(target, options)[0])
+        return export(self._open_index(index), storage_for(target, options)[0], format, overwrite=overwrite)

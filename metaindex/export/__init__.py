@@ -1,0 +1,91 @@
+"""The live rows of an index as plain Delta or Iceberg tables, for tools that know nothing of indexes: BI, notebooks, Trino.
+
+    <target>/files         one row for each live file that the index covers
+    <target>/column_stats  one row for each of them and each covered column, with their names; of partition columns, their value
+    <target>/keys          one row for each of them and each key (`Values`, `ValueList`, `Bloom`): is it keyed, and how large its filter is
+    <target>/key_values    one row for each value (`Values(by="value")`, `ValueList`) or hash (`Values`) that a live file holds
+
+The last two are there where the index has keys. What is read of the index is checked as for a query, and written part by part. An export is a copy of one moment: it goes into a folder where no table is, or becomes a
+new version of the tables of an earlier export.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from expressions.errors import ArgumentError
+from expressions.records import dataclass
+from expressions.statistics import Mask
+from formats.storage import Storage, is_remote
+from metaindex.log.entry import RunRef
+from metaindex.pruning.open_index import OpenIndex
+
+from . import delta, key_rows, rows
+from .parts import write_parts
+
+ExportFormat = Literal["delta", "iceberg"]
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written: rows by table, and the version of the indexed table whose live files they are (None: none is recorded, and all files of the runs are there)."""
+
+    target: str
+    rows: dict[str, int]
+    version: str | None
+
+    def __str__(self) -> str:
+        said = ", ".join(f"{name} ({count:,} rows)" for name, count in self.rows.items())
+        return f"exported to {self.target}: {said}" + (f", as of version {self.version}" if self.version else "")
+
+
+def export(index: OpenIndex, target: Storage, format_: ExportFormat = "delta", *, overwrite: bool = False) -> Exported:
+    """Writes the tables. ArgumentError where something is there already that is no export, or is one and `overwrite` is not said; DamagedIndexError where the index is."""
+    newest = index.versions.newest()
+    found = index.versions.resolve(newest.version) if newest is not None else None
+
+    def live(run: RunRef) -> Mask:
+        return np.ones(run.files, np.bool_) if found is None else found.live.mask(run)
+
+    tables: dict[str, tuple[pa.Schema, Iterator[pa.Table]]] = {
+        "files": (rows.FILES, rows.files(index, live)),
+        "column_stats": (rows.COLUMN_STATS, rows.column_stats(index, live)),
+    }
+    if any(run.looked_up for run in index.entry.content.runs):
+        tables["keys"] = key_rows.KEYS, key_rows.keys(index, live)
+        tables["key_values"] = key_rows.KEY_VALUES, key_rows.key_values(index, live)
+    commit = _commit(format_, target)
+    for name in tables:
+        commit.check(target, name, overwrite)
+    counts = {}
+    for name, (schema, some) in tables.items():
+        parts = write_parts(target, f"{name}/{commit.DATA}" if commit.DATA else name, schema, some)
+        try:
+            commit.commit(target, name, schema, parts)
+        except BaseException:
+            for part in parts:
+                target.delete(part.path)
+            raise
+        counts[name] = sum(part.rows for part in parts)
+    return Exported(target.root, counts, None if newest is None else newest.version.id)
+
+
+def _commit(format_: str, target: Storage) -> delta.Commits:
+    match format_:
+        case "delta":
+            return delta.DeltaTables()
+        case "iceberg":
+            if is_remote(target.root) or not os.path.isabs(target.root):
+                raise ArgumentError(
+                    f"an Iceberg export goes to a local folder; {target.root} is none; export it as Delta, or to a folder that is copied"
+                )
+            from formats.iceberg.written import IcebergTables
+
+            return IcebergTables()
+        case _:
+            raise ArgumentError(f"an export is of 'delta' or 'iceberg' tables; got {format_!r}; name one of them")
