@@ -12,6 +12,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from expressions.errors import MissingDependencyError
+
 from .after_commit import Mode, after_commit
 
 if TYPE_CHECKING:
@@ -20,8 +22,13 @@ if TYPE_CHECKING:
 
 def write_deltalake(table_or_uri: Any, data: Any, *args: Any, hook: Mode = "background", **options: Any) -> None:
     """`deltalake.write_deltalake` with the same arguments; then the table's indexes are refreshed, in the background or (`hook="synchronous"`) before this returns.
-    Raises what the writer raises, and then tells nobody. In which float columns of an Arrow table there is no NaN is seen in memory: a refresh need not read them for that."""
-    import deltalake
+    Raises what the writer raises (MissingDependencyError without it), and then tells nobody. In which float columns of an Arrow table there is no NaN is seen in memory: a refresh need not read them for that."""
+    try:
+        import deltalake
+    except ImportError as error:
+        raise MissingDependencyError(
+            "write_deltalake is deltalake's; it is not installed; install metaindex with the extra: metaindex[delta]"
+        ) from error
 
     own = None if args or not _tells(table_or_uri, data, options) else _opened(table_or_uri, options)
     before = None if own is None else own.version()

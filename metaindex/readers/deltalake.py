@@ -142,7 +142,7 @@ def _store(scan: Scan, table: DeltaTable | None, sizes: dict[str, int]) -> fs.Fi
         from deltalake.fs import DeltaStorageHandler
     except ImportError as error:
         raise MissingDependencyError(
-            "the store of a Delta table is read by deltalake; it is not installed; pip install deltalake"
+            "the store of a Delta table is read by deltalake; it is not installed; install metaindex with the extra: metaindex[delta]"
         ) from error
     given: Any = table
     return fs.PyFileSystem(DeltaStorageHandler.from_table(given._table, given._storage_options, sizes))

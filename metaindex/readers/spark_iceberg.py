@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 import pyarrow as pa
 
 from formats.iceberg.snapshot import IcebergDetails
@@ -66,6 +65,8 @@ def _manifests(details: IcebergDetails, rows: npt.NDArray[np.int64]) -> tuple[by
 
 def _deletes(details: IcebergDetails, rows: npt.NDArray[np.int64]) -> tuple[bytes, ...]:
     """Delete files that apply to the files, and the pairs of both, counted in the order of `rows` and of the former."""
+    import polars as pl
+
     if not details.pairs.height:
         return counts(0), counts(0)  # neither: no texts and no numbers follow
     files = pl.DataFrame({"file": rows.astype(np.uint32), "place": np.arange(len(rows), dtype=np.int32)})

@@ -118,12 +118,11 @@ def enable(
     the knobs of the rule; what `spark.metaindex.*` in the session's configuration says when a query is planned goes before it. Enabling twice takes the newer values.
     UnsupportedFeatureError for Spark Connect.
     """
-    if "pyspark.sql.connect" in type(spark).__module__:
+    if _is_remote(spark):
         raise UnsupportedFeatureError(
             "a rule of the optimizer needs the session's JVM; a Spark Connect session has none on this side; take the rows by table.scan(predicate).to_arrow(), or the names of the files by table.prune(predicate).paths"
         )
-    if not hasattr(spark, "_jsparkSession"):
-        raise ArgumentError(f"the rule is enabled in a SparkSession; got {spark!r}; give the session")
+    _check_session(spark)
     from pyspark.java_gateway import ensure_callback_server_started
 
     disable(spark)
@@ -150,7 +149,10 @@ def enable(
 
 
 def disable(spark: SparkSession) -> None:
-    """Queries of the session are planned as without metaindex. Nothing happens where it is not enabled."""
+    """Queries of the session are planned as without metaindex. Nothing happens where it is not enabled. ArgumentError for what is no session."""
+    if _is_remote(spark):
+        return
+    _check_session(spark)
     with _LOCK:
         found = _ENABLED.pop(_key(spark), None)
         if found is not None:
@@ -165,7 +167,10 @@ def disable(spark: SparkSession) -> None:
 
 def is_enabled(spark: SparkSession) -> bool:
     """Do the session's queries use indexes by themselves?"""
-    return "pyspark.sql.connect" not in type(spark).__module__ and _key(spark) in _ENABLED
+    if _is_remote(spark):
+        return False
+    _check_session(spark)
+    return _key(spark) in _ENABLED
 
 
 @contextmanager
@@ -204,12 +209,25 @@ def counts(spark: SparkSession) -> RuleCounts:
 
 def rule_of(spark: SparkSession) -> Enabled:
     """The rule of a session. ArgumentError where it is not enabled."""
-    found = _ENABLED.get(_key(spark))
+    found = _ENABLED.get(_key(spark)) if not _is_remote(spark) and _is_session(spark) else None
     if found is None:
         raise ArgumentError(
             "metaindex tells of sessions that it is enabled for; this one is not; call metaindex.enable(spark)"
         )
     return found
+
+
+def _is_remote(spark: object) -> bool:
+    return "pyspark.sql.connect" in type(spark).__module__
+
+
+def _is_session(spark: object) -> bool:
+    return hasattr(spark, "_jsparkSession")
+
+
+def _check_session(spark: object) -> None:
+    if not _is_session(spark):
+        raise ArgumentError(f"the rule is of a SparkSession; got {spark!r}; give the session")
 
 
 def _key(spark: SparkSession) -> tuple[int, int]:

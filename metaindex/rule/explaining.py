@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from expressions.errors import ArgumentError
 from metaindex.pruning.result import PruneResult, human_bytes
 
 from .covers import Cover
@@ -137,8 +138,10 @@ def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:
     """How Spark would run the query with and without the indexes, and of each index of its tables what it does, or why it is not used.
 
     Nothing is run, but with `run=True`: then the query is, with the indexes, its rows are thrown away, and `read` has what its scans read by Spark's own metrics.
-    ValueError where its session is not enabled.
+    ArgumentError where its session is not enabled, and for what is no DataFrame.
     """
+    if not hasattr(query, "sparkSession"):
+        raise ArgumentError(f"an explanation is of a DataFrame; got {query!r}; give one, as spark.sql(...) makes it")
     found = rule_of(query.sparkSession)
     before = found.planned(query, rewritten=False)
     survey = json.loads(found.survey(before))
