@@ -1,4 +1,4 @@
-"""Spark tells of its writes: a QueryExecutionListener, called back over py4j (no jar), and a StreamingQueryListener for micro-batches.
+"""Spark tells of its writes: a QueryExecutionListener, and a StreamingQueryListener for micro-batches, in Java source that Spark compiles (no jar); each calls back over py4j, with a token.
 
     mi.hooks.enable(spark)                        # in the background
     mi.hooks.enable(spark, mode="synchronous")    # inside Spark's own call to its listeners
@@ -23,10 +23,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from expressions.errors import ArgumentError, MissingDependencyError
+from metaindex.readers.jvm import gateway_of, jvm_of
+from metaindex.spark import callbacks
 
 from . import worker
 from .after_commit import Mode, after_commit
 from .keep import Kept
+from .listeners import listener
 from .spark_iceberg import listen
 
 if TYPE_CHECKING:
@@ -98,37 +101,37 @@ class _Hook:
             raise MissingDependencyError("Spark's hooks need pyspark; install metaindex[spark]") from error
         self._spark, self._mode, self._options = spark, mode, options
         self._locations: dict[str, str] = {}
-        gateway = spark.sparkContext._gateway
-        ensure_callback_server_started(gateway)
-        # Each passing of a Python object makes another proxy, and Spark compares by identity: the one from the list is kept.
-        held = gateway.jvm.java.util.ArrayList()
-        held.add(_QueryListener(self))
-        self._queries = held.get(0)
+        ensure_callback_server_started(gateway_of(spark))
+        names = jvm_of(spark).java.util.ArrayList()
+        for name in WRITES:
+            names.add(name)
+        token, executed = callbacks.function(self.executed)
+        self._queries = listener(spark, "Executions", executed, token, names)
         spark._jsparkSession.listenerManager().register(self._queries)
         listen(spark, _committed)
-        self._streams = _stream_listener(self)
-        spark.streams.addListener(self._streams)
+        token, progressed = callbacks.function(self.progressed)
+        self._streams = listener(spark, "Batches", progressed, token)
+        spark._jsparkSession.streams().addListener(self._streams)
 
     def remove(self) -> None:
         from py4j.protocol import Py4JError
 
         try:
             self._spark._jsparkSession.listenerManager().unregister(self._queries)
-            self._spark.streams.removeListener(self._streams)
+            self._spark._jsparkSession.streams().removeListener(self._streams)
         except (Py4JError, OSError) as error:  # the session is gone, and its listeners with it
             logger.debug("listeners were not removed: %s", error)
 
-    def executed(self, name: str, execution: Any) -> None:
-        """An execution succeeded."""
-        if name not in WRITES:
-            return
+    def executed(self, number: str) -> str:
+        """An execution that may have changed a table succeeded."""
         try:
-            for root in dict.fromkeys(_roots(execution.analyzed())):
+            for root in dict.fromkeys(_roots(self._queries.execution(number).analyzed())):
                 self._tell(root)
         except Exception as error:  # noqa: BLE001 - a hook never fails, nor disturbs the listeners behind it
             worker.WORKER.failed(error)
+        return ""
 
-    def progressed(self, sink: str) -> None:
+    def progressed(self, sink: str) -> str:
         """A micro-batch was committed."""
         try:
             if match := _SINK.match(sink):
@@ -139,6 +142,7 @@ class _Hook:
                 self._tell(self._locations[sink])
         except Exception as error:  # noqa: BLE001 - as above
             worker.WORKER.failed(error)
+        return ""
 
     def committed(self, name: str) -> None:
         """Iceberg committed to a table, and waits for this call: where it lies is asked for later."""
@@ -173,44 +177,6 @@ def _committed(name: str) -> None:
     """Iceberg tells of a commit: whoever is enabled is told, which of its JVM's sessions it was cannot be said."""
     for hook in list(_enabled.values()):
         hook.committed(name)
-
-
-class _QueryListener:
-    """org.apache.spark.sql.util.QueryExecutionListener, as py4j calls it."""
-
-    def __init__(self, hook: _Hook) -> None:
-        self._hook = hook
-
-    def onSuccess(self, name: str, execution: Any, duration_ns: int) -> None:  # noqa: N802 - Java's name
-        self._hook.executed(name, execution)
-
-    def onFailure(self, name: str, execution: Any, error: Any) -> None:  # noqa: N802 - Java's name
-        """A write that failed changed nothing, or is told of by the next one."""
-
-    def toString(self) -> str:  # noqa: N802 - Java's name
-        return "metaindex hook"
-
-    class Java:
-        implements = ("org.apache.spark.sql.util.QueryExecutionListener",)
-
-
-def _stream_listener(hook: _Hook) -> Any:
-    from pyspark.sql.streaming.listener import StreamingQueryListener
-
-    class Listener(StreamingQueryListener):  # type: ignore[misc]
-        def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - Spark's name
-            pass
-
-        def onQueryProgress(self, event: Any) -> None:  # noqa: N802 - Spark's name
-            hook.progressed(str(event.progress.sink.description))
-
-        def onQueryIdle(self, event: Any) -> None:  # noqa: N802 - Spark's name
-            pass
-
-        def onQueryTerminated(self, event: Any) -> None:  # noqa: N802 - Spark's name
-            pass
-
-    return Listener()
 
 
 def _roots(plan: Any) -> Iterator[str]:

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from metaindex.readers.jvm import gateway_of, jvm_of
+from metaindex.spark import callbacks
 
 from . import worker
+from .listeners import listener
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,35 +30,25 @@ def listen(spark: SparkSession, told: Callable[[str], None]) -> None:
     """From now on and as long as the JVM lives, `told` is called with the name of each Iceberg table that a snapshot of was committed. Nothing where there is no Iceberg."""
     from py4j.protocol import Py4JError
 
-    gateway = spark.sparkContext._gateway
+    gateway = gateway_of(spark)
     if any(heard is gateway for heard, _ in _heard_by):
         return
-    jvm: Any = gateway.jvm
-    listener = _Listener(told)
+    jvm = jvm_of(spark)
+
+    def committed(name: str) -> str:
+        try:
+            told(name)
+        except Exception as error:  # noqa: BLE001 - a hook never fails the writer
+            worker.WORKER.failed(error)
+        return ""
+
+    token, function = callbacks.function(committed)
     try:
+        commits = listener(spark, "Commits", function, token)
         loader = jvm.Thread.currentThread().getContextClassLoader()
         event = jvm.java.lang.Class.forName("org.apache.iceberg.events.CreateSnapshotEvent", True, loader)
-        jvm.org.apache.iceberg.events.Listeners.register(listener, event)
+        jvm.org.apache.iceberg.events.Listeners.register(commits, event)
     except (Py4JError, TypeError) as error:  # no such class: no such tables
         logger.debug("Iceberg's own events are not heard: %s", error)
         return
-    _heard_by.append((gateway, listener))
-
-
-class _Listener:
-    """org.apache.iceberg.events.Listener, as py4j calls it."""
-
-    def __init__(self, told: Callable[[str], None]) -> None:
-        self._told = told
-
-    def notify(self, event: Any) -> None:
-        try:
-            self._told(str(event.tableName()))
-        except Exception as error:  # noqa: BLE001 - a hook never fails the writer
-            worker.WORKER.failed(error)
-
-    def toString(self) -> str:  # noqa: N802 - Java's name
-        return "metaindex hook"
-
-    class Java:
-        implements = ("org.apache.iceberg.events.Listener",)
+    _heard_by.append((gateway, commits))

@@ -50,16 +50,21 @@ def compiled(spark: SparkSession, name: str) -> Any:
     """
     known = _INSTANCES.setdefault(gateway_of(spark), {})
     if name not in known:
-        jvm = jvm_of(spark)
         if "" not in known:
-            sources = jvm.java.util.HashMap()
-            for source in files("metaindex.readers").joinpath("java").iterdir():
-                sources.put(f"metaindex/{source.name}", bytearray(source.read_bytes()))
-            finder = jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder(sources)
-            parent = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-            known[""] = jvm.org.codehaus.janino.JavaSourceClassLoader(parent, finder, "UTF-8")
+            known[""] = source_loader(spark, "metaindex.readers")
         known[name] = _loaded(known[""], name).getConstructors()[0].newInstance(_no_objects(spark))
     return known[name]
+
+
+def source_loader(spark: SparkSession, package: str) -> Any:
+    """A class loader that compiles the Java sources of a package of Python, each class when it is first asked for."""
+    jvm = jvm_of(spark)
+    sources = jvm.java.util.HashMap()
+    for source in files(package).joinpath("java").iterdir():
+        sources.put(f"metaindex/{source.name}", bytearray(source.read_bytes()))
+    finder = jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder(sources)
+    parent = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    return jvm.org.codehaus.janino.JavaSourceClassLoader(parent, finder, "UTF-8")
 
 
 def _loaded(loader: Any, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -216,3 +217,18 @@ def test_after_disable_nothing_is_followed(spark: SparkSession, tmp_path: Path) 
         hooks.enable(spark, mode="soon")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="Spark Connect"):
         hooks.enable(object())  # type: ignore[arg-type]
+
+
+def test_no_other_process_of_the_host_can_tell_of_a_commit(hooked: SparkSession) -> None:
+    gateway: Any = hooked.sparkContext._gateway
+    port = gateway.get_callback_server().server_socket.getsockname()[1]
+    pool = gateway.gateway_property.pool
+    assert hooks.flush(60, spark=hooked)
+    before = hooks.counts()
+    for number in range(pool.next_id):
+        for call in ("onSuccess\nscommand\nsx\ni1", "onQueryProgress\nsx", "notify\nsx", "apply\nsx", "toString"):
+            with socket.create_connection(("127.0.0.1", port), timeout=60) as caller:
+                caller.sendall(f"c\np{number}\n{call}\ne\n".encode())
+                said = caller.recv(100_000).decode()
+            assert said.startswith("!x") or (call.startswith("apply") and said == "!ys\n"), (call, said)
+    assert hooks.counts() == before

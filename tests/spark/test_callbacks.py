@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import socket
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from py4j.java_gateway import CallbackServer, CallbackServerParameters, GatewayProperty, PythonProxyPool, server_started
 
+import metaindex
 from metaindex.spark import callbacks
 
 
@@ -105,3 +108,15 @@ def test_another_of_its_class_answers_no_more(door: tuple[str, Door]) -> None:
 
 def test_each_has_a_token_of_its_own() -> None:
     assert callbacks.function(str)[0] != callbacks.function(str)[0]
+
+
+def test_nothing_else_is_given_to_the_jvm_to_call() -> None:
+    """A class with py4j's `implements`, or one that PySpark makes one of, can be called by any process of the host."""
+    found = []
+    for path in sorted(Path(metaindex.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            named = [one.id for one in getattr(node, "targets", []) if isinstance(one, ast.Name)]
+            imported = [one.name for one in getattr(node, "names", []) if isinstance(one, ast.alias)]
+            if "implements" in named or "StreamingQueryListener" in imported:
+                found.append(path.name)
+    assert found == ["callbacks.py"]

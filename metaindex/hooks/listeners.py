@@ -1,0 +1,27 @@
+"""Listeners of the JVM for the hooks, in Java source that the Janino inside Spark compiles. A listener that Python implements could be called by any process of the host; these stand in the JVM, and what they
+call back does nothing without their token (`metaindex.spark.callbacks`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from metaindex.readers.jvm import gateway_of, jvm_of, source_loader
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOADERS: list[tuple[object, Any]] = []
+"""By gateway: py4j remembers methods by the name of their class, so a class is compiled once a JVM."""
+
+
+def listener(spark: SparkSession, name: str, *arguments: object) -> Any:
+    """A new one of the class of `java/<name>.java`. Py4JJavaError where this Spark lacks what it is built upon."""
+    gateway = gateway_of(spark)
+    found = next((loader for known, loader in _LOADERS if known is gateway), None)
+    if found is None:
+        found = source_loader(spark, "metaindex.hooks")
+        _LOADERS.append((gateway, found))
+    values = jvm_of(spark).java.util.ArrayList()
+    for one in arguments:
+        values.add(one)
+    return found.loadClass(f"metaindex.{name}").getConstructors()[0].newInstance(values.toArray())
