@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from expressions.errors import MetaIndexError
+from expressions.errors import MetaIndexError, OutsideTableError
 from metaindex.errors import BuildError, DamagedIndexError
 from metaindex.kinds.covering.plan import CoveringPlan
 from metaindex.kinds.keyed import KeyPlan
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from metaindex.kinds.covering.merge import CoveringMerge, MergedPiece
 
-_DAMAGED = f"{DamagedIndexError.__module__}.{DamagedIndexError.__qualname__}: "
-"""How a Python worker says it."""
+_OURS = {f"{one.__module__}.{one.__qualname__}: ": one for one in (DamagedIndexError, OutsideTableError)}
+"""How a Python worker says what is no failure of Spark."""
 _STEPS = 3
 _COLUMN_ORDER = ("column_id", "partition_ord", "lower_int", "lower_double", "lower_bytes", "ordinal")
 _PARTITION_ORDER = ("column_id", "partition_ord")
@@ -257,10 +257,11 @@ def _spark_errors() -> Iterator[None]:
         raise
     except (Py4JError, PySparkException) as error:
         line = _one_line(str(error))
-        if line.startswith(_DAMAGED):
-            raise DamagedIndexError(line.removeprefix(_DAMAGED)) from error
+        for said, ours in _OURS.items():
+            if line.startswith(said):
+                raise ours(line.removeprefix(said)) from error
         raise BuildError(
-            f"an index is built whole or not at all; Spark failed: {line}; "
+            f"an index is built whole or not at all; Spark failed: {line[:300]}; "
             "nothing became visible, try again or build without Spark"
         ) from error
 
@@ -272,4 +273,4 @@ def _one_line(text: str) -> str:
         line for line in lines if line.split(":")[0].endswith(("Error", "Exception")) and not line.startswith("at ")
     ]
     chosen = next((line for line in reversed(named) if not line.startswith(("org.apache", "py4j", "Caused"))), None)
-    return (chosen or (lines[0] if lines else "no message"))[:300]
+    return chosen or (lines[0] if lines else "no message")
