@@ -13,8 +13,8 @@ from formats.model import FileTable
 
 
 def packed(texts: Sequence[str]) -> str:
-    """Separated by NUL, gzip in base64: a list of a million names has to cross to the JVM."""
-    return base64.b64encode(gzip.compress("\0".join(texts).encode("utf-8", "surrogatepass"), 1)).decode()
+    """Separated by NUL, gzip in base64: a list of a million names has to cross to the JVM. The same texts are the same bytes, whatever the time is."""
+    return base64.b64encode(gzip.compress("\0".join(texts).encode("utf-8", "surrogatepass"), 1, mtime=0)).decode()
 
 
 def signs(files: FileTable) -> pa.ChunkedArray:
