@@ -29,7 +29,6 @@ from expressions.references import columns
 from expressions.tree import And, Opaque, Predicate
 from formats.model import Schema
 from metaindex.config import Config
-from metaindex.errors import DamagedIndexError
 from metaindex.pruning.result import PruneResult
 
 from . import parquet_scans, scans, seen_parts, text_scans
@@ -141,11 +140,13 @@ class Skipping:
         self._broken |= new.keys()
         seen_parts.forget(new)
         for part in new.values():
-            self._failed(
-                DamagedIndexError(
-                    f"a part of an index is as its manifest says; Spark could not read {part.lstrip('/')}: this session reads the table instead; run verify_index, and repair_index where it finds damage"
-                )
+            index = part.partition("/")[0]
+            self.counts.failed += 1
+            self.counts.last_error = (
+                f"a part of an index is as its manifest says; Spark could not read {part}, and its query failed; run it again: this session reads the table instead; "
+                f"verify_index({index!r}) tells what is wrong, repair_index({index!r}) mends it"
             )
+            logger.warning("a Spark query failed because of an index: %s", self.counts.last_error)
 
     def settings(self, conf: dict[str, str]) -> RuleConfig:
         """Those of `enable` with what the session's configuration says now; what cannot be read there is counted once, and as if it were not there."""

@@ -133,14 +133,17 @@ def test_what_is_damaged_after_planning_fails_one_query_and_the_next_reads_the_t
     assert sorted(map(repr, first.collect())) == expected
     assert "cov: covering" in plan_of(first), "and its parts are known to be right now"
     mend = _damaged(lake, damage)
+    caplog.set_level(logging.WARNING, logger="metaindex")
     with pytest.raises((PySparkException, Py4JJavaError), match=r"covering/[^/\s]+/[^/\s]+\.mix"):
         spark.sql(text).collect()
     _heard(spark)
-    caplog.set_level(logging.WARNING, logger="metaindex")
+    for said in (caplog.text, rule.counts(spark).last_error):
+        assert "Spark could not read cov/covering/run=" in said, "the query that failed is told of at once"
+        assert "run it again" in said
+        assert "repair_index('cov')" in said
     again = spark.sql(text)
     assert sorted(map(repr, again.collect())) == expected
     assert "cov: covering" not in plan_of(again)
-    assert "repair_index" in caplog.text
     mend()
     rule.enable(spark, rule=rule_of(spark).skipping.rule)
     assert "cov: covering" in str(spark.sql(text)._jdf.queryExecution().executedPlan())

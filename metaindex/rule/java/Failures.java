@@ -5,6 +5,7 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -15,12 +16,20 @@ import org.apache.spark.sql.util.QueryExecutionListener;
 
 /**
  * The runs of covering indexes that queries of the session failed to read, which later ones do not read: a part that was lost or changed after it was looked at. Spark's error names the part mostly;
- * where it names none and is one of Parquet's, all runs of the query are meant.
+ * where it names none and is one of Parquet's, all runs of the query are meant. Python is told at once, which says what to do.
  */
 public class Failures implements QueryExecutionListener {
-  private static final Pattern PART = Pattern.compile("/covering/run=([^/\\s]+)/[^/\\s]+\\.mix");
+  private static final Pattern PART = Pattern.compile("[^/\\s]+/covering/run=([^/\\s]+)/[^/\\s]+\\.mix");
   private static final int DEPTH = 20;
   private final Map runs = Collections.synchronizedMap(new HashMap()); // to what went wrong
+
+  private final Function python;
+  private final String token;
+
+  Failures(Function python, String token) {
+    this.python = python;
+    this.token = token;
+  }
 
   public void onSuccess(String name, QueryExecution query, long nanos) {}
 
@@ -38,11 +47,18 @@ public class Failures implements QueryExecutionListener {
       runs.put(parts.group(1), parts.group());
     }
     if (!named && text.indexOf("org.apache.parquet") >= 0) {
-      read(query.optimizedPlan());
+      named = read(query.optimizedPlan());
+    }
+    if (named) {
+      try {
+        python.apply(token + "\n{\"settings\":{},\"broken\":" + json() + ",\"scans\":[]}");
+      } catch (RuntimeException gone) { // the process that was to be told ends
+      }
     }
   }
 
-  private void read(LogicalPlan plan) {
+  private boolean read(LogicalPlan plan) {
+    boolean found = false;
     List leaves = Attributes.list(plan.collectLeaves());
     for (int i = 0; i < leaves.size(); i++) {
       if (leaves.get(i) instanceof LogicalRelation && ((LogicalRelation) leaves.get(i)).relation() instanceof IndexedRelation) {
@@ -50,11 +66,13 @@ public class Failures implements QueryExecutionListener {
         for (int j = 0; j < files.length; j++) {
           Matcher part = PART.matcher(files[j]);
           if (part.find()) {
-            runs.put(part.group(1), "/covering/run=" + part.group(1));
+            runs.put(part.group(1), part.group().substring(0, part.group().lastIndexOf('/')));
+            found = true;
           }
         }
       }
     }
+    return found;
   }
 
   /** As a JSON object, the place of a part that went wrong by its run; null where nothing did. */

@@ -30,13 +30,14 @@ public class MetaIndexRule extends Rule {
   private final boolean ordered; // metaindex has told the session that buckets are sorted
   private final ThreadLocal busy = new ThreadLocal(); // what runs inside the callback is not rewritten
   private final ThreadLocal last = new ThreadLocal(); // the plan that was given back: rules are applied until nothing changes, and that one was asked about
-  public final Failures failures = new Failures(); // which the session tells of its queries
+  public final Failures failures; // which the session tells of its queries
   public volatile long plans, asked, rewritten, failed, nanos;
   public volatile String lastError = "";
 
   public MetaIndexRule(Function python, String token, Scans scans, SQLConf conf, boolean ordered) {
     this.python = python;
     this.token = token;
+    failures = new Failures(python, token);
     this.ordered = ordered;
     this.scans = scans;
     this.conf = conf;
