@@ -116,6 +116,34 @@ WHERE kind = 'values' AND name = col AND type = now
                   WHERE v.run = k.run AND v.key_id = k.key_id AND v.entry >> k.unit_bits = (hash::UBIGINT >> (64 - k.hash_bits))::BIGINT
                     AND (v.entry & ((1::BIGINT << k.unit_bits) - 1)) >> k.group_bits = k.ordinal);
 
+-- Bloom filters. The files in whose filter all eight bits of a hash are set: of each class the row that has the hash's block, and of it eight vectors of a bit a file.
+CREATE OR REPLACE TEMP MACRO _filtered(hash) AS TABLE
+WITH stored AS (FROM of_folder('bloom_filters', 'NULL::BIGINT AS key_id, NULL::INTEGER AS blocks, NULL::INTEGER AS block, NULL::BLOB AS bits, NULL::INTEGER[] AS ordinals')),
+classes AS (
+  SELECT run, key_id, blocks, ordinals, CASE WHEN len(ordinals) < 256 THEN len(ordinals) ELSE (len(ordinals) + 7) // 8 * 8 END AS vector,
+         (((hash::UBIGINT >> 32) * blocks::UBIGINT) >> 32)::BIGINT AS asked
+  FROM stored WHERE block = 0),
+places AS (
+  SELECT c.run, c.key_id, c.blocks, any_value(c.ordinals) AS ordinals, any_value(c.vector) AS vector, any_value(c.asked) - max(s.block) AS behind, arg_max(s.bits, s.block) AS bits
+  FROM classes c JOIN stored s USING (run, key_id, blocks) WHERE s.block <= c.asked GROUP BY c.run, c.key_id, c.blocks),
+members AS (SELECT run, key_id, vector, behind, bits, unnest(ordinals) AS ordinal, unnest(range(len(ordinals))) AS place FROM places),
+vectors AS (
+  SELECT 32 * word + ((((hash::UBIGINT & 4294967295) * salt::UBIGINT) & 4294967295) >> 27)::BIGINT AS number
+  FROM (VALUES (0, 1203114875), (1, 1150766481), (2, 2284105051), (3, 2729912477), (4, 1884591559), (5, 770785867), (6, 2667333959), (7, 1550580529)) v (word, salt)),
+-- The bit's place behind the check of 8 bytes; a class of 16,384 files and more has a check before each vector.
+bits AS (
+  SELECT run, key_id, ordinal, bits,
+         CASE WHEN 32 * vector <= 524288 THEN 64 + behind * 256 * vector + number * vector + place ELSE number * (64 + vector) + 64 + place END AS spot
+  FROM members, vectors)
+SELECT run, key_id, ordinal FROM bits
+GROUP BY run, key_id, ordinal HAVING bool_and(get_bit(array_slice(bits, spot // 8 + 1, spot // 8 + 1)::BIT, (7 - spot % 8)::INTEGER) = 1);
+
+-- `hash`: as for no_hash. The check of a frame is not looked at: SQL has no xxHash.
+CREATE OR REPLACE TEMP MACRO no_bloom(col, now, hash) AS TABLE
+SELECT path FROM keyed k
+WHERE kind = 'bloom_filters' AND name = col AND type = now
+  AND NOT EXISTS (FROM _filtered(hash) f WHERE f.run = k.run AND f.key_id = k.key_id AND f.ordinal = k.ordinal);
+
 -- By value. `kind_` is 'value_keys' or 'value_lists'.
 CREATE OR REPLACE TEMP MACRO no_int_key(kind_, col, now, low, high) AS TABLE
 SELECT path FROM keyed k

@@ -105,3 +105,31 @@ SELECT path FROM live EXCEPT
 SELECT path FROM keyed k
 WHERE k.kind = 'value_keys' AND k.name = 'id' AND k.type = 'int64' AND k.stored = 'int64'
   AND NOT EXISTS (SELECT 1 FROM value_keys_int v WHERE v.run = k.run AND v.key_id = k.key_id AND v.key_int BETWEEN 3 AND 4 AND shiftright(v.unit, k.group_bits) = k.ordinal);
+
+CREATE OR REPLACE TEMPORARY VIEW bloom_filters USING parquet OPTIONS (path '${index}/bloom_filters');
+
+-- Of each class of filters the row that has the hash's block, and of it eight vectors of a bit a file, the lowest bit first, behind a check of 8 bytes (which SQL does not look at); a class of 16,384 files and more
+-- has a check before each vector. The hash is the one above.
+-- id = 3 by bloom filter: needs an index of `Bloom`.
+WITH asked AS (SELECT -8667152822649993151L AS hash),
+classes AS (
+  SELECT run, key_id, blocks, ordinals, CASE WHEN size(ordinals) < 256 THEN size(ordinals) ELSE CAST(ceil(size(ordinals) / 8) AS BIGINT) * 8 END AS vector,
+         shiftright(shiftrightunsigned(hash, 32) * blocks, 32) AS wanted
+  FROM bloom_filters, asked WHERE block = 0),
+places AS (
+  SELECT c.run, c.key_id, c.blocks, any_value(c.ordinals) AS ordinals, any_value(c.vector) AS vector, any_value(c.wanted) - max(s.block) AS behind, max_by(s.bits, s.block) AS bits
+  FROM classes c JOIN bloom_filters s ON s.run = c.run AND s.key_id = c.key_id AND s.blocks = c.blocks AND s.block <= c.wanted GROUP BY c.run, c.key_id, c.blocks),
+members AS (SELECT run, key_id, vector, behind, bits, m.place, m.ordinal FROM places LATERAL VIEW posexplode(ordinals) m AS place, ordinal),
+vectors AS (
+  SELECT 32 * word + shiftright(((hash & 4294967295L) * (salt & 65535) + (((hash & 4294967295L) * shiftright(salt, 16)) & 65535) * 65536) & 4294967295L, 27) AS number
+  FROM asked, VALUES (0, 1203114875L), (1, 1150766481L), (2, 2284105051L), (3, 2729912477L), (4, 1884591559L), (5, 770785867L), (6, 2667333959L), (7, 1550580529L) AS v (word, salt)),
+found AS (
+  SELECT run, key_id, ordinal, bits, CASE WHEN 32 * vector <= 524288 THEN 64 + behind * 256 * vector + number * vector + place ELSE number * (64 + vector) + 64 + place END AS spot
+  FROM members, vectors),
+filtered AS (
+  SELECT run, key_id, ordinal FROM found GROUP BY run, key_id, ordinal
+  HAVING bool_and(shiftright(CAST(conv(hex(substring(bits, CAST(spot DIV 8 + 1 AS INT), 1)), 16, 10) AS INT), CAST(spot % 8 AS INT)) % 2 = 1))
+SELECT path FROM live EXCEPT
+SELECT path FROM keyed k
+WHERE k.kind = 'bloom_filters' AND k.name = 'id' AND k.type = 'int64'
+  AND NOT EXISTS (SELECT 1 FROM filtered f WHERE f.run = k.run AND f.key_id = k.key_id AND f.ordinal = k.ordinal);

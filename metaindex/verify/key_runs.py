@@ -131,9 +131,12 @@ def _check_units(units: Units, layout: Layout, key: CoveredKey, unkeyed: Mask) -
 def _check_filters(reader: RunReader, key: CoveredKey, unkeyed: Mask) -> None:
     filters = StoredFilters(reader, key.key_id)
     classes = filters.directory.classes
+    listed = dict(_listed(reader, key))
     for number, one in enumerate(classes):
         ordinals = filters.ordinals(number)
         ordinals = np.arange(one.files) if ordinals is None else ordinals
+        if not np.array_equal(listed.get(one.blocks, []), ordinals):
+            raise Mismatch(f"{_named(key)} lists other files of a class than its directory has", PARTITION)
         if len(ordinals) != one.files or ordinals[-1] >= len(unkeyed):
             raise Mismatch(f"{_named(key)} has filters of other files than its directory counts", PARTITION)
         if unkeyed[ordinals].any():
@@ -150,6 +153,19 @@ def _read_all(filters: StoredFilters, number: int, one: SizeClass) -> None:
         rows = range(first, min(first + at_once, one.rows))
         vectors = range(BLOCK_BITS) if one.by_vector else (-1,)
         filters.read([filters.frame(number, row, vector) for row in rows for vector in vectors])
+
+
+def _listed(reader: RunReader, key: CoveredKey) -> Iterator[tuple[int, Units]]:
+    """Of every class the files that its column `ordinals` lists, by its blocks."""
+    for part in reader.parts(PARTITION):
+        if part.first_key == key.key_id and part.rows:
+            footer, opened = reader.footer(part), reader.open(part)
+            at = [footer.columns[name] for name in ("blocks", "ordinals.list.element")]
+            for group in range(len(footer.rows)):
+                rows = opened.read_row_group(group, column_indices=at, use_threads=False)
+                for blocks, files in zip(*(rows.column(name) for name in ("blocks", "ordinals")), strict=True):
+                    if files.is_valid:
+                        yield blocks.as_py(), files.values.to_numpy()
 
 
 def _rows(reader: RunReader, key: CoveredKey) -> Iterator[tuple[int, int, int]]:

@@ -50,10 +50,8 @@ class Built:
     def rows(self) -> list[pa.Table]:
         """What is stored in the partition that the key's kind is called by, without the key's id."""
         reader = self.run_reader()
-        tables = []
-        for part in sorted(reader.parts(self.key.kind), key=lambda part: (part.first_key, part.path)):
-            groups = list(range(len(reader.footer(part).rows)))
-            tables.append(reader.read(part, groups, list(reader.footer(part).columns)))
+        parts = sorted(reader.parts(self.key.kind), key=lambda part: (part.first_key, part.path))
+        tables = [reader.open(part).read_all() for part in parts]
         return [pa.concat_tables(tables).combine_chunks() if tables else pa.table({})]
 
 

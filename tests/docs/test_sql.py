@@ -9,12 +9,14 @@ from typing import Any
 
 import deltalake
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import xxhash
 
 import metaindex as mi
+from tests.kinds.bloom import filters
 from tests.tables import settle
 
 SQL = (Path(__file__).parents[2] / "docs" / "sql" / "duckdb.sql").read_text()
@@ -29,7 +31,7 @@ FILES: list[dict[str, list[Any]]] = [
     {"i": [3, 4], "f": [0.5, NAN], "s": ["ab", "q"], "p": ["x"] * 2},
 ]
 """The last one is in no run; the index is refreshed after the third."""
-KINDS = (mi.ColumnStats(), mi.Values("i", "s"), mi.Values("i", "s", by="value"), mi.ValueList("i", limit=2))
+KINDS = (mi.ColumnStats(), mi.Values("i", "s"), mi.Values("i", "s", by="value"), mi.ValueList("i", limit=2), mi.Bloom("i", "s", fpp=1e-5))
 
 
 @dataclass
@@ -171,6 +173,29 @@ def test_a_text_is_looked_up_by_hash_and_by_value(pasted: Pasted, value: str) ->
     kept = pasted.kept(f"no_bytes_key('value_keys', 's', 'string', encode('{value}'))")
     assert kept == (holds if len(value) <= 255 else set(pasted.values))
     assert pasted.kept(f"no_bytes_key('value_lists', 's', 'string', encode('{value}'))") == set(pasted.values)
+
+
+@pytest.mark.parametrize("value", [-5, 0, 2, 3, 9, 40, 2**63 - 1, -(2**63), "", "a", "ab", "é", "b" * 300, "nobody"])
+def test_a_value_is_looked_up_by_bloom_filter(pasted: Pasted, value: Any) -> None:
+    column, type_ = ("s", "string") if isinstance(value, str) else ("i", "int64")
+    hashed = xxhash.xxh64_intdigest(value.encode() if isinstance(value, str) else struct.pack("<q", value))
+    kept = pasted.kept(f"no_bloom('{column}', '{type_}', {hashed}::UBIGINT)")
+    assert kept == pasted.expected(column, lambda held: value in held)
+
+
+@pytest.mark.parametrize("files", [1, 255, 261, pytest.param(17_000, marks=pytest.mark.slow)])
+def test_filters_of_many_files_are_read_alike(tmp_path: Path, files: int) -> None:
+    """One class and another of most of the files; of 256 and more a vector begins at a byte, of 16,384 and more it has a check of its own."""
+    values = {n: pa.array(range(n * 3, n * 3 + (400 if n % 50 == 7 else 2)), pa.int64()) for n in range(files)}
+    run = filters.write(tmp_path, values)
+    connection = duckdb.connect()
+    rows = f"read_parquet('{tmp_path}/bloom_filters/*/*.mix', hive_partitioning = true)"
+    connection.execute(f"CREATE TEMP MACRO of_folder(folder, none) AS TABLE FROM {rows}")
+    connection.execute(SQL[SQL.index("CREATE OR REPLACE TEMP MACRO _filtered") : SQL.index("-- `hash`: as for no_hash")])
+    for value in (0, 4, 25, 3 * files - 2, 10**9):
+        (hashed,) = filters.hashes_of(pa.array([value], pa.int64())).tolist()
+        found = connection.execute(f"SELECT ordinal FROM _filtered({hashed}::UBIGINT) WHERE run = '{run.ref.run}'")
+        assert sorted(n for (n,) in found.fetchall()) == run.holding(np.array([hashed], np.uint64)), value
 
 
 def test_an_index_that_may_not_be_used_proves_nothing(pasted: Pasted, tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ EXPECTED = {
     "s IS NULL": {"low", "nulls", "unknown"},
     "id = 3 by hash": {"low", "unknown"},
     "id BETWEEN 3 AND 4 by value": {"low", "high", "unknown"},
+    "id = 3 by bloom filter": {"low", "unknown"},
 }
 
 
@@ -47,7 +48,7 @@ def test_the_statements_keep_what_the_files_say(spark: "SparkSession", tmp_path:
         actions = pa.table(deltalake.DeltaTable(root).get_add_actions(flatten=True)).to_pylist()
         words |= {one["path"]: word for one in actions if one["path"] not in words}
         if word == "nan":
-            kinds = (mi.ColumnStats(), mi.Values("id"), mi.Values("id", by="value"))
+            kinds = (mi.ColumnStats(), mi.Values("id"), mi.Values("id", by="value"), mi.Bloom("id", fpp=1e-4))
             mi.open_table(root).create_index("find", *kinds, builder="local")
         elif word == "high":
             mi.open_table(root).refresh_index("find", builder="local")
@@ -66,7 +67,7 @@ def test_the_statements_keep_what_the_files_say(spark: "SparkSession", tmp_path:
     for statement in pasted.split(";\n"):
         titles = [line for line in statement.splitlines() if line.startswith("-- ")]
         text = re.sub(r"^--.*$", "", statement, flags=re.MULTILINE).strip()
-        if text.startswith("SELECT"):
+        if text.startswith(("SELECT", "WITH")):
             said[re.split("[:.] ", titles[-1][3:])[0]] = {words[row.path] for row in spark.sql(text).collect()}
         elif text:
             spark.sql(text)

@@ -1,6 +1,6 @@
 """Where the filters of a run stand in the metadata partition `bloom_filters`, so that what a look-up needs is a computed range read.
 
-A row `(key_id, blocks, block, bits)` holds some neighbouring blocks, from number `block` on, of all files of the size class whose filters have `blocks` blocks. `bits` are frames:
+A row `(key_id, blocks, block, bits, ordinals)` holds some neighbouring blocks, from number `block` on, of all files of the size class whose filters have `blocks` blocks. `bits` are frames:
 
     frame     8 bytes, the xxh3_64 (little-endian) of what follows, seeded with where it stands; then the bytes
     a row     one frame of sliced blocks, as many as make 16 KB (at least one); or, where one block is above 512 KB, 256 frames, each a vector of one block
@@ -35,9 +35,10 @@ ROWS = pa.schema(
         pa.field("blocks", pa.int32(), nullable=False),
         pa.field("block", pa.int32(), nullable=False),
         pa.field("bits", pa.large_binary(), nullable=False),
+        pa.field("ordinals", pa.list_(pa.field("element", pa.int32(), nullable=False))),
     ]
 )
-"""Sorted by (key_id, blocks, block)."""
+"""Sorted by (key_id, blocks, block). `ordinals`: the files of the class, in the row of its first block: for SQL, which has no way to the directory."""
 
 DIRECTORY = b"metaindex.bloom_filters"
 """The name of the directory in the footer's metadata."""

@@ -18,6 +18,7 @@ from .layout import DIRECTORY, PARTITION, ROWS, Directory, SizeClass, framed, se
 from .pieces import Assembled, Piece
 
 PART_BYTES = 32 << 20
+_ORDINALS = "ordinals.list.element"
 GROUP_BYTES = 8 << 20
 """Of a part and of a row group, about: a row is not cut, and of a million files it has 32 MB."""
 
@@ -64,8 +65,11 @@ class FilterWriter:
         with pq.ParquetWriter(
             out,
             ROWS,
-            compression={"key_id": "zstd", "blocks": "zstd", "block": "zstd", "bits": "none"},
+            compression={
+                n: "none" if n == "bits" else "zstd" for n in ("key_id", "blocks", "block", "bits", _ORDINALS)
+            },
             use_dictionary=False,
+            column_encoding={_ORDINALS: "DELTA_BINARY_PACKED"},
             write_statistics=["key_id", "blocks", "block"],
             data_page_size=1 << 30,  # a page a row group
             write_page_checksum=True,
@@ -96,6 +100,7 @@ class FilterWriter:
                 pa.array(np.full(count, one.blocks, np.int32)),
                 pa.array(numbers),
                 pa.array(values, pa.large_binary()),
+                pa.array([self._filters[number].ordinals if block == 0 else None for block in blocks], ROWS[-1].type),
             ],
             schema=ROWS,
         )
