@@ -88,6 +88,7 @@ TYPES = pa.schema(
         ("at", pa.timestamp("us")),
         ("z", pa.timestamp("us", "UTC")),
         ("n", pa.timestamp("ns")),
+        ("t", pa.time64("us")),
         ("s", pa.string()),
         ("y", pa.binary()),
     ]
@@ -113,6 +114,7 @@ def typed_rows(numbers: Sequence[int | None], floats: Sequence[float | None], te
         "at": each(lambda n: dt.datetime(2024, 1, 1, 12) + dt.timedelta(hours=n)),
         "z": each(lambda n: dt.datetime(2024, 1, 1, 12, tzinfo=UTC) + dt.timedelta(hours=n)),
         "n": each(lambda n: n * 1000),
+        "t": each(lambda n: dt.time(abs(n) % 24, 30, 15, abs(n) % 1000)),
         "s": list(texts),
         "y": [None if t is None else t.encode("utf-16-le") for t in texts],
     }

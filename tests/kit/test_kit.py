@@ -180,6 +180,14 @@ MUTANTS: dict[str, tuple[str, str]] = {
     "a newer format read": ('entry["format_version"] == FORMAT', 'entry["format_version"] >= FORMAT'),
     "entries below a tombstone count": ("if n >= max(stones, default=1)", "if n"),
     "the oldest entry read": ("{max(numbers):020d}", "{min(numbers):020d}"),
+    "integers in bytes without their offset": (
+        'return (at + 2**63).to_bytes(8, "big")',
+        'return at.to_bytes(8, "big", signed=True)',
+    ),
+    "times taken for days": (
+        'if t.startswith("date"):',
+        'if t.startswith(("date", "time64")):',
+    ),
     "-0.0 a key of its own": ('struct.pack(">d", at + 0.0)', 'struct.pack(">d", at)'),
     "keys of several columns without their lengths": (
         'cut(b"".join(struct.pack(">H", len(part)) + part for part in one))',

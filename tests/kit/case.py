@@ -1,0 +1,128 @@
+"""One index of the kit: its live files, and what was asked of it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import metaindex as mi
+from expressions.tree import And, Predicate
+
+from . import tables
+from .tables import Kept, row_matches
+
+INDEX = "kit"
+Columns = dict[str, dict[str, str]]
+Question = tuple[str, list[str], list[Any]]
+
+
+@dataclass
+class Case:
+    """An index, the live files of some versions, and what was asked."""
+
+    index: Path
+    versions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    questions: list[dict[str, Any]] = field(default_factory=list)
+
+    def ask(
+        self,
+        table: mi.Table,
+        version: str,
+        live: list[dict[str, Any]],
+        columns: Columns,
+        files: dict[str, Kept],
+        asked: Iterable[list[Question]],
+        table_uuid: str = "",
+        uncovered: Sequence[str] = (),
+    ) -> None:
+        """`must`: the row groups that hold a match, by the files' own values; `may`: the files that the program keeps by this index; and those that no kind
+        covers, of which the table's folders say more."""
+        self.versions[version] = {"table_uuid": table_uuid, "columns": columns, "live": live}
+        at = int(version) if version.isdigit() else None
+        for leaves in asked:
+            found = table.prune(_predicate(leaves), indexes=[INDEX], version=at)
+            must = {f["path"]: _matching(files[f["path"]], leaves, columns) for f in live}
+            self.questions.append(
+                {
+                    "version": version,
+                    "and": [[op, names, [told(one, names) for one in literals]] for op, names, literals in leaves],
+                    "must": {path: groups for path, groups in must.items() if groups},
+                    "may": sorted({*found.files.paths.to_pylist(), *uncovered}),
+                }
+            )
+
+    def write(self, target: Path) -> None:
+        shutil.copytree(self.index, target / "index")
+        (target / "live.json").write_text(lines(self.versions))
+        (target / "questions.jsonl").write_text(
+            "".join(json.dumps(q, ensure_ascii=False) + "\n" for q in self.questions)
+        )
+
+
+def lines(value: dict[str, Any]) -> str:
+    """JSON with a line for each thing: what changed can be seen."""
+    said = ",\n".join(f"{json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in value.items())
+    return f"{{\n{said}\n}}\n"
+
+
+def _matching(kept: Kept, leaves: list[Question], columns: Columns) -> list[int]:
+    count = len(next(iter(kept.rows.values())))
+    here = {name: kept.rows.get(said["stable"], [None] * count) for name, said in columns.items()}
+
+    def value(names: list[str], row: int) -> Any:
+        found = tuple(here[name][row] for name in names)
+        return found if len(names) > 1 else found[0]
+
+    rows = [row for row in range(count) if all(row_matches(op, value(names, row), said) for op, names, said in leaves)]
+    return sorted({row // tables.GROUP_ROWS for row in rows})
+
+
+def _predicate(leaves: list[Question]) -> Predicate:
+    parts: list[Predicate] = []
+    for op, names, literals in leaves:
+        for at, name in enumerate(names):
+            one = mi.col(name)
+            values = [literal[at] if len(names) > 1 else literal for literal in literals]
+            made: dict[str, Callable[[], Predicate]] = {
+                "=": lambda one=one, values=values: one == values[0],
+                "<>": lambda one=one, values=values: one != values[0],
+                "<": lambda one=one, values=values: one < values[0],
+                "<=": lambda one=one, values=values: one <= values[0],
+                ">": lambda one=one, values=values: one > values[0],
+                ">=": lambda one=one, values=values: one >= values[0],
+                "in": lambda one=one, values=values: one.isin(values),
+                "is null": one.is_null,
+                "is not null": one.is_not_null,
+                "prefix": lambda one=one, values=values: one.startswith(values[0]),
+            }
+            parts.append(made[op]())
+    return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+def told(value: Any, names: Sequence[str]) -> Any:
+    """A literal as the kit has it."""
+    if len(names) > 1:
+        return [told(one, names[:1]) for one in value]
+    match value:
+        case None:
+            return ["null", ""]
+        case bool():
+            return ["bool", str(value).lower()]
+        case int() | float() | Decimal():
+            return [type(value).__name__.lower(), str(value)]
+        case bytes():
+            return ["bytes", value.hex()]
+        case dt.datetime():
+            return ["timestamp", value.isoformat()]
+        case dt.date():
+            return ["date", value.isoformat()]
+        case dt.time():
+            return ["time", value.isoformat()]
+        case _:
+            return ["text", value]
