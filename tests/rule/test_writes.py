@@ -10,7 +10,7 @@ import pytest
 
 from metaindex import rule
 from tests.rule.lakes import location_of
-from tests.rule.test_skipping import FILES, MAKERS, ROWS, make_delta, make_iceberg, make_parquet
+from tests.rule.test_skipping import FILES, MAKERS, ROWS, indexed, make_delta, make_iceberg, make_parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,6 +59,44 @@ def test_sources_of_plain_inserts_are_read_by_the_indexes(enabled: SparkSession,
             assert ids(spark, f"SELECT id FROM {target}") == sorted(wanted * times), target
     finally:
         spark.sql("DROP TABLE IF EXISTS made")
+
+
+@pytest.mark.parametrize("make", [make_parquet, make_iceberg])
+def test_inserts_into_iceberg_tables_read_their_sources_by_the_indexes(
+    enabled: SparkSession, tmp_path: Path, make: Make
+) -> None:
+    spark, name = enabled, make(enabled, tmp_path)
+    query = f"SELECT id, name FROM {name} WHERE id BETWEEN 205 AND 210"
+    wanted = ids(spark, query)
+    made = f"iceberg.rule.made{abs(hash(str(tmp_path))) % 10**9}"
+    partitioned = "USING iceberg PARTITIONED BY (bucket(4, id))"
+    for work, times in [
+        (lambda: spark.sql(f"CREATE TABLE {made} {partitioned} AS {query}"), 1),
+        (lambda: spark.sql(f"INSERT INTO {made} {query}"), 2),
+        (lambda: spark.sql(query).writeTo(made).append(), 3),
+        (lambda: spark.sql(f"INSERT OVERWRITE {made} {query}"), 1),
+        (lambda: spark.sql(query).writeTo(made).overwritePartitions(), 1),
+        (lambda: spark.sql(f"CREATE OR REPLACE TABLE {made} USING iceberg AS {query}"), 1),
+    ]:
+        assert rewritten_by(spark, work) == 1
+        assert ids(spark, f"SELECT id FROM {made}") == sorted(wanted * times)
+    merge = f"MERGE INTO {made} t USING ({query}) s ON t.id = s.id"
+    assert rewritten_by(spark, lambda: spark.sql(f"{merge} WHEN NOT MATCHED THEN INSERT *")) == 0  # it reads its target
+    # Which files have rows that match Spark asks by a query of its own, which is one like any other; what it writes anew it reads by itself.
+    spark.sql(f"{merge} WHEN MATCHED AND s.id > 206 THEN UPDATE SET t.name = 'changed'")
+    assert ids(spark, f"SELECT id FROM {made}") == wanted
+    assert ids(spark, f"SELECT id FROM {made} WHERE name = 'changed'") == [one for one in wanted if one > 206]
+
+
+def test_of_inserts_into_iceberg_tables_delta_pins_no_source(enabled: SparkSession, tmp_path: Path) -> None:
+    """It leaves plans of such writes alone, so that nobody knows before they run which version they read."""
+    spark, path = enabled, str(tmp_path / "plain")
+    spark.range(0, 100, 1, 4).selectExpr("id", "concat('n', id) AS name").write.format("delta").save(path)
+    indexed(path)
+    made = f"iceberg.rule.made{abs(hash(str(tmp_path))) % 10**9}"
+    text = f"CREATE TABLE {made} USING iceberg AS SELECT id, name FROM delta.`{path}` WHERE id BETWEEN 20 AND 30"
+    assert rewritten_by(spark, lambda: spark.sql(text)) == 0
+    assert ids(spark, f"SELECT id FROM {made}") == list(range(20, 31))
 
 
 def test_a_table_that_is_written_to_is_not_read_by_an_index(enabled: SparkSession, tmp_path: Path) -> None:
