@@ -11,7 +11,7 @@ from metaindex.kinds.covering.spec import AnyCovering, Covering, buckets_for
 from metaindex.kinds.covering.types import TEXT_BYTES, width
 
 from . import scans
-from .ranking import Offer, asked_of, share_read
+from .ranking import PRUNED, Offer, asked_of, share_read
 from .reasons import Reason
 
 
@@ -34,9 +34,9 @@ def imagined(
     buckets = 0
     if isinstance(kind, Covering):
         buckets = kind.buckets or buckets_for(total_bytes)
-    wants = scans.wants(scan, {name: name for name in indexed}, indexed).all if buckets else frozenset()
+    wants = scans.wants(scan, {name: name for name in indexed}, indexed) if buckets else scans.Wants()
     of_use = indexed[0] in asked or scans.for_columns_alone(scan)
-    if not of_use and not wants:
+    if not of_use and not wants.all:
         return Reason.NOT_ASKED
     if not scan["harmless"]:
         return Reason.MAY_FAIL
@@ -48,4 +48,6 @@ def imagined(
     kept = total_bytes if kept_bytes is None else min(kept_bytes, total_bytes)
     read = needed * share_read(asked, indexed, buckets)
     order = tuple(indexed) if buckets else ()
-    return Offer(name, every * kept / max(1, total_bytes), read, of_use, wants, buckets, order)
+    pruned = PRUNED if scan["pruned"] else 1.0
+    source = pruned * every * kept / max(1, total_bytes)
+    return Offer(name, source, read, of_use, wants.all, buckets, order, pruned=pruned, unsorted=wants.unsorted)

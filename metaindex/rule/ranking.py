@@ -6,6 +6,7 @@
                 into: `SORTED` times. A group's rows are put together before they are sent: of few keys hardly anything is left to be saved
     buckets     one without rows is a task all the same (`TASK`), and one with most of the rows keeps one core busy where others wait (`HOT`)
     reuse       scans that are alike up to the exchange are read once by a plan that has exchanges, and each for itself by one that has none
+    pruning     where Spark leaves partitions out for a join when the query runs, the source, and what is shuffled of it, is `PRUNED` of what it would be; nobody knows before
     deletes     the lineage of every row, which is read; a mask says what is deleted for nearly nothing. More than a mask holds are left out by a join: for nearly nothing as long as they lie in a
                 core's cache (`CACHED`), `DELETED` bytes for each one more
 
@@ -43,6 +44,8 @@ HOT: Final = 64 << 20
 """From so many bytes on a bucket that is larger than others counts as what its work costs while others wait."""
 KEY_SHARE: Final = 0.5
 """Of the width of whole numbers, what they take in a table that is not sorted by them: 0.33 to 0.75 in TPC-H's keys, 0.4 in its days; in indexes 0.02 to 0.1."""
+PRUNED: Final = EQUAL
+"""Of a scan whose partitions Spark leaves out by the rows of the other side of a join, what is left."""
 MARGIN: Final = 0.95
 """An index is taken where it costs less than this share of the source."""
 
@@ -138,6 +141,8 @@ class Offer:
     left: float = 1.0  # share of its rows that a group leaves
     uneven: float = 0.0  # what buckets without rows, and the largest one, cost where buckets are read one by one
     grouped_first: frozenset[tuple[int, int]] = frozenset()  # of `wants`, the joins of what a group leaves
+    unsorted: frozenset[tuple[int, int]] = frozenset()  # of `wants`, the joins that sort all the same
+    pruned: float = 1.0  # share of its rows that a scan in its place would give to joins and groups
     alike: int = 1  # scans of the query that are read by the same exchange
 
     @property
@@ -149,7 +154,11 @@ class Offer:
     @property
     def grouped(self) -> float:
         """What a group saves that shuffles nothing; 0 where that is nothing: the index is read as any files are then."""
-        return max(0.0, GROUPED * self.placed * self.sent / self.alike - self.uneven) if None in self.wants else 0.0
+        return (
+            max(0.0, GROUPED * self.placed * self.pruned * self.sent / self.alike - self.uneven)
+            if None in self.wants
+            else 0.0
+        )
 
     @property
     def saved(self) -> float:
@@ -158,9 +167,9 @@ class Offer:
 
     def joined(self, join: tuple[int, int]) -> float:
         """What a side of a join saves that neither shuffles nor sorts."""
-        saved = (SHUFFLED / self.alike + SORTED) * self.placed
+        saved = (SHUFFLED / self.alike + SORTED * (join not in self.unsorted)) * self.placed * self.pruned
         if join in self.grouped_first:
-            saved = saved * self.left + GROUPED * self.placed * self.sent / self.alike
+            saved = saved * self.left + GROUPED * self.placed * self.pruned * self.sent / self.alike
         return saved - self.uneven
 
     @property

@@ -140,12 +140,16 @@ class Wants:
     all: frozenset[Any] = frozenset()
     same: bool = False
     after: frozenset[tuple[int, int]] = frozenset()
+    unsorted: frozenset[tuple[int, int]] = (
+        frozenset()
+    )  # of the joins those that have other keys, too, by which they sort
 
 
 def wants(scan: Mapping[str, Any], columns: Mapping[str, str], indexed: Sequence[str]) -> Wants:
     """Of a scan, whose wants stand in the order in which the plan comes upon them from below."""
     found: set[Any] = set()
     after: set[tuple[int, int]] = set()
+    unsorted: set[tuple[int, int]] = set()
     same = [want for want in scan["wants"] if "group" in want] != []
     for want in scan["wants"]:
         if "group" in want:
@@ -153,11 +157,14 @@ def wants(scan: Mapping[str, Any], columns: Mapping[str, str], indexed: Sequence
             if set(indexed) <= keys:
                 found.add(None)
                 same = same and keys == set(indexed) and not want.get("whole")
-        elif not want["small"] and sorted(columns.get(name, "") for name in want["keys"]) == sorted(indexed):
-            found.add((want["join"], want["side"]))
-            if None in found:
-                after.add((want["join"], want["side"]))
-    return Wants(frozenset(found), same and None in found, frozenset(after))
+        elif not want["small"]:
+            keys = {columns.get(name) for name in want["keys"]}
+            more = bool(want.get("partial")) and set(indexed) < keys
+            if more or (len(want["keys"]) == len(indexed) and keys == set(indexed)):
+                found.add((want["join"], want["side"]))
+                unsorted |= {(want["join"], want["side"])} if more else set()
+                after |= {(want["join"], want["side"])} if None in found else set()
+    return Wants(frozenset(found), same and None in found, frozenset(after), frozenset(unsorted))
 
 
 def alike(request: Sequence[Mapping[str, Any]]) -> list[int]:

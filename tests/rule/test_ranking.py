@@ -29,7 +29,7 @@ from metaindex.rule.ranking import (
     unevenness,
 )
 from metaindex.rule.reasons import Reason
-from metaindex.rule.scans import alike
+from metaindex.rule.scans import alike, wants
 
 
 def offer(
@@ -143,6 +143,7 @@ def test_an_index_that_is_not_built_yet_is_offered_like_any_other() -> None:
         "needs": [{"name": "k"}, {"name": "id"}],
         "wants": [],
         "harmless": True,
+        "pruned": False,
     }
     found = imagined("i", Covering(["k"], ["id"], 100), schema, scan, 1_000_000)
     assert isinstance(found, Offer)
@@ -172,6 +173,33 @@ def test_buckets_without_rows_and_hot_ones_are_priced() -> None:
     uneven = replace(offer(read=100, wants=frozenset([None])), uneven=TASK)
     assert uneven.grouped == 0
     assert choose([[replace(uneven, read=50)]], []) == [Chosen(replace(uneven, read=50), partitioned=False)]
+
+
+def test_where_partitions_are_left_out_later_only_a_look_up_pays() -> None:
+    left = {"source": 10.0, "pruned": 0.1}
+    look_up = replace(offer(read=1), **left)  # type: ignore[arg-type]
+    assert choose([[look_up]], []) == [Chosen(look_up, partitioned=False)]
+    group = replace(offer(read=100, of_use=False, wants=frozenset([None])), **left)  # type: ignore[arg-type]
+    assert choose([[group]], []) == [None]
+    sides = [[replace(offer(read=100, of_use=False, wants=frozenset([(0, side)])), **left)] for side in (0, 1)]  # type: ignore[arg-type]
+    join = JoinOf(0, (0, 1), (("k",), ("k",)))
+    assert choose(sides, [join]) == [None, None]
+
+
+def test_a_join_with_other_keys_besides_is_taken_where_spark_lets_rows_stay() -> None:
+    def scan(*keys: str, partial: bool) -> dict[str, object]:
+        return {"wants": [{"join": 0, "side": 0, "keys": [*keys], "small": False, "partial": partial}]}
+
+    columns = {"k": "k", "s": "s"}
+    assert not wants(scan("k", "s", partial=False), columns, ["k"]).all
+    found = wants(scan("k", "s", partial=True), columns, ["k"])
+    assert found.all == found.unsorted == {(0, 0)}
+    exact = wants(scan("s", "k", partial=True), columns, ["k", "s"])
+    assert exact.all == {(0, 0)}
+    assert not exact.unsorted
+    assert not wants(scan("s", partial=True), columns, ["k", "s"]).all
+    whole = offer(wants=found.all)
+    assert replace(whole, unsorted=found.unsorted).joined((0, 0)) == whole.joined((0, 0)) / 2
 
 
 def test_what_is_reused_is_read_once_by_the_source() -> None:

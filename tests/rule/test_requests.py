@@ -51,6 +51,7 @@ def request(root: Path, keys: Sequence[int]) -> str:
         "session": {"zone": "UTC", "set": {}},
         "gathered": False,
         "harmless": True,
+        "pruned": False,
         "bytes": 1_000_000,
     }
     return json.dumps({"settings": {}, "scans": [scan]})

@@ -112,7 +112,8 @@ class Covering {
     }
     List keys = reply.get("partitioned").asBoolean() ? Attributes.named(reply.get("bucketed"), output) : null;
     if (rest != null) {
-      LogicalPlan plan = filter() == null ? rest : new Filter(filter(), rest);
+      Expression filter = all(one.own(), one.pruning());
+      LogicalPlan plan = filter == null ? rest : new Filter(filter, rest);
       if (keys != null) {
         plan = new Project(Scans.sequence(output), plan); // Spark's own pruning of columns is over: a scan reads what stands right above it, and an exchange sends all of it
         plan = new RepartitionByExpression(Scans.sequence(keys), plan, scala.Option.apply(Integer.valueOf(reply.get("buckets").asInt())), scala.Option.empty());
@@ -293,8 +294,13 @@ class Covering {
 
   /** What the filters above ask of the scan's attributes alone: it is asked in both branches of a hybrid scan, and once more above. */
   private Expression filter() {
+    return all(one.own(), new ArrayList());
+  }
+
+  private static Expression all(List parts, List more) {
     Expression all = null;
-    for (Iterator each = one.own().iterator(); each.hasNext(); ) {
+    parts.addAll(more);
+    for (Iterator each = parts.iterator(); each.hasNext(); ) {
       Expression part = (Expression) each.next();
       all = all == null ? part : new And(all, part);
     }

@@ -6,6 +6,7 @@ import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
@@ -62,7 +63,7 @@ public class Found {
       Json.expression((Expression) filters.get(i), leaf.outputSet(), out);
       harmless = harmless && Harmless.of((Expression) filters.get(i));
     }
-    out.append("],\"gathered\":").append(gathered).append(",\"harmless\":").append(harmless).append(",\"bytes\":").append(scans.bytes(leaf, own())).append(",\"needs\":[");
+    out.append("],\"gathered\":").append(gathered).append(",\"harmless\":").append(harmless).append(",\"pruned\":").append(!pruning().isEmpty()).append(",\"bytes\":").append(scans.bytes(leaf, own())).append(",\"needs\":[");
     List output = output();
     boolean first = true;
     for (int i = 0; i < output.size(); i++) {
@@ -95,6 +96,21 @@ public class Found {
     for (int i = out.size() - 1; i >= 0; i--) {
       Expression part = (Expression) out.get(i);
       if (!((AttributeSet) part.references()).subsetOf((AttributeSet) leaf.outputSet()) || SubqueryExpression$.MODULE$.hasSubquery(part)) {
+        out.remove(i);
+      }
+    }
+    return out;
+  }
+
+  /** What Spark leaves partitions of the scan out by once the query runs, for the sake of a join. */
+  List pruning() {
+    List out = new ArrayList();
+    for (int i = 0; i < filters.size(); i++) {
+      conjuncts((Expression) filters.get(i), out);
+    }
+    for (int i = out.size() - 1; i >= 0; i--) {
+      Expression part = (Expression) out.get(i);
+      if (!(part instanceof DynamicPruningSubquery) || !((AttributeSet) part.references()).subsetOf((AttributeSet) leaf.outputSet())) {
         out.remove(i);
       }
     }

@@ -266,8 +266,9 @@ class Survey {
       }
     }
     boolean small = Math.min(size(child(join, 0)), size(child(join, 1))) <= SQLConf.get().autoBroadcastJoinThreshold(); // Spark sends such a side to every task, and shuffles nothing
+    boolean partial = "false".equalsIgnoreCase(SQLConf.get().getConfString("spark.sql.requireAllClusterKeysForCoPartition", "true")); // is it enough that rows are partitioned by some of the keys?
     for (int side = 0; side < 2; side++) {
-      scan[side].wants.add("{\"join\":" + joins + ",\"side\":" + side + ",\"keys\":[" + names[side] + "],\"small\":" + small + "}");
+      scan[side].wants.add("{\"join\":" + joins + ",\"side\":" + side + ",\"keys\":[" + names[side] + "],\"small\":" + small + ",\"partial\":" + partial + "}");
     }
     joins++;
   }
