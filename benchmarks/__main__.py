@@ -1,4 +1,5 @@
-"""`python -m benchmarks [NAME ...] [--quick] [--folder F] [--json FILE]`: each workload prints a table, and JSON lines where asked.
+"""`python -m benchmarks [NAME ...] [--quick] [--folder F] [--json FILE]`: each workload prints a table, and JSON lines
+where asked.
 
 prune    planning on made-up metadata: 1,000,000 files x 20 columns, unpartitioned and in 100,000 partitions, beside DuckDB over the same statistics
 build    statistics of real Parquet files: local builder, Spark builder, and what merely opening the footers costs
@@ -14,7 +15,7 @@ bloom    bloom filters across 1,000,000 files (made-up) beside the same unsliced
 needle   exact look-ups among 5,000,000 rows in 500 files, beside Spark, DuckDB, Polars, native bloom filters and oracles; what building each kind costs
 engines  the WHERE of DuckDB's, Polars' and pyarrow's own queries over a scan of 2,000,000 rows in 100 files: pushed to the indexes, held back, and by the engine's own scan
 tpch     TPC-H at scale factor 1 through Spark's own SQL: plain, with covering indexes, and beside bucketed, sorted and Z-ordered tables made by hand; all 22 queries; stale indexes
-"""
+"""  # noqa: W505
 
 from __future__ import annotations
 

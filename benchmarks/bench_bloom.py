@@ -1,8 +1,9 @@
-"""Bloom filters: look-ups across 1,000,000 files (made-up filters, as full as real ones) beside the same blocks unsliced, and filters of 500 files x 10,000 values, built and looked up.
+"""Bloom filters: look-ups across 1,000,000 files (made-up filters, as full as real ones) beside the same blocks
+unsliced, and filters of 500 files x 10,000 values, built and looked up.
 
 cold     nothing is cached: the manifest, the footer and what holds the hash are read
 warm     manifest and footers are at hand, as after any other look-up: what holds the hash is read, from the page cache of the machine
-"""
+"""  # noqa: W505
 
 from __future__ import annotations
 

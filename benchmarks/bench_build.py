@@ -1,7 +1,8 @@
 """Statistics of real Parquet files: 2,000 files of 20 columns.
 
-Three steps of reading footers, in CPU microseconds a file, interleaved: merely opening them, plain pyarrow accessors over all columns, ours with every check. Then an index built by the local builder and by the
-Spark pipeline, in CPU seconds of all processes that work for it (the JVM and its Python workers included), in a warm session.
+Three steps of reading footers, in CPU microseconds a file, interleaved: merely opening them, plain pyarrow accessors
+over all columns, ours with every check. Then an index built by the local builder and by the Spark pipeline, in CPU
+seconds of all processes that work for it (the JVM and its Python workers included), in a warm session.
 """
 
 from __future__ import annotations

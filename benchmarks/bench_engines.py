@@ -1,5 +1,6 @@
-"""The WHERE of an engine's own query over a scan of 2,000,000 rows in 100 Delta files: pushed to the indexes, held back (as it was before filters were pushed), and by the engine's own
-scan of the files; and the sum of one column, where nothing can be left out. Medians of interleaved rounds, warm."""
+"""The WHERE of an engine's own query over a scan of 2,000,000 rows in 100 Delta files: pushed to the indexes, held back
+(as it was before filters were pushed), and by the engine's own scan of the files; and the sum of one column, where
+nothing can be left out. Medians of interleaved rounds, warm."""
 
 from __future__ import annotations
 

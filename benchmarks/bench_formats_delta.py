@@ -1,7 +1,9 @@
-"""Delta: the snapshot of a table with a checkpoint and ten commits behind it, and the difference to the version before, beside `deltalake` on the same table in the same run.
+"""Delta: the snapshot of a table with a checkpoint and ten commits behind it, and the difference to the version before,
+beside `deltalake` on the same table in the same run.
 
-Every measurement is a process of its own, the two readers in turns. "cold": the first snapshot of the process, imports of libraries that only it needs included; "warm": the
-least of five more. CPU of all threads, in milliseconds. `deltalake` gives what ours gives: paths, sizes, record counts and partition values of all live files.
+Every measurement is a process of its own, the two readers in turns. "cold": the first snapshot of the process, imports
+of libraries that only it needs included; "warm": the least of five more. CPU of all threads, in milliseconds.
+`deltalake` gives what ours gives: paths, sizes, record counts and partition values of all live files.
 """
 
 from __future__ import annotations

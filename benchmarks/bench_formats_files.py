@@ -1,6 +1,7 @@
-"""Listing plain files: what a snapshot of a folder of many files costs, beside what merely walking it costs others. All in the same run, interleaved; each in this process,
-with the operating system's cache warm. CPU counts all threads. `snapshot` is the whole of it: names, sizes, times, inodes, typed partitions, fingerprint, columns (from two
-footers), all as Arrow columns; the others give less, as `gives` says.
+"""Listing plain files: what a snapshot of a folder of many files costs, beside what merely walking it costs others. All
+in the same run, interleaved; each in this process, with the operating system's cache warm. CPU counts all threads.
+`snapshot` is the whole of it: names, sizes, times, inodes, typed partitions, fingerprint, columns (from two footers),
+all as Arrow columns; the others give less, as `gives` says.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""An Iceberg snapshot of many files from its manifests, beside pyiceberg on the same table in the same run: each in a new process, after imports, with the operating system's
-cache warm. CPU counts all threads. Every entry has statistics of every column, as Spark writes them; `one column` is what the first question about a column costs, `another`
-what each further one does.
+"""An Iceberg snapshot of many files from its manifests, beside pyiceberg on the same table in the same run: each in a
+new process, after imports, with the operating system's cache warm. CPU counts all threads. Every entry has statistics
+of every column, as Spark writes them; `one column` is what the first question about a column costs, `another` what each
+further one does.
 """
 
 from __future__ import annotations

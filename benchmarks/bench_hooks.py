@@ -1,11 +1,14 @@
-"""What hooks cost the writer. Delta tables of the same rows, written by `deltalake` in this process, commit by commit, interleaved in random order: without an index hook, with the hook in the
-background, with the synchronous one (the index from footers; and from the log's statistics, `trust_log`). Each commit appends one file; the tables have some hundred files and an index over
-all columns.
+"""What hooks cost the writer. Delta tables of the same rows, written by `deltalake` in this process, commit by commit,
+interleaved in random order: without an index hook, with the hook in the background, with the synchronous one (the index
+from footers; and from the log's statistics, `trust_log`). Each commit appends one file; the tables have some hundred
+files and an index over all columns.
 
-* "ms waited": wall time of the write call as the user sees it, median; "over none": median of the differences to the same round's commit without a hook, as a share of that commit.
-  apart: the refresh in the background is over before the next commit begins; back to back: twelve commits follow each other at once, so that refreshes run beside some of them.
-* "CPU ms": of the whole process until the index stands at the commit (user and system), the mean: every third refresh also merges small runs, and a median would hide those. "CPU over none":
-  the CPU of three rounds over that of the same rounds without a hook: the median of such blocks, the least and the most.
+* "ms waited": wall time of the write call as the user sees it, median; "over none": median of the differences to the
+  same round's commit without a hook, as a share of that commit. apart: the refresh in the background is over before the
+  next commit begins; back to back: twelve commits follow each other at once, so that refreshes run beside some of them.
+* "CPU ms": of the whole process until the index stands at the commit (user and system), the mean: every third refresh
+  also merges small runs, and a median would hide those. "CPU over none": the CPU of three rounds over that of the same
+  rounds without a hook: the median of such blocks, the least and the most.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What `import metaindex` costs over `import pyarrow`: new processes, interleaved, medians; sources compiled before, as in an installed package.
+"""What `import metaindex` costs over `import pyarrow`: new processes, interleaved, medians; sources compiled before, as
+in an installed package.
 
 CPU is that of the importing thread: NumPy's BLAS starts others, which wait for work by spinning.
 """

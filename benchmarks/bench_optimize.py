@@ -1,9 +1,9 @@
-"""optimize on made-up metadata: 1,000,000 files x 5 columns in 16 runs become one. What it costs (time, peak memory of a process that does nothing else), and what a cold prune
-costs before and after.
+"""optimize on made-up metadata: 1,000,000 files x 5 columns in 16 runs become one. What it costs (time, peak memory of
+a process that does nothing else), and what a cold prune costs before and after.
 
     in order      each run has a stretch of the paths, as days are appended
     interleaved   neighbouring files are in different runs, as hashed names are: the windows of all runs are open at once
-"""
+"""  # noqa: W505
 
 from __future__ import annotations
 

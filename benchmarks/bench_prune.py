@@ -1,5 +1,7 @@
-"""Planning on made-up metadata. Cold: a new process, after imports, version given, nothing of the index read before (the operating system's file cache is warm).
-Warm: the same table handle asked again, answers not remembered, index columns cached. DuckDB asks the same Parquet parts for the same files, cold and warm alike, in the same run, interleaved.
+"""Planning on made-up metadata. Cold: a new process, after imports, version given, nothing of the index read before
+(the operating system's file cache is warm). Warm: the same table handle asked again, answers not remembered, index
+columns cached. DuckDB asks the same Parquet parts for the same files, cold and warm alike, in the same run,
+interleaved.
 """
 
 from __future__ import annotations

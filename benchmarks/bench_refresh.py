@@ -1,5 +1,7 @@
-"""A refresh after a commit, on Delta tables of 1,000 and of 1,000,000 files: real log, real new data files, the files before made up (their index rows too). Sizes and changes are interleaved in one
-process; every refresh has a table handle of its own, so nothing of the table or the index is cached. Modules are loaded by refreshes of a third table before.
+"""A refresh after a commit, on Delta tables of 1,000 and of 1,000,000 files: real log, real new data files, the files
+before made up (their index rows too). Sizes and changes are interleaved in one process; every refresh has a table
+handle of its own, so nothing of the table or the index is cached. Modules are loaded by refreshes of a third table
+before.
 
     add 10      a commit of 10 new files of 20 columns
     delete 10   a commit that removes 10 files, found in the index by their ids
@@ -7,7 +9,8 @@ process; every refresh has a table handle of its own, so nothing of the table or
     nothing     no commit: the table is looked at
     quick 10    a commit of 10 new files, recorded and not read
 
-Then 10 new files of 16 columns without floats, their statistics from footers and from the table's log (`trust_log`), beside what the commit itself takes (deltalake).
+Then 10 new files of 16 columns without floats, their statistics from footers and from the table's log (`trust_log`),
+beside what the commit itself takes (deltalake).
 
 `ratio` is the median of the larger size over the median of the smaller one.
 """

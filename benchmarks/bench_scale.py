@@ -1,15 +1,18 @@
-"""The metadata of 10,000,000 files with 5 columns, through the product's own verbs over a real Delta log (`scale_table`): created from the log's statistics, pruned cold, refreshed, optimized;
-with one partition, and with 10,000.
+"""The metadata of 10,000,000 files with 5 columns, through the product's own verbs over a real Delta log
+(`scale_table`): created from the log's statistics, pruned cold, refreshed, optimized; with one partition, and with
+10,000.
 
-Every verb runs in a process of its own and is measured from behind its imports; nothing of the table or the index was read in it before, the operating system's file cache is warm. What is
-kept is compared with a brute-force mask over the bounds of all files. Times are medians with the least and the greatest; memory is the peak of the process.
+Every verb runs in a process of its own and is measured from behind its imports; nothing of the table or the index was
+read in it before, the operating system's file cache is warm. What is kept is compared with a brute-force mask over the
+bounds of all files. Times are medians with the least and the greatest; memory is the peak of the process.
 
     create       index every file
     add 10       refresh after a commit of 10 new files; remove 10; add 1% (100,000 new files)
     quick 10     refresh, quick, after a commit of 10 new files: recorded, not indexed
     optimize     quick: the small runs; full: all runs into one
 
-The tables are kept for the next time. `python -m benchmarks.bench_scale create|prune|change FILES PARTITIONS` does a piece of it.
+The tables are kept for the next time. `python -m benchmarks.bench_scale create|prune|change FILES PARTITIONS` does a
+piece of it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""One measurement in a process of its own: `python -m benchmarks.delta_once ours|deltalake TABLE`; prints one JSON object. CPU is of the process, all threads."""
+"""One measurement in a process of its own: `python -m benchmarks.delta_once ours|deltalake TABLE`; prints one JSON
+object. CPU is of the process, all threads."""
 
 from __future__ import annotations
 

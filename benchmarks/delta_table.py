@@ -1,6 +1,8 @@
-"""A Delta table that exists only as a log: one classic checkpoint of N files with JSON statistics of five columns, and ten commits behind it, as a busy writer leaves them.
+"""A Delta table that exists only as a log: one classic checkpoint of N files with JSON statistics of five columns, and
+ten commits behind it, as a busy writer leaves them.
 
-Every commit appends 100 files and removes 10 of the checkpoint's. No data file is ever looked at by what is measured here.
+Every commit appends 100 files and removes 10 of the checkpoint's. No data file is ever looked at by what is measured
+here.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""An Iceberg table that exists only as metadata: one snapshot, ten manifests, in each entry the statistics that Spark writes of every column (sizes, counts of values, NULLs and
-NaNs, both bounds). Columns are long, double, string, timestamp, and again. No data file is ever looked at by what is measured here.
+"""An Iceberg table that exists only as metadata: one snapshot, ten manifests, in each entry the statistics that Spark
+writes of every column (sizes, counts of values, NULLs and NaNs, both bounds). Columns are long, double, string,
+timestamp, and again. No data file is ever looked at by what is measured here.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ def cpu_seconds() -> float:
 
 
 def children_cpu_seconds() -> float:
-    """Of all that descend from this process and live, to a tick (10 ms); children that have ended count for their parents."""
+    """Of all that descend from this process and live, to a tick (10 ms); children that have ended count for their
+    parents."""
     parents: dict[int, list[int]] = {}
     ticks: dict[int, int] = {}
     for entry in Path("/proc").iterdir():

@@ -1,4 +1,5 @@
-"""One cold reader and its warm successors, in a process of its own: `python -m benchmarks.prune_once ours|duckdb FOLDER FILES COLUMNS PARTITIONS QUESTION`."""
+"""One cold reader and its warm successors, in a process of its own: `python -m benchmarks.prune_once ours|duckdb FOLDER
+FILES COLUMNS PARTITIONS QUESTION`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""One verb on the table of `scale`, in a process of its own: `python -m benchmarks.scale_once create|prune|refresh|optimize TABLE [ARGUMENT]`; prints one JSON object.
+"""One verb on the table of `scale`, in a process of its own: `python -m benchmarks.scale_once
+create|prune|refresh|optimize TABLE [ARGUMENT]`; prints one JSON object.
 
-Times are from behind the imports, those of a refresh and an optimize from behind the same verbs on a table of 20 files; memory is the most that the process ever had, `idle` what it had before the verb.
+Times are from behind the imports, those of a refresh and an optimize from behind the same verbs on a table of 20 files;
+memory is the most that the process ever had, `idle` what it had before the verb.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""A Delta table of millions of files that exists only as a log: a multi-part checkpoint whose adds have statistics of five columns as JSON text, as Delta writes them by default, and commits
-behind it. No data file is there: what the log says of the files is enough for `ColumnStats(trust_log=True, scan_floats=False)`.
+"""A Delta table of millions of files that exists only as a log: a multi-part checkpoint whose adds have statistics of
+five columns as JSON text, as Delta writes them by default, and commits behind it. No data file is there: what the log
+says of the files is enough for `ColumnStats(trust_log=True, scan_floats=False)`.
 
-File number i (by its size, `FIRST_SIZE + i`) has the bounds that `synthetic.Shape` makes up for it, under a random name: neighbours by path have nothing in common but their partition.
+File number i (by its size, `FIRST_SIZE + i`) has the bounds that `synthetic.Shape` makes up for it, under a random
+name: neighbours by path have nothing in common but their partition.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ Numbers = npt.NDArray[np.int64]
 
 
 def scale_table(folder: Path, shape: Shape, checkpoint_parts: int = 10) -> None:
-    """Writes version 0. `shape.files` and its bounds, in `shape.partitions` partitions of neighbouring numbers (none where 1)."""
+    """Writes version 0. `shape.files` and its bounds, in `shape.partitions` partitions of neighbouring numbers (none
+    where 1)."""
     log = folder / "_delta_log"
     log.mkdir(parents=True)
     metadata = _metadata(shape)
@@ -49,7 +52,8 @@ def scale_table(folder: Path, shape: Shape, checkpoint_parts: int = 10) -> None:
 
 
 def commit(folder: Path, shape: Shape, more: Shape, version: int, added: Numbers, removed: Numbers) -> None:
-    """A commit of new files, numbered behind those of the table and with the bounds that `more` makes up, and of files of version 0 that leave."""
+    """A commit of new files, numbered behind those of the table and with the bounds that `more` makes up, and of files
+    of version 0 that leave."""
     lines: list[dict[str, object]] = [{"commitInfo": {"timestamp": time.time_ns() // 1_000_000, "operation": "WRITE"}}]
     if len(added):
         adds = _adds(shape, _Bounds(more), added).to_pylist()

@@ -1,7 +1,9 @@
-"""A table that exists only as metadata: N files, C columns, P partitions, with bounds made up by a seeded generator. Everything behind the builder is the real thing.
+"""A table that exists only as metadata: N files, C columns, P partitions, with bounds made up by a seeded generator.
+Everything behind the builder is the real thing.
 
-Columns c00, c04, ... are int64 in narrow bands (a needle is in few files), c01 ... doubles in narrow bands, c02 ... strings in narrow bands, c03 ... int64 in wide bands
-(half of all files hold any value): the shapes that make pruning easy and hard.
+Columns c00, c04, ... are int64 in narrow bands (a needle is in few files), c01 ... doubles in narrow bands, c02 ...
+strings in narrow bands, c03 ... int64 in wide bands (half of all files hold any value): the shapes that make pruning
+easy and hard.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ class Shape:
         return Schema(tuple(Field(f"c{i:02d}", types[i % 4]) for i in range(self.columns)))
 
     def bands(self, column: int) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper value of every file. In a partitioned table, a partition is a stretch of the range for the narrow columns."""
+        """Lower and upper value of every file. In a partitioned table, a partition is a stretch of the range for the
+        narrow columns."""
         generator = np.random.default_rng(self.seed * 1000 + column)
         wide = column % 4 == 3
         width = SPAN // 2 if wide else max(2, SPAN // self.files * 4)

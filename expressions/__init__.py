@@ -1,4 +1,5 @@
-"""What is asked: predicates, their meaning, and the walk that proves files out. Needs NumPy and pyarrow; engines are in `expressions.engines`."""
+"""What is asked: predicates, their meaning, and the walk that proves files out. Needs NumPy and pyarrow; engines are in
+`expressions.engines`."""
 
 from .arrow_statistics import ArrowStatistics
 from .bind import bind

@@ -1,6 +1,7 @@
 """Answers for many files at once, from their bounds and counts as Arrow columns.
 
-Every answer starts from "True for all" and turns False where a proof stands. What the statistics say against themselves is believed in no part:
+Every answer starts from "True for all" and turns False where a proof stands. What the statistics say against themselves
+is believed in no part:
 
 * a NaN bound, or a lower bound above the upper one: neither bound is known;
 * counts that are negative, or more NULLs and NaNs than rows: the count is not known;
@@ -29,7 +30,8 @@ _FEW = 16  # up to so many values are compared one by one, more are searched in 
 
 
 class ArrowStatistics(ManyFiles):
-    """`PruningStatistics` of `count` files. A column without bounds is unknown. Columns are prepared when first asked for, then kept."""
+    """`PruningStatistics` of `count` files. A column without bounds is unknown. Columns are prepared when first asked
+    for, then kept."""
 
     def __init__(self, count: int, columns: Mapping[ColumnRef, ColumnBounds]) -> None:
         super().__init__(count)
@@ -61,7 +63,8 @@ class ArrowStatistics(ManyFiles):
         return self.constant(True) if known is None else ~known.no_nan
 
     def many(self, questions: Sequence[Question]) -> Matrix:
-        """A row a question. Those that ask whether a value, or one of an interval, is in a column are compared as a matrix."""
+        """A row a question. Those that ask whether a value, or one of an interval, is in a column are compared as a
+        matrix."""
         out = np.ones((len(questions), self.count), np.bool_)
         for (column, name), (places, some) in grouped(((q.column, q.name), q) for q in questions).items():
             known = self._column(column)
@@ -156,7 +159,8 @@ class _Column:
         elif not points:
             out = np.zeros_like(self.no_value)
         else:
-            # The list is narrowed by both bounds: a point must lie in between, it is not enough that bounds straddle the list.
+            # The list is narrowed by both bounds: a point must lie in between, it is not enough that bounds straddle
+            # the list.
             out = ~self._no_number
             if len(points) <= _FEW:
                 some = np.zeros_like(out)
@@ -173,7 +177,8 @@ class _Column:
         return out
 
     def each_among(self, lists: Sequence[Sequence[Literal]]) -> Matrix:
-        """`among` for each of many lists. What is compared: where a value stands among all values, in order, against how many of them lie below the bounds."""
+        """`among` for each of many lists. What is compared: where a value stands among all values, in order, against
+        how many of them lie below the bounds."""
         out = np.empty((len(lists), len(self.no_value)), np.bool_)
         alone = [place for place, values in enumerate(lists) if len(values) == 1 and not values[0].is_nan]
         points = physical_points([lists[place][0] for place in alone], self._type)
@@ -234,7 +239,8 @@ class _Column:
         return out
 
     def _points(self, values: Sequence[Literal]) -> list[Any] | None:
-        """The values in the physical domain, sorted; those that no row can equal left out. None: one cannot be compared."""
+        """The values in the physical domain, sorted; those that no row can equal left out. None: one cannot be
+        compared."""
         points: set[Any] = set()
         for value in values:
             at = physical_interval(Interval(value, value), self._type)
@@ -342,7 +348,8 @@ class _Bytes:
         return self._compared("equal", other.values) if isinstance(other, _Bytes) else np.zeros_like(self.known)
 
     def points_below(self, points: Sequence[Any], *, or_equal: bool) -> Vector:
-        """How many of the sorted points lie below each bound (or at it): both sorted as one list, in which the sort keeps the order of equals."""
+        """How many of the sorted points lie below each bound (or at it): both sorted as one list, in which the sort
+        keeps the order of equals."""
         values = self.values.cast(pa.large_binary())
         listed = from_bytes(points, pa.large_binary())
         both = pa.concat_arrays([listed, values] if or_equal else [values, listed])

@@ -1,8 +1,9 @@
-"""Binding: the predicate as a table's schema understands it. Names become the schema's own, literals become what the column's type makes of them.
+"""Binding: the predicate as a table's schema understands it. Names become the schema's own, literals become what the
+column's type makes of them.
 
-Promise: the rows that match do not change, by Spark's rules of comparison. A literal is coerced where Spark's own common type gives the same answer for every
-value of the column; where Spark would compare in another type and could answer differently, the leaf becomes `Opaque` (kept, never wrong); plain nonsense
-(`name > 5`) is refused with the cure.
+Promise: the rows that match do not change, by Spark's rules of comparison. A literal is coerced where Spark's own
+common type gives the same answer for every value of the column; where Spark would compare in another type and could
+answer differently, the leaf becomes `Opaque` (kept, never wrong); plain nonsense (`name > 5`) is refused with the cure.
 
     column        literal            becomes (the whole table is `coerce.TABLE`)
     integer       3.0, '3', 3.00     3;  3.5 stays;  2^53 and beyond as float on a long: opaque
@@ -17,7 +18,7 @@ value of the column; where Spark would compare in another type and could answer 
     any           NULL               NULL
 
 A path into a list or map, and a column of a type without order (nested, duration, interval), is opaque.
-"""
+"""  # noqa: W505
 
 from __future__ import annotations
 
@@ -54,9 +55,10 @@ SchemaLike: TypeAlias = (
 def bind(
     p: Predicate, schema: SchemaLike, *, case_sensitive: bool = False, time_zone: str = "UTC", as_held: bool = False
 ) -> Predicate:
-    """The predicate with the schema's names and types. `schema`: an Arrow schema, or path and type of every column (leaves or whole structs). Case is ignored as
-    Spark does; a name written exactly as in the schema wins. `time_zone`: what literals without a zone mean for columns of instants. `as_held`: literals are of values as rows of ours hold them, where a UUID is
-    its 16 bytes."""
+    """The predicate with the schema's names and types. `schema`: an Arrow schema, or path and type of every column
+    (leaves or whole structs). Case is ignored as Spark does; a name written exactly as in the schema wins. `time_zone`:
+    what literals without a zone mean for columns of instants. `as_held`: literals are of values as rows of ours hold
+    them, where a UUID is its 16 bytes."""
     binder = _Binder(schema, case_sensitive, time_zone, as_held)
     return transform(p, binder.leaf)
 
@@ -131,7 +133,8 @@ class _Binder:
                 assert_never(answer)
 
     def _resolve(self, column: ColumnRef) -> tuple[ColumnRef, pa.DataType | None]:
-        """The column by the schema's spelling, and its type; None where bounds and literals have no meaning (nested, or inside a list or map)."""
+        """The column by the schema's spelling, and its type; None where bounds and literals have no meaning (nested, or
+        inside a list or map)."""
         found = self._resolved.get(column)
         if found is None:
             found = self._resolved[column] = self._looked_up(column)
@@ -205,7 +208,8 @@ def _all_paths(schema: SchemaLike) -> Iterable[tuple[tuple[str, ...], pa.DataTyp
 
 
 def _all_of(values: tuple[Literal, ...], t: pa.DataType) -> bool:
-    """Are all the values what the column holds, so that none needs a look of its own? Of columns of long lists: integers and texts."""
+    """Are all the values what the column holds, so that none needs a look of its own? Of columns of long lists:
+    integers and texts."""
     kinds = {type(lit.value) for lit in values}
     if kinds == {int} and pa.types.is_int64(t):
         return min(lit.value for lit in values) >= -(2**63) and max(lit.value for lit in values) < 2**63  # type: ignore[type-var, operator]

@@ -12,7 +12,8 @@ from .tree import And, ColumnRef, Comparison, In, IsNan, IsNull, Op, Predicate, 
 
 
 def col(*path: str) -> ColumnBuilder:
-    """A column. One argument is a dotted path, where backticks keep a dot inside a name (``col("a.`b.c`")``); several are the parts as they are."""
+    """A column. One argument is a dotted path, where backticks keep a dot inside a name (``col("a.`b.c`")``); several
+    are the parts as they are."""
     if not path or not all(isinstance(part, str) for part in path):
         raise ExpressionError(f"a column is named by text; got {path!r}; write col('a'), col('a.b') or col('a', 'b')")
     return ColumnBuilder(ColumnRef(parse_path(path[0]) if len(path) == 1 else path))
@@ -64,7 +65,8 @@ def _bad_path(text: str) -> ExpressionError:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnBuilder:
-    """A column that comparison operators turn into predicates. A NULL literal is compared as SQL does: only `eq_null_safe` and `is_null` find NULLs."""
+    """A column that comparison operators turn into predicates. A NULL literal is compared as SQL does: only
+    `eq_null_safe` and `is_null` find NULLs."""
 
     ref: ColumnRef
 

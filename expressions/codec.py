@@ -2,8 +2,9 @@
 
     {"predicate": 1, "nodes": [["=", ["day"], {"date": "2013-01-09"}], ["null", ["tailnum"]], ["not"], ["and", 2]]}
 
-The nodes are in postfix order: a leaf pushes itself, "not" takes one node, "and" and "or" the stated number. Nesting would hit the depth limit of JSON parsers on
-trees that people's tools do generate. A literal is an object with one entry, kind and value; numbers that JSON parsers may round are text.
+The nodes are in postfix order: a leaf pushes itself, "not" takes one node, "and" and "or" the stated number. Nesting
+would hit the depth limit of JSON parsers on trees that people's tools do generate. A literal is an object with one
+entry, kind and value; numbers that JSON parsers may round are text.
 
     node                                               arguments
     "=" "!=" "<" "<=" ">" ">=" "<=>"                   column, literal
@@ -15,7 +16,8 @@ trees that people's tools do generate. A literal is an object with one entry, ki
     "not"                                              none
     "and" "or"                                         number of parts
 
-    literal kinds: null, bool, int, float (as Python's repr), decimal, string, binary (hexadecimal), date, time, timestamp_ntz, timestamp (all ISO 8601), uuid
+    literal kinds: null, bool, int, float (as Python's repr), decimal, string, binary (hexadecimal), date, time,
+    timestamp_ntz, timestamp (all ISO 8601), uuid
 """
 
 from __future__ import annotations

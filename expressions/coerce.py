@@ -1,4 +1,5 @@
-"""One literal against one column type: what Spark's comparison makes of it, or that this cannot be said. `TABLE` says which kinds of literals a type takes; the rest is refused."""
+"""One literal against one column type: what Spark's comparison makes of it, or that this cannot be said. `TABLE` says
+which kinds of literals a type takes; the rest is refused."""
 
 from __future__ import annotations
 
@@ -213,8 +214,9 @@ def _moment_of_text(text: str, t: pa.DataType, zone: str) -> Answer:
 
 
 def _moment(value: dt.datetime, naive: bool, time_zone: str) -> Answer:
-    """A time without zone and an instant are compared as instants, the time read in the session's zone, as Spark does. Where clocks never change, the instant as a
-    time in that zone compares alike; elsewhere the hours that come twice or never make the order of times another one than that of instants."""
+    """A time without zone and an instant are compared as instants, the time read in the session's zone, as Spark does.
+    Where clocks never change, the instant as a time in that zone compares alike; elsewhere the hours that come twice or
+    never make the order of times another one than that of instants."""
     if naive and value.utcoffset() is None:
         return Literal(value)
     import zoneinfo
@@ -248,7 +250,8 @@ def _bytes_of_text(value: str, _t: pa.DataType, _zone: str) -> Answer:
 
 
 def _uuid_of_text(text: str, _t: pa.DataType, _zone: str) -> Answer:
-    """A UUID is a text to Spark: 36 characters in lower case, in whose order the bytes are, too. Any other text is compared with those, which bounds of bytes say nothing of."""
+    """A UUID is a text to Spark: 36 characters in lower case, in whose order the bytes are, too. Any other text is
+    compared with those, which bounds of bytes say nothing of."""
     return Literal(UUID(text)) if _UUID_TEXT.fullmatch(text) else Coerced.UNKNOWN
 
 
@@ -296,7 +299,8 @@ TABLE: Final[Mapping[str, Mapping[str, Rule]]] = {
     "binary": {"string": _bytes_of_text, "binary": _same},
     "uuid": {"string": _uuid_of_text, "uuid": _same},
 }
-"""Of each column's type the kinds of literals (`literals.kind`) that it takes, and what becomes of them. What does not stand here is refused by name; docs/literals.md shows the same to people."""
+"""Of each column's type the kinds of literals (`literals.kind`) that it takes, and what becomes of them. What does not
+stand here is refused by name; docs/literals.md shows the same to people."""
 
 _MOMENTS = "compare a timestamp column with a datetime, a date, or text 'YYYY-MM-DD HH:MM:SS'"
 _CURES: Final[Mapping[str, Callable[[Any], str]]] = {

@@ -1,6 +1,7 @@
 """Bounds of a column whose type has changed: what was written under one type, read under another.
 
-Only where every reader maps old values to new ones in the same order and meaning; elsewhere nothing is known of the column.
+Only where every reader maps old values to new ones in the same order and meaning; elsewhere nothing is known of the
+column.
 
     written                  now                                   bounds
     integer                  integer as wide or wider              the same
@@ -13,7 +14,8 @@ Only where every reader maps old values to new ones in the same order and meanin
     time                     time of another unit                  as timestamps
     string, binary (any)     string, binary (any)                  the same bytes
 
-An older version of a table is read under the type of then, which a column may have outgrown since (`narrowed_bounds`): what was written by then fits it.
+An older version of a table is read under the type of then, which a column may have outgrown since (`narrowed_bounds`):
+what was written by then fits it.
 
     written                  then                                  bounds
     integer                  narrower integer                      the same, where both fit; else unknown
@@ -40,7 +42,8 @@ _MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}  # bounds of nanosecon
 
 
 def convert_bounds(bounds: ColumnBounds, to: pa.DataType) -> ColumnBounds | None:
-    """The same bounds for a column that now has type `to`; None where order or meaning may have changed. What does not fit is null: unknown."""
+    """The same bounds for a column that now has type `to`; None where order or meaning may have changed. What does not
+    fit is null: unknown."""
     if bounds.type == to:
         return bounds
     step = _step(_values_of(bounds.type), _values_of(to))
@@ -56,8 +59,9 @@ def convert_bounds(bounds: ColumnBounds, to: pa.DataType) -> ColumnBounds | None
 
 
 def narrowed_bounds(bounds: ColumnBounds, to: pa.DataType) -> ColumnBounds | None:
-    """`convert_bounds`, and the way back to a type that the column had before: of files whose bounds fit it. All values between such bounds fit it too (a float in double
-    precision is rounded to one between them), so that it does not matter what a reader does with those that do not."""
+    """`convert_bounds`, and the way back to a type that the column had before: of files whose bounds fit it. All values
+    between such bounds fit it too (a float in double precision is rounded to one between them), so that it does not
+    matter what a reader does with those that do not."""
     found = convert_bounds(bounds, to)
     if found is not None:
         return found
@@ -171,7 +175,8 @@ def _from_integer(old: pa.DataType, new: pa.DataType) -> _Step | None:
 
 
 def _to_doubles(values: pa.Array, upper: bool) -> pa.Array:
-    """Readers cast to the nearest double, and casting keeps order; one step outwards serves those who compare exactly too."""
+    """Readers cast to the nearest double, and casting keeps order; one step outwards serves those who compare exactly
+    too."""
     integers = vector(values, np.int64)
     doubles = integers.astype(np.float64)
     loose = np.nextafter(doubles, np.inf if upper else -np.inf)
@@ -188,7 +193,8 @@ def _midnights(values: pa.Array, upper: bool) -> pa.Array:
 
 
 def _unit_step(old: pa.DataType, new: pa.DataType) -> _Step:
-    """A coarser unit cuts the values, down or towards zero as the reader likes: bounds move to the next whole unit outwards."""
+    """A coarser unit cuts the values, down or towards zero as the reader likes: bounds move to the next whole unit
+    outwards."""
     micros = _MICROS[new.unit]
     if micros <= _MICROS[old.unit]:
         return _same

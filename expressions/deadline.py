@@ -1,4 +1,5 @@
-"""Until when an answer is waited for: who asks says so (`until`), and what may take long looks (`look`) between two pieces of its work."""
+"""Until when an answer is waited for: who asks says so (`until`), and what may take long looks (`look`) between two
+pieces of its work."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ _UNTIL: ContextVar[float | None] = ContextVar("metaindex_deadline", default=None
 
 
 class TooLate(BaseException):
-    """Nobody waits for the answer any more. Not an `Exception`: nothing is wrong with an index, and whoever does without a failed one must not go on with the next."""
+    """Nobody waits for the answer any more. Not an `Exception`: nothing is wrong with an index, and whoever does
+    without a failed one must not go on with the next."""
 
 
 @contextmanager

@@ -21,7 +21,7 @@
     └── those of indexes: drawn in metaindex/errors.py
 
 Every message is one line: the rule, the fact, the cure.
-"""
+"""  # noqa: W505
 
 
 class MetaIndexError(Exception):
@@ -95,9 +95,11 @@ class MissingDependencyError(MetaIndexError, ImportError):
 
 
 class ArgumentError(MetaIndexError, ValueError, TypeError):
-    """A verb was called with an argument that it cannot take: of a wrong type, or a value that it does not have. Nothing was done."""
+    """A verb was called with an argument that it cannot take: of a wrong type, or a value that it does not have.
+    Nothing was done."""
 
 
 def first_line(error: BaseException) -> str:
-    """What a foreign error says, as far as it goes into a line of ours: its first line, or its name where it says nothing."""
+    """What a foreign error says, as far as it goes into a line of ours: its first line, or its name where it says
+    nothing."""
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -1,4 +1,5 @@
-"""What a predicate means: the answer for one row, in SQL's three values and Spark's order. Everything else in this room is measured against it.
+"""What a predicate means: the answer for one row, in SQL's three values and Spark's order. Everything else in this room
+is measured against it.
 
     expression          row                answer
     x < 5               x NULL             NULL
@@ -12,7 +13,8 @@
     NULL AND FALSE                         FALSE
     NULL OR TRUE                           TRUE
 
-Text compares by UTF-8 bytes. Literals are compared as they are: `bind` first, so that they are what the column's type makes of them.
+Text compares by UTF-8 bytes. Literals are compared as they are: `bind` first, so that they are what the column's type
+makes of them.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ Row = Mapping[str, object]
 
 
 def matches(p: Predicate, row: Row) -> bool | None:
-    """TRUE, FALSE or NULL (None) for the row, a mapping from names to Python values, structs as mappings; a filter keeps rows that answer TRUE."""
+    """TRUE, FALSE or NULL (None) for the row, a mapping from names to Python values, structs as mappings; a filter
+    keeps rows that answer TRUE."""
     return fold(p, lambda leaf: _leaf(leaf, row), _not, _and, _or)
 
 

@@ -1,8 +1,9 @@
 """Literals: the constants that a predicate compares columns with.
 
-A literal is a Python value of one of twelve kinds. Promises: `literal` takes what people hand in (NumPy scalars too) and refuses the rest by name; two literals are
-equal when kind and value are; `compare_values` is Spark's total order (NaN equals NaN and is greater than every number, -0.0 equals 0.0, text by UTF-8 bytes).
-The domains in which bounds of many files compare as vectors are in `physical`.
+A literal is a Python value of one of twelve kinds. Promises: `literal` takes what people hand in (NumPy scalars too)
+and refuses the rest by name; two literals are equal when kind and value are; `compare_values` is Spark's total order
+(NaN equals NaN and is greater than every number, -0.0 equals 0.0, text by UTF-8 bytes). The domains in which bounds of
+many files compare as vectors are in `physical`.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ LiteralValue: TypeAlias = bool | int | float | Decimal | str | bytes | dt.date |
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Literal:
-    """A typed constant: bool, int, float, Decimal, str, bytes, date, datetime (naive: without zone; aware: an instant), time (of a day, without zone), UUID, or None.
+    """A typed constant: bool, int, float, Decimal, str, bytes, date, datetime (naive: without zone; aware: an instant),
+    time (of a day, without zone), UUID, or None.
 
-    Two literals are equal when their kinds and values are (1, 1.0 and True are three literals); NaN equals NaN, and -0.0 is the same literal as 0.0, as no
-    predicate can tell them apart.
+    Two literals are equal when their kinds and values are (1, 1.0 and True are three literals); NaN equals NaN, and
+    -0.0 is the same literal as 0.0, as no predicate can tell them apart.
     """
 
     value: LiteralValue
@@ -56,7 +58,8 @@ class Literal:
 
 
 def each_once(values: Iterable[Literal]) -> tuple[Literal, ...]:
-    """Literals without repetitions, in order. Of long lists of integers or texts the values are told apart by themselves, which takes a fifth of the time."""
+    """Literals without repetitions, in order. Of long lists of integers or texts the values are told apart by
+    themselves, which takes a fifth of the time."""
     every = tuple(values)
     plain = [literal.value for literal in every]
     if set(map(type, plain)) in ({int}, {str}):
@@ -69,7 +72,8 @@ _PLAIN = {bool: "bool", int: "int", str: "string", bytes: "binary"}
 
 
 def kind(value: LiteralValue) -> str:
-    """The kind's name: null, bool, int, float, decimal, string, binary, date, timestamp_ntz (naive), timestamp (aware), time, uuid."""
+    """The kind's name: null, bool, int, float, decimal, string, binary, date, timestamp_ntz (naive), timestamp (aware),
+    time, uuid."""
     match value:
         case None:
             return "null"
@@ -96,7 +100,8 @@ def kind(value: LiteralValue) -> str:
 
 
 def literal(value: object) -> Literal:
-    """The literal of a Python or NumPy value. Aware datetimes become UTC; what has no kind, or would lose something, is refused."""
+    """The literal of a Python or NumPy value. Aware datetimes become UTC; what has no kind, or would lose something, is
+    refused."""
     match value:
         case Literal():
             return value
@@ -142,7 +147,8 @@ def _plain_datetime(value: dt.datetime) -> dt.datetime:
 
 
 def _from_numpy(value: object) -> Literal:
-    # NumPy is not imported for this: its scalars say what they are by module, and `item` gives the Python value without loss, save for times finer than 1 us.
+    # NumPy is not imported for this: its scalars say what they are by module, and `item` gives the Python value without
+    # loss, save for times finer than 1 us.
     item = getattr(value, "item", None)
     if type(value).__module__ == "numpy" and callable(item) and getattr(value, "ndim", None) == 0:
         plain = item()
@@ -170,7 +176,8 @@ def _from_fine_datetime64(value: object) -> Literal:
 
 
 def compare_values(left: object, right: object) -> int:
-    """-1, 0 or 1 in Spark's order; neither side is None. Numbers of different kinds compare by exact value; kinds that have no common order are refused."""
+    """-1, 0 or 1 in Spark's order; neither side is None. Numbers of different kinds compare by exact value; kinds that
+    have no common order are refused."""
     match left, right:
         case bool(), bool():
             return _sign(int(left), int(right))

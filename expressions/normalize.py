@@ -1,9 +1,12 @@
 """The normal form: the same three-valued answer for every row, in fewer shapes.
 
-* NOT stands only directly above IN, IS NULL, IS NAN, a prefix, `<=>` with a value, and what is opaque; above a comparison it turns the operator.
-* AND in AND and OR in OR are flat; TRUE and FALSE are folded away; NULL is not FALSE, as it stays NULL under NOT: `a AND NULL` keeps its NULL.
+* NOT stands only directly above IN, IS NULL, IS NAN, a prefix, `<=>` with a value, and what is opaque; above a
+  comparison it turns the operator.
+* AND in AND and OR in OR are flat; TRUE and FALSE are folded away; NULL is not FALSE, as it stays NULL under NOT: `a
+  AND NULL` keeps its NULL.
 * `x >= v AND x <= v`, which BETWEEN is, is `x = v`.
-* `x = NULL` and its like are NULL, `x <=> NULL` is IS NULL, `x IN ()` is FALSE (for a NULL x too), `a = 1 OR a = 2` is IN.
+* `x = NULL` and its like are NULL, `x <=> NULL` is IS NULL, `x IN ()` is FALSE (for a NULL x too), `a = 1 OR a = 2` is
+  IN.
 
 One pass without recursion, linear in the size of the tree: ten thousand ORs, however nested, are one OR.
 """
@@ -51,10 +54,12 @@ def normalize(p: Predicate) -> Predicate:
 
 
 def gathered_form(p: Predicate) -> Predicate:
-    """The normal form without trust in one order of NaN: NOT stays above `<`, `<=`, `>`, `>=` and every comparison with NaN. `skipping` walks this one."""
+    """The normal form without trust in one order of NaN: NOT stays above `<`, `<=`, `>`, `>=` and every comparison with
+    NaN. `skipping` walks this one."""
     if not isinstance(p, And | Or | Not):
         return fold_signed(p, False, _unturned_leaf, _append, _close)
-    # A tree never changes, and every source of a question walks the same one: its form stays with it, and of the form itself it is known that it is one.
+    # A tree never changes, and every source of a question walks the same one: its form stays with it, and of the form
+    # itself it is known that it is one.
     kept: Predicate | bool | None = vars(p).get("_gathered")
     if kept is None:
         kept = fold_signed(p, False, _unturned_leaf, _append, _close)
@@ -78,8 +83,9 @@ def fold_signed(
 ) -> R:
     """A walk that carries NOT down to the leaves and turns AND and OR on the way.
 
-    `leaf(node, negated)` answers for a leaf, `add(conjunctive, so_far, answer)` takes one more part of an AND (or OR, when not conjunctive),
-    `close(conjunctive, so_far)` ends it; `so_far` is None before the first part. An AND directly within an AND is not opened anew. No recursion.
+    `leaf(node, negated)` answers for a leaf, `add(conjunctive, so_far, answer)` takes one more part of an AND (or OR,
+    when not conjunctive), `close(conjunctive, so_far)` ends it; `so_far` is None before the first part. An AND directly
+    within an AND is not opened anew. No recursion.
     """
     if not isinstance(root, And | Or | Not):  # most predicates of a look-up: the walk below, said shortly
         return close(True, add(True, None, leaf(root, negated)))
@@ -172,7 +178,8 @@ def _close(conjunctive: bool, parts: list[Predicate] | None) -> Predicate:
 
 
 def _met(parts: list[Predicate]) -> list[Predicate]:
-    """The parts of an AND with `x >= v` and `x <= v` as `x = v`: the same for every row, NULLs included, and NaN, whatever an engine thinks of its order."""
+    """The parts of an AND with `x >= v` and `x <= v` as `x = v`: the same for every row, NULLs included, and NaN,
+    whatever an engine thinks of its order."""
     low: dict[object, int] = {}
     high: list[tuple[object, int]] = []
     for place, one in enumerate(parts):
@@ -195,7 +202,8 @@ def _met(parts: list[Predicate]) -> list[Predicate]:
 
 
 def gather_equalities(parts: list[Predicate], *, conjunctive: bool) -> list[Predicate]:
-    """The parts of an OR with `=` and IN on one column as one IN; of an AND with `!=` and NOT IN as one NOT IN. The same for every row, NULLs included."""
+    """The parts of an OR with `=` and IN on one column as one IN; of an AND with `!=` and NOT IN as one NOT IN. The
+    same for every row, NULLs included."""
     places: dict[ColumnRef, int] = {}
     gathered: dict[int, list[Literal]] = {}
     out: list[Predicate] = []

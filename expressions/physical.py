@@ -13,9 +13,10 @@
     dictionary                                             that of its values
     everything else (nested, null, duration, extension)    none       no bounds
 
-Promise: `a <= b` for two values of a type exactly when their physical values are so. Where the domain is coarser (nanoseconds), lower bounds
-are rounded down and upper bounds up, and an interval around a literal is widened, never narrowed.
-"""
+Promise: `a <= b` for two values of a type exactly when their physical values are so. Where the domain is coarser
+(nanoseconds), lower bounds are rounded down and upper bounds up, and an interval around a literal is widened, never
+narrowed.
+"""  # noqa: W505
 
 from __future__ import annotations
 
@@ -121,7 +122,8 @@ def column_domain_has_nan(t: pa.DataType) -> bool:
 
 
 def to_physical(values: pa.Array | pa.ChunkedArray, t: pa.DataType, *, upper: bool) -> pa.Array:
-    """Values of a column of type `t` as bounds: lower bounds, or upper ones. Null where there is no value, where it is NaN and where it overflows."""
+    """Values of a column of type `t` as bounds: lower bounds, or upper ones. Null where there is no value, where it is
+    NaN and where it overflows."""
     family, t = _family(t), _plain(t)
     if family is None:
         raise TypeError(f"bounds are kept of primitive columns; got {t}; ask physical_type first")
@@ -252,7 +254,8 @@ def from_physical(value: PhysicalValue | None, t: pa.DataType) -> object:
 
 @dataclass(frozen=True, slots=True)
 class PhysicalInterval:
-    """An interval in a physical domain; None is unbounded. `empty`: no value of the type lies inside. Integer intervals are always closed."""
+    """An interval in a physical domain; None is unbounded. `empty`: no value of the type lies inside. Integer intervals
+    are always closed."""
 
     low: PhysicalValue | None
     high: PhysicalValue | None
@@ -278,14 +281,15 @@ EMPTY = PhysicalInterval(None, None, empty=True)
 
 
 def physical_value(lit: Literal, t: pa.DataType) -> PhysicalValue | None:
-    """The literal in the physical domain of `t`; None when it is no value of the type, or cannot be compared (`physical_interval` tells which)."""
+    """The literal in the physical domain of `t`; None when it is no value of the type, or cannot be compared
+    (`physical_interval` tells which)."""
     place = _locate(lit, t)
     return place.value if isinstance(place, _At) and place.exact else None
 
 
 def physical_interval(interval: Interval, t: pa.DataType) -> PhysicalInterval | None:
-    """The same interval over values of `t`, by loss-free coercion: `> 3.5` over integers is `>= 4`, `< 1000` over anything smaller is unbounded.
-    None: it cannot be compared, so nothing may be concluded."""
+    """The same interval over values of `t`, by loss-free coercion: `> 3.5` over integers is `>= 4`, `< 1000` over
+    anything smaller is unbounded. None: it cannot be compared, so nothing may be concluded."""
     low = high = None
     low_open = high_open = empty = False
     if interval.low is not None:
@@ -314,7 +318,8 @@ def physical_interval(interval: Interval, t: pa.DataType) -> PhysicalInterval | 
 
 
 def physical_points(literals: Sequence[Literal], t: pa.DataType) -> list[PhysicalValue | None] | None:
-    """`physical_value` of many literals, as most lists have them: integers for integers, or texts for texts, which are told at a glance. None as a whole where one of them cannot be compared."""
+    """`physical_value` of many literals, as most lists have them: integers for integers, or texts for texts, which are
+    told at a glance. None as a whole where one of them cannot be compared."""
     values = [literal.value for literal in literals]
     kinds, family = set(map(type, values)), _family(t)
     if kinds == {int} and family is _Family.INTEGER:
@@ -384,7 +389,8 @@ def _scaled(value: int | Decimal, scale: int) -> Decimal:
 
 
 def _floor(value: float | Decimal, *, inexact_beyond: bool = True) -> _At | _Outside | None:
-    """The integer at or below a number. Doubles at 2^53 and beyond are not comparable with 64-bit integers: engines compare as doubles there."""
+    """The integer at or below a number. Doubles at 2^53 and beyond are not comparable with 64-bit integers: engines
+    compare as doubles there."""
     if isinstance(value, float):
         if math.isnan(value):
             return None
@@ -420,7 +426,8 @@ def _as_double(value: int | Decimal) -> _At | None:
         double = float(value)
     except OverflowError:
         return None
-    # An inexact one is None: engines round the literal (`= 0.1` matches the double 0.1), which `bind` has done where it may be done.
+    # An inexact one is None: engines round the literal (`= 0.1` matches the double 0.1), which `bind` has done where it
+    # may be done.
     return _At(double) if math.isfinite(double) and Decimal(double) == value else None
 
 
@@ -428,8 +435,9 @@ def _as_double(value: int | Decimal) -> _At | None:
 
 
 def prefix_interval(prefix: str) -> Interval:
-    """All texts with the prefix, and of valid UTF-8 no other: from it to its successor, the shortest next text by code points, which never is a surrogate.
-    Unbounded above where there is none (an empty prefix, or U+10FFFF throughout)."""
+    """All texts with the prefix, and of valid UTF-8 no other: from it to its successor, the shortest next text by code
+    points, which never is a surrogate. Unbounded above where there is none (an empty prefix, or U+10FFFF
+    throughout)."""
     low = Literal(prefix) if prefix else None
     points = [ord(c) for c in prefix]
     while points and points[-1] == 0x10FFFF:

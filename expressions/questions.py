@@ -1,4 +1,5 @@
-"""Questions of a walk as values: so that they can be handed on to other sources, kept with their answers, asked again of one file's row groups, and asked many at once."""
+"""Questions of a walk as values: so that they can be handed on to other sources, kept with their answers, asked again
+of one file's row groups, and asked many at once."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ class Question:
         return self is other or self._told == other._told
 
     def __hash__(self) -> int:
-        """Worked out once, and of a long list by its beginning: a question may name a hundred thousand values, and is looked for in several places."""
+        """Worked out once, and of a long list by its beginning: a question may name a hundred thousand values, and is
+        looked for in several places."""
         found: int | None = self.__dict__.get("_hash")
         if found is None:
             found = hash((self.name, self.column, *map(_beginning, self.arguments)))
@@ -79,14 +81,16 @@ class Asks(ABC):
 
 
 class Asking(Asks, ManyFiles):
-    """PruningStatistics[Mask] whose every question goes through `_ask`. An answer may be changed by who asked: it is nobody else's."""
+    """PruningStatistics[Mask] whose every question goes through `_ask`. An answer may be changed by who asked: it is
+    nobody else's."""
 
     @abstractmethod
     def _ask(self, question: Question) -> Mask: ...
 
 
 def answers(source: PruningStatistics[Mask], questions: Sequence[Question]) -> Matrix:
-    """Of each question the answer of a source, a row a question: the source's own way with many (`many`), where it has one. The rows are nobody else's."""
+    """Of each question the answer of a source, a row a question: the source's own way with many (`many`), where it has
+    one. The rows are nobody else's."""
     look()
     many = getattr(source, "many", None)
     if many is not None:

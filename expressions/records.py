@@ -1,8 +1,10 @@
 """Dataclasses at a quarter of the price: `from expressions.records import dataclass`, and nothing else changes.
 
-`import metaindex` makes some sixty of them, and the standard library compiles six methods for each: 0.8 ms a class where this was measured, a third of the whole import
-(docs/decisions/0008). Here only `__init__` is compiled; equality, hash, order and repr take the fields by one C call. To `dataclasses.fields`, `replace`, `asdict`, to `match`,
-pickle and type checkers they are dataclasses as any other. `slots` is accepted and means nothing: a class with slots is made twice.
+`import metaindex` makes some sixty of them, and the standard library compiles six methods for each: 0.8 ms a class
+where this was measured, a third of the whole import (docs/decisions/0008). Here only `__init__` is compiled; equality,
+hash, order and repr take the fields by one C call. To `dataclasses.fields`, `replace`, `asdict`, to `match`, pickle and
+type checkers they are dataclasses as any other. `slots` is accepted and means nothing: a class with slots is made
+twice.
 """
 
 from __future__ import annotations

@@ -30,7 +30,8 @@ class FileFacts:
 
 @dataclass(frozen=True, slots=True)
 class ScalarStatistics:
-    """`PruningStatistics` of one file. Bounds compare as `evaluate` compares values; what does not compare proves nothing."""
+    """`PruningStatistics` of one file. Bounds compare as `evaluate` compares values; what does not compare proves
+    nothing."""
 
     columns: Mapping[ColumnRef, FileFacts]
 
@@ -139,8 +140,9 @@ def _apart(bound: LiteralValue, end: Literal | None, sign: int, is_open: bool) -
 
 @dataclass(frozen=True, slots=True)
 class CompositeStatistics(Generic[T]):
-    """Several sources as one: a question is answered False as soon as one source proves it. Joined per leaf, so that `a = 5 OR b < 6` prunes when
-    one source knows a and another knows b. Sources are asked with the same literals, those of the predicate."""
+    """Several sources as one: a question is answered False as soon as one source proves it. Joined per leaf, so that `a
+    = 5 OR b < 6` prunes when one source knows a and another knows b. Sources are asked with the same literals, those of
+    the predicate."""
 
     sources: Sequence[PruningStatistics[T]]
 

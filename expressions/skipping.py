@@ -1,14 +1,16 @@
 """The walk that proves: which files hold no matching row, and of which files every row matches.
 
-A row matches when the predicate is TRUE for it; FALSE and NULL both leave it out. Statistics answer only questions of one shape, "may some row of
-the file be such?" (`statistics.PruningStatistics`), where False is a proof and True means yes or unknown. So
+A row matches when the predicate is TRUE for it; FALSE and NULL both leave it out. Statistics answer only questions of
+one shape, "may some row of the file be such?" (`statistics.PruningStatistics`), where False is a proof and True means
+yes or unknown. So
 
     may_match(p)    may some row make p TRUE?           False: drop the file
     may_fail(p)     may some row make p FALSE or NULL?  False: the file is certain
     must_match(p)   not may_fail(p)                     True: every row matches
 
-`must_match` is not `not may_match(NOT p)`, as NULL rows fail both p and NOT p. And no answer is negated on the way: a negated "maybe" would be a false
-proof. NOT is carried down to the leaves instead, and a leaf is asked for the truth that is wanted there:
+`must_match` is not `not may_match(NOT p)`, as NULL rows fail both p and NOT p. And no answer is negated on the way: a
+negated "maybe" would be a false proof. NOT is carried down to the leaves instead, and a leaf is asked for the truth
+that is wanted there:
 
     leaf             may be TRUE                       may be FALSE                        may be NULL
     x = v            some_among(v)                     some_other(v)                       some_null
@@ -23,15 +25,18 @@ proof. NOT is carried down to the leaves instead, and a leaf is asked for the tr
     x LIKE 'p%'      some_between([p, succ p))         below p, or at succ p and above     some_null
     opaque           always                            always                              always
 
-AND may be TRUE only if all parts may; it may be FALSE if any part may; OR is the mirror. A file of x in [3, 7] without NULLs, asked for
-`NOT (x < 10 OR y = 1)`: that is "x < 10 may be FALSE" and "y = 1 may be FALSE"; no x lies in [10, ..), so the file is dropped whatever y is. Asked for
-`x > 2`: it may match, and it cannot fail (no x in (.., 2], no NULL, and no NaN if x is an integer), so it is certain.
+AND may be TRUE only if all parts may; it may be FALSE if any part may; OR is the mirror. A file of x in [3, 7] without
+NULLs, asked for `NOT (x < 10 OR y = 1)`: that is "x < 10 may be FALSE" and "y = 1 may be FALSE"; no x lies in [10, ..),
+so the file is dropped whatever y is. Asked for `x > 2`: it may match, and it cannot fail (no x in (.., 2], no NULL, and
+no NaN if x is an integer), so it is certain.
 
-NaN. Spark calls NaN equal to NaN and greater than every number; IEEE engines say FALSE to every comparison with it, save `!=`. The table serves both:
-an inequality *may be FALSE* for NaN whichever way it points, so `NOT (x > 5)` keeps a file with NaN though Spark would answer FALSE there, and a file with NaN is never
-certain of an inequality. The price is nil where NaN counts are known or the type has no NaN. `x < v` and `x = v` as written match no NaN in any engine, so bounds
-alone drop files there. Comparisons with a NaN literal are asked in the same spirit: whatever any engine could answer. `normalize` would turn `NOT (x > 5)` into
-`x <= 5`, right by Spark's order only, hence the walk keeps such a NOT.
+NaN. Spark calls NaN equal to NaN and greater than every number; IEEE engines say FALSE to every comparison with it,
+save `!=`. The table serves both: an inequality *may be FALSE* for NaN whichever way it points, so `NOT (x > 5)` keeps a
+file with NaN though Spark would answer FALSE there, and a file with NaN is never certain of an inequality. The price is
+nil where NaN counts are known or the type has no NaN. `x < v` and `x = v` as written match no NaN in any engine, so
+bounds alone drop files there. Comparisons with a NaN literal are asked in the same spirit: whatever any engine could
+answer. `normalize` would turn `NOT (x > 5)` into `x <= 5`, right by Spark's order only, hence the walk keeps such a
+NOT.
 """
 
 from __future__ import annotations
@@ -56,12 +61,14 @@ def may_match(p: Predicate, statistics: PruningStatistics[T]) -> T:
 
 
 def may_fail(p: Predicate, statistics: PruningStatistics[T]) -> T:
-    """False where no row of the file makes the predicate FALSE or NULL. Never negate it: `must_match` is what you want."""
+    """False where no row of the file makes the predicate FALSE or NULL. Never negate it: `must_match` is what you
+    want."""
     return _walk(p, statistics, negated=True, null_too=True)
 
 
 def must_match(p: Predicate, statistics: PruningStatistics[T]) -> T:
-    """True only where every row of the file makes the predicate TRUE; a file known to have no rows is certain of every leaf that statistics can speak of."""
+    """True only where every row of the file makes the predicate TRUE; a file known to have no rows is certain of every
+    leaf that statistics can speak of."""
     answer = may_fail(p, statistics)
     if isinstance(answer, np.ndarray):
         return cast(T, ~answer)
@@ -88,7 +95,8 @@ def _walk(p: Predicate, statistics: PruningStatistics[T], *, negated: bool, null
 
 @dataclass(frozen=True, slots=True)
 class _Inequality:
-    """`column < v` and its like, asked to be TRUE: still a question, as an AND may make one of several. `nan`: a NaN row is TRUE too."""
+    """`column < v` and its like, asked to be TRUE: still a question, as an AND may make one of several. `nan`: a NaN
+    row is TRUE too."""
 
     column: ColumnRef
     inside: Interval
@@ -99,7 +107,8 @@ class _Inequality:
         return statistics.any_of((answer, statistics.some_nan(self.column))) if self.nan else answer
 
     def both(self, other: _Inequality) -> _Inequality | None:
-        """The row that makes both TRUE lies inside both. None for literals of two kinds: a source may know how to compare one and not the other."""
+        """The row that makes both TRUE lies inside both. None for literals of two kinds: a source may know how to
+        compare one and not the other."""
         one, two = self.inside, other.inside
         if len({kind(end.value) for end in (one.low, one.high, two.low, two.high) if end is not None}) > 1:
             return None
@@ -120,8 +129,9 @@ def _tighter(
 
 
 class _Group(Generic[T]):
-    """The parts of an AND or OR so far. Inequalities of one column in an AND become one interval: `a > 3 AND a < 5` asks for a value between both, which fewer files
-    have than have a value above 3 and a value below 5; and an index looks into one stretch of its rows and not into two halves."""
+    """The parts of an AND or OR so far. Inequalities of one column in an AND become one interval: `a > 3 AND a < 5`
+    asks for a value between both, which fewer files have than have a value above 3 and a value below 5; and an index
+    looks into one stretch of its rows and not into two halves."""
 
     def __init__(self, statistics: PruningStatistics[T], conjunctive: bool) -> None:
         self._statistics = statistics
@@ -161,8 +171,8 @@ _NUMBERS = Interval(None, None)
 
 
 class _Questions(Generic[T]):
-    """The table of the module's docstring: one leaf, asked for TRUE (FALSE, when negated), and for NULL too where that is wanted. Leaves are in
-    normal form: none compares with NULL, no list is without a value."""
+    """The table of the module's docstring: one leaf, asked for TRUE (FALSE, when negated), and for NULL too where that
+    is wanted. Leaves are in normal form: none compares with NULL, no list is without a value."""
 
     def __init__(self, statistics: PruningStatistics[T], null_too: bool) -> None:
         self._ask = statistics

@@ -1,7 +1,8 @@
 """What a walk asks of statistics, and the answers over whole columns of files.
 
-One family of questions: "may some row of the file ...?". Every answer errs towards True: **False is a proof**, unknown is True. From these
-questions alone `skipping.may_match` proves files out, and `skipping.must_match` proves that every row matches (no row may fail).
+One family of questions: "may some row of the file ...?". Every answer errs towards True: **False is a proof**, unknown
+is True. From these questions alone `skipping.may_match` proves files out, and `skipping.must_match` proves that every
+row matches (no row may fail).
 
     answer    means
     False     proved: no physical row of the file is such
@@ -26,7 +27,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The non-null, non-NaN values between two bounds; None is unbounded. `Interval(Literal(5), None, low_open=True)` is `> 5`."""
+    """The non-null, non-NaN values between two bounds; None is unbounded. `Interval(Literal(5), None, low_open=True)`
+    is `> 5`."""
 
     low: Literal | None
     high: Literal | None
@@ -35,7 +37,8 @@ class Interval:
 
 
 class PruningStatistics(Protocol[T]):
-    """The questions. T is bool for one file, a Mask for many; a source that knows nothing of a column answers True throughout."""
+    """The questions. T is bool for one file, a Mask for many; a source that knows nothing of a column answers True
+    throughout."""
 
     def some_between(self, column: ColumnRef, interval: Interval) -> T:
         """May some row hold a non-null, non-NaN value inside the interval?"""
@@ -64,7 +67,8 @@ class PruningStatistics(Protocol[T]):
 
 
 class ManyFiles:
-    """How the answers for `count` files are joined: the half of `PruningStatistics[Mask]` that is alike whatever the source."""
+    """How the answers for `count` files are joined: the half of `PruningStatistics[Mask]` that is alike whatever the
+    source."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -87,14 +91,17 @@ class ManyFiles:
 
 @dataclass(frozen=True, slots=True)
 class ColumnBounds:
-    """What is known of one column in each of N files: Arrow arrays of length N, in the physical domain of `type`; null is unknown.
+    """What is known of one column in each of N files: Arrow arrays of length N, in the physical domain of `type`; null
+    is unknown.
 
-    * `lower`, `upper`: int64, double or binary (see `literals.physical_type`): no non-null, non-NaN value lies outside. They may be loose, unless the
-      matching `exact` array says that the bound is attained (None: none is exact).
-    * `null_count`, `nan_count`: int64; null is unknown. None: unknown for all. NaN counts are ignored for types without NaN.
+    * `lower`, `upper`: int64, double or binary (see `literals.physical_type`): no non-null, non-NaN value lies outside.
+      They may be loose, unless the matching `exact` array says that the bound is attained (None: none is exact).
+    * `null_count`, `nan_count`: int64; null is unknown. None: unknown for all. NaN counts are ignored for types without
+      NaN.
     * `row_count`: int64, physical rows, NULLs included.
 
-    A file is known to be all NULL when null_count = row_count, both known; bounds are then null and mean "no values", not "unknown".
+    A file is known to be all NULL when null_count = row_count, both known; bounds are then null and mean "no values",
+    not "unknown".
     """
 
     type: pa.DataType

@@ -1,12 +1,16 @@
-"""The walk for predicates of many leaves: taken once with nobody asked, so that it is known what it asks and how the answers are joined; then every question is asked together with its like.
+"""The walk for predicates of many leaves: taken once with nobody asked, so that it is known what it asks and how the
+answers are joined; then every question is asked together with its like.
 
-`(k = 1 AND s = 'a') OR (k = 2 AND s = 'b') OR ...` asks two columns three thousand questions. A source that is asked one by one finds the same statistics for each; one that is asked for all of them
-(`many`) finds them once and compares them as a matrix. The walk is `skipping`'s own, over symbols in place of answers, so that what is proved cannot differ: a step is
+`(k = 1 AND s = 'a') OR (k = 2 AND s = 'b') OR ...` asks two columns three thousand questions. A source that is asked
+one by one finds the same statistics for each; one that is asked for all of them (`many`) finds them once and compares
+them as a matrix. The walk is `skipping`'s own, over symbols in place of answers, so that what is proved cannot differ:
+a step is
 
     ask       question n            constant      the same for every file
     all, any  of two steps before
 
-What no step needs is not asked: `a = 5 OR f(b)` keeps every file whatever is known of `a`. Answers come a piece at a time (`questions.PIECE_BYTES`), as a matrix of all would not fit for tables of many files.
+What no step needs is not asked: `a = 5 OR f(b)` keeps every file whatever is known of `a`. Answers come a piece at a
+time (`questions.PIECE_BYTES`), as a matrix of all would not fit for tables of many files.
 """
 
 from __future__ import annotations
@@ -28,7 +32,8 @@ _ASK, _ALL, _ANY, _CONSTANT = range(4)
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What a walk over a predicate asks, in the order in which the answers are needed, and what becomes of them. `program`: kind and two numbers, of a question or of steps before."""
+    """What a walk over a predicate asks, in the order in which the answers are needed, and what becomes of them.
+    `program`: kind and two numbers, of a question or of steps before."""
 
     questions: tuple[Question, ...]
     program: tuple[tuple[int, int, int], ...]
@@ -131,7 +136,8 @@ class Walking:
 
 
 class _Taken(Asks):
-    """`PruningStatistics` whose answers are steps. A question that was asked before is the step that it was; what is the same for every file is settled at once."""
+    """`PruningStatistics` whose answers are steps. A question that was asked before is the step that it was; what is
+    the same for every file is settled at once."""
 
     def __init__(self) -> None:
         self.program: list[tuple[int, int, int]] = [(_CONSTANT, 1, 0), (_CONSTANT, 0, 0)]

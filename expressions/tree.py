@@ -1,7 +1,8 @@
 """The predicate tree: a closed union of frozen nodes.
 
-Adding a node makes mypy point at every walk (`match` + `assert_never`). Nodes hold what is asked and nothing else: names are
-resolved and literals coerced by `bind`, NOT is pushed down by `normalize`, meaning is given by `evaluate` (rows) and `skipping` (files).
+Adding a node makes mypy point at every walk (`match` + `assert_never`). Nodes hold what is asked and nothing else:
+names are resolved and literals coerced by `bind`, NOT is pushed down by `normalize`, meaning is given by `evaluate`
+(rows) and `skipping` (files).
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ class ColumnRef:
 
     @property
     def name(self) -> str:
-        """The dotted name; a part that holds a dot, a backtick, a blank or nothing is quoted by backticks as Spark does."""
+        """The dotted name; a part that holds a dot, a backtick, a blank or nothing is quoted by backticks as Spark
+        does."""
         return ".".join(_quoted(part) for part in self.parts)
 
     def __str__(self) -> str:
@@ -50,7 +52,8 @@ class Op(Enum):
 
 
 class _Node:
-    """What every node can do: `&`, `|`, `~`. A node has no truth value, so that `a > 1 and b < 2` fails instead of meaning `b < 2`."""
+    """What every node can do: `&`, `|`, `~`. A node has no truth value, so that `a > 1 and b < 2` fails instead of
+    meaning `b < 2`."""
 
     __slots__ = ()
 

@@ -1,6 +1,7 @@
 """Arrow arrays as NumPy vectors and back, by their buffers.
 
-`pa.array`, `pa.scalar` and `Array.to_numpy` import pandas on first use, which costs a look-up a second; these functions do not.
+`pa.array`, `pa.scalar` and `Array.to_numpy` import pandas on first use, which costs a look-up a second; these functions
+do not.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ _DTYPES: dict[str, Any] = {"int8": np.int8, "int32": np.int32, "int64": np.int64
 
 
 def compute(function: str, *arguments: Any, options: Any = None) -> Any:
-    """An Arrow compute function by name, over arrays, chunked arrays, tables or scalars. `Array.take`, `cast`, `filter` and their like load pyarrow.compute."""
+    """An Arrow compute function by name, over arrays, chunked arrays, tables or scalars. `Array.take`, `cast`, `filter`
+    and their like load pyarrow.compute."""
     return call_function(function, list(arguments), options)
 
 
@@ -53,7 +55,8 @@ def _bits(bitmap: pa.Buffer, offset: int, length: int) -> Mask:
 
 
 def vector(values: pa.Array, dtype: npt.DTypeLike, width: int = 1) -> Vector:
-    """The values buffer of a fixed-width array (`width` items of `dtype` each), a view; what stands under a null is arbitrary."""
+    """The values buffer of a fixed-width array (`width` items of `dtype` each), a view; what stands under a null is
+    arbitrary."""
     item = np.dtype(dtype)
     data = values.buffers()[1]
     if data is None or len(values) == 0:
@@ -62,7 +65,8 @@ def vector(values: pa.Array, dtype: npt.DTypeLike, width: int = 1) -> Vector:
 
 
 def numbers(values: pa.Array | pa.ChunkedArray) -> Vector:
-    """The values of an integer or double column as a vector of its own type, a view where it is one array; what stands under a null is arbitrary."""
+    """The values of an integer or double column as a vector of its own type, a view where it is one array; what stands
+    under a null is arbitrary."""
     values = one_array(values)
     return vector(values, _DTYPES[str(values.type)])
 

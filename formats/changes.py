@@ -1,7 +1,8 @@
-"""What a log says of the files that something happened to, without those that nothing happened to: an ability of formats with a log.
+"""What a log says of the files that something happened to, without those that nothing happened to: an ability of
+formats with a log.
 
-A diff of snapshots needs the files of both; whoever knows the base's files already (an index does) needs only what the commits since then name. The cost is that of the
-commits, whatever the size of the table.
+A diff of snapshots needs the files of both; whoever knows the base's files already (an index does) needs only what the
+commits since then name. The cost is that of the commits, whatever the size of the table.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ class Base:
 class Changes:
     """From `base` to the version of `touched`.
 
-    `touched.files` are the files named that are live at the target; some may have been live at the base already (their deletes changed, their statistics were written
-    again). `gone` (path, size_bytes, and deletes where the log says with which ones a file was taken out) are the others that were named; some may never have been live at the base. The files of the target are those of the
-    base, without the `gone` ones, and with the touched ones; that must make `files` of them, where the log says how many there are.
+    `touched.files` are the files named that are live at the target; some may have been live at the base already (their
+    deletes changed, their statistics were written again). `gone` (path, size_bytes, and deletes where the log says with
+    which ones a file was taken out) are the others that were named; some may never have been live at the base. The
+    files of the target are those of the base, without the `gone` ones, and with the touched ones; that must make
+    `files` of them, where the log says how many there are.
     """
 
     base: Version
@@ -43,5 +46,6 @@ class ServesChanges(Protocol):
     """A format whose log tells changes."""
 
     def changes(self, ref: TableRef, bases: Sequence[Base], target: At) -> Changes | None:
-        """Since the base from which the way is shortest. It is proved to lie on the target's own line of versions: the same table, not re-created, not another branch.
-        None where the log cannot serve this: no such base, commits that were cleaned, a log that does not say enough; the caller then loads the snapshot."""
+        """Since the base from which the way is shortest. It is proved to lie on the target's own line of versions: the
+        same table, not re-created, not another branch. None where the log cannot serve this: no such base, commits that
+        were cleaned, a log that does not say enough; the caller then loads the snapshot."""

@@ -1,7 +1,8 @@
 """Deletion vectors of Delta and of Iceberg V3: one encoding, one decoder.
 
-A blob is `magic, bitmap`: four bytes that name the encoding (0x6439D3D1, little-endian), then a 64-bit roaring bitmap in the portable encoding.
-In a file (a Delta `.bin`, an Iceberg Puffin blob) it stands framed: its length (big-endian), the blob, its CRC-32 (big-endian).
+A blob is `magic, bitmap`: four bytes that name the encoding (0x6439D3D1, little-endian), then a 64-bit roaring bitmap
+in the portable encoding. In a file (a Delta `.bin`, an Iceberg Puffin blob) it stands framed: its length (big-endian),
+the blob, its CRC-32 (big-endian).
 
 Promise: the positions of the rows deleted, or CorruptTableError; never some of them.
 """
@@ -24,7 +25,8 @@ _Z85_VALUE = {character: value for value, character in enumerate(_Z85)}
 
 
 def decode_framed(frame: bytes, where: str, size: int | None = None, cardinality: int | None = None) -> BitMap64:
-    """Positions from a framed blob. `size`: what the log says of the blob's length; `where` names table, version and file."""
+    """Positions from a framed blob. `size`: what the log says of the blob's length; `where` names table, version and
+    file."""
     if len(frame) < 8:
         raise CorruptTableError(
             f"{where}: a deletion vector has a length and a checksum; only {len(frame)} bytes are there"

@@ -46,7 +46,8 @@ def compare(base: Snapshot, target: Snapshot) -> Diff:
 
 
 def shape(schema: Schema) -> object:
-    """The columns alone: in Iceberg what partitions say of a column comes from the live files, and is no change of the schema."""
+    """The columns alone: in Iceberg what partitions say of a column comes from the live files, and is no change of the
+    schema."""
 
     def of(one: Field) -> object:
         return (one.name, str(one.type), one.nullable, one.stable, str(one.default), [of(c) for c in one.children])
@@ -55,7 +56,8 @@ def shape(schema: Schema) -> object:
 
 
 def with_positions(diff: Diff, base: Snapshot, target: Callable[[], Snapshot]) -> Diff:
-    """The diff of a log that does not say which positions changed: two snapshots do, the target's loaded when it is asked."""
+    """The diff of a log that does not say which positions changed: two snapshots do, the target's loaded when it is
+    asked."""
     if diff.positions is not None:
         return diff
 

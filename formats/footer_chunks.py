@@ -1,4 +1,5 @@
-"""What of a Parquet footer's row groups may be asked of Arrow: its accessors end the process where a footer contradicts itself, or where a column is encrypted.
+"""What of a Parquet footer's row groups may be asked of Arrow: its accessors end the process where a footer contradicts
+itself, or where a column is encrypted.
 
 Every column of every row group is walked before the first is asked. A column of a known form costs some microseconds
 (three patterns and a loop over its statistics); any other is read as Thrift, field by field, which is also what the
@@ -39,7 +40,8 @@ _CHUNK: Kinds = {3: _DATA, 8: _STRUCT}
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """Of the columns of one file, by their ordinals: those that are encrypted, and the (row group, column) whose statistics are not to be asked."""
+    """Of the columns of one file, by their ordinals: those that are encrypted, and the (row group, column) whose
+    statistics are not to be asked."""
 
     encrypted: frozenset[int] = frozenset()
     unstated: frozenset[tuple[int, int]] = frozenset()
@@ -47,7 +49,8 @@ class Chunks:
 
 @dataclass(frozen=True, slots=True)
 class LeafForm:
-    """What the schema says of a column that its row groups must agree with. `width`: bytes of a value, 0 where they vary."""
+    """What the schema says of a column that its row groups must agree with. `width`: bytes of a value, 0 where they
+    vary."""
 
     physical: int
     width: int
@@ -76,7 +79,8 @@ def forms_of(root: Node) -> tuple[LeafForm, ...]:
 
 
 def look(footer: bytes, start: int, forms: tuple[LeafForm, ...], ending: bytes = b"") -> Chunks:
-    """`start`: where the schema ends in the footer; `ending`: what a footer of this writer and schema ends with, in which nothing is to be looked at."""
+    """`start`: where the schema ends in the footer; `ending`: what a footer of this writer and schema ends with, in
+    which nothing is to be looked at."""
     walk = Compact(footer, start)
     encrypted: set[int] = set()
     unstated: set[tuple[int, int]] = set()
@@ -228,7 +232,8 @@ def _list(kind: int, element: bytes, sizes: range = range(15)) -> bytes:
     return b"(?:" + b"|".join(re.escape(bytes([n << 4 | kind])) + element * n for n in sizes) + b")"
 
 
-# A column up to its path: file offset, metadata, physical type, encodings. From its codec to its statistics. What follows a row group's columns.
+# A column up to its path: file offset, metadata, physical type, encodings. From its codec to its statistics. What
+# follows a row group's columns.
 _HEAD = re.compile(rb"\x26" + _V + rb"\x1c\x15([\x00-\x7f])\x19" + _list(5, _V) + rb"\x19", re.DOTALL).match
 _SIZES = re.compile(
     rb"\x15" + _V + (rb"\x16" + _V) * 3 + rb"\x26" + _V
@@ -242,7 +247,8 @@ _GROUP_REST = re.compile(
 
 @lru_cache(maxsize=256)
 def _rest_of(repetition: int, definition: int, texts: bool) -> Any:
-    """Behind the statistics: encodings of pages, the bloom filter, sizes with levels that are as the schema's, the page indexes."""
+    """Behind the statistics: encodings of pages, the bloom filter, sizes with levels that are as the schema's, the page
+    indexes."""
     first = rb"\x16" + _V if texts else None
     two, three = (_list(6, _V, range(0, most + 2, most + 1)) for most in (repetition, definition))
     behind_two = rb"(?:\x19" + three + rb")?"

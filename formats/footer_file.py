@@ -1,4 +1,5 @@
-"""One Parquet footer: read from the file's end, its schema told once for all files that share it, its raw statistics collected."""
+"""One Parquet footer: read from the file's end, its schema told once for all files that share it, its raw statistics
+collected."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ _TAIL = 1 << 16  # read first; most footers fit
 
 
 def open_footer(read: Callable[[int, int], bytes], size: int) -> tuple[bytes, pq.FileMetaData]:
-    """The footer's bytes and what Arrow makes of them. `read`: (offset, length) of the file of `size` bytes; called once or twice."""
+    """The footer's bytes and what Arrow makes of them. `read`: (offset, length) of the file of `size` bytes; called
+    once or twice."""
     tail, footer = _tail(read, size)
     # The reader looks from the end, so the tail alone serves it.
     reader = pq.ParquetReader()
@@ -99,7 +101,8 @@ class Layouts:
         return found
 
     def typed_ending(self, created_by: str, columns: int) -> bytes:
-        """What the footers of this writer end with, where they say that bytes were compared in the order of their type."""
+        """What the footers of this writer end with, where they say that bytes were compared in the order of their
+        type."""
         suffix = self.suffixes.get((created_by, columns))
         if suffix is None:
             suffix = self.suffixes[created_by, columns] = type_defined_order(created_by, columns)

@@ -215,7 +215,8 @@ def varint(value: int) -> bytes:
 
 
 class Compact:
-    """Thrift's compact protocol: structs as dictionaries by field number, lists as lists. What only damage or malice writes, so that two readers may read two things, raises."""
+    """Thrift's compact protocol: structs as dictionaries by field number, lists as lists. What only damage or malice
+    writes, so that two readers may read two things, raises."""
 
     def __init__(self, data: bytes, at: int = 0) -> None:
         self.data = data
@@ -282,7 +283,8 @@ class Compact:
                 raise KeyError(f"Thrift kind {kind}")
 
     def struct(self, kinds: Kinds = {}) -> Struct:  # noqa: B006 - never changed
-        """The fields up to the struct's end. Arrow passes over a field of another kind than it knows: one of `kinds` raises."""
+        """The fields up to the struct's end. Arrow passes over a field of another kind than it knows: one of `kinds`
+        raises."""
         out: Struct = {}
         number = 0
         while True:

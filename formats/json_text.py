@@ -1,4 +1,5 @@
-"""JSON that a table's metadata holds: whatever is wrong with it is a ValueError, however deep it is nested and whatever stands in its texts."""
+"""JSON that a table's metadata holds: whatever is wrong with it is a ValueError, however deep it is nested and whatever
+stands in its texts."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from typing import Any
 
 
 def parse_json(data: str | bytes) -> Any:
-    """The document. ValueError too for one that is nested beyond the stack, and for halves of characters, which no other text holds."""
+    """The document. ValueError too for one that is nested beyond the stack, and for halves of characters, which no
+    other text holds."""
     try:
         found = json.loads(data)
         if (b"\\u" if isinstance(data, bytes) else "\\u") in data:  # type: ignore[operator]

@@ -1,7 +1,8 @@
-"""What files there are: snapshots as columns. A million files is an Arrow table, not a million objects; a `FileEntry` is a view of one row.
+"""What files there are: snapshots as columns. A million files is an Arrow table, not a million objects; a `FileEntry`
+is a view of one row.
 
-Promises: a snapshot is immutable and complete (a reader that cannot give all of it raises); what it says of a column of a file is true of the file's *physical*
-rows, or it says nothing; deletes belong to the snapshot, not to the file.
+Promises: a snapshot is immutable and complete (a reader that cannot give all of it raises); what it says of a column of
+a file is true of the file's *physical* rows, or it says nothing; deletes belong to the snapshot, not to the file.
 """
 
 from __future__ import annotations
@@ -35,10 +36,12 @@ class Trust(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A table's version. Compared for equality only: `id` is the format's own (Delta number, Iceberg snapshot id, listing hash of plain files), `fingerprint` (of the
-    commit's bytes, the snapshot's manifest list, the listing) tells the same id of a table that was made anew from this one. `table_uuid` is what the table calls itself
-    at the version, "" where that is not known yet: to ask a Delta log for it costs a replay, which a version that is only resolved does without. `schema_id` is which of
-    the table's schemas it is read with, where the id does not say so (Iceberg): `protocol.At.of` asks for exactly this version, schema included."""
+    """A table's version. Compared for equality only: `id` is the format's own (Delta number, Iceberg snapshot id,
+    listing hash of plain files), `fingerprint` (of the commit's bytes, the snapshot's manifest list, the listing) tells
+    the same id of a table that was made anew from this one. `table_uuid` is what the table calls itself at the version,
+    "" where that is not known yet: to ask a Delta log for it costs a replay, which a version that is only resolved does
+    without. `schema_id` is which of the table's schemas it is read with, where the id does not say so (Iceberg):
+    `protocol.At.of` asks for exactly this version, schema included."""
 
     table_uuid: str = field(compare=False)
     id: str
@@ -53,9 +56,10 @@ class Version:
 class Field:
     """One column, or one field of a struct.
 
-    `stable` is what never changes while the column is the same column: the field id as text where the format has one ("id:7"), else the name of the part.
-    `source` is the path of the column inside data files (physical names), None where the files cannot hold it. `field_id` finds it in Parquet files by id where
-    the format maps by id. `default` is what a file without the column shows: a literal, NULL, or unknown (`default_known=False`).
+    `stable` is what never changes while the column is the same column: the field id as text where the format has one
+    ("id:7"), else the name of the part. `source` is the path of the column inside data files (physical names), None
+    where the files cannot hold it. `field_id` finds it in Parquet files by id where the format maps by id. `default` is
+    what a file without the column shows: a literal, NULL, or unknown (`default_known=False`).
     """
 
     name: str
@@ -134,7 +138,8 @@ class Leaf:
 
     @cached_property
     def stable(self) -> str:
-        """The stable name: the id of the leaf where the format has ids, else the dotted path, in which a name that holds a dot (or looks like an id) stands between backticks."""
+        """The stable name: the id of the leaf where the format has ids, else the dotted path, in which a name that
+        holds a dot (or looks like an id) stands between backticks."""
         last = self.path[-1]
         if last.stable.startswith("id:") and last.stable != last.name:
             return last.stable
@@ -155,7 +160,8 @@ class Leaf:
 
 
 def _part(name: str) -> str:
-    """A part of a stable name: column `a.b` is not field b of struct a, nor is a column called id:3 the one with that id."""
+    """A part of a stable name: column `a.b` is not field b of struct a, nor is a column called id:3 the one with that
+    id."""
     if "." not in name and "`" not in name and not name.startswith("id:"):
         return name
     return "`" + name.replace("`", "``") + "`"
@@ -179,7 +185,8 @@ FILE_SCHEMA = pa.schema(
         ),  # finer sign of the bytes: of plain files inode and change time in ns, or the object's etag; of Iceberg the data sequence number and the snapshot that added the file
     ]
 )
-"""The columns that every format gives. A format may append columns of its own behind them (their names start with its name: `delta_dv_path`, `iceberg_spec_id`)."""
+"""The columns that every format gives. A format may append columns of its own behind them (their names start with its
+name: `delta_dv_path`, `iceberg_spec_id`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,8 +239,9 @@ class FileTable:
 
 @dataclass(frozen=True, slots=True)
 class EqualityDelete:
-    """Rows whose values in `columns` (logical stable leaves) equal a row of `rows` (null equals null) are deleted. A leaf inside a struct stands in `rows` inside that
-    struct, with nothing else in it: as Iceberg compares, a struct that is NULL is not one whose field is."""
+    """Rows whose values in `columns` (logical stable leaves) equal a row of `rows` (null equals null) are deleted. A
+    leaf inside a struct stands in `rows` inside that struct, with nothing else in it: as Iceberg compares, a struct
+    that is NULL is not one whose field is."""
 
     columns: tuple[Leaf, ...]
     rows: pa.Table
@@ -264,18 +272,21 @@ class SnapshotDetails(Protocol):
     """What only the format can say of a snapshot's files, loaded when asked for."""
 
     def log_bounds(self, leaf: Leaf) -> ColumnBounds | None:
-        """Bounds that the log states for the files (aligned with `files`), repaired for known faults of writers and never those written under deletes that
-        made them untrue of the physical rows; None: the log says nothing of this column."""
+        """Bounds that the log states for the files (aligned with `files`), repaired for known faults of writers and
+        never those written under deletes that made them untrue of the physical rows; None: the log says nothing of this
+        column."""
 
     def partition_bounds(self, leaf: Leaf) -> ColumnBounds | None:
-        """Bounds that follow from the files' partition values: exact for an identity partition column, inclusive for a transform of the column; None: no partition field
-        is made from this column."""
+        """Bounds that follow from the files' partition values: exact for an identity partition column, inclusive for a
+        transform of the column; None: no partition field is made from this column."""
 
     def deletes(self, row: int) -> Deletes:
-        """The deletes attached to file `row` (positions and equality); only called where `files.deletes` is not null."""
+        """The deletes attached to file `row` (positions and equality); only called where `files.deletes` is not
+        null."""
 
     def read_options(self) -> Mapping[str, object]:
-        """How the data files are to be read: {"file_format": "parquet" | "csv" | "json", and for CSV and JSON the reader's options}."""
+        """How the data files are to be read: {"file_format": "parquet" | "csv" | "json", and for CSV and JSON the
+        reader's options}."""
 
 
 @runtime_checkable
@@ -322,7 +333,8 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """What changed from `base` to `target`. A file whose bytes are the same and whose deletes changed is in `deletes_changed` only (as at target)."""
+    """What changed from `base` to `target`. A file whose bytes are the same and whose deletes changed is in
+    `deletes_changed` only (as at target)."""
 
     base: Version
     target: Version
@@ -332,12 +344,13 @@ class Diff:
     schema_changed: bool
     source: str = "snapshots"  # "log" where the log itself served the range
     positions: Callable[[int], ChangedPositions] | None = field(default=None, compare=False, repr=False)
-    """What changed in file `row` of `deletes_changed`, read when asked for; equality deletes are not in it. None: the format's log does not say, two snapshots do."""
+    """What changed in file `row` of `deletes_changed`, read when asked for; equality deletes are not in it. None: the
+    format's log does not say, two snapshots do."""
 
 
 def partition_text(names: Sequence[str], values: Sequence[str | None]) -> str:
-    """The canonical text of a partition tuple: Hive style, names and values percent-encoded, NULL as `__HIVE_DEFAULT_PARTITION__`; a value that reads so
-    has its first letter encoded."""
+    """The canonical text of a partition tuple: Hive style, names and values percent-encoded, NULL as
+    `__HIVE_DEFAULT_PARTITION__`; a value that reads so has its first letter encoded."""
     from urllib.parse import quote
 
     null = "__HIVE_DEFAULT_PARTITION__"

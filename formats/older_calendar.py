@@ -1,4 +1,5 @@
-"""Did Spark write days and times of a Parquet file in the calendar that was used before 1582? Its own reader moves them back, others do not: no bound holds for both.
+"""Did Spark write days and times of a Parquet file in the calendar that was used before 1582? Its own reader moves them
+back, others do not: no bound holds for both.
 
 The keys of the footer decide, whoever wrote it: a file that another program rewrote keeps them, and Spark goes by them.
 """
@@ -27,7 +28,8 @@ def in_older_calendar(keys: Mapping[bytes, bytes] | None, *, int96: bool = False
 
 
 def may_be_in_older_calendar(metadata: Any, *, int96: bool = False) -> bool:
-    """As well where the writer is Spark's and does not say its version (pyarrow's FileMetaData): then a session's setting decides."""
+    """As well where the writer is Spark's and does not say its version (pyarrow's FileMetaData): then a session's
+    setting decides."""
     keys = metadata.metadata or {}
     unsaid = _VERSION not in keys and created_by(metadata).startswith("parquet-mr")
     return unsaid or in_older_calendar(keys, int96=int96)

@@ -1,4 +1,5 @@
-"""The contract of a table format. A new format is a folder, a line in `registry.FORMATS`, and a subclass of the contract tests."""
+"""The contract of a table format. A new format is a folder, a line in `registry.FORMATS`, and a subclass of the
+contract tests."""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ from .storage_confined import Confines
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Which version is asked: by its id or by a time; neither is "now". `version` is the format's own id as text or number (an Iceberg branch or tag name too), `schema_id` the schema that it is
-    to be read with (None: as the format has it for what is asked)."""
+    """Which version is asked: by its id or by a time; neither is "now". `version` is the format's own id as text or
+    number (an Iceberg branch or tag name too), `schema_id` the schema that it is to be read with (None: as the format
+    has it for what is asked)."""
 
     version: str | int | None = None
     timestamp_ms: int | None = None
@@ -25,13 +27,15 @@ class At:
 
     @classmethod
     def of(cls, version: Version) -> At:
-        """Exactly this version. An Iceberg snapshot is another version under another schema: its id alone asks for its own."""
+        """Exactly this version. An Iceberg snapshot is another version under another schema: its id alone asks for its
+        own."""
         return cls(version.id, schema_id=version.schema_id)
 
 
 @dataclass(frozen=True, slots=True)
 class TableRef:
-    """Where a table is and how to open it. `options`: what the user said beside the path (header, delimiter, catalog handle ...), all of it plain data but `catalog`."""
+    """Where a table is and how to open it. `options`: what the user said beside the path (header, delimiter, catalog
+    handle ...), all of it plain data but `catalog`."""
 
     storage: Storage
     path: str  # as the user named it, absolute
@@ -61,14 +65,16 @@ class TableFormat(Protocol):
         """Is there a table of this format at the path? One or two storage calls."""
 
     def resolve(self, ref: TableRef, at: At) -> Version:
-        """Which version is meant, without loading its files where the format allows it (Delta: one listing, none when a number is given, and one small read;
-        Iceberg: the metadata file; plain files: the listing). VersionNotFoundError where there is none."""
+        """Which version is meant, without loading its files where the format allows it (Delta: one listing, none when a
+        number is given, and one small read; Iceberg: the metadata file; plain files: the listing). VersionNotFoundError
+        where there is none."""
 
     def snapshot(self, ref: TableRef, at: At) -> Snapshot:
         """All live files at the version, or an error; never a part."""
 
     def diff(self, ref: TableRef, base: Snapshot, target: At) -> Diff | None:
-        """What the log itself says changed; None where it can't serve the range (the caller compares snapshots by `diff.compare`)."""
+        """What the log itself says changed; None where it can't serve the range (the caller compares snapshots by
+        `diff.compare`)."""
 
     def versions(self, ref: TableRef) -> Sequence[Version]:
         """Versions that can still be read, oldest first."""
@@ -76,10 +82,12 @@ class TableFormat(Protocol):
 
 @runtime_checkable
 class FollowsLog(Protocol):
-    """Of a format whose versions are numbered commits, each named by its id: the newest one is found from one that is known, without a listing."""
+    """Of a format whose versions are numbered commits, each named by its id: the newest one is found from one that is
+    known, without a listing."""
 
     def newest(self, ref: TableRef, known: Sequence[Version]) -> Version:
-        """The newest version, as `resolve(ref, At())`. `known`: versions that were there; that they still are is checked."""
+        """The newest version, as `resolve(ref, At())`. `known`: versions that were there; that they still are is
+        checked."""
 
 
 @runtime_checkable

@@ -58,7 +58,8 @@ def open_ref(
     **options: object,
 ) -> tuple[TableFormat, TableRef]:
     """The format of a table and where it is. `format`: "delta", "iceberg", "files", or "parquet", "csv", "json" for
-    plain files of that kind. A list of paths, a path with patterns and `basePath` are plain files; see `files.roots`."""
+    plain files of that kind. A list of paths, a path with patterns and `basePath` are plain files; see
+    `files.roots`."""
     catalog = options.get("catalog")
     if catalog is None:
         several = _several(path, format, storage_options, options)
@@ -128,7 +129,8 @@ def _several(
 
 
 def catalog_options(catalog: object, name: str) -> dict[str, str]:
-    """Storage options that an Iceberg catalog gives for a table. What is wrong with the name or the catalog is said when the table is opened."""
+    """Storage options that an Iceberg catalog gives for a table. What is wrong with the name or the catalog is said
+    when the table is opened."""
     from .iceberg.file_io import storage_options
 
     table = _table_of(catalog, name)

@@ -53,8 +53,9 @@ class Storage(Protocol):
         """A seekable input for pyarrow readers."""
 
     def put_if_absent(self, path: str, data: bytes) -> None:
-        """Creates the object whole and durable, or raises ObjectExistsError; never replaces. Where an answer was lost and the put made again, the object that is
-        there already can be our own: who must know compares what lies there. Any other error leaves open whether the object is, or will be, there."""
+        """Creates the object whole and durable, or raises ObjectExistsError; never replaces. Where an answer was lost
+        and the put made again, the object that is there already can be our own: who must know compares what lies there.
+        Any other error leaves open whether the object is, or will be, there."""
 
     def put(self, path: str, data: bytes) -> None:
         """Creates or replaces the object, whole and durable. Only for objects under names nobody else writes."""

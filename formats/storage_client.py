@@ -1,7 +1,8 @@
 """Opens a bucket with obstore: from the environment and the user's storage options, with bounded retries.
 
-Credentials come from the store's usual variables (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_ENDPOINT_URL, AWS_REGION, AWS_ALLOW_HTTP ...), from the
-machine's or container's role, or from storage options; they stay inside the client.
+Credentials come from the store's usual variables (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN,
+AWS_ENDPOINT_URL, AWS_REGION, AWS_ALLOW_HTTP ...), from the machine's or container's role, or from storage options; they
+stay inside the client.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ RETRY_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A bucket's client; `base` is its URI without a trailing slash. `unproven`: the endpoint of a store of which it is to be seen whether
-    put-if-absent holds; empty where its maker promises it."""
+    """A bucket's client; `base` is its URI without a trailing slash. `unproven`: the endpoint of a store of which it is
+    to be seen whether put-if-absent holds; empty where its maker promises it."""
 
     store: ObjectStore
     base: str
@@ -71,8 +72,9 @@ class Opened:
 
 
 def open_bucket(uri: str, storage_options: Mapping[str, str] | None = None) -> Opened:
-    """`storage_options`: obstore's keys (`aws_access_key_id`, `endpoint`, `allow_http` ...); `max_retries` and `retry_timeout` (seconds) bound what is
-    tried again, with exponential back-off and jitter; `single_writer` says that nobody else writes.
+    """`storage_options`: obstore's keys (`aws_access_key_id`, `endpoint`, `allow_http` ...); `max_retries` and
+    `retry_timeout` (seconds) bound what is tried again, with exponential back-off and jitter; `single_writer` says that
+    nobody else writes.
 
     Raises StorageError for a URI or an option that cannot be, MissingDependencyError without obstore.
     """
@@ -93,7 +95,8 @@ def open_bucket(uri: str, storage_options: Mapping[str, str] | None = None) -> O
 
 
 def _shared(base: str, options: dict[str, Any]) -> ObjectStore:
-    """One client, with its open connections, for all that is opened with the same options in the same environment: credentials that changed make another."""
+    """One client, with its open connections, for all that is opened with the same options in the same environment:
+    credentials that changed make another."""
     said = tuple((name, value) for name, value in sorted(os.environ.items()) if name.startswith(_PREFIXES))
     key = (base, tuple(sorted(options.items())), said, os.getpid())
     with _lock:
@@ -140,7 +143,8 @@ def _retry(most: object, seconds: object) -> dict[str, Any]:
 
 
 def _unproven(scheme: str, options: Mapping[str, object]) -> str:
-    """Amazon S3, Google's and Microsoft's stores promise conditional puts. What else speaks S3 may ignore the condition, or not know it."""
+    """Amazon S3, Google's and Microsoft's stores promise conditional puts. What else speaks S3 may ignore the
+    condition, or not know it."""
     if scheme != "s3":
         return ""
     if any(str(options.get(k, "etag")).lower() == "disabled" for k in ("conditional_put", "aws_conditional_put")):

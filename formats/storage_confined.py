@@ -1,9 +1,11 @@
 """A table that may read below its own root, or below prefixes that are named, and nowhere else: `Config(confine=True)`.
 
-Who writes a table decides which files it has: a Delta log may name any file of the store, a plain folder may hold links. Whoever builds indexes for others, with wider rights than theirs, says
-that such files are refused. A file outside is never passed over: rows would be lost. It is an error, for the build and for the query.
+Who writes a table decides which files it has: a Delta log may name any file of the store, a plain folder may hold
+links. Whoever builds indexes for others, with wider rights than theirs, says that such files are refused. A file
+outside is never passed over: rows would be lost. It is an error, for the build and for the query.
 
-What this project reads is checked by the file that was opened, on a local disk (links are looked through). What an engine reads is checked by its name, with all links resolved, when the name is handed over.
+What this project reads is checked by the file that was opened, on a local disk (links are looked through). What an
+engine reads is checked by its name, with all links resolved, when the name is handed over.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ _HANDLES = "/proc/self/fd"
 
 @dataclass(frozen=True, slots=True)
 class Confines:
-    """`within`: roots, canonical: real paths of a local disk, or URIs of the store. `root`: of the table, as it is named."""
+    """`within`: roots, canonical: real paths of a local disk, or URIs of the store. `root`: of the table, as it is
+    named."""
 
     root: str
     within: tuple[str, ...]
@@ -38,7 +41,8 @@ class Confines:
         return cls(storage.root, tuple((os.path.realpath(one) if local else one.rstrip("/")) for one in named))
 
     def check(self, paths: Iterable[str]) -> None:
-        """Of files as a snapshot names them: relative to the root, or absolute. OutsideTableError for the first that is outside."""
+        """Of files as a snapshot names them: relative to the root, or absolute. OutsideTableError for the first that is
+        outside."""
         local = "://" not in self.root
         folders: dict[str, str] = {}
         for path in paths:

@@ -1,7 +1,8 @@
 """What an object store's client says, as one line: the rule, the fact, the cure.
 
-The client's own texts hold URLs, request headers' echoes and whole answers of the server; nothing of them is passed on but the HTTP status and the
-store's error code, so that no credential, signature or token can stand in a message or a log.
+The client's own texts hold URLs, request headers' echoes and whole answers of the server; nothing of them is passed on
+but the HTTP status and the store's error code, so that no credential, signature or token can stand in a message or a
+log.
 """
 
 from __future__ import annotations
@@ -86,8 +87,9 @@ def _refuse_forked(where: str, verb: str) -> None:
 
 
 def whole(call: Callable[[], _T]) -> _T:
-    """The call's answer; a call without effect beyond its first time, made again where its answer broke off (the client does that for objects only), or where the store was not
-    able to do it for the one object (the client asks again for whole requests only)."""
+    """The call's answer; a call without effect beyond its first time, made again where its answer broke off (the client
+    does that for objects only), or where the store was not able to do it for the one object (the client asks again for
+    whole requests only)."""
     for attempt in range(_BREAKS):
         try:
             return call()

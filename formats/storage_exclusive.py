@@ -1,6 +1,8 @@
-"""Does a store keep the promise of put-if-absent? Asked of the store itself, once a process, where its protocol alone does not say so.
+"""Does a store keep the promise of put-if-absent? Asked of the store itself, once a process, where its protocol alone
+does not say so.
 
-A store that speaks S3 but ignores `If-None-Match` would let every racing writer win: the operation log would lose entries without a sign. So a probe object is put twice, and others by two at once.
+A store that speaks S3 but ignores `If-None-Match` would let every racing writer win: the operation log would lose
+entries without a sign. So a probe object is put twice, and others by two at once.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ _NOT_IMPLEMENTED = frozenset({400, 405, 501})
 
 
 def doubt(store: ObjectStore, name: str, folder: str) -> str | None:
-    """Why one winner is not certain; None: the store refused to replace the probe. `name`: of the store, with its endpoint; `folder`: a key below which we may write.
+    """Why one winner is not certain; None: the store refused to replace the probe. `name`: of the store, with its
+    endpoint; `folder`: a key below which we may write.
 
     Errors of the client that say nothing about the promise (no answer, no permission) are raised as they are.
     """

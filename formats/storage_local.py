@@ -210,7 +210,8 @@ def _at_once(path: str, flags: int) -> int:
 
 
 def size_of_regular(stat: os.stat_result, where: str) -> int:
-    """The size of a regular file. Pipes, sockets and devices are no objects: they may keep a reader for ever, or have no end."""
+    """The size of a regular file. Pipes, sockets and devices are no objects: they may keep a reader for ever, or have
+    no end."""
     if S_ISDIR(stat.st_mode):
         raise ObjectNotFoundError(f"cannot read {where!r}: it is a folder")
     if not S_ISREG(stat.st_mode):
@@ -265,7 +266,8 @@ def disk_errors(where: str, verb: str) -> Iterator[None]:
 
 
 def is_folder(entry: os.DirEntry[str]) -> bool:
-    """Also what cannot be looked through (a link to itself, a link into a folder that is closed): whoever asks for what is in it hears of it, and its neighbours are named."""
+    """Also what cannot be looked through (a link to itself, a link into a folder that is closed): whoever asks for what
+    is in it hears of it, and its neighbours are named."""
     try:
         return entry.is_dir()
     except OSError:

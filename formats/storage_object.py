@@ -1,7 +1,8 @@
 """Storage on an object store (S3, GCS, Azure, or obstore's own memory and local stores), over obstore.
 
-put_if_absent is the store's conditional put, refused where the store is not known to keep its promise. Retries are obstore's (bounded, with back-off and jitter).
-Credentials are held by obstore alone, and no repr, error or log line shows them.
+put_if_absent is the store's conditional put, refused where the store is not known to keep its promise. Retries are
+obstore's (bounded, with back-off and jitter). Credentials are held by obstore alone, and no repr, error or log line
+shows them.
 """
 
 from __future__ import annotations
@@ -29,16 +30,18 @@ _TAIL_BYTES = 1 << 16
 """Fetched with the size when an object is opened: a small object whole, or the footer of a larger one."""
 
 _WHOLE_BYTES = 64 << 20
-"""Put in one request: a writer that is killed in it leaves nothing. Of a larger object it leaves the pieces that were uploaded; only a rule of the bucket removes those. A request ends after 30
-seconds: still larger ones would ask for more than two megabytes a second."""
+"""Put in one request: a writer that is killed in it leaves nothing. Of a larger object it leaves the pieces that were
+uploaded; only a rule of the bucket removes those. A request ends after 30 seconds: still larger ones would ask for more
+than two megabytes a second."""
 
 _CONFLICTS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectStorage:
-    """The objects of a bucket (`base`, a URI without a trailing slash) below the key `prefix`. `unproven`: the endpoint of a store that is asked whether it
-    keeps the promise of put-if-absent before it is relied on; `single_writer`: the user says that nobody else writes, so that it need not."""
+    """The objects of a bucket (`base`, a URI without a trailing slash) below the key `prefix`. `unproven`: the endpoint
+    of a store that is asked whether it keeps the promise of put-if-absent before it is relied on; `single_writer`: the
+    user says that nobody else writes, so that it need not."""
 
     store: ObjectStore = field(repr=False)
     base: str
@@ -106,7 +109,8 @@ class ObjectStorage:
                 if length:
                     return bytes(obstore.get_range(self.store, key, start=start, length=length))
             except obstore.exceptions.BaseError as error:
-                # A range that begins behind the end is an error to stores, in as many words as there are stores, and no bytes to us.
+                # A range that begins behind the end is an error to stores, in as many words as there are stores, and no
+                # bytes to us.
                 if (
                     start == 0
                     or is_of_transport(error)
@@ -168,7 +172,8 @@ class ObjectStorage:
             obstore.put(self.store, self._key(path), data, use_multipart=len(data) > _WHOLE_BYTES)
 
     def keeps_versions(self, path: str) -> bool:
-        """S3 and Azure give an object a version where the bucket keeps them; Google's store gives every object one, so of it nothing is known."""
+        """S3 and Azure give an object a version where the bucket keeps them; Google's store gives every object one, so
+        of it nothing is known."""
         import obstore
 
         if not self.base.startswith(("s3:", "az:", "abfs:", "abfss:")):

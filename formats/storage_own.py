@@ -1,7 +1,9 @@
-"""A folder of a local disk that is ours alone, such as an index: every object is reached from the folder's handle, and no link is ever followed.
+"""A folder of a local disk that is ours alone, such as an index: every object is reached from the folder's handle, and
+no link is ever followed.
 
-A link that somebody plants there would else have removal, or a reader, leave the folder. Reading one, or passing over one in a listing, is a StorageError that names it. What is checked is what is
-opened (`openat` with O_NOFOLLOW, step by step), so nothing can be put in its place in between.
+A link that somebody plants there would else have removal, or a reader, leave the folder. Reading one, or passing over
+one in a listing, is a StorageError that names it. What is checked is what is opened (`openat` with O_NOFOLLOW, step by
+step), so nothing can be put in its place in between.
 
 Who may read what is written follows another path, that of the table: an index holds copies of its values.
 """
@@ -37,7 +39,8 @@ _PUTS = 8  # tries of a put whose temporary file somebody took away
 
 @dataclass(frozen=True, slots=True)
 class OwnFolder:
-    """The folder `root`. From `home` down (root itself, or a folder above it) no step may be a link. `like`: whose permissions `home` and all below it get; empty: the process's own."""
+    """The folder `root`. From `home` down (root itself, or a folder above it) no step may be a link. `like`: whose
+    permissions `home` and all below it get; empty: the process's own."""
 
     root: str
     home: str = ""
@@ -174,8 +177,9 @@ class OwnFolder:
         )
 
     def _put(self, path: str, data: bytes, name_it: Callable[[int, str, str], None]) -> None:
-        """Writes a temporary file and has it named. Somebody who holds this writer for dead (its operation was cancelled, say) may remove the file under its hands: then it is written
-        again, as a writer learns only at its commit what became of its operation."""
+        """Writes a temporary file and has it named. Somebody who holds this writer for dead (its operation was
+        cancelled, say) may remove the file under its hands: then it is written again, as a writer learns only at its
+        commit what became of its operation."""
         with disk_errors(self.uri(path), "write"):
             for attempt in range(_PUTS):
                 try:
@@ -217,7 +221,8 @@ class OwnFolder:
         return names
 
     def _descend(self, names: builtins.list[str], *, make: bool = False) -> int:
-        """A handle of the folder so many steps below the root; the caller closes it. FileNotFoundError where one is not there, and is not to be made."""
+        """A handle of the folder so many steps below the root; the caller closes it. FileNotFoundError where one is not
+        there, and is not to be made."""
         home = (self.home or self.root).rstrip("/")
         above, _, last = home.rpartition("/")
         try:
@@ -272,7 +277,8 @@ class OwnFolder:
         return self._step(above, name, said)
 
     def _tighten(self) -> None:
-        """A table that was closed to some is so in its indexes from their next entry on. One that was opened is not: that may be meant otherwise."""
+        """A table that was closed to some is so in its indexes from their next entry on. One that was opened is not:
+        that may be meant otherwise."""
         if not self.like:
             return
         rights = rights_of(self.like)
@@ -296,7 +302,8 @@ class OwnFolder:
             os.close(folder)
 
     def _open(self, path: str) -> int:
-        """A handle of an object that is a regular file. O_NONBLOCK: a pipe would keep us waiting for who writes into it."""
+        """A handle of an object that is a regular file. O_NONBLOCK: a pipe would keep us waiting for who writes into
+        it."""
         with self._parent(path) as (folder, name):
             try:
                 handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK | _FLAGS, dir_fd=folder)
@@ -323,7 +330,8 @@ class OwnFolder:
 
     @contextmanager
     def _temporary(self, path: str, data: bytes) -> Iterator[tuple[int, str, str]]:
-        """A durable temporary file in the object's folder: the open folder, its name there, and the one that the caller gives it. The folder is made durable after that."""
+        """A durable temporary file in the object's folder: the open folder, its name there, and the one that the caller
+        gives it. The folder is made durable after that."""
         names = self._names(path)
         if not names:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
@@ -354,7 +362,8 @@ class OwnFolder:
 
 
 def own_folder(root: str, home: str, like: str = "", options: dict[str, str] | None = None) -> Storage:
-    """The storage of a folder of our own: of a local disk as above; a store has no links, and its permissions are its bucket's. `like`: a table, wherever it lies."""
+    """The storage of a folder of our own: of a local disk as above; a store has no links, and its permissions are its
+    bucket's. `like`: a table, wherever it lies."""
     here = local_path(root)
     if here is None:
         return storage_for(root, options)[0]

@@ -19,7 +19,8 @@ def open_ranges(storage: Storage, path: str) -> pa.NativeFile:
 
 
 def range_file(fetch: Callable[[int, int], bytes], size: int, tail: bytes = b"") -> pa.NativeFile:
-    """A file of `size` bytes of which `fetch(start, length)` gives any stretch; it may give less, and nothing only at the end. `tail`: its last bytes, which are never fetched."""
+    """A file of `size` bytes of which `fetch(start, length)` gives any stretch; it may give less, and nothing only at
+    the end. `tail`: its last bytes, which are never fetched."""
     return pa.PythonFile(_RangeFile(fetch, size, tail), mode="r")
 
 

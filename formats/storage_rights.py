@@ -1,7 +1,9 @@
 """Who may read a table, as its folder and files say, and who may therefore read what is made from it.
 
-A class of people (group, others) may read what is made where it may enter the table's folder and read all of the files that are looked at: some hundred of them, as permissions hardly differ from file to
-file. It may write there where it may write into the table's folder. Access control lists are not read: of a folder that has one, nothing is said of the group, and it gets nothing.
+A class of people (group, others) may read what is made where it may enter the table's folder and read all of the files
+that are looked at: some hundred of them, as permissions hardly differ from file to file. It may write there where it
+may write into the table's folder. Access control lists are not read: of a folder that has one, nothing is said of the
+group, and it gets nothing.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ class Rights:
 
 
 def rights_of(table: str) -> Rights:
-    """Of what is made from a table: a folder or a file of a local disk. Where it cannot be looked at: the owner's alone."""
+    """Of what is made from a table: a folder or a file of a local disk. Where it cannot be looked at: the owner's
+    alone."""
     try:
         root = os.stat(table)
         acl = _ACL in os.listxattr(table) if hasattr(os, "listxattr") else False
@@ -69,7 +72,8 @@ def rights_of(table: str) -> Rights:
 
 
 def _readers(stat: os.stat_result, group: int) -> int:
-    """The bits of who may read a file, or read and enter a folder. What belongs to another group is, to ours, as to others."""
+    """The bits of who may read a file, or read and enter a folder. What belongs to another group is, to ours, as to
+    others."""
     mode = S_IMODE(stat.st_mode)
     if S_ISDIR(stat.st_mode):
         mode &= mode << 2 | ~0o044  # entered, too

@@ -6,7 +6,8 @@ import datetime as dt
 
 
 def moment(ms: int) -> str:
-    """`2026-11-22 21:34:00 UTC`, of milliseconds since 1970; with thousandths where it has any. What no calendar holds is said as a number."""
+    """`2026-11-22 21:34:00 UTC`, of milliseconds since 1970; with thousandths where it has any. What no calendar holds
+    is said as a number."""
     try:
         found = dt.datetime.fromtimestamp(ms // 1000, dt.UTC)
     except (OverflowError, ValueError, OSError):

@@ -1,6 +1,8 @@
-"""Compressed bytes of a table's metadata, unpacked within bounds: some kilobytes may unpack to more than there is memory for, whoever wrote them.
+"""Compressed bytes of a table's metadata, unpacked within bounds: some kilobytes may unpack to more than there is
+memory for, whoever wrote them.
 
-A file of metadata or a block of a manifest may unpack to a hundred times its size, and to `LEAST_BYTES` whatever its size: JSON and Avro of tables are a tenth to a fiftieth when they are packed.
+A file of metadata or a block of a manifest may unpack to a hundred times its size, and to `LEAST_BYTES` whatever its
+size: JSON and Avro of tables are a tenth to a fiftieth when they are packed.
 """
 
 from __future__ import annotations

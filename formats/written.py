@@ -1,4 +1,5 @@
-"""What an export hands to who commits it: parts that are written, and the one thing that a format has to do with them."""
+"""What an export hands to who commits it: parts that are written, and the one thing that a format has to do with
+them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Asks a reader every question of a kit: `python kit/check.py [KIT]`. A reader of your own stands in the place of `reader`; what it needs is `keep` and, for the vectors, the small functions named here.
+"""Asks a reader every question of a kit: `python kit/check.py [KIT]`. A reader of your own stands in the place of
+`reader`; what it needs is `keep` and, for the vectors, the small functions named here.
 
-A reader is **sound** where every row group that holds a match is in its answer, and **strong** where it keeps no file that the index proves out.
+A reader is **sound** where every row group that holds a match is in its answer, and **strong** where it keeps no file
+that the index proves out.
 """
 
 from __future__ import annotations

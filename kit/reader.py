@@ -1,6 +1,8 @@
-"""A reader of indexes, written from docs/storage.md and docs/reading.md alone: it imports nothing of metaindex, and no more than pyarrow and xxhash of others.
+"""A reader of indexes, written from docs/storage.md and docs/reading.md alone: it imports nothing of metaindex, and no
+more than pyarrow and xxhash of others.
 
-It is slow and small on purpose. `keep` says which live files a question keeps; whatever is damaged, newer or not understood proves nothing.
+It is slow and small on purpose. `keep` says which live files a question keeps; whatever is damaged, newer or not
+understood proves nothing.
 """
 
 from __future__ import annotations
@@ -465,7 +467,8 @@ def by_key(run: Run, key: dict[str, Any], op: str, values: list[Any]) -> dict[in
 
 
 def keep(index: Path, version: dict[str, Any], leaves: list[list[Any]]) -> dict[str, Groups]:
-    """The live files that may hold a row for which all leaves are TRUE, each with the row groups that may. `version`: the table's own id, its live files, and stable name and type of each column."""
+    """The live files that may hold a row for which all leaves are TRUE, each with the row groups that may. `version`:
+    the table's own id, its live files, and stable name and type of each column."""
     live, columns = version["live"], version["columns"]
     kept: dict[str, Groups] = {file["path"]: None for file in live}
     entry = latest(index)

@@ -57,14 +57,18 @@ def open_table(
     config: Config | None = None,
     **options: object,
 ) -> Table:
-    """Opens the table at a path: Delta, Iceberg, or a folder of Parquet, CSV or JSON files, detected unless `format` says.
+    """Opens the table at a path: Delta, Iceberg, or a folder of Parquet, CSV or JSON files, detected unless `format`
+    says.
 
-    Plain files may also be named by a pattern (`/data/2024-*/part-*.parquet`, as Hadoop reads them), a list of paths, or with `basePath`: all files that fit are
-    one table, whose paths are relative to the deepest folder above them (or to `basePath`); `store.layout` says where its indexes lie. A path that exists as it stands is no pattern.
+    Plain files may also be named by a pattern (`/data/2024-*/part-*.parquet`, as Hadoop reads them), a list of paths,
+    or with `basePath`: all files that fit are one table, whose paths are relative to the deepest folder above them (or
+    to `basePath`); `store.layout` says where its indexes lie. A path that exists as it stands is no pattern.
 
-    `catalog` is a pyiceberg catalog (`path` is then the table's identifier). `storage_options` are the object store's. `spark` is the session that builds indexes,
-    or what makes one when it is needed (default: one is started). `trust_index`: the caller promises that plain files have not changed since an index was last created or refreshed; "now" is then the newest
-    version that an index has recorded, and the folder is not listed. Where none is recorded, it is. Other options are the reader's (`header`, `delimiter`, `schema` ...).
+    `catalog` is a pyiceberg catalog (`path` is then the table's identifier). `storage_options` are the object store's.
+    `spark` is the session that builds indexes, or what makes one when it is needed (default: one is started).
+    `trust_index`: the caller promises that plain files have not changed since an index was last created or refreshed;
+    "now" is then the newest version that an index has recorded, and the folder is not listed. Where none is recorded,
+    it is. Other options are the reader's (`header`, `delimiter`, `schema` ...).
     Raises NotATableError, UnsupportedFeatureError, StorageError; ArgumentError for what is no path, format or option.
     """
     _check_opening(path, format, storage_options, config)
@@ -106,7 +110,8 @@ def _check_opening(path: object, table_format: object, storage_options: object, 
 
 @dataclass(repr=False)
 class Table(LookUps, IndexUpkeep):
-    """A table of the lake and its indexes. Opened by `open_table`; holds no state of the table but caches of immutable things."""
+    """A table of the lake and its indexes. Opened by `open_table`; holds no state of the table but caches of immutable
+    things."""
 
     _format: TableFormat
     _ref: TableRef
@@ -161,8 +166,9 @@ class Table(LookUps, IndexUpkeep):
         base_timestamp: TimestampLike = None,
         target_timestamp: TimestampLike = None,
     ) -> Diff:
-        """What changed from one version to another (default: now), in either direction: from the log where it serves the range, else by comparing snapshots.
-        `base`, or its time, has to be said. `Diff.positions(row)`: the rows of file `row` of `deletes_changed` that were deleted and restored."""
+        """What changed from one version to another (default: now), in either direction: from the log where it serves
+        the range, else by comparing snapshots. `base`, or its time, has to be said. `Diff.positions(row)`: the rows of
+        file `row` of `deletes_changed` that were deleted and restored."""
         if base is None and base_timestamp is None:
             raise VersionNotFoundError(
                 "a diff starts at a version; none was given; say which: base=, or base_timestamp="
@@ -195,7 +201,8 @@ class Table(LookUps, IndexUpkeep):
         return [index.name for index in self._open_indexes(None)[0]]
 
     def entries(self) -> list[IndexLogEntry]:
-        """The latest entry of each index of the table, whatever options it was built with; those that cannot be read are left out."""
+        """The latest entry of each index of the table, whatever options it was built with; those that cannot be read
+        are left out."""
         return self._indexes().entries()
 
     def with_options(self, file_format: str, options: Mapping[str, object]) -> Table:
@@ -238,7 +245,8 @@ class Table(LookUps, IndexUpkeep):
             self._ref.confines.check(files.paths.to_pylist())
 
     def _trusted(self, at: At, found: Sequence[OpenIndex]) -> At:
-        """What is asked, where the caller vouches for the indexes: "now" is the newest version that one of them recorded."""
+        """What is asked, where the caller vouches for the indexes: "now" is the newest version that one of them
+        recorded."""
         if not self._trust_index or at != At():
             return at
         records = [record for index in found if (record := index.versions.newest()) is not None]
@@ -246,7 +254,8 @@ class Table(LookUps, IndexUpkeep):
         return at if newest is None else At.of(newest.version)
 
     def _resolved(self, at: At, found: Sequence[OpenIndex] = ()) -> Resolved:
-        """Which version is asked, and its snapshot when it is needed. For plain files an index that recorded the listing says so, and nothing is listed; else they are listed once."""
+        """Which version is asked, and its snapshot when it is needed. For plain files an index that recorded the
+        listing says so, and nothing is listed; else they are listed once."""
         if self.format == "files" and at.version is not None:
             from formats.files.table import version_named
 
@@ -259,7 +268,8 @@ class Table(LookUps, IndexUpkeep):
 
     @contextmanager
     def looked_at_once(self) -> Iterator[None]:
-        """Inside, the indexes are looked at once, whatever is asked: for several questions of one query. A handle is one thread's; inside of itself it does nothing."""
+        """Inside, the indexes are looked at once, whatever is asked: for several questions of one query. A handle is
+        one thread's; inside of itself it does nothing."""
         if self._looked is not None:
             yield
             return

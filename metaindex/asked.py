@@ -1,4 +1,5 @@
-"""What is asked of a table: which version, by its own id, by a time, or now; and a predicate that is made of its columns then."""
+"""What is asked of a table: which version, by its own id, by a time, or now; and a predicate that is made of its
+columns then."""
 
 from __future__ import annotations
 
@@ -17,15 +18,17 @@ TimestampLike = str | int | dt.datetime | dt.date | None
 
 @dataclass(frozen=True, slots=True)
 class OfSchema:
-    """A predicate that depends on the columns which the table has at the version asked. `told`: what it is made from; equal ones make the same of a schema. None: it is like no other."""
+    """A predicate that depends on the columns which the table has at the version asked. `told`: what it is made from;
+    equal ones make the same of a schema. None: it is like no other."""
 
     make: Callable[[Schema], Predicate]
     told: Hashable = None
 
 
 def at_version(version: VersionLike, timestamp: TimestampLike) -> At:
-    """The version asked; a `Version`, such as an answer names, with the schema that it was read with. VersionNotFoundError for both at once, ExpressionError for what is no time, ArgumentError for
-    what is no version. A date is its first moment."""
+    """The version asked; a `Version`, such as an answer names, with the schema that it was read with.
+    VersionNotFoundError for both at once, ExpressionError for what is no time, ArgumentError for what is no version. A
+    date is its first moment."""
     if version is not None and timestamp is not None:
         raise VersionNotFoundError("a version is asked by number or by time, not by both; leave one out")
     if isinstance(version, Version):
@@ -49,7 +52,8 @@ def at_version(version: VersionLike, timestamp: TimestampLike) -> At:
 
 
 def names_of(given: object, what: str) -> list[str] | None:
-    """Names that a caller gave, None for None; one name is a list of one. ArgumentError for what are none: `what` says whose they are."""
+    """Names that a caller gave, None for None; one name is a list of one. ArgumentError for what are none: `what` says
+    whose they are."""
     if given is None:
         return None
     several = not isinstance(given, str) and isinstance(given, Iterable)

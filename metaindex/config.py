@@ -30,16 +30,23 @@ class Config:
     """How metaindex works for one table.
 
     * `index_location`: folder (path or URI) that holds the indexes; None: beside the table, see `store.layout`.
-    * `namespace`: a name of its own for a set of indexes, of a team say: they lie beside the others, and only who names the namespace sees them. None: the common one.
-    * `builder`: "spark" (the PySpark pipeline), "local" (in this process, no JVM), or "default": spark where pyspark is installed, else local.
-    * `cache_bytes`: decoded index columns kept in memory by an opened table, and a quarter as much for footers of data files.
-    * `settle_seconds`: how long create and refresh wait, once, for plain files that were written a moment ago: a file younger than 2 seconds is not believed to keep its identity, and stays uncovered.
+    * `namespace`: a name of its own for a set of indexes, of a team say: they lie beside the others, and only who names
+      the namespace sees them. None: the common one.
+    * `builder`: "spark" (the PySpark pipeline), "local" (in this process, no JVM), or "default": spark where pyspark is
+      installed, else local.
+    * `cache_bytes`: decoded index columns kept in memory by an opened table, and a quarter as much for footers of data
+      files.
+    * `settle_seconds`: how long create and refresh wait, once, for plain files that were written a moment ago: a file
+      younger than 2 seconds is not believed to keep its identity, and stays uncovered.
     * `time_zone`: of dates and times without a zone in predicates over columns of instants.
     * `use_indexes`: False answers every query from the table alone.
-    * `seal_key`: a secret of 16 bytes or more (text or bytes) by which log entries are sealed and checked; None: that of the environment variable METAINDEX_SEAL_KEY, where it is set. An index
-      without the seal of this key is left out of queries. It is never shown. `docs/operation-log.md` says what it covers.
-    * `single_writer`: no other process ever writes these indexes. Allows stores of which it is not known whether put-if-absent has one winner (`docs/storage.md`).
-    * `confine`: a file of the table that lies outside of its root is refused, by builds and queries alike (OutsideTableError), links looked through: for who indexes tables that others write.
+    * `seal_key`: a secret of 16 bytes or more (text or bytes) by which log entries are sealed and checked; None: that
+      of the environment variable METAINDEX_SEAL_KEY, where it is set. An index without the seal of this key is left out
+      of queries. It is never shown. `docs/operation-log.md` says what it covers.
+    * `single_writer`: no other process ever writes these indexes. Allows stores of which it is not known whether
+      put-if-absent has one winner (`docs/storage.md`).
+    * `confine`: a file of the table that lies outside of its root is refused, by builds and queries alike
+      (OutsideTableError), links looked through: for who indexes tables that others write.
     * `confine_to`: the same, with other folders (paths, or URIs of the table's store) in which files may lie, too.
     """
 

@@ -10,7 +10,7 @@ MetaIndexError (expressions.errors)
 ├── BuildError                            rows of an index could not be built; nothing became visible
 ├── SettingError (ValueError)             a knob of Spark's rule has a value that it cannot have
 └── ScanError                             a reader cannot return exactly the rows asked for, and returns none
-"""
+"""  # noqa: W505
 
 from expressions.errors import MetaIndexError
 
@@ -32,11 +32,13 @@ class ConcurrentWriteError(MetaIndexError):
 
 
 class DamagedIndexError(MetaIndexError):
-    """Stored index data is missing, damaged, foreign, or of a newer format version. Readers skip the index; the table is read without it."""
+    """Stored index data is missing, damaged, foreign, or of a newer format version. Readers skip the index; the table
+    is read without it."""
 
 
 class ForeignIndexError(DamagedIndexError):
-    """What is stored is of a newer version of the program, or sealed with another key: whoever cannot read it does not mend it either."""
+    """What is stored is of a newer version of the program, or sealed with another key: whoever cannot read it does not
+    mend it either."""
 
 
 class BuildError(MetaIndexError):
@@ -48,4 +50,5 @@ class SettingError(MetaIndexError, ValueError):
 
 
 class ScanError(MetaIndexError):
-    """A reader that cannot return exactly the rows asked for (those that Spark returns) says so, by name, and returns none."""
+    """A reader that cannot return exactly the rows asked for (those that Spark returns) says so, by name, and returns
+    none."""

@@ -1,4 +1,5 @@
-"""A pruning answer explained to a person: the predicate as understood, what each index covers of the version asked, what it proved."""
+"""A pruning answer explained to a person: the predicate as understood, what each index covers of the version asked,
+what it proved."""
 
 from __future__ import annotations
 
@@ -20,8 +21,9 @@ from .pruning.result import LeafReport, PruneResult
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What an index knows of the files of the version asked. `recorded`: it has seen exactly this version, so that the table's log is not asked; else its files are found one by one, by
-    identity, whatever version they were indexed at. `columns`: for each column of the predicate, the files whose values the index knows; the others are read."""
+    """What an index knows of the files of the version asked. `recorded`: it has seen exactly this version, so that the
+    table's log is not asked; else its files are found one by one, by identity, whatever version they were indexed at.
+    `columns`: for each column of the predicate, the files whose values the index knows; the others are read."""
 
     index: str
     recorded: bool

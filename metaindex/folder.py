@@ -1,4 +1,5 @@
-"""The indexes beside a table: which there are, and which of them a query may use, with the reason for each that it may not."""
+"""The indexes beside a table: which there are, and which of them a query may use, with the reason for each that it may
+not."""
 
 from __future__ import annotations
 
@@ -72,7 +73,8 @@ class IndexFolder:
         return [entry for _, entry in self._latest(self.names()) if isinstance(entry, IndexLogEntry)]
 
     def readable(self, ref: TableRef, only: Iterable[str] | None) -> tuple[list[OpenIndex], list[IndexReport]]:
-        """The indexes that a query of the table may use, and a report of each that it may not. IndexNotFoundError for a name in `only` that is no index; nothing else is raised."""
+        """The indexes that a query of the table may use, and a report of each that it may not. IndexNotFoundError for a
+        name in `only` that is no index; nothing else is raised."""
         wanted = set(only) if only is not None else None
         try:
             names = self.names()
@@ -138,7 +140,8 @@ class IndexFolder:
             return list(pool.map(latest, names))
 
     def _why_not(self, entry: IndexLogEntry, ref: TableRef) -> str | None:
-        """Why the index may not be used for the table as it is opened, or None. Raises where the entry cannot be understood."""
+        """Why the index may not be used for the table as it is opened, or None. Raises where the entry cannot be
+        understood."""
         if not entry.readable:
             return f"it is {entry.state.value}" + ("" if entry.enabled else ", disabled")
         if entry.table.format != self._format:
@@ -152,7 +155,8 @@ _FILE_BYTES = 16
 
 
 def check(entry: IndexLogEntry) -> None:
-    """Raises where its kinds cannot be understood, or a run counts more than its bytes can hold: what is read of it takes memory by these numbers."""
+    """Raises where its kinds cannot be understood, or a run counts more than its bytes can hold: what is read of it
+    takes memory by these numbers."""
     for spec in entry.kinds:
         kind_from_spec(spec)
     for run in entry.content.runs:

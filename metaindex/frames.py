@@ -1,4 +1,5 @@
-"""The table behind a Spark DataFrame, as Hyperspace's `createIndex(df, config)` takes it: one table as it is now, with nothing but a choice of columns on top."""
+"""The table behind a Spark DataFrame, as Hyperspace's `createIndex(df, config)` takes it: one table as it is now, with
+nothing but a choice of columns on top."""
 
 from __future__ import annotations
 
@@ -19,9 +20,11 @@ _FORMATS = {"ParquetFileFormat": "parquet", "CSVFileFormat": "csv", "JsonFileFor
 
 
 def create_index(frame: DataFrame, name: str, *kinds: Kind, **how: Any) -> Outcome:
-    """Creates an index on the table that the DataFrame reads: `mi.create_index(spark.table("flights"), "by_day", mi.Covering(["day"], ["dest"]))`. Columns are the table's.
+    """Creates an index on the table that the DataFrame reads: `mi.create_index(spark.table("flights"), "by_day",
+    mi.Covering(["day"], ["dest"]))`. Columns are the table's.
 
-    `how`: as for `Table.create_index`. UnsupportedFeatureError where the DataFrame is not of one table, filters or computes something, or reads an older version.
+    `how`: as for `Table.create_index`. UnsupportedFeatureError where the DataFrame is not of one table, filters or
+    computes something, or reads an older version.
     """
     return table_of(frame).create_index(name, *kinds, **how)
 

@@ -1,7 +1,9 @@
-"""What happened to an index: the entries of its log, one by one, and how long after a table's commit the index stood at it.
+"""What happened to an index: the entries of its log, one by one, and how long after a table's commit the index stood at
+it.
 
-An operation that took time has two entries, its begin and its end; who it was is in its mark, which stands in the entries between. All times are those that the writers
-wrote down (in an entry they never run backwards); a clock that was wrong there is wrong here.
+An operation that took time has two entries, its begin and its end; who it was is in its mark, which stands in the
+entries between. All times are those that the writers wrote down (in an entry they never run backwards); a clock that
+was wrong there is wrong here.
 """
 
 from __future__ import annotations
@@ -23,13 +25,15 @@ if TYPE_CHECKING:
 
 _THREADS = 16
 _COARSE_MS = 1000
-"""The times of objects on a store are whole seconds, cut down: a Delta commit without a time of its own seems so much older there, and the lag longer."""
+"""The times of objects on a store are whole seconds, cut down: a Delta commit without a time of its own seems so much
+older there, and the lag longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One entry of the log. `verb`: "commit refresh", "begin optimize", "abandon create", "disable" ...; `who` and `duration_ms` where an operation began or ended there.
-    `lag_ms`: from the table's commit of the recorded `version` to this entry, where the index existed at that time."""
+    """One entry of the log. `verb`: "commit refresh", "begin optimize", "abandon create", "disable" ...; `who` and
+    `duration_ms` where an operation began or ended there. `lag_ms`: from the table's commit of the recorded `version`
+    to this entry, where the index existed at that time."""
 
     entry: int
     verb: str
@@ -65,7 +69,8 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """From a table's commit to the index standing at it, over the recorded versions of a history. A commit that no refresh stopped at is not counted: the next one served it."""
+    """From a table's commit to the index standing at it, over the recorded versions of a history. A commit that no
+    refresh stopped at is not counted: the next one served it."""
 
     versions: int
     median_ms: int | None = None
@@ -83,7 +88,8 @@ class Lag:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Entries, oldest first, and their lag. `earlier`: entries before these that the log still has; older ones were cleaned."""
+    """Entries, oldest first, and their lag. `earlier`: entries before these that the log still has; older ones were
+    cleaned."""
 
     index: str
     entries: tuple[HistoryEntry, ...]

@@ -1,4 +1,5 @@
-"""What a person or a machine is told of the indexes of a table: one by one, or all as a table for people, JSON, Arrow or Spark."""
+"""What a person or a machine is told of the indexes of a table: one by one, or all as a table for people, JSON, Arrow
+or Spark."""
 
 from __future__ import annotations
 
@@ -30,11 +31,15 @@ class IndexInfo:
 
     * `fresh`: the version asked (default: the table's newest) is recorded.
     * `columns`: those of which it has statistics; `keys`: what it keys, by kind, as in `values(user_id)`.
-    * `versions`: recorded ones, oldest first; `newest_version` was recorded last, and was committed to the table at `newest_ms`.
-    * `new_files`, `new_bytes`: staleness. Files of the version asked that the index does not cover; every query reads them. `gone_files`, `gone_bytes`: counted at its newest
-      version and not in the table any more; they cost a query nothing.
-    * `files` at the newest version, `uncovered_files` that no builder could make sense of; `runs` and their `size_bytes`; `stored_bytes` on storage, with what `clean` would remove.
-    * `under_way`: operations between begin and commit, who and since when; `suspected`: those whose writer gave no sign of life for minutes: `cancel` may be due.
+    * `versions`: recorded ones, oldest first; `newest_version` was recorded last, and was committed to the table at
+      `newest_ms`.
+    * `new_files`, `new_bytes`: staleness. Files of the version asked that the index does not cover; every query reads
+      them. `gone_files`, `gone_bytes`: counted at its newest version and not in the table any more; they cost a query
+      nothing.
+    * `files` at the newest version, `uncovered_files` that no builder could make sense of; `runs` and their
+      `size_bytes`; `stored_bytes` on storage, with what `clean` would remove.
+    * `under_way`: operations between begin and commit, who and since when; `suspected`: those whose writer gave no sign
+      of life for minutes: `cancel` may be due.
     * `problem`: why the index, or what is told of it, cannot be read.
     """
 
@@ -121,7 +126,8 @@ def _arrow_schema() -> pa.Schema:
 def index_info(
     name: str, log: OperationLog, version: Version | None, behind: Callable[[OpenIndex], Staleness] | None = None
 ) -> IndexInfo:
-    """Reads the latest entry; what goes wrong is told and not raised. With `behind`, what that says of staleness, and what lies on storage."""
+    """Reads the latest entry; what goes wrong is told and not raised. With `behind`, what that says of staleness, and
+    what lies on storage."""
     where = log.storage.uri("")
     try:
         entry = log.latest()

@@ -6,9 +6,10 @@
     file_id       of what makes the bytes the same inside one table: path, size, time and sign (docs/decisions/0017)
     key           column_id + partition_id + file_id, big-endian, 32 bytes: prefix search by column, or by column and partition
 
-Ids are stored as signed int64 (the same bits), file ids as 16 bytes: the xxh3_128 of the path, with a hash of size, `modified_ms` and `etag` laid (XOR) over its last six
-bytes. So ids that share ten bytes are of one path, and those that share all are one file.
-"""
+Ids are stored as signed int64 (the same bits), file ids as 16 bytes: the xxh3_128 of the path, with a hash of size,
+`modified_ms` and `etag` laid (XOR) over its last six bytes. So ids that share ten bytes are of one path, and those that
+share all are one file.
+"""  # noqa: W505
 
 from __future__ import annotations
 

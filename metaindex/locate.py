@@ -1,6 +1,8 @@
-"""Where is it? The live files, row groups and rows that hold what a predicate asks for: at a version of a table, or at every version that is kept.
+"""Where is it? The live files, row groups and rows that hold what a predicate asks for: at a version of a table, or at
+every version that is kept.
 
-A candidate is what the indexes, the table's log and the footers of the kept files cannot prove out; with `exact` the candidates are read and their rows counted. No other file is opened.
+A candidate is what the indexes, the table's log and the footers of the kept files cannot prove out; with `exact` the
+candidates are read and their rows counted. No other file is opened.
 """
 
 from __future__ import annotations
@@ -70,8 +72,10 @@ LOCATED = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """`table` has one row for each row group that holds, or may hold, matching rows (for each file whose format has none: `row_group` is null then): the path as an engine opens it, the
-    physical rows of the row group where known, the live rows of it that match (null of a candidate), and the versions of the table of which this is true. `notes`: what could not be asked."""
+    """`table` has one row for each row group that holds, or may hold, matching rows (for each file whose format has
+    none: `row_group` is null then): the path as an engine opens it, the physical rows of the row group where known, the
+    live rows of it that match (null of a candidate), and the versions of the table of which this is true. `notes`: what
+    could not be asked."""
 
     predicate: str
     exact: bool
@@ -155,7 +159,8 @@ _Place = tuple[str, int | None, int | None, int | None]
 
 @dataclass(slots=True)
 class Places:
-    """What was found so far: each place with the versions at which it is there. Files that stay from version to version are read once."""
+    """What was found so far: each place with the versions at which it is there. Files that stay from version to version
+    are read once."""
 
     footers: FooterGroups
     _found: dict[_Place, list[str]] = field(default_factory=dict)
@@ -197,7 +202,8 @@ class Places:
                 self._add((shown, number, rows, None), result.version.id)
 
     def exact(self, scan: Scan, part: Predicate) -> None:
-        """The row groups in which live rows match a part of the predicate that was answered, counted. `scan` is of the files that were kept for all of it, and its predicate is the part."""
+        """The row groups in which live rows match a part of the predicate that was answered, counted. `scan` is of the
+        files that were kept for all of it, and its predicate is the part."""
         files, result = scan.snapshot.files, scan.result
         assert result is not None
         scan = replace(scan, columns=_few_columns(scan))

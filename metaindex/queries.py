@@ -91,8 +91,10 @@ class Queries(ABC):
     ) -> PruneResult:
         """Which files can hold rows that match, at a version of the table (default: now)?
 
-        `predicate`: SQL text (Spark's dialect; a timestamp without a zone is in `Config.time_zone`), a `col()` expression, a Spark Column, a pyarrow, pyiceberg or Polars expression. `indexes` restricts the candidates.
-        What an index cannot prove keeps the file; an index that is stale, damaged or missing makes the answer wider, never wrong.
+        `predicate`: SQL text (Spark's dialect; a timestamp without a zone is in `Config.time_zone`), a `col()`
+        expression, a Spark Column, a pyarrow, pyiceberg or Polars expression. `indexes` restricts the candidates. What
+        an index cannot prove keeps the file; an index that is stale, damaged or missing makes the answer wider, never
+        wrong.
         """
         return self._planned(predicate, at_version(version, timestamp), names_of(indexes, "indexes")).result
 
@@ -107,8 +109,8 @@ class Queries(ABC):
     ) -> Scan:
         """The rows that match, read from the kept files only, with deletes applied and the predicate applied again.
 
-        Gives `.to_arrow()`, `.to_batches()`, `.to_dataset()`, `.to_duckdb(con)`, `.to_polars()`, `.to_deltalake()`, `.to_pyiceberg()`,
-        `.to_spark(spark)`.
+        Gives `.to_arrow()`, `.to_batches()`, `.to_dataset()`, `.to_duckdb(con)`, `.to_polars()`, `.to_deltalake()`,
+        `.to_pyiceberg()`, `.to_spark(spark)`.
         """
         from .readers.named import snapshot_of_kept
         from .readers.scan import Scan
@@ -174,7 +176,8 @@ class Queries(ABC):
         *,
         indexes: Iterable[str] | None = None,
     ) -> Explanation:
-        """How a query would be planned: the predicate as understood, what each index covers of the version asked, what it answers, what is kept and why. `print` it."""
+        """How a query would be planned: the predicate as understood, what each index covers of the version asked, what
+        it answers, what is kept and why. `print` it."""
         from .explanation import Explanation, coverage
 
         only = names_of(indexes, "indexes")
@@ -223,7 +226,8 @@ class Queries(ABC):
             return answer(self._loaded(resolved))
 
     def _proved(self, predicate: object, version: VersionLike, indexes: Iterable[str] | None) -> PruneResult | None:
-        """`prune` by the indexes alone where they have recorded the version: for an engine that asks the table's own partitions and statistics by itself. None where no index knows a column that is asked."""
+        """`prune` by the indexes alone where they have recorded the version: for an engine that asks the table's own
+        partitions and statistics by itself. None where no index knows a column that is asked."""
         found, refused = self._open_indexes(indexes)
         if not found:
             return None
@@ -253,8 +257,8 @@ class Queries(ABC):
             return answer(self._loaded(resolved))
 
     def _first(self, answer: Callable[[Snapshot | None], _T], resolved: Resolved, pruner: Pruner) -> _T:
-        """The answer by what the indexes recorded of the version, where one did. Where that raises (a column that they do not know, a schema that is none) the table itself is asked: its word
-        is the last."""
+        """The answer by what the indexes recorded of the version, where one did. Where that raises (a column that they
+        do not know, a schema that is none) the table itself is asked: its word is the last."""
         if not pruner.recorded(resolved.version):
             return answer(self._loaded(resolved))
         try:
@@ -278,7 +282,8 @@ class Queries(ABC):
         *,
         alone: bool,
     ) -> Circumstances | None:
-        """What an answer follows from; None where the predicate is of an engine, whose equality nobody knows. Of plain files that the caller vouches for too: the version names their listing."""
+        """What an answer follows from; None where the predicate is of an engine, whose equality nobody knows. Of plain
+        files that the caller vouches for too: the version names their listing."""
         if isinstance(predicate, OfSchema):
             told = predicate.told
         else:
@@ -291,7 +296,8 @@ class Queries(ABC):
     def _remembered_or(
         self, asked: Circumstances | None, work: Callable[[], PruneResult], pruner: Pruner
     ) -> PruneResult:
-        """The answer of before, or a new one. An answer that could be had with the snapshot alone is remembered as such."""
+        """The answer of before, or a new one. An answer that could be had with the snapshot alone is remembered as
+        such."""
         before = self._remembered.find(asked) if asked is not None else None
         if isinstance(before, PruneResult):
             return before
@@ -314,7 +320,8 @@ class Queries(ABC):
         return self._answers_held
 
     def _known_lately(self, predicate: object, found: Sequence[OpenIndex]) -> bool:
-        """Does some index know a column that is asked, by the newest schema that it has recorded? True where that cannot be said."""
+        """Does some index know a column that is asked, by the newest schema that it has recorded? True where that
+        cannot be said."""
         for index in found:
             newest = index.versions.newest()
             if newest is None or index.versions.find(newest.version) is None:
@@ -331,7 +338,8 @@ class Queries(ABC):
     def _question(
         self, predicate: object, found: Sequence[OpenIndex], resolved: Resolved, snapshot: Snapshot | None
     ) -> Question:
-        # A commit may come between resolving "now" and loading it: what is answered is the version whose files are listed.
+        # A commit may come between resolving "now" and loading it: what is answered is the version whose files are
+        # listed.
         asked = resolved.version if snapshot is None else snapshot.version
         schema = snapshot.schema if snapshot is not None else _recorded_schema(found, asked)
         return Question(self._root(snapshot), self.format, asked, self._predicate(predicate, schema), schema)
@@ -348,7 +356,8 @@ class Queries(ABC):
         return result
 
     def _chooser(self, files: Snapshot, whole: Snapshot | None, indexes: Iterable[str] | None) -> Choose:
-        """Asks the indexes again, for another predicate: the rows of `files` that it keeps. `whole`: the table's own snapshot, where it is loaded."""
+        """Asks the indexes again, for another predicate: the rows of `files` that it keeps. `whole`: the table's own
+        snapshot, where it is loaded."""
 
         def choose(tree: Predicate) -> tuple[npt.NDArray[np.int64], PruneResult]:
             if whole is not None:
@@ -360,7 +369,8 @@ class Queries(ABC):
         return choose
 
     def _predicate(self, condition: object, schema: Schema) -> Predicate:
-        """The predicate bound to the schema of the version. What has no zone of its own is read in the table's configured one, a Spark Column in its session's."""
+        """The predicate bound to the schema of the version. What has no zone of its own is read in the table's
+        configured one, a Spark Column in its session's."""
         zone = self.config.time_zone
         if isinstance(condition, OfSchema):
             condition = condition.make(schema)
@@ -382,7 +392,8 @@ class Queries(ABC):
 
 
 def _of_rows(condition: object) -> object:
-    """A condition that chooses rows: an expression of pyiceberg means what pyiceberg's own filter of rows makes of it. Where it chooses files, it is read so that no reader of Iceberg misses a row."""
+    """A condition that chooses rows: an expression of pyiceberg means what pyiceberg's own filter of rows makes of it.
+    Where it chooses files, it is read so that no reader of Iceberg misses a row."""
     if not any(kind.__module__.startswith("pyiceberg.") for kind in type(condition).__mro__):
         return condition
     from expressions.engines.iceberg_reading import from_iceberg

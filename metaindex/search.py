@@ -1,6 +1,7 @@
 """A text looked for in every column that an index keys: which columns, files and row groups hold it?
 
-The text is read as each column's type reads it ('42' is a number where the column has numbers); a column of whose type it is no value is not asked. All columns are asked at once, by one walk.
+The text is read as each column's type reads it ('42' is a number where the column has numbers); a column of whose type
+it is no value is not asked. All columns are asked at once, by one walk.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ SEARCHED = pa.schema([pa.field("column", pa.string(), nullable=False), *list(LOC
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """`table` has one row for each column and row group that holds the text, or may hold it: the column, then what `Located.table` has. `asked`: columns that were asked; `not_asked`: those that
-    an index keys and that cannot hold the text, with the reason."""
+    """`table` has one row for each column and row group that holds the text, or may hold it: the column, then what
+    `Located.table` has. `asked`: columns that were asked; `not_asked`: those that an index keys and that cannot hold
+    the text, with the reason."""
 
     text: str
     exact: bool

@@ -1,4 +1,5 @@
-"""How far an index is behind its table, in files and bytes: what the log says changed since a version that the index recorded, or the table's snapshot compared with what the index knows."""
+"""How far an index is behind its table, in files and bytes: what the log says changed since a version that the index
+recorded, or the table's snapshot compared with what the index knows."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from .pruning.open_index import OpenIndex
 
 @dataclass(frozen=True, slots=True)
 class Staleness:
-    """Of the table's files at a version, those that the index does not cover (every query reads them); and files that the index still counts and that are gone (they cost nothing)."""
+    """Of the table's files at a version, those that the index does not cover (every query reads them); and files that
+    the index still counts and that are gone (they cost nothing)."""
 
     new_files: int = 0
     new_bytes: int = 0
@@ -22,7 +24,8 @@ class Staleness:
 
 
 def staleness(index: OpenIndex, target: Target) -> Staleness:
-    """Costs what a refresh costs before it reads a data file. Raises MetaIndexError where the table or the index cannot be read."""
+    """Costs what a refresh costs before it reads a data file. Raises MetaIndexError where the table or the index cannot
+    be read."""
     found = index.versions.find(target.version)
     if found is not None and not found.record.unknown:
         return Staleness()

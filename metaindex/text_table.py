@@ -1,4 +1,5 @@
-"""Tables for people: plain columns in a text or a pipe (no colour codes, nothing cut off), drawn by rich on a terminal and in a notebook."""
+"""Tables for people: plain columns in a text or a pipe (no colour codes, nothing cut off), drawn by rich on a terminal
+and in a notebook."""
 
 from __future__ import annotations
 

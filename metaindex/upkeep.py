@@ -1,4 +1,5 @@
-"""What an operator asks of the indexes of a table, as methods of it: which there are and how far behind, what happened to them, whether they are right; and their repair."""
+"""What an operator asks of the indexes of a table, as methods of it: which there are and how far behind, what happened
+to them, whether they are right; and their repair."""
 
 from __future__ import annotations
 
@@ -63,10 +64,12 @@ class IndexUpkeep(IndexVerbs):
         staleness: bool = True,
         all: bool = False,  # noqa: A002 - all indexes, vacuumed ones too
     ) -> IndexList:
-        """The indexes of the table, by name, and how far each is behind a version of it (default: now); one that cannot be read says why. `.to_arrow()`, `.to_spark(spark)`.
+        """The indexes of the table, by name, and how far each is behind a version of it (default: now); one that cannot
+        be read says why. `.to_arrow()`, `.to_spark(spark)`.
 
-        `staleness=False` leaves out what costs more than some small reads: the files and bytes that an index does not cover, and what it takes on storage.
-        VersionNotFoundError for a version that is asked and is not there; a table that cannot be read otherwise is a warning, for its indexes can still be told of.
+        `staleness=False` leaves out what costs more than some small reads: the files and bytes that an index does not
+        cover, and what it takes on storage. VersionNotFoundError for a version that is asked and is not there; a table
+        that cannot be read otherwise is a warning, for its indexes can still be told of.
         """
         at = at_version(version, timestamp)
         asked: Version | None = None
@@ -81,7 +84,8 @@ class IndexUpkeep(IndexVerbs):
         return IndexList(info for info in found if all or info.state != State.DOESNOTEXIST.value)
 
     def history(self, name: str, last: int | None = None) -> History:
-        """What happened to an index, entry by entry, and its lag behind the table. `last`: only so many entries. IndexNotFoundError for a name that never was an index."""
+        """What happened to an index, entry by entry, and its lag behind the table. `last`: only so many entries.
+        IndexNotFoundError for a name that never was an index."""
         from .history import history
 
         found = history(name, self._log(name), last)
@@ -98,10 +102,12 @@ class IndexUpkeep(IndexVerbs):
         predicates: Sequence[object] = (),
         progress: Progress | None = None,
     ) -> Verification:
-        """Proves an index right, or says what is wrong: re-reads its log, every value of its runs and its recorded versions, and compares what it says of data files with their rows.
+        """Proves an index right, or says what is wrong: re-reads its log, every value of its runs and its recorded
+        versions, and compares what it says of data files with their rows.
 
-        `files`: so many live data files are read whole (None: all), evenly spread. `versions`: which recorded ones are compared with the table's own; "newest": the last three.
-        `predicates`: for each, the files that this index proves out now are read, and no row in them may match. Changes nothing.
+        `files`: so many live data files are read whole (None: all), evenly spread. `versions`: which recorded ones are
+        compared with the table's own; "newest": the last three. `predicates`: for each, the files that this index
+        proves out now are read, and no row in them may match. Changes nothing.
         """
         from .log.recovery import newest_readable
         from .verify import verify
@@ -128,10 +134,13 @@ class IndexUpkeep(IndexVerbs):
         builder: BuilderName | Builder | None = None,
         progress: Progress | None = None,
     ) -> Outcome:
-        """Verifies an index (`files`: as in `verify_index`) and rebuilds what is wrong: runs that are damaged or missing are dropped and those of their files that the table has
-        are indexed anew. What is right stays; of recorded versions that needed such a run, the newest that the table keeps are recorded again. The table is not touched.
+        """Verifies an index (`files`: as in `verify_index`) and rebuilds what is wrong: runs that are damaged or
+        missing are dropped and those of their files that the table has are indexed anew. What is right stays; of
+        recorded versions that needed such a run, the newest that the table keeps are recorded again. The table is not
+        touched.
 
-        Nothing to do where nothing is wrong. DamagedIndexError where no entry of the log can be read; IndexStateError for an index that is not ACTIVE.
+        Nothing to do where nothing is wrong. DamagedIndexError where no entry of the log can be read; IndexStateError
+        for an index that is not ACTIVE.
         """
         from .actions.action import execute
         from .actions.repair import Repair, check, nothing_wrong
@@ -169,7 +178,8 @@ class IndexUpkeep(IndexVerbs):
         return table._again(execute(log, action), entry, action.builder)
 
     def as_built(self, entry: IndexLogEntry) -> Table:
-        """The table opened with the reader options that an index was built with, where they differ: whoever keeps an index may know no more than a path."""
+        """The table opened with the reader options that an index was built with, where they differ: whoever keeps an
+        index may know no more than a path."""
         from .api import Table, open_table
 
         stored = entry.table.options
@@ -187,7 +197,8 @@ class IndexUpkeep(IndexVerbs):
         )
 
     def _again(self, outcome: Outcome, before: IndexLogEntry, builder: Builder) -> Outcome:
-        """The newest of the versions that a repair took out of the entry, recorded again where the table keeps them. Files of a plain folder at an older listing may be gone: not those."""
+        """The newest of the versions that a repair took out of the entry, recorded again where the table keeps them.
+        Files of a plain folder at an older listing may be gone: not those."""
         lost = [r.version for r in before.content.versions if outcome.entry.content.record(r.version) is None]
         notes, entry = list(outcome.notes), outcome.entry
         for version in lost[-_AGAIN:] if self._format.name != "files" else ():

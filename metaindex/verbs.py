@@ -54,9 +54,11 @@ class IndexVerbs(ABC):
         version: VersionLike = None,
         timestamp: TimestampLike = None,
     ) -> Outcome:
-        """Indexes every file of the table at a version (default: now), each file read once for all kinds. Columns are those of that version, and it is the one that is recorded.
+        """Indexes every file of the table at a version (default: now), each file read once for all kinds. Columns are
+        those of that version, and it is the one that is recorded.
 
-        Raises ArgumentError for a name no folder may have, UnknownColumnError, VersionNotFoundError, IndexExistsError, IndexStateError, BuildError; then nothing is visible.
+        Raises ArgumentError for a name no folder may have, UnknownColumnError, VersionNotFoundError, IndexExistsError,
+        IndexStateError, BuildError; then nothing is visible.
         """
         from .actions.action import execute, validate
         from .actions.create import Create
@@ -101,12 +103,14 @@ class IndexVerbs(ABC):
     ) -> Outcome:
         """Brings an index to a version of the table (default: now).
 
-        `incremental` reads only files that the index does not cover, `full` reads all of them again. `quick` reads none: it names the new files, so that queries at that
-        version need not ask the table's log; they read those files until an incremental refresh covers them.
-        `where` (a predicate over partition columns) or `under` (a folder below the table) limits an incremental refresh to the files there: those are covered, and the
-        version is not recorded, as the others were not looked at.
-        Small runs are merged by the way as they come together, and old log entries are put away; what goes wrong with that is left to the next refresh.
-        Raises IndexNotFoundError, IndexStateError, VersionNotFoundError, BuildError, ConcurrentWriteError; the index is then what it was.
+        `incremental` reads only files that the index does not cover, `full` reads all of them again. `quick` reads
+        none: it names the new files, so that queries at that version need not ask the table's log; they read those
+        files until an incremental refresh covers them. `where` (a predicate over partition columns) or `under` (a
+        folder below the table) limits an incremental refresh to the files there: those are covered, and the version is
+        not recorded, as the others were not looked at. Small runs are merged by the way as they come together, and old
+        log entries are put away; what goes wrong with that is left to the next refresh.
+        Raises IndexNotFoundError, IndexStateError, VersionNotFoundError, BuildError, ConcurrentWriteError; the index is
+        then what it was.
         """
         from .actions.action import Outcome, execute, validate
         from .actions.limits import limited
@@ -162,11 +166,14 @@ class IndexVerbs(ABC):
         builder: BuilderName | Builder | None = None,
         progress: Progress | None = None,
     ) -> Outcome:
-        """Merges runs of an index, so that look-ups read less; answers stay what they were and the table is not looked at.
+        """Merges runs of an index, so that look-ups read less; answers stay what they were and the table is not looked
+        at.
 
-        `quick` merges small runs as they come together (size-tiered), `full` all runs into one set of sorted parts. `builder`: who merges the rows of covering indexes, bucket by
-        bucket: Spark's tasks, or threads of this process ('local'); what else an index has is merged here, and asks for no Spark. ConcurrentWriteError where another writer
-        merged or replaced the same runs first; DamagedIndexError where a run is not what it should be, BuildError; the index is then what it was.
+        `quick` merges small runs as they come together (size-tiered), `full` all runs into one set of sorted parts.
+        `builder`: who merges the rows of covering indexes, bucket by bucket: Spark's tasks, or threads of this process
+        ('local'); what else an index has is merged here, and asks for no Spark. ConcurrentWriteError where another
+        writer merged or replaced the same runs first; DamagedIndexError where a run is not what it should be,
+        BuildError; the index is then what it was.
         """
         from .actions.action import Outcome, execute, validate
         from .actions.optimize import Optimize
@@ -208,8 +215,9 @@ class IndexVerbs(ABC):
         return execute(log, Vacuum(name, log=log))
 
     def clean_index(self, name: str, retention: dt.timedelta | float | None = None) -> Outcome:
-        """Removes what an index does not need any more: runs that are out of use for longer than `retention` (a timedelta or seconds, 7 days where not given), what dead
-        writers left behind, old log entries. Goes beside every operation and never takes what one under way, or a query that began within the retention, may need."""
+        """Removes what an index does not need any more: runs that are out of use for longer than `retention` (a
+        timedelta or seconds, 7 days where not given), what dead writers left behind, old log entries. Goes beside every
+        operation and never takes what one under way, or a query that began within the retention, may need."""
         from .actions.clean import RETENTION_SECONDS, clean
 
         seconds = retention.total_seconds() if isinstance(retention, dt.timedelta) else retention
@@ -220,9 +228,11 @@ class IndexVerbs(ABC):
     def erase_index(
         self, name: str, builder: BuilderName | Builder | None = None, progress: Progress | None = None
     ) -> Outcome:
-        """Takes out of an index, physically and at once, the values that no retained version of the table holds: of files that are gone, and of rows deleted in files that
-        stay. Old runs are removed whatever the retention; a query that began before may have to read more. Does not touch the table: run it after the table's own VACUUM,
-        snapshot expiry or the like. `builder`: as in `optimize_index`. IndexStateError while an operation is under way."""
+        """Takes out of an index, physically and at once, the values that no retained version of the table holds: of
+        files that are gone, and of rows deleted in files that stay. Old runs are removed whatever the retention; a
+        query that began before may have to read more. Does not touch the table: run it after the table's own VACUUM,
+        snapshot expiry or the like. `builder`: as in `optimize_index`. IndexStateError while an operation is under
+        way."""
         from .actions.action import execute
         from .actions.clean import clean
         from .actions.erase import Erase, all_there, files_there
@@ -259,7 +269,8 @@ class IndexVerbs(ABC):
         return replace(outcome, operation="erase", changed=changed, entry=cleaned.entry, notes=notes)
 
     def cancel_index(self, name: str) -> Outcome:
-        """Ends the operations under way of an index whose writer is dead, and goes back to what is stable; from VACUUMING forward to DOESNOTEXIST.
+        """Ends the operations under way of an index whose writer is dead, and goes back to what is stable; from
+        VACUUMING forward to DOESNOTEXIST.
 
         IndexStateError where nothing is under way. A writer that is alive after all fails when it commits.
         """

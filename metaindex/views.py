@@ -1,4 +1,5 @@
-"""What a person sees of indexes and their history: the same words on the command line, by `print` in Python, and in a notebook."""
+"""What a person sees of indexes and their history: the same words on the command line, by `print` in Python, and in a
+notebook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What every test may use: a Spark session with Delta and Iceberg, started by the first test that asks for it; with several workers each has its own."""
+"""What every test may use: a Spark session with Delta and Iceberg, started by the first test that asks for it; with
+several workers each has its own."""
 
 import gc
 import os

@@ -1,4 +1,5 @@
-"""Disks that are full, read-only, not ours, or that take no more than so many bytes a file; and their clocks, which tick coarsely."""
+"""Disks that are full, read-only, not ours, or that take no more than so many bytes a file; and their clocks, which
+tick coarsely."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ def files_up_to(size: int) -> Iterator[None]:
 
 @contextmanager
 def someone_elses_folder() -> Iterator[Path]:
-    """A folder that this process may write to, and from then on as a user without privileges, whose permissions count."""
+    """A folder that this process may write to, and from then on as a user without privileges, whose permissions
+    count."""
     folder = Path(tempfile.mkdtemp())
     nobody = 65534
     root = os.geteuid() == 0

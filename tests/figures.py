@@ -1,4 +1,5 @@
-"""What the reliability tests did, counted by themselves while they run: `python -m tests.soak` prints it, and the README quotes it."""
+"""What the reliability tests did, counted by themselves while they run: `python -m tests.soak` prints it, and the
+README quotes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Processes that do the same at once. They wait for each other: what a process needs to start, a thousand times what it races for, decides nothing."""
+"""Processes that do the same at once. They wait for each other: what a process needs to start, a thousand times what it
+races for, decides nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ def ready() -> None:
 
 
 def raced(code: str, arguments: Sequence[Sequence[str]], meanwhile: Callable[[], object] = lambda: None) -> list[str]:
-    """What processes say that run this code, one for each arguments, all let loose when the last is ready. `meanwhile` is done here, beside them. AssertionError where one fails."""
+    """What processes say that run this code, one for each arguments, all let loose when the last is ready. `meanwhile`
+    is done here, beside them. AssertionError where one fails."""
     command = [sys.executable, "-c", code]
     with ExitStack() as stack:
         racers = [

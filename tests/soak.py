@@ -1,7 +1,8 @@
-"""Tries to make an index lose something, for half an hour, and prints what was tried: `make soak`, or `python -m tests.soak [PIECE ...] [--quick] [--json FILE]`.
+"""Tries to make an index lose something, for half an hour, and prints what was tried: `make soak`, or `python -m
+tests.soak [PIECE ...] [--quick] [--json FILE]`.
 
-Every figure is counted by the tests while they run (`tests.figures`); a piece that was skipped or went wrong says so, and the exit code is 0 only where nothing did. What pytest
-wrote is kept in `.cache/soak/`.
+Every figure is counted by the tests while they run (`tests.figures`); a piece that was skipped or went wrong says so,
+and the exit code is 0 only where nothing did. What pytest wrote is kept in `.cache/soak/`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ LOGS = ROOT / ".cache" / "soak"
 
 @dataclass(frozen=True)
 class Piece:
-    """Some tests that try one kind of mishap. `processes`: their tests run side by side in so many; those that start many themselves run in one."""
+    """Some tests that try one kind of mishap. `processes`: their tests run side by side in so many; those that start
+    many themselves run in one."""
 
     name: str
     says: str

@@ -1,7 +1,8 @@
 """Hypothesis strategies: types, values, rows, predicates over them, and what statistics may say of files of rows.
 
-Values are drawn from few, close together and at the edges, so that predicates hit and miss: NaN, both zeros, infinities, the ends of every
-integer type, emoji and surrogate-adjacent text, dates at the ends of the calendar, wide decimals.
+Values are drawn from few, close together and at the edges, so that predicates hit and miss: NaN, both zeros,
+infinities, the ends of every integer type, emoji and surrogate-adjacent text, dates at the ends of the calendar, wide
+decimals.
 """
 
 from __future__ import annotations

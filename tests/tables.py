@@ -1,4 +1,5 @@
-"""Small tables of the same rows in every format, written by real writers without a JVM: pyarrow, deltalake, pyiceberg."""
+"""Small tables of the same rows in every format, written by real writers without a JVM: pyarrow, deltalake,
+pyiceberg."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def settle(folder: Path) -> None:
 
 @dataclass
 class Lake:
-    """One table. `append` commits the rows as one new data file, `drop` removes the file that was appended as number `n`."""
+    """One table. `append` commits the rows as one new data file, `drop` removes the file that was appended as number
+    `n`."""
 
     path: str
     append: Callable[[pa.Table], None]

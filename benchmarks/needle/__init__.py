@@ -1,9 +1,12 @@
-"""A needle in a haystack: exact look-ups among 500 files and 5,000,000 rows of 100 bytes, beside those who could do it otherwise and beside oracles that are told where the rows are.
+"""A needle in a haystack: exact look-ups among 500 files and 5,000,000 rows of 100 bytes, beside those who could do it
+otherwise and beside oracles that are told where the rows are.
 
-Look-ups: each is `SELECT * WHERE column = value`, all rows of all columns, and finds exactly the rows that are there or the benchmark fails. All are asked in turns, in one process; wall times as median with
-the 10th and 90th percentile, CPU of all processes that work for it. Without a JVM two threads each; through Spark two cores, in a warm session.
+Look-ups: each is `SELECT * WHERE column = value`, all rows of all columns, and finds exactly the rows that are there or
+the benchmark fails. All are asked in turns, in one process; wall times as median with the 10th and 90th percentile, CPU
+of all processes that work for it. Without a JVM two threads each; through Spark two cores, in a warm session.
 
-Builds: CPU and sizes of each kind over the same table, beside scans of the column that is keyed. Scale: the model of docs/scale.md beside measurements at three sizes. Targets: what was to be reached.
+Builds: CPU and sizes of each kind over the same table, beside scans of the column that is keyed. Scale: the model of
+docs/scale.md beside measurements at three sizes. Targets: what was to be reached.
 
 `python -m benchmarks needle`, or `python -m benchmarks.needle --rows 20000000` for other sizes and parts.
 """
@@ -27,7 +30,8 @@ if TYPE_CHECKING:
 
 FILES, ROWS = 500, 5_000_000
 BEFORE = 300
-"""Look-ups that a handle which is kept has answered before: some footers of data files are in memory then, as DuckDB has all of them after its first query."""
+"""Look-ups that a handle which is kept has answered before: some footers of data files are in memory then, as DuckDB
+has all of them after its first query."""
 QUICK_FILES, QUICK_ROWS = 20, 40_000
 INDEX = "needle"
 PARTS = ("local", "spark", "builds", "scale", "targets")
@@ -113,7 +117,8 @@ def _peers(lake: Lake, spark: SparkSession | None, parts: Sequence[str]) -> list
 
 
 def _index(lake: Lake) -> None:
-    """The inverted index by hash of the three keys, on each form that metaindex reads, and no other; kept for the next run."""
+    """The inverted index by hash of the three keys, on each form that metaindex reads, and no other; kept for the next
+    run."""
     for other in (lake.folder / "_metaindex" / lake.parquet.name).glob("*"):
         if other.name != INDEX:
             shutil.rmtree(other)

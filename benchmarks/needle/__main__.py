@@ -1,4 +1,5 @@
-"""`python -m benchmarks.needle [--rows N] [--files N] [--turns N] [--parts local,spark,builds,scale,targets] [--folder F] [--json FILE]`: the needle benchmark in other sizes, or parts of it."""
+"""`python -m benchmarks.needle [--rows N] [--files N] [--turns N] [--parts local,spark,builds,scale,targets] [--folder
+F] [--json FILE]`: the needle benchmark in other sizes, or parts of it."""
 
 from __future__ import annotations
 

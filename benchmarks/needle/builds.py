@@ -1,4 +1,5 @@
-"""What building an index costs, and how large it is: each kind, by the local builder and by Spark, beside scans of the column that is keyed; a refresh of one new file in a hundred; many keys asked at once."""
+"""What building an index costs, and how large it is: each kind, by the local builder and by Spark, beside scans of the
+column that is keyed; a refresh of one new file in a hundred; many keys asked at once."""
 
 from __future__ import annotations
 
@@ -150,8 +151,9 @@ def _build(lake: Lake, spark: SparkSession | None, kind: str, builder: str) -> N
 
 
 def _refresh(lake: Lake, times: int) -> list[dict[str, object]]:
-    """The inverted index of the three keys: built whole, and refreshed after one file in a hundred came. The files are those with bloom filters by other names: a link more or less changes a file's
-    time of change, so that an index which is kept over the others would take them for new."""
+    """The inverted index of the three keys: built whole, and refreshed after one file in a hundred came. The files are
+    those with bloom filters by other names: a link more or less changes a file's time of change, so that an index which
+    is kept over the others would take them for new."""
     folder = lake.folder / "growing"
     root, added = folder / "lake", max(1, lake.files // 100)
     whole, refreshed = [], []
@@ -181,7 +183,8 @@ def _refresh(lake: Lake, times: int) -> list[dict[str, object]]:
 
 
 def _many_keys(lake: Lake, kinds: Sequence[str]) -> list[dict[str, object]]:
-    """Half of the keys are there. Asked in turns: by hash of the index that is kept, by value of those that were built here."""
+    """Half of the keys are there. Asked in turns: by hash of the index that is kept, by value of those that were built
+    here."""
     numbers = np.random.default_rng(17).choice(lake.rows // 6, min(_AT_ONCE, lake.rows // 6) // 2, replace=False)
     strings = texts(numbers, 1).to_pylist() + texts(numbers, 2).to_pylist()
     longs = [*lake.records(numbers), *lake.records(numbers + lake.rows)]

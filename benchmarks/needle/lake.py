@@ -1,11 +1,13 @@
-"""The table of the needle benchmark, in four forms over the same rows: Parquet, Parquet with native bloom filters, Delta, Iceberg. About 100 bytes a row on disk, four row groups a file.
+"""The table of the needle benchmark, in four forms over the same rows: Parquet, Parquet with native bloom filters,
+Delta, Iceberg. About 100 bytes a row on disk, four row groups a file.
 
     record_id   int64, in one row each
     event_id    32 hexadecimal digits, each in 1 to 5 rows somewhere in the table: in 1 to 5 files, but for chance
     account_id  int64, skewed: most rows are of few accounts, most accounts have few rows
     at, amount, country, note   what else a row carries
 
-No column is in any order, so least and greatest values leave no file out. Rows are made by number, so what a query must find is known without reading.
+No column is in any order, so least and greatest values leave no file out. Rows are made by number, so what a query must
+find is known without reading.
 """
 
 from __future__ import annotations
@@ -117,7 +119,8 @@ class Lake:
         return (shares**_SKEW * ACCOUNTS).astype(np.int64)
 
     def needles(self, count: int) -> dict[str, list[Needle]]:
-        """Values of each sort: unique numbers, strings in 1 to 5 files, accounts of few rows, and strings that no row has."""
+        """Values of each sort: unique numbers, strings in 1 to 5 files, accounts of few rows, and strings that no row
+        has."""
         generator = np.random.default_rng(13)
         rows = generator.choice(self.rows, count, replace=False)
         records = [
@@ -222,7 +225,8 @@ class Lake:
             os.link(self.parquet / self.name(file), root / self.name(file))
 
     def _write_iceberg(self) -> None:
-        """The same rows in the same order in as many files, with field ids: files that are merely added to a table have none."""
+        """The same rows in the same order in as many files, with field ids: files that are merely added to a table have
+        none."""
         from pyiceberg.catalog.sql import SqlCatalog
 
         print("writing Iceberg", file=sys.stderr)

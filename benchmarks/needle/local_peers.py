@@ -28,7 +28,8 @@ def local_peers(lake: Lake) -> list[Peer]:
 
 
 def our_peers(lake: Lake) -> list[Peer]:
-    """metaindex on the folder that has the index: its scan to Arrow, with a handle that is kept and with one opened for the query, and the look-up alone."""
+    """metaindex on the folder that has the index: its scan to Arrow, with a handle that is kept and with one opened for
+    the query, and the look-up alone."""
     table = mi.open_table(str(lake.parquet))
 
     def look(needle: Needle) -> int:

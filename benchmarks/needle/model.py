@@ -1,4 +1,5 @@
-"""What keys cost by arithmetic: size, build, look-up. docs/scale.md derives it and says what it gives for tables that nobody here can build; `scale` checks it against tables that can.
+"""What keys cost by arithmetic: size, build, look-up. docs/scale.md derives it and says what it gives for tables that
+nobody here can build; `scale` checks it against tables that can.
 
 Of n entries (distinct values of row groups), K distinct values, in F files:
 
@@ -6,7 +7,7 @@ Of n entries (distinct values of row groups), K distinct values, in F files:
     repeats       r = n / K entries of a value stand close together; zstd takes back 65% of what their small gaps leave empty
     a part        16,384 entries a row group, `kinds.values.by_hash.part_rows` a part; a footer has 218 bytes a row group, a manifest 307 a part
     a filter      `kinds.bloom.sizing`
-"""
+"""  # noqa: W505
 
 from __future__ import annotations
 

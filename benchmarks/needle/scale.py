@@ -1,4 +1,5 @@
-"""The model beside measurements at three sizes: built here, without a JVM, one key at a time; looked up by a handle that has nothing in memory."""
+"""The model beside measurements at three sizes: built here, without a JVM, one key at a time; looked up by a handle
+that has nothing in memory."""
 
 from __future__ import annotations
 
@@ -95,7 +96,8 @@ class _Index:
         return sum(path.stat().st_size for path in self._parts(partition))
 
     def look_up(self, column: str) -> tuple[float, float, float]:
-        """KB and reads of a handle's first look-up, of values that are not there, so that no file's row is read besides; and seconds of later ones: medians."""
+        """KB and reads of a handle's first look-up, of values that are not there, so that no file's row is read
+        besides; and seconds of later ones: medians."""
         read, calls, seconds = [], [], []
         (values,) = (some for _, name, some in self._lake.absent(9) if name == column)
         for value in values:

@@ -1,4 +1,5 @@
-"""Who finds needles through Spark: its scan of Parquet, of Parquet with native bloom filters, of Delta and of Iceberg, the oracle that is told the files, and metaindex."""
+"""Who finds needles through Spark: its scan of Parquet, of Parquet with native bloom filters, of Delta and of Iceberg,
+the oracle that is told the files, and metaindex."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ def session() -> AbstractContextManager[SparkSession]:
 
 
 def spark_peers(lake: Lake, spark: SparkSession) -> list[Peer]:
-    """All rows of all columns, collected. Tables are opened once, and their files listed then; the oracle opens its few files for each query, as an index has to."""
+    """All rows of all columns, collected. Tables are opened once, and their files listed then; the oracle opens its few
+    files for each query, as an index has to."""
     parquet = spark.read.parquet(str(lake.parquet))
     schema = parquet.schema
     paths = [f"file://{path}" for path in lake.paths(lake.parquet)]

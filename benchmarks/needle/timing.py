@@ -17,7 +17,8 @@ Find = Callable[[Needle], int]
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """One that is asked. `a_turn`: how many needles, one behind the other, in a turn; fast ones get more, so that their times say something."""
+    """One that is asked. `a_turn`: how many needles, one behind the other, in a turn; fast ones get more, so that their
+    times say something."""
 
     name: str
     engine: str
@@ -70,7 +71,8 @@ def in_turns(peers: Sequence[Peer], needles: Sequence[Needle], turns: int) -> di
 
 
 def figures(sort: str, peers: Sequence[Peer], found: dict[str, Times]) -> list[dict[str, object]]:
-    """Rows of the report. `x oracle`: the median over that of the engine's oracle, where that has anything to read; `CPU x` likewise."""
+    """Rows of the report. `x oracle`: the median over that of the engine's oracle, where that has anything to read;
+    `CPU x` likewise."""
     oracles = {peer.engine: found[peer.name] for peer in peers if peer.oracle and found[peer.name].median > 1e-4}
     out: list[dict[str, object]] = []
     for peer in peers:

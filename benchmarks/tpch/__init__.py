@@ -1,4 +1,5 @@
-"""TPC-H through Spark's own SQL: plain, with covering indexes by the rule, and beside what a careful person makes by hand (bucketed and sorted tables, Delta in Z-order). In turns, in one session.
+"""TPC-H through Spark's own SQL: plain, with covering indexes by the rule, and beside what a careful person makes by
+hand (bucketed and sorted tables, Delta in Z-order). In turns, in one session.
 
 bounds    the queries that the indexes are for, beside the tables made by hand: CPU of the tasks, and of everything with planning and the rule; wall time, bytes read, exchanges and sorts that are left
 queries   all 22 queries with the rule on and off: equal answers, times, bytes
@@ -7,7 +8,7 @@ predicted bytes that the ranker expects of the indexes that it takes, and those 
 overhead  what the rule adds to a query that no index can help
 
 `python -m benchmarks tpch`, or `python -m benchmarks.tpch --scale 10 --format csv --parts bounds`.
-"""
+"""  # noqa: W505
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ _BOUNDS = {
 }
 """For each query the tables made by hand that serve it best."""
 _BY_HAND = ("made by hand", "by hand, groups in order")
-"""As Spark plans them, and with its own setting that counts sorted groups as they come: the better of the two is the bound."""
+"""As Spark plans them, and with its own setting that counts sorted groups as they come: the better of the two is the
+bound."""
 
 
 def run(folder: Path, quick: bool) -> Figures:

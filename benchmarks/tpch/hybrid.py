@@ -1,4 +1,5 @@
-"""A Delta table that goes on after its index was built: part of its rows appended, part deleted; fresh, stale and plain in turns."""
+"""A Delta table that goes on after its index was built: part of its rows appended, part deleted; fresh, stale and plain
+in turns."""
 
 from __future__ import annotations
 

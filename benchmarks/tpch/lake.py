@@ -1,4 +1,5 @@
-"""TPC-H tables from tpchgen-cli as a lake keeps them: folders of Parquet or CSV files; and what a careful person would make of them by hand, as the bound to reach."""
+"""TPC-H tables from tpchgen-cli as a lake keeps them: folders of Parquet or CSV files; and what a careful person would
+make of them by hand, as the bound to reach."""
 
 from __future__ import annotations
 
@@ -114,7 +115,8 @@ BY_HAND: Final[Mapping[str, tuple[str, str, Sequence[str]]]] = {
 
 
 def make_by_hand(spark: SparkSession, lake: Lake) -> None:
-    """Catalog tables with the columns of the indexes: sorted by day, or bucketed and sorted, a file a bucket. Anew each time: the catalog lives as long as the session."""
+    """Catalog tables with the columns of the indexes: sorted by day, or bucketed and sorted, a file a bucket. Anew each
+    time: the catalog lives as long as the session."""
     for name, (table, key, columns) in BY_HAND.items():
         shutil.rmtree(lake.folder / "warehouse" / name, ignore_errors=True)
         rows = lake.frame(spark, table).select(key, *columns)

@@ -1,4 +1,5 @@
-"""One query of Spark's, measured: wall time, CPU of all processes, the bytes that its tasks read, and the plan that ran."""
+"""One query of Spark's, measured: wall time, CPU of all processes, the bytes that its tasks read, and the plan that
+ran."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ class Measured:
 
 
 def measured(spark: SparkSession, sql: str, times: int = 1) -> Measured:
-    """Runs it to the end, its rows collected. `times`: so often in a row, and the mean of them: what takes few milliseconds is below what clocks tell."""
+    """Runs it to the end, its rows collected. `times`: so often in a row, and the mean of them: what takes few
+    milliseconds is below what clocks tell."""
     context = spark.sparkContext
     with tagged(context) as tag:
         cpu, started = cpu_seconds(), time.perf_counter()

@@ -1,4 +1,5 @@
-"""Bytes that the ranker expects of each covering index in the 22 queries, beside those that its scans read: each scan is run alone, for Spark counts bytes by stage."""
+"""Bytes that the ranker expects of each covering index in the 22 queries, beside those that its scans read: each scan
+is run alone, for Spark counts bytes by stage."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ _LABEL = re.compile(r"<metaindex (\S+): covering")
 
 
 def predicted(spark: SparkSession, lake: Lake) -> list[dict[str, object]]:
-    """A line for each index of a table that a query reads, and the median of the errors: the larger of both numbers in units of the smaller one."""
+    """A line for each index of a table that a query reads, and the median of the errors: the larger of both numbers in
+    units of the smaller one."""
     out: list[dict[str, object]] = []
     errors = []
     with beside(spark) as ours:

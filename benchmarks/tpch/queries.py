@@ -147,7 +147,8 @@ QUERIES: Final[Mapping[str, str]] = {
                 AND NOT EXISTS (SELECT * FROM orders WHERE o_custkey = c_custkey)) AS custsale
         GROUP BY cntrycode ORDER BY cntrycode""",
 }
-"""Where the specification leaves the order of equal rows open, the last column of the order is one that tells them apart: answers can be compared row by row."""
+"""Where the specification leaves the order of equal rows open, the last column of the order is one that tells them
+apart: answers can be compared row by row."""
 
 NEEDLES: Final[Mapping[str, str]] = {
     "one week": """

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 def session(folder: Path) -> AbstractContextManager[SparkSession]:
-    """See `quiet_session`; tables that are made by hand are kept in the folder. Bytes that other threads read for a task (vectored reads) are in no metric of Spark's, so tasks read themselves."""
+    """See `quiet_session`; tables that are made by hand are kept in the folder. Bytes that other threads read for a
+    task (vectored reads) are in no metric of Spark's, so tasks read themselves."""
     conf = {
         "spark.driver.memory": "6g",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
@@ -28,7 +29,8 @@ def session(folder: Path) -> AbstractContextManager[SparkSession]:
 
 @contextmanager
 def beside(spark: SparkSession) -> Iterator[SparkSession]:
-    """Another session of the same Spark, with the rule for as long as it lasts, as a user has it. No query may go wrong in it."""
+    """Another session of the same Spark, with the rule for as long as it lasts, as a user has it. No query may go wrong
+    in it."""
     session = spark.newSession()
     mi.enable(session)
     try:

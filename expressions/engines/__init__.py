@@ -1,4 +1,5 @@
-"""Predicates of other engines, in and out. An engine is told by its type's module name: nothing is imported to find out."""
+"""Predicates of other engines, in and out. An engine is told by its type's module name: nothing is imported to find
+out."""
 
 from __future__ import annotations
 
@@ -15,8 +16,9 @@ _NODES: Final = (And, Comparison, Constant, In, IsNan, IsNull, Not, Opaque, Or, 
 def to_predicate(condition: object, schema: pa.Schema | None = None) -> Predicate:
     """The predicate that says what the condition says; what cannot be read of it is Opaque and keeps every file.
 
-    Taken are: a predicate (`col("a") > 3`), a bool, the text of a SQL condition (Spark's dialect), and the conditions of
-    pyspark (a Column), pyarrow, pyiceberg, Polars and DuckDB. A `schema` lets casts that lose nothing be seen through.
+    Taken are: a predicate (`col("a") > 3`), a bool, the text of a SQL condition (Spark's dialect), and the conditions
+    of pyspark (a Column), pyarrow, pyiceberg, Polars and DuckDB. A `schema` lets casts that lose nothing be seen
+    through.
     """
     if isinstance(condition, _NODES):
         return condition

@@ -54,7 +54,8 @@ def to_arrow(predicate: Predicate, schema: pa.Schema | None = None) -> pc.Expres
 
 
 class _Writer:
-    """Leaves only: NOT is carried down to them, so each says for which rows it is true, or for which false (NULL is neither)."""
+    """Leaves only: NOT is carried down to them, so each says for which rows it is true, or for which false (NULL is
+    neither)."""
 
     def __init__(self, schema: pa.Schema | None) -> None:
         self.schema = schema
@@ -107,7 +108,8 @@ class _Writer:
         return found | pc.is_nan(field) if op in {Op.GT, Op.GE} and self._may_hold_nan(column, value) else found
 
     def _between_values(self, field: pc.Expression, op: Op, place: Place, known: pa.DataType) -> pc.Expression:
-        """The literal is none of the type's values: the comparison is with its neighbour below, or the same for every value."""
+        """The literal is none of the type's values: the comparison is with its neighbour below, or the same for every
+        value."""
         if op in {Op.EQ, Op.NE}:
             return pc.scalar(False) if op is Op.EQ else field.is_valid()
         less = op in {Op.LT, Op.LE}
@@ -139,7 +141,8 @@ class _Writer:
         if plain:
             scalars = [self._scalar(column, value) for value in plain]
             common = scalars[0].type
-            # is_in brings the values to the column's type: a double would be rounded to a float, an instant to its day. One by one both are widened.
+            # is_in brings the values to the column's type: a double would be rounded to a float, an instant to its day.
+            # One by one both are widened.
             rounds = known is not None and common != _with_kernels(known)
             if rounds or any(scalar.type != common for scalar in scalars):
                 among = _joined(False, [field == scalar for scalar in scalars])
@@ -220,7 +223,8 @@ _LONGEST_CHAIN: Final = 256
 
 
 def _joined(every: bool, parts: list[pc.Expression] | None) -> pc.Expression:
-    """pyarrow flattens nested ANDs (or ORs) and walks the chain by recursion, which crashes at thousands: `coalesce` ends a chain."""
+    """pyarrow flattens nested ANDs (or ORs) and walks the chain by recursion, which crashes at thousands: `coalesce`
+    ends a chain."""
     if not parts:
         return pc.scalar(every)
     while len(parts) > 1:

@@ -1,4 +1,5 @@
-"""pyarrow expressions as predicates: read exactly, or Opaque. The other direction, and how the two sides differ, is `arrow`."""
+"""pyarrow expressions as predicates: read exactly, or Opaque. The other direction, and how the two sides differ, is
+`arrow`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """DuckDB expressions, in and out: DuckDB prints an expression as SQL and reads SQL as an expression, so SQL is the way.
 
-What DuckDB compares otherwise than Spark is Opaque: texts are cast to the column's type there (`'2.9'` is 3 for an integer), decimals to FLOAT for a FLOAT
-column, and moments without a zone get that of DuckDB's session, which an expression does not tell.
+What DuckDB compares otherwise than Spark is Opaque: texts are cast to the column's type there (`'2.9'` is 3 for an
+integer), decimals to FLOAT for a FLOAT column, and moments without a zone get that of DuckDB's session, which an
+expression does not tell.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def to_duckdb(predicate: Predicate, schema: pa.Schema | None = None) -> Expressi
 
 
 def from_duckdb(expression: Expression, schema: pa.Schema | None = None) -> Predicate:
-    """What cannot be read is Opaque, never an error. Without a `schema` literals are taken to be of their columns' types."""
+    """What cannot be read is Opaque, never an error. Without a `schema` literals are taken to be of their columns'
+    types."""
     from .sql import parse
 
     try:

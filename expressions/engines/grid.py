@@ -1,4 +1,5 @@
-"""Literals that are none of a column type's values: 3.5 against an integer, 10^30 against a long, 0.001 against a decimal(9,2).
+"""Literals that are none of a column type's values: 3.5 against an integer, 10^30 against a long, 0.001 against a
+decimal(9,2).
 
 An engine would refuse or round them; the comparison is decided by the type's neighbouring values instead.
 """
@@ -21,7 +22,8 @@ _MICROS_IN_NANOS = (1 << 63) // 1000
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the literal lies: between the value `floor` and the next; or, without a floor, below or above all values."""
+    """Where the literal lies: between the value `floor` and the next; or, without a floor, below or above all
+    values."""
 
     floor: int | Decimal | dt.datetime | dt.time | None
     above: bool = False

@@ -1,7 +1,7 @@
 """Predicates as pyiceberg's boolean expressions; `iceberg_reading` is the way back.
 
-Iceberg's readers differ on what `!=`, NOT IN and NOT STARTS WITH say of NULL: each is joined with IS NOT NULL, which all agree on. What still cannot be
-said exactly is handed back as a residual.
+Iceberg's readers differ on what `!=`, NOT IN and NOT STARTS WITH say of NULL: each is joined with IS NOT NULL, which
+all agree on. What still cannot be said exactly is handed back as a residual.
 """
 
 from __future__ import annotations
@@ -43,10 +43,11 @@ _EXACT = Context(prec=60)
 
 
 def to_iceberg(predicate: Predicate, schema: pa.Schema | None = None) -> tuple[BooleanExpression, Predicate]:
-    """(expression, residual): rows that match pass the expression, and of the rows that pass it those match that match the residual.
+    """(expression, residual): rows that match pass the expression, and of the rows that pass it those match that match
+    the residual.
 
-    The residual is `Constant(True)` where all was said. Without a `schema` any column compared with a number may hold NaN, of which pyiceberg's readers
-    think differently, so such comparisons go to the residual.
+    The residual is `Constant(True)` where all was said. Without a `schema` any column compared with a number may hold
+    NaN, of which pyiceberg's readers think differently, so such comparisons go to the residual.
     """
     from pyiceberg import expressions as iceberg
 

@@ -1,8 +1,10 @@
 """pyiceberg's boolean expressions as predicates. The other direction is `iceberg`.
 
-Iceberg's readers differ on what `!=`, NOT IN and NOT STARTS WITH say of NULL. Where files are chosen such rows pass (a wider predicate, so a file is dropped only where no
-reader finds a row); where rows are, it is pyiceberg's own filter of rows in hand: `!=`, NOT STARTS WITH and IS NOT NAN are not true of NULL, NOT IN of several is, and comparisons with NaN are false. pyiceberg brings a literal to its column's type before it compares (0.1 to the nearest float, 3.249 to a decimal's 3.25, a text to
-a day), so with a `schema` its own conversion is asked.
+Iceberg's readers differ on what `!=`, NOT IN and NOT STARTS WITH say of NULL. Where files are chosen such rows pass (a
+wider predicate, so a file is dropped only where no reader finds a row); where rows are, it is pyiceberg's own filter of
+rows in hand: `!=`, NOT STARTS WITH and IS NOT NAN are not true of NULL, NOT IN of several is, and comparisons with NaN
+are false. pyiceberg brings a literal to its column's type before it compares (0.1 to the nearest float, 3.249 to a
+decimal's 3.25, a text to a day), so with a `schema` its own conversion is asked.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ if TYPE_CHECKING:
 
 
 def from_iceberg(expression: BooleanExpression, schema: pa.Schema | None = None, *, of_rows: bool = False) -> Predicate:
-    """A predicate that passes every row that any of Iceberg's readers passes, or with `of_rows` those that pyiceberg's filter of rows passes; what cannot be read is Opaque."""
+    """A predicate that passes every row that any of Iceberg's readers passes, or with `of_rows` those that pyiceberg's
+    filter of rows passes; what cannot be read is Opaque."""
     from pyiceberg.expressions.visitors import rewrite_not
 
     try:
@@ -227,7 +230,8 @@ _OPS = {
 
 
 def _beyond(literal: Any) -> frozenset[Op] | None:
-    """Which comparisons hold for every value of the column's type, where the literal is above or below all of them; None where it is not."""
+    """Which comparisons hold for every value of the column's type, where the literal is above or below all of them;
+    None where it is not."""
     match type(literal).__name__:
         case "IntAboveMax" | "LongAboveMax" | "FloatAboveMax":
             return frozenset({Op.LT, Op.LE})

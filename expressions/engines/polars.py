@@ -1,4 +1,5 @@
-"""Predicates as Polars expressions; `polars_reading` is the way back. Polars orders NaN as the tree does; `is_nan` answers NULL elsewhere, which is spelt out."""
+"""Predicates as Polars expressions; `polars_reading` is the way back. Polars orders NaN as the tree does; `is_nan`
+answers NULL elsewhere, which is spelt out."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 
 
 def to_polars(predicate: Predicate, schema: pa.Schema | None = None) -> pl.Expr:
-    """An expression with the reference semantics, in all three values. Bind the predicate first; Opaque raises ExpressionError.
+    """An expression with the reference semantics, in all three values. Bind the predicate first; Opaque raises
+    ExpressionError.
 
     Polars refuses `is_nan` on a column without NaN: with a `schema` it is written as the constant that it is.
     """

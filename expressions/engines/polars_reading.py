@@ -1,7 +1,8 @@
 """Polars expressions as predicates: read exactly, or Opaque. The other direction is `polars`.
 
-Polars brings a bare literal to the column's type before it compares (`== 0.1` on Float32 finds the float nearest to 0.1; a moment is cut to the
-column's unit), so the `schema` decides what such a literal is. Without one, a number that Float32 would change is Opaque.
+Polars brings a bare literal to the column's type before it compares (`== 0.1` on Float32 finds the float nearest to
+0.1; a moment is cut to the column's unit), so the `schema` decides what such a literal is. Without one, a number that
+Float32 would change is Opaque.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
 
 
 def from_polars(expression: pl.Expr, schema: pa.Schema | None = None) -> Predicate:
-    """The predicate that passes the rows that Polars' filter passes; what cannot be read (most casts, functions, NaN literals) is Opaque."""
+    """The predicate that passes the rows that Polars' filter passes; what cannot be read (most casts, functions, NaN
+    literals) is Opaque."""
     text = " ".join(str(expression).split())
     columns = tuple(ColumnRef((name,)) for name in dict.fromkeys(expression.meta.root_names()))
     try:
@@ -158,7 +160,8 @@ class _Reader:
 
 
 def _is_in(column: ColumnRef, members: list[LiteralValue], nulls_equal: bool) -> Predicate:
-    """A miss is false, also with NULL in the list; NULL in the column is NULL, or, when nulls are equal, found or not."""
+    """A miss is false, also with NULL in the list; NULL in the column is NULL, or, when nulls are equal, found or
+    not."""
     found: Predicate = In(column, tuple(Literal(value) for value in members if value is not None))
     if not nulls_equal:
         # IN () is false for NULL too, where Polars says NULL.

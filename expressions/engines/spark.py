@@ -1,6 +1,7 @@
 """PySpark's Columns and the filters of Spark's optimized plans, in; a Column, out.
 
-Only classic PySpark, which has a JVM at hand: a Spark Connect Column is refused with advice. Nothing is imported but what the Column brought along.
+Only classic PySpark, which has a JVM at hand: a Spark Connect Column is refused with advice. Nothing is imported but
+what the Column brought along.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 
 def from_spark(condition: Any, timezone: str | None = None) -> Predicate:
-    """The predicate of a Column, of a Catalyst expression (a JVM object or its JSON), or of what a DataFrame's optimized plan filters its one source by.
+    """The predicate of a Column, of a Catalyst expression (a JVM object or its JSON), or of what a DataFrame's
+    optimized plan filters its one source by.
 
     What cannot be read is Opaque. `timezone` is only needed to read timestamps from bare JSON.
     """
@@ -150,7 +152,8 @@ def _pushed_filters(plan: Any) -> Iterator[Any]:
 
 
 def to_spark(predicate: Predicate, schema: pa.Schema | None = None) -> Column:
-    """A Column with the reference semantics in all three values; bind the predicate first. Opaque raises ExpressionError.
+    """A Column with the reference semantics in all three values; bind the predicate first. Opaque raises
+    ExpressionError.
 
     It goes by way of SQL text, which types and escapes every literal, leaf by leaf; `schema` as in `to_sql`.
     """

@@ -1,7 +1,7 @@
 """Spark's own predicate trees, from the JSON that `TreeNode.toJSON` writes, into predicates.
 
-By an allow-list of Catalyst's classes: what another version adds, and every function, is Opaque. Spark's JSON loses some values, so whoever
-holds the live tree adds these keys to its nodes (`spark.py` does; a Java rule may):
+By an allow-list of Catalyst's classes: what another version adds, and every function, is Opaque. Spark's JSON loses
+some values, so whoever holds the live tree adds these keys to its nodes (`spark.py` does; a Java rule may):
 
     Literal of binary            "hex": "0aff"
     Literal of timestamp         "micros": 1577836800000000     (the JSON prints local time, which an hour each autumn is two instants)
@@ -9,8 +9,9 @@ holds the live tree adds these keys to its nodes (`spark.py` does; a Java rule m
     Like                         "escape": "\\\\"
     UnresolvedAttribute          "parts": ["a", "b"]
 
-Without the key such a node is Opaque (a timestamp is read when a zone is given and the local time is one instant in it).
-"""
+Without the key such a node is Opaque (a timestamp is read when a zone is given and the local time is one instant in
+it).
+"""  # noqa: W505
 
 from __future__ import annotations
 
@@ -296,7 +297,8 @@ _SQL_NAMES: Final = {"byte": "tinyint", "short": "smallint", "integer": "int", "
 
 
 def _refuse_special(data_type: Any, metadata: Any) -> None:
-    """A collation orders and equates text its own way; a metadata column is no column of the table; a default is shown by files that hold nothing of the column."""
+    """A collation orders and equates text its own way; a metadata column is no column of the table; a default is shown
+    by files that hold nothing of the column."""
     if isinstance(data_type, str) and data_type.startswith("string") and data_type != "string":
         raise NotReadable
     if metadata and isinstance(metadata, Mapping) and any(key in metadata for key in _SPECIAL_METADATA):

@@ -62,8 +62,8 @@ _MOST_COLUMN_PARTS: Final = 64
 def parse(text: str, dialect: str = "spark", *, timezone: str = "UTC", schema: pa.Schema | None = None) -> Predicate:
     """Read the text of a WHERE condition.
 
-    `timezone` is the session zone, which gives `TIMESTAMP '2020-01-01 00:00:00'` its instant. With a `schema` a cast of a
-    column that loses nothing (`CAST(an_int AS BIGINT)`) is seen through; without one it is Opaque.
+    `timezone` is the session zone, which gives `TIMESTAMP '2020-01-01 00:00:00'` its instant. With a `schema` a cast of
+    a column that loses nothing (`CAST(an_int AS BIGINT)`) is seen through; without one it is Opaque.
     """
     is_column = partial(_is_column, dialect)
     plain = plain_equality(text, is_column)
@@ -289,7 +289,8 @@ class _Reader:
         raise NotReadable
 
     def _negated(self, node: exp.Expression) -> LiteralValue:
-        """The sign belongs to the number before its type is checked: -9223372036854775808L is a bigint, its positive twin is none."""
+        """The sign belongs to the number before its type is checked: -9223372036854775808L is a bigint, its positive
+        twin is none."""
         if type(node) in {exp.Cast, exp.TryCast} and type(node.this) is exp.Literal:
             return cast_value(f"-{node.this.this}", _type_name(node.args["to"]), self.timezone)
         value = self._value(node)

@@ -1,6 +1,8 @@
-"""`column = literal`, as look-ups ask it, alone or thousands of them under AND, OR and parentheses, read at a glance: SQL's parser takes longer than the look-up.
+"""`column = literal`, as look-ups ask it, alone or thousands of them under AND, OR and parentheses, read at a glance:
+SQL's parser takes longer than the look-up.
 
-Only where its answer is known: the parser itself is asked once for each name whether that is a plain column, and what it makes of the literals here follows from their own characters.
+Only where its answer is known: the parser itself is asked once for each name whether that is a plain column, and what
+it makes of the literals here follows from their own characters.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ _EXAMPLES: Final[tuple[tuple[str, str | int], ...]] = (("'x'", "x"), ("1", 1), (
 
 
 def plain_equality(text: str, is_column: Callable[[str], bool]) -> Predicate | None:
-    """The predicate; None for any text that is not so plain. `is_column`: see `reads_as_column`, to be remembered by name."""
+    """The predicate; None for any text that is not so plain. `is_column`: see `reads_as_column`, to be remembered by
+    name."""
     found = _EQUALITY.fullmatch(text)
     if found is None or not is_column(found["name"]):
         return None
@@ -33,7 +36,8 @@ def plain_equality(text: str, is_column: Callable[[str], bool]) -> Predicate | N
 
 
 def plain_condition(text: str, is_column: Callable[[str], bool]) -> Predicate | None:
-    """The same for equalities under AND, OR and parentheses, with the tree that the parser makes of them: a list is flat, what stands in parentheses is one part."""
+    """The same for equalities under AND, OR and parentheses, with the tree that the parser makes of them: a list is
+    flat, what stands in parentheses is one part."""
     columns: dict[str, ColumnRef] = {}
     above: list[tuple[list[Predicate], list[Predicate]]] = []
     parts: list[Predicate] = []  # of the OR here
@@ -82,7 +86,8 @@ def _equality(found: re.Match[str], column: ColumnRef) -> Comparison:
 
 
 def reads_as_column(name: str, parse: Callable[[str], Predicate]) -> bool:
-    """Does the parser take `name = literal` for a comparison of a column of this name? It does not where the name is a word of the language."""
+    """Does the parser take `name = literal` for a comparison of a column of this name? It does not where the name is a
+    word of the language."""
     try:
         return all(
             parse(f"{name} = {said}") == Comparison(ColumnRef((name,)), Op.EQ, Literal(value))

@@ -39,8 +39,8 @@ from .grid import Place, on_grid
 def to_sql(predicate: Predicate, dialect: str = "spark", schema: pa.Schema | None = None) -> str:
     """The condition as text. `dialect` is "spark" or "duckdb"; Opaque raises ExpressionError.
 
-    Bind the predicate first. With the `schema` literals that are none of their column's values (10^40, 3.5 of an integer) are written through
-    its neighbouring values, which no engine rounds.
+    Bind the predicate first. With the `schema` literals that are none of their column's values (10^40, 3.5 of an
+    integer) are written through its neighbouring values, which no engine rounds.
     """
     writer = _dialect(dialect, schema)
     return fold(predicate, writer.leaf, lambda child: f"(NOT {child})", _all_of, _any_of)
@@ -225,7 +225,8 @@ class _Spark(_Dialect):
 
 
 class _SparkColumn(_Spark):
-    """For `expr(...)` in a session whose parser may take backslashes as they are (spark.sql.parser.escapedStringLiterals)."""
+    """For `expr(...)` in a session whose parser may take backslashes as they are
+    (spark.sql.parser.escapedStringLiterals)."""
 
     def string(self, value: str) -> str:
         if any(c in _SPARK_ESCAPES for c in value):

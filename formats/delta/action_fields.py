@@ -1,4 +1,5 @@
-"""The fields of actions that a reader uses, and of which type each is. A line of the log is data from anywhere: a value of another type is damage, named here, and no error deeper down."""
+"""The fields of actions that a reader uses, and of which type each is. A line of the log is data from anywhere: a value
+of another type is damage, named here, and no error deeper down."""
 
 from __future__ import annotations
 

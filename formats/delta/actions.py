@@ -1,7 +1,8 @@
 """Actions of a Delta log, read from JSON lines.
 
-The few that describe the table become values; file actions stay the parsed dictionaries of one commit until `file_columns` turns those that
-survived into Arrow columns. Checkpoints never come this way (`checkpoint` reads them as columns).
+The few that describe the table become values; file actions stay the parsed dictionaries of one commit until
+`file_columns` turns those that survived into Arrow columns. Checkpoints never come this way (`checkpoint` reads them as
+columns).
 """
 
 from __future__ import annotations

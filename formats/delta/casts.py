@@ -1,4 +1,5 @@
-"""Texts as values of a column's type, as Spark's cast without ANSI reads them: that is what it shows of a partition's text.
+"""Texts as values of a column's type, as Spark's cast without ANSI reads them: that is what it shows of a partition's
+text.
 
     text                                    value
     "" of string, binary                    itself (of any other type: NULL)

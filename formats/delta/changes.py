@@ -1,7 +1,8 @@
 """Changes from the commits alone: the last word on every file that they name.
 
-The base is proved by the fingerprint of its commit; a table that was dropped and created anew at the same place has another. What a commit says is understood with the
-schema of the base until a commit says another. Nothing is read but the base's commit (a few bytes of it) and the commits behind it.
+The base is proved by the fingerprint of its commit; a table that was dropped and created anew at the same place has
+another. What a commit says is understood with the schema of the base until a commit says another. Nothing is read but
+the base's commit (a few bytes of it) and the commits behind it.
 """
 
 from __future__ import annotations

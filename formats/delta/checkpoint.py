@@ -1,7 +1,8 @@
 """Checkpoints as columns: classic, multi-part and V2 (JSON or Parquet top level, sidecars).
 
-Two steps, so that nothing is read that is not used: `open_checkpoint` reads what describes the table, `CheckpointReader.files` the live
-files, with the partition values only where the table is partitioned. Statistics stay where they are; a file remembers its part and row.
+Two steps, so that nothing is read that is not used: `open_checkpoint` reads what describes the table,
+`CheckpointReader.files` the live files, with the partition values only where the table is partitioned. Statistics stay
+where they are; a file remembers its part and row.
 """
 
 from __future__ import annotations
@@ -98,7 +99,8 @@ def _sidecar_path(path: str, said: str) -> str:
 
 
 def _header(holder: opened, part: Any, out: CheckpointReader) -> list[str]:
-    """Takes protocol and metaData into `out`; gives the sidecars' paths. Row groups whose statistics show nothing are left out."""
+    """Takes protocol and metaData into `out`; gives the sidecars' paths. Row groups whose statistics show nothing are
+    left out."""
     columns = [name for name in part.schema_arrow.names if name in _HEADER]
     sidecars: list[str] = []
     many = part.num_row_groups > 1

@@ -1,4 +1,5 @@
-"""Arrow columns from Python values, without `pa.array`: that one imports pandas, a second's work for a log of ten lines."""
+"""Arrow columns from Python values, without `pa.array`: that one imports pandas, a second's work for a log of ten
+lines."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Bounds of decimals that may have passed through a double, made wide enough to hold the values again.
 
-delta-rs writes a decimal's bound as the double nearest to unscaled / 10^scale, takes the next double nearer to zero where the whole digits seem too many
-(a minus counts as one), and prints the shortest text of it; whole numbers are cast to 64 bits, and saturate. Half a unit in the last place for each of the number
-itself, the power of ten (two for powers beyond 10^22), the quotient and the text, one for the step: below 4 units of 2^-52. Nothing in a log says which texts
+delta-rs writes a decimal's bound as the double nearest to unscaled / 10^scale, takes the next double nearer to zero
+where the whole digits seem too many (a minus counts as one), and prints the shortest text of it; whole numbers are cast
+to 64 bits, and saturate. Half a unit in the last place for each of the number itself, the power of ten (two for powers
+beyond 10^22), the quotient and the text, one for the step: below 4 units of 2^-52. Nothing in a log says which texts
 were made so (an added file may be another writer's than its commit), so every bound of that many digits is widened.
 """
 

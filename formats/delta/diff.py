@@ -1,7 +1,7 @@
 """What the log says changed between a snapshot and a later version.
 
-Over several commits a key needs its first and its last action, and whether it was live at the base: an add of a live key (statistics written
-again) is no change, nor is a file that came and went in between.
+Over several commits a key needs its first and its last action, and whether it was live at the base: an add of a live
+key (statistics written again) is no change, nor is a file that came and went in between.
 """
 
 from __future__ import annotations

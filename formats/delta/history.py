@@ -1,4 +1,5 @@
-"""When versions were made: in-commit timestamps where the table has them, else the commits' file times, made strictly increasing."""
+"""When versions were made: in-commit timestamps where the table has them, else the commits' file times, made strictly
+increasing."""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ Column = tuple[tuple[str, ...], pa.DataType]
 
 @dataclass(frozen=True, slots=True)
 class LeafStatistics:
-    """One column's statistics as written: bounds in the physical domain, null counts, and whether the bounds are said to be loose."""
+    """One column's statistics as written: bounds in the physical domain, null counts, and whether the bounds are said
+    to be loose."""
 
     lower: pa.Array
     upper: pa.Array

@@ -1,8 +1,9 @@
 """Which files of `_delta_log` make a version.
 
-A version is a complete checkpoint at or below it plus every commit after that checkpoint. Log compaction files (`N.M.compacted.json`) are
-never read: they may hold an add and a remove of one key, and commits say the same. A multi-part checkpoint counts only when all its parts
-are there, an empty one never (Spark and the kernel pass it over, too). `_last_checkpoint` is a hint that shortens the listing; it is dropped when what it names is not there.
+A version is a complete checkpoint at or below it plus every commit after that checkpoint. Log compaction files
+(`N.M.compacted.json`) are never read: they may hold an add and a remove of one key, and commits say the same. A
+multi-part checkpoint counts only when all its parts are there, an empty one never (Spark and the kernel pass it over,
+too). `_last_checkpoint` is a hint that shortens the listing; it is dropped when what it names is not there.
 """
 
 from __future__ import annotations
@@ -155,7 +156,8 @@ def find_segment(storage: Storage, table: str, version: int | None = None) -> Lo
 
 
 def following(storage: Storage, version: Version) -> bool:
-    """Can the log be followed commit by commit from a version: is its commit there as it was, and no checkpoint known behind it?"""
+    """Can the log be followed commit by commit from a version: is its commit there as it was, and no checkpoint known
+    behind it?"""
     number, hint = int(version.id), _last_checkpoint(storage)
     if hint is not None and hint > number:
         return False

@@ -28,7 +28,8 @@ class opened:  # noqa: N801 - a context manager, used like a function
 
         try:
             self.source = self.storage.open_input(self.path)
-            # Spark keeps times as INT96, which Arrow would read as nanoseconds that overflow before 1677 and after 2262.
+            # Spark keeps times as INT96, which Arrow would read as nanoseconds that overflow before 1677 and after
+            # 2262.
             return pq.ParquetFile(self.source, coerce_int96_timestamp_unit="us", page_checksum_verification=True)
         except Exception as error:
             self._close()
@@ -41,7 +42,8 @@ class opened:  # noqa: N801 - a context manager, used like a function
             self._translate(error)
 
     def unstated(self) -> frozenset[tuple[int, int]]:
-        """The (row group, column) whose statistics are not to be asked of Arrow. Nothing of a log is encrypted: such a part is refused."""
+        """The (row group, column) whose statistics are not to be asked of Arrow. Nothing of a log is encrypted: such a
+        part is refused."""
         from formats.footer_file import askable  # what few checkpoints need
 
         chunks = askable(lambda start, length: self.source.read_at(length, start), self.source.size())

@@ -1,6 +1,7 @@
 """Partition values: texts in the log, typed as Spark casts them (`casts`).
 
-A timestamp's text without a zone is an instant only in some zone: bounds are as wide as zones are, and whoever asks for values names one.
+A timestamp's text without a zone is an instant only in some zone: bounds are as wide as zones are, and whoever asks for
+values names one.
 """
 
 from __future__ import annotations
@@ -110,7 +111,8 @@ def _physical(items: list[Any], domain: pa.DataType) -> pa.Array:
 
 
 def shown_values(leaf: Leaf, texts: pa.Array, time_zone: str) -> tuple[pa.Array, npt.NDArray[np.bool_]] | None:
-    """What a reader in a time zone shows of a partition column in every file, and where that is known; None: of this type nothing is."""
+    """What a reader in a time zone shows of a partition column in every file, and where that is known; None: of this
+    type nothing is."""
     codes, said = _coded(texts)
     casts = [None if text is None else cast(text, leaf.type) for text in said]
     values = [v.instant(time_zone) if isinstance(v, LocalMicros) else v for v in casts]

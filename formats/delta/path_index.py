@@ -1,4 +1,5 @@
-"""Finding a few paths among a million: sixteen bits of each, sorted when a snapshot is made, so that the difference to its neighbour does not read every path again."""
+"""Finding a few paths among a million: sixteen bits of each, sorted when a snapshot is made, so that the difference to
+its neighbour does not read every path again."""
 
 from __future__ import annotations
 

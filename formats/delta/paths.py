@@ -1,7 +1,7 @@
 """Paths as a Delta log writes them: URI-encoded, relative to the table or absolute.
 
-Promise: a decoded relative path stays below the table's root; an absolute one is a plain local path or a store's URI; local ones have one spelling, as
-Hadoop has it (no empty and no `.` parts).
+Promise: a decoded relative path stays below the table's root; an absolute one is a plain local path or a store's URI;
+local ones have one spelling, as Hadoop has it (no empty and no `.` parts).
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ def _all_plain(raw: pa.Array) -> bool:
     for start in range(first, last, _BLOCK):
         # Blocks that stay in the processor's cache, one byte over the edge for a pair of dots.
         text = np.frombuffer(data, np.uint8, min(_BLOCK + 1, last - start), start)
-        # A dot before a dot, a dot or slash before a slash; a slash or dot that ends a path stands before the next one's letter.
+        # A dot before a dot, a dot or slash before a slash; a slash or dot that ends a path stands before the next
+        # one's letter.
         dots, slashes = text == _DOT, text == _SLASH
         if (
             (text == _PERCENT).any()

@@ -1,4 +1,5 @@
-"""How many records an add action says that its file has: the first number of its statistics, read without parsing them where writers put it first."""
+"""How many records an add action says that its file has: the first number of its statistics, read without parsing them
+where writers put it first."""
 
 from __future__ import annotations
 

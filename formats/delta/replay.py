@@ -1,7 +1,7 @@
 """Replay: the live files of a version from its log segment.
 
-The last action on a key (path, deletion vector id) wins. Commits are few and become dictionaries; the checkpoint stays columns, and what the
-commits touched is taken out of it by one anti-join. A snapshot is whole or an error.
+The last action on a key (path, deletion vector id) wins. Commits are few and become dictionaries; the checkpoint stays
+columns, and what the commits touched is taken out of it by one anti-join. A snapshot is whole or an error.
 """
 
 from __future__ import annotations

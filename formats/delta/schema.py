@@ -1,7 +1,8 @@
 """A Delta schema (JSON) as `formats.model.Schema`.
 
-Under column mapping a column's stable name is its id and its source the physical name; without, both are the name. Types that nothing can be
-proved about (variant, void, collated strings, geometry, intervals) become a struct without children, so that they have no leaf.
+Under column mapping a column's stable name is its id and its source the physical name; without, both are the name.
+Types that nothing can be proved about (variant, void, collated strings, geometry, intervals) become a struct without
+children, so that they have no leaf.
 """
 
 from __future__ import annotations
@@ -123,7 +124,8 @@ class _Reader:
             children = tuple(self.field(child, path) for child in said["fields"])
             type_ = pa.struct([pa.field(c.name, c.type, c.nullable) for c in children])
         elif extra.get("__COLLATIONS"):
-            # Values that are equal under a collation differ in bytes: nothing that compares bytes may speak of the column.
+            # Values that are equal under a collation differ in bytes: nothing that compares bytes may speak of the
+            # column.
             type_ = NOTHING
         else:
             type_ = self.type(said)

@@ -69,7 +69,8 @@ class DeltaDetails:
         return partition_bounds(leaf, texts, self.statistics.record_count)
 
     def known_partition_values(self, leaf: Leaf, time_zone: str) -> tuple[pa.Array, npt.NDArray[np.bool_]] | None:
-        """The value of a partition column in every file, and where it is known; a time without a zone is one of `time_zone`. None: no such column."""
+        """The value of a partition column in every file, and where it is known; a time without a zone is one of
+        `time_zone`. None: no such column."""
         if len(leaf.path) != 1 or not leaf.field.partition:
             return None
         return shown_values(leaf, self.values[self.schema.partition_columns.index(leaf.field.name)], time_zone)

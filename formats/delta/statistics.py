@@ -50,7 +50,8 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class LogStatistics:
-    """Where the statistics of a snapshot's files are: row `row[i]` of part `part[i]`, or of `loose` where part is -1."""
+    """Where the statistics of a snapshot's files are: row `row[i]` of part `part[i]`, or of `loose` where part is
+    -1."""
 
     storage: Storage
     table: str
@@ -291,8 +292,8 @@ def _wider_floats(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]
 def _above_cut_texts(upper: pa.Array) -> pa.Array:
     """A max that may have been cut: an upper bound of every text that begins like it.
 
-    Writers cut to 32 characters (a setting) and append U+FFFD or U+10FFFF; the first of them sorts below an emoji, so the mark is taken off and
-    a byte that no UTF-8 text holds is put on.
+    Writers cut to 32 characters (a setting) and append U+FFFD or U+10FFFF; the first of them sorts below an emoji, so
+    the mark is taken off and a byte that no UTF-8 text holds is put on.
     """
     import pyarrow.compute as pc
 

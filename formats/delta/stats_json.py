@@ -1,7 +1,8 @@
 """Statistics of add actions as JSON text, read by columns.
 
-A million texts of which some columns are asked are newline-joined and given to Arrow's JSON reader with a schema of just those. Where that
-fails (a number as text, a damaged row) each column is read alone, if need be row by row, and the odd row is unknown. Absent and explicit null are the same: unknown.
+A million texts of which some columns are asked are newline-joined and given to Arrow's JSON reader with a schema of
+just those. Where that fails (a number as text, a damaged row) each column is read alone, if need be row by row, and the
+odd row is unknown. Absent and explicit null are the same: unknown.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from .leaf_statistics import Column, LeafStatistics
 from .stats_rows import json_type, moment, parsed_rows, read_rows
 
 FEW_TEXTS = 64
-"""Up to so many texts are parsed one by one, once for all columns: starting Arrow's reader for each column costs more."""
+"""Up to so many texts are parsed one by one, once for all columns: starting Arrow's reader for each column costs
+more."""
 
 CHUNK_ROWS = 20_000
 """Texts that are given to the reader at a time."""
@@ -29,7 +31,8 @@ _NOT_NUMBERS = r':\s*"(?:NaN|[+\-]?(?:Infinity|infinity|INF|Inf|inf))"'
 
 
 def read_leaves(stats: pa.Array, columns: Sequence[Column]) -> list[LeafStatistics]:
-    """What the texts say of each column. The texts are read once for all of them, but where some value is not as it should be."""
+    """What the texts say of each column. The texts are read once for all of them, but where some value is not as it
+    should be."""
     chunks = [_read_chunk(stats.slice(start, CHUNK_ROWS), columns) for start in range(0, len(stats), CHUNK_ROWS)]
     if not chunks:
         return [LeafStatistics.unknown(0, type_) for _, type_ in columns]

@@ -1,4 +1,5 @@
-"""Statistics of add actions as JSON text, one text after the other: where there are few, or where Arrow's reader finds one that is odd. What cannot be read is unknown."""
+"""Statistics of add actions as JSON text, one text after the other: where there are few, or where Arrow's reader finds
+one that is odd. What cannot be read is unknown."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The Delta format: versions, snapshots and diffs from `_delta_log`, without a JVM.
 
-A `Version` of Delta is its number and a fingerprint of its commit file, whose bytes hold its time and transaction id. `table_uuid`, the metadata's id, is in the version of a
-snapshot and of changes; a version that is only resolved lacks it, because asking for it would cost a replay.
+A `Version` of Delta is its number and a fingerprint of its commit file, whose bytes hold its time and transaction id.
+`table_uuid`, the metadata's id, is in the version of a snapshot and of changes; a version that is only resolved lacks
+it, because asking for it would cost a replay.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 _LISTINGS = 10  # tried before the last word
 _FOLLOWED = 100  # commits looked for one by one; a log that is so far ahead is listed
 
-# What only a snapshot needs (Parquet, compute) is imported where it is needed: resolving a version stays cheap in a cold process.
+# What only a snapshot needs (Parquet, compute) is imported where it is needed: resolving a version stays cheap in a
+# cold process.
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,9 @@ class DeltaFormat:
         return self._of_segment(ref.storage, find_segment(ref.storage, ref.path, wanted))
 
     def newest(self, ref: TableRef, known: Sequence[Version]) -> Version:
-        """See `formats.protocol.FollowsLog`. Commits are numbered without gaps: the newest is the one that none follows. A listing is asked where the known one is not there any
-        more, and where a checkpoint lies behind it: then commits between may be cleaned."""
+        """See `formats.protocol.FollowsLog`. Commits are numbered without gaps: the newest is the one that none
+        follows. A listing is asked where the known one is not there any more, and where a checkpoint lies behind it:
+        then commits between may be cleaned."""
         version = max((one for one in known if one.id.isdigit()), key=lambda one: int(one.id), default=None)
         if version is not None and following(ref.storage, version):
             for _ in range(_FOLLOWED):
@@ -107,7 +110,8 @@ class DeltaFormat:
 
 
 def _consistently(ref: TableRef, wanted: int | None, make: Callable[[LogSegment, Header], Snapshot]) -> Snapshot:
-    """A log may be cleaned, or its newest commit still be under a writer's pen, between its listing and its reading: then another listing shows something else."""
+    """A log may be cleaned, or its newest commit still be under a writer's pen, between its listing and its reading:
+    then another listing shows something else."""
     from .replay import read_header
 
     segment = find_segment(ref.storage, ref.path, wanted)

@@ -3,7 +3,7 @@
 .gz .bz2 .zst .zstd    the tools' own formats; members may follow each other
 .deflate               zlib
 .snappy                Hadoop's blocks: the size of a block, then chunks of it, each with its size, until the block is full
-"""
+"""  # noqa: W505
 
 from __future__ import annotations
 

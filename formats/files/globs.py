@@ -5,7 +5,7 @@
     \\x       the character x itself
 
 There is no pattern for "at any depth": `**` is refused, as Spark reads it as `*` and other tools do not.
-"""
+"""  # noqa: W505
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 A listing lies at `<parent>/_metaindex/<folder>/_history/<time>-<id>.listing` (or where the indexes are kept), a Parquet
 file of the snapshot's file table with the schema in its metadata; it is written once and never changed. Names sort by
-time, so one listing call tells all versions. What such a version promises is what was there then: a file that has gone or was replaced since
-is still listed, and whoever opens it finds out.
+time, so one listing call tells all versions. What such a version promises is what was there then: a file that has gone
+or was replaced since is still listed, and whoever opens it finds out.
 """
 
 from __future__ import annotations

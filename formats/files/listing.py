@@ -95,7 +95,8 @@ class Listing:
         return compute("binary_join_element_wise", first, changed, repeated("-", len(changed)))
 
     def fingerprint(self) -> str:
-        """xxh3_128 over every file's path, size, time and etag, in path order: `path \\0 size \\0 time \\0 etag`, a line each."""
+        """xxh3_128 over every file's path, size, time and etag, in path order: `path \\0 size \\0 time \\0 etag`, a
+        line each."""
         digest = xxhash.xxh3_128()
         for at in range(0, len(self), STRETCH):
             end = at + STRETCH

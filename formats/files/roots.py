@@ -36,7 +36,8 @@ def roots_of(
     base_path: str | None,
     storage_options: Mapping[str, str] | None,
 ) -> Roots | None:
-    """None: the path is one file or folder, by its own name. What exists by a name with pattern characters is meant by it."""
+    """None: the path is one file or folder, by its own name. What exists by a name with pattern characters is meant by
+    it."""
     given = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not given:
         raise NotATableError("a table has at least one path; the list is empty; name a folder or a file")

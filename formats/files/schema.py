@@ -27,8 +27,8 @@ from .text_schema import csv_schema, json_schema
 def data_schema(
     storage: Storage, paths: Sequence[str], times: Sequence[int], file_format: str, options: FilesOptions
 ) -> pa.Schema:
-    """The columns of the data files, in path order. `times`: when each was modified; only the first and the newest file are opened,
-    save with Spark's mergeSchema."""
+    """The columns of the data files, in path order. `times`: when each was modified; only the first and the newest file
+    are opened, save with Spark's mergeSchema."""
     if options.schema is not None:
         return options.schema
     newest = len(paths) - 1 - int(np.argmax(np.asarray(times, np.int64)[::-1]))  # the last of several
@@ -119,8 +119,8 @@ def _united(schemas: Sequence[pa.Schema]) -> pa.Schema:
 
 
 def merged(schemas: Sequence[tuple[str, pa.Schema]]) -> pa.Schema:
-    """All columns of all files, in order of appearance. As in Spark, a column has one type in all files, but decimals of
-    one scale, which take the widest."""
+    """All columns of all files, in order of appearance. As in Spark, a column has one type in all files, but decimals
+    of one scale, which take the widest."""
     fields: dict[str, pa.Field] = {}
     seen: dict[str, str] = {}
     for path, schema in schemas:

@@ -1,4 +1,5 @@
-"""Plain files as a table format: a folder, a file, or several of them, of Parquet, CSV or JSON lines, with Hive partitions.
+"""Plain files as a table format: a folder, a file, or several of them, of Parquet, CSV or JSON lines, with Hive
+partitions.
 
 A version is a listing: its id is a hash of every file's path, size, time and etag, so that a file replaced in place
 is another version. There are no deletes and no log. Older versions are the listings that were remembered (`history`).
@@ -161,7 +162,8 @@ def _options(ref: TableRef) -> FilesOptions:
 
 
 def version_named(ref: TableRef, id_: str) -> Version:
-    """The version that has this id, were it there: nothing is listed. The same listing read with another schema or other reader options is another version."""
+    """The version that has this id, were it there: nothing is listed. The same listing read with another schema or
+    other reader options is another version."""
     options = _options(ref)
     if options.schema is None and not options.reader:
         return Version("", id_, id_)

@@ -116,8 +116,8 @@ _FORMS: tuple[tuple[str, pa.DataType | None], ...] = (
 
 
 def infer_text(values: pa.ChunkedArray, reader: Mapping[str, str] | None = None) -> pa.DataType:
-    """The narrowest type whose form every value has; string for none and for no values. Where the options name a pattern
-    of dates or times, that is their form."""
+    """The narrowest type whose form every value has; string for none and for no values. Where the options name a
+    pattern of dates or times, that is their form."""
     values = values.drop_null()
     if not len(values):
         return pa.string()

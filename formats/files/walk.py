@@ -185,7 +185,8 @@ class _Walk:
                     self._walk(path, shown + name, here)
 
     def _entries(self, where: str, stack: ExitStack) -> dict[str, os.DirEntry[str]]:
-        """What may be data in a folder, by name. The folder stays open while its files are looked at, where the system finds them faster so: by their names alone."""
+        """What may be data in a folder, by name. The folder stays open while its files are looked at, where the system
+        finds them faster so: by their names alone."""
         opened = os.open(where, os.O_RDONLY | os.O_CLOEXEC) if os.scandir in os.supports_fd else None
         if opened is not None:
             stack.callback(os.close, opened)
@@ -205,7 +206,8 @@ class _Walk:
     def _files(
         self, where: str, shown: str, names: Iterable[str], entries: Mapping[str, os.DirEntry[str]], ordinal: int
     ) -> int:
-        """Adds files of a folder, some at a time: what is asked of each is more than what is kept. `ordinal`: the folder's, -1 while it has no file; it is given back."""
+        """Adds files of a folder, some at a time: what is asked of each is more than what is kept. `ordinal`: the
+        folder's, -1 while it has no file; it is given back."""
         one = self.listing
         fitting = names if self.fits is None else filter(self.fits.fullmatch, names)
         while some := list(islice(fitting, _AT_ONCE)):

@@ -1,8 +1,8 @@
 """Avro object container files as Arrow-shaped columns.
 
-The container (header, codec, sync markers) is read here, so that every codec Iceberg allows works and a truncated or damaged file is told from a short one; the
-records are decoded by Polars in one call, which is given a schema of the same bytes in words that it knows. All of the file or a `CorruptTableError`, never the blocks
-before the damage.
+The container (header, codec, sync markers) is read here, so that every codec Iceberg allows works and a truncated or
+damaged file is told from a short one; the records are decoded by Polars in one call, which is given a schema of the
+same bytes in words that it knows. All of the file or a `CorruptTableError`, never the blocks before the damage.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _MAGIC = b"Obj\x01"
 
 @dataclass(frozen=True, slots=True)
 class AvroFile:
-    """One decoded file: its rows in physical types (dates are day numbers, decimals big-endian bytes), the writer's schema and the header's key-value metadata. `names`: all
-    fields of a row, those that were not asked for too."""
+    """One decoded file: its rows in physical types (dates are day numbers, decimals big-endian bytes), the writer's
+    schema and the header's key-value metadata. `names`: all fields of a row, those that were not asked for too."""
 
     rows: pl.DataFrame
     names: frozenset[str]
@@ -37,8 +37,9 @@ class AvroFile:
 
 
 def read_avro(data: bytes, name: str, *, inline: str = "", only: Collection[str] | None = None) -> AvroFile:
-    """All records of the container in `data`; `name` says in errors which file it is. The fields of the record `inline` stand among the top ones, as `inline.field`.
-    Of the fields in `only` those that are there are decoded, the others passed over; None: all."""
+    """All records of the container in `data`; `name` says in errors which file it is. The fields of the record `inline`
+    stand among the top ones, as `inline.field`. Of the fields in `only` those that are there are decoded, the others
+    passed over; None: all."""
     try:
         import polars
         from polars.exceptions import PanicException, PolarsError
@@ -169,9 +170,10 @@ _PRIMITIVE = frozenset({"boolean", "int", "long", "float", "double", "bytes", "s
 
 
 def _physical(schema: Any, named: dict[str, Any]) -> Any:
-    """A schema of the same bytes in the few words that Polars knows. Without logical types, every writer's dates, times and decimals arrive as the same integers and bytes;
-    without defaults (they are for readers' schemas), it does not trip over them; types that are named where they are used again (two partition fields of one decimal
-    type) are written out again. `named`: the types defined so far."""
+    """A schema of the same bytes in the few words that Polars knows. Without logical types, every writer's dates, times
+    and decimals arrive as the same integers and bytes; without defaults (they are for readers' schemas), it does not
+    trip over them; types that are named where they are used again (two partition fields of one decimal type) are
+    written out again. `named`: the types defined so far."""
     match schema:
         case "null":
             return {"type": "record", "name": "nothing", "fields": []}

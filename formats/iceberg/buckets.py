@@ -4,8 +4,9 @@
     x = v, x IN (v, w)    no file of another bucket than those of v and w; no file of bucket NULL (there x is NULL)
     anything else         nothing: neighbours in order are no neighbours in buckets
 
-The hash is Murmur3 with 32 bits over the specification's bytes of the value (Appendix B). Whoever widened an int to a long, or a decimal by digits, left the hashes as they
-were; a column that ever had two types of different hashes is not asked about.
+The hash is Murmur3 with 32 bits over the specification's bytes of the value (Appendix B). Whoever widened an int to a
+long, or a decimal by digits, left the hashes as they were; a column that ever had two types of different hashes is not
+asked about.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 def buckets_of(
     data: pl.DataFrame, specs: Mapping[int, PartitionSpec], types: Mapping[int, set[str]], leaf: Leaf
 ) -> list[Buckets]:
-    """The bucket fields made from the column, from the columns p<field id> of `data`. `types`: all that each column ever was."""
+    """The bucket fields made from the column, from the columns p<field id> of `data`. `types`: all that each column
+    ever was."""
     field_id = leaf.field.field_id
     if field_id is None or not _hashed_alike(types.get(field_id, set())):
         return []
@@ -102,7 +104,8 @@ class BucketStatistics(ManyFiles):
 
 
 def hashes_of(values: Sequence[Literal], of: pa.DataType) -> list[int] | None:
-    """The hashes of those literals that a value of the type can equal; None: one of them cannot be compared, or the type has no hash."""
+    """The hashes of those literals that a value of the type can equal; None: one of them cannot be compared, or the
+    type has no hash."""
     out = []
     for value in values:
         place = physical_interval(Interval(value, value), of)
@@ -118,7 +121,8 @@ def hashes_of(values: Sequence[Literal], of: pa.DataType) -> list[int] | None:
 
 
 def hashed_bytes(value: PhysicalValue, of: pa.DataType) -> bytes | None:
-    """What the specification hashes of a value in its physical domain; None for types that are not hashed. Nanoseconds count as microseconds, as the domain has them."""
+    """What the specification hashes of a value in its physical domain; None for types that are not hashed. Nanoseconds
+    count as microseconds, as the domain has them."""
     if pa.types.is_decimal(of):
         unscaled = value if isinstance(value, int) else decode_wide(value) if isinstance(value, bytes) else None
         return None if unscaled is None else _shortest(unscaled)

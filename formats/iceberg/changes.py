@@ -1,8 +1,9 @@
 """Changes from the commits alone: each commit's own manifests say which files it added and deleted.
 
-The base is proved by lying among the target's ancestors, as the same commit. Row-level deletes are attached by rules over all files (partitions, sequence numbers), so where the
-set of delete manifests differs between base and target the commits do not say which files they touch: there is no answer then. Counts in the manifest list of the target prove
-the outcome.
+The base is proved by lying among the target's ancestors, as the same commit. Row-level deletes are attached by rules
+over all files (partitions, sequence numbers), so where the set of delete manifests differs between base and target the
+commits do not say which files they touch: there is no answer then. Counts in the manifest list of the target prove the
+outcome.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 
 class TouchedDetails(IcebergDetails):
-    """Of files picked from the manifests that some commits wrote: `data` says in which of their live entries (`entry`) each stands."""
+    """Of files picked from the manifests that some commits wrote: `data` says in which of their live entries (`entry`)
+    each stands."""
 
     @property
     def statistics(self) -> ManifestStatistics:
@@ -56,7 +58,8 @@ def changes_from_commits(
     commit_of: Callable[[SnapshotInfo], str],
     schema_of: Callable[[Sequence[int]], Schema],
 ) -> Changes | None:
-    """See `formats.changes.ServesChanges`. `commit_of` is the fingerprint of a commit, `schema_of` the schema given the specs of live files."""
+    """See `formats.changes.ServesChanges`. `commit_of` is the fingerprint of a commit, `schema_of` the schema given the
+    specs of live files."""
     import polars as pl
 
     target = selected.snapshot

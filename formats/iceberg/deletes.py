@@ -6,8 +6,9 @@
     position deletes                same spec and partition, the path within its bounds, not older
     equality deletes                newer (strictly), and same spec and partition, or its spec is unpartitioned: then any file
 
-"Older" is by data sequence number. The identity of a file's deletes is a hash of the sorted set, so equal identities mean equal deleted rows.
-"""
+"Older" is by data sequence number. The identity of a file's deletes is a hash of the sorted set, so equal identities
+mean equal deleted rows.
+"""  # noqa: W505
 
 from __future__ import annotations
 
@@ -90,7 +91,8 @@ def attach(data: pl.DataFrame, deletes: pl.DataFrame, unpartitioned_specs: Colle
 
 
 def describe(pairs: pl.DataFrame, deletes: pl.DataFrame) -> pl.DataFrame:
-    """Per file with deletes: (file, identity, deleted_count). The count is known where a deletion vector is all there is."""
+    """Per file with deletes: (file, identity, deleted_count). The count is known where a deletion vector is all there
+    is."""
     import polars as pl
     import xxhash
 

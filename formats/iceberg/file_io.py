@@ -1,4 +1,5 @@
-"""What an Iceberg catalog says of the store where a table lies, as storage options: endpoint, region and credentials, those too that a REST catalog hands out for one table.
+"""What an Iceberg catalog says of the store where a table lies, as storage options: endpoint, region and credentials,
+those too that a REST catalog hands out for one table.
 
 Keys are those of Iceberg's FileIO configuration (pyiceberg's "FileIO" page).
 """
@@ -23,7 +24,8 @@ _S3 = {
 
 
 def storage_options(location: str, properties: Mapping[str, str]) -> dict[str, str]:
-    """Options for the store of `location`; none for what is not S3, or where the catalog leaves it to the environment."""
+    """Options for the store of `location`; none for what is not S3, or where the catalog leaves it to the
+    environment."""
     if location.partition("://")[0] not in ("s3", "s3a", "s3n"):
         return {}
     found = {option: str(properties[key]) for key, option in _S3.items() if properties.get(key)}

@@ -1,4 +1,5 @@
-"""Which metadata file is the table's current one: by the version hint, which may lag behind, else by the highest number in `metadata/`."""
+"""Which metadata file is the table's current one: by the version hint, which may lag behind, else by the highest number
+in `metadata/`."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ def is_metadata_file(path: str) -> bool:
 
 
 def locate(storage: Storage, path: str) -> str:
-    """The current metadata file of the table at `path`: the file itself, what the version hint says (or a later version beside it), else the highest number in `metadata/`."""
+    """The current metadata file of the table at `path`: the file itself, what the version hint says (or a later version
+    beside it), else the highest number in `metadata/`."""
     if is_metadata_file(path) or path.endswith(".json"):
         return path
     folder = path.rstrip("/") + "/metadata"

@@ -1,8 +1,9 @@
 """Diffs straight from the commits: every manifest says which snapshot added or deleted each of its entries.
 
-The commits between base and target are walked along the parents; the net of their entries is what changed. Deletes are attached anew to the files of the target, which
-needs the delete manifests of the target but no old data manifest. Where the log can't be sure (the target does not descend from the base, a commit in between has
-expired, live counts disagree), there is no answer, and the caller compares snapshots.
+The commits between base and target are walked along the parents; the net of their entries is what changed. Deletes are
+attached anew to the files of the target, which needs the delete manifests of the target but no old data manifest. Where
+the log can't be sure (the target does not descend from the base, a commit in between has expired, live counts
+disagree), there is no answer, and the caller compares snapshots.
 """
 
 from __future__ import annotations

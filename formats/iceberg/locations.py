@@ -1,6 +1,7 @@
-"""Where an Iceberg table's objects are. Metadata names everything by absolute location, spelled as the writer liked ("file:/x", "file:///x" and "/x" are one place,
-as are s3, s3a and s3n); a table that was copied to another folder still names the old one. `Place` turns each location into what storage opens and into the path
-that a `FileTable` shows: relative to the root when below it, absolute otherwise (data outside the table's folder is legal in Iceberg).
+"""Where an Iceberg table's objects are. Metadata names everything by absolute location, spelled as the writer liked
+("file:/x", "file:///x" and "/x" are one place, as are s3, s3a and s3n); a table that was copied to another folder still
+names the old one. `Place` turns each location into what storage opens and into the path that a `FileTable` shows:
+relative to the root when below it, absolute otherwise (data outside the table's folder is legal in Iceberg).
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def is_absolute(location: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The table's root, as storage opens it, and the location that its metadata claims. They differ only where the table was moved as a whole."""
+    """The table's root, as storage opens it, and the location that its metadata claims. They differ only where the
+    table was moved as a whole."""
 
     root: str
     claimed: str
@@ -53,7 +55,8 @@ class Place:
         return below if below and not _climbs(below) else plain
 
     def open(self, location: str) -> str:
-        """What storage is given: absolute, below the root where the table was moved. CorruptTableError for what no store has as a name."""
+        """What storage is given: absolute, below the root where the table was moved. CorruptTableError for what no
+        store has as a name."""
         if "\0" in location:
             raise CorruptTableError(
                 f"a location in Iceberg metadata is a path; {location!r} in {self.root} is none; restore the metadata"

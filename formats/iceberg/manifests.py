@@ -1,4 +1,5 @@
-"""Manifest lists and manifests as columns: one row per entry, inherited fields filled in, whatever writer and format version they come from.
+"""Manifest lists and manifests as columns: one row per entry, inherited fields filled in, whatever writer and format
+version they come from.
 
     column                 type     of an entry
     status                 int32    0 existing, 1 added, 2 deleted
@@ -127,7 +128,8 @@ def read_statistics(
     *,
     snapshot_id: int,
 ) -> pl.DataFrame:
-    """The maps `names` (of STATISTICS) as they stand in the live entries of data manifests, in the order of `read_manifests`."""
+    """The maps `names` (of STATISTICS) as they stand in the live entries of data manifests, in the order of
+    `read_manifests`."""
     import polars as pl
 
     def one(manifest: Manifest) -> pl.DataFrame:
@@ -287,7 +289,8 @@ def _entries(file: AvroFile, manifest: Manifest, metadata: TableMetadata, whose:
 
 
 def _spec_of(file: AvroFile, manifest: Manifest, metadata: TableMetadata, whose: str) -> PartitionSpec:
-    """The spec that the list names; of a manifest that stands in no list, the one that its header names or, where that is left out, describes."""
+    """The spec that the list names; of a manifest that stands in no list, the one that its header names or, where that
+    is left out, describes."""
     header = file.metadata
     spec_id = manifest.spec_id
     if spec_id is None and "partition-spec-id" in header:
@@ -334,7 +337,8 @@ def _record(kind: Any) -> Any:
 
 
 def _inherit(frame: pl.DataFrame, manifest: Manifest, whose: str) -> pl.DataFrame:
-    """Sequence numbers and row ids that an entry leaves to its manifest: a manifest is written before its commit knows them."""
+    """Sequence numbers and row ids that an entry leaves to its manifest: a manifest is written before its commit knows
+    them."""
     import polars as pl
 
     added_or_old = (pl.col("status") == ADDED) | (manifest.sequence_number == 0)

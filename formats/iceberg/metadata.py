@@ -1,5 +1,6 @@
-"""The metadata file: schemas, partition specs, snapshots and refs, parsed from its JSON by ourselves (importing pyiceberg costs most of a second, and it
-refuses what it does not know). Only what a reader of snapshots needs is taken; anything else in the file may be newer than us and is left alone.
+"""The metadata file: schemas, partition specs, snapshots and refs, parsed from its JSON by ourselves (importing
+pyiceberg costs most of a second, and it refuses what it does not know). Only what a reader of snapshots needs is taken;
+anything else in the file may be newer than us and is left alone.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class PartitionSpec:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotInfo:
-    """One snapshot as the metadata file lists it. Very old V1 snapshots name their manifests themselves instead of a manifest list."""
+    """One snapshot as the metadata file lists it. Very old V1 snapshots name their manifests themselves instead of a
+    manifest list."""
 
     id: int
     parent_id: int | None
@@ -102,8 +104,8 @@ class Selected:
 
 
 def select(metadata: TableMetadata, at: At) -> Selected:
-    """Resolve a snapshot id, a branch, a tag, a time or "now". "Now" and a branch are read with the table's current schema, everything older with the snapshot's own; and all of them with the
-    schema that is asked, where one is."""
+    """Resolve a snapshot id, a branch, a tag, a time or "now". "Now" and a branch are read with the table's current
+    schema, everything older with the snapshot's own; and all of them with the schema that is asked, where one is."""
     found = _select(metadata, at)
     if at.schema_id is None or at.schema_id == found.schema_id:
         return found

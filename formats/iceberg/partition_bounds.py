@@ -36,7 +36,8 @@ _FINEST_FIRST = (
 
 
 def partition_bounds(data: pl.DataFrame, specs: Mapping[int, PartitionSpec], leaf: Leaf) -> ColumnBounds | None:
-    """Bounds from the columns p<field id> of `data`; unknown for files of specs that say nothing of the leaf, None where all do."""
+    """Bounds from the columns p<field id> of `data`; unknown for files of specs that say nothing of the leaf, None
+    where all do."""
     import polars as pl
 
     domain = physical_type(leaf.type)
@@ -86,7 +87,8 @@ def partition_bounds(data: pl.DataFrame, specs: Mapping[int, PartitionSpec], lea
 def identity_values(
     data: pl.DataFrame, specs: Mapping[int, PartitionSpec], leaf: Leaf
 ) -> tuple[pa.Array, npt.NDArray[np.bool_]] | None:
-    """The column's value in each file whose spec has an identity of it, NULL among the values, and which files those are; None where no spec has."""
+    """The column's value in each file whose spec has an identity of it, NULL among the values, and which files those
+    are; None where no spec has."""
     values, known = pa.nulls(data.height, leaf.type), np.zeros(data.height, np.bool_)
     for spec_id in data["spec_id"].unique(maintain_order=True).to_list():
         for field in specs[spec_id].fields:
@@ -213,7 +215,8 @@ def _text(values: pl.Series, transform: Transform) -> tuple[pa.Array, pa.Array]:
     raw = values.to_arrow().cast(pa.large_string()).cast(pa.string()).cast(pa.binary())
     if transform.name == "identity":
         return raw, raw
-    # Nothing in UTF-8 is above 0xFF, so every text that starts with v lies at or below v + 0xFF; a shorter text was not cut.
+    # Nothing in UTF-8 is above 0xFF, so every text that starts with v lies at or below v + 0xFF; a shorter text was not
+    # cut.
     cut = (values.str.len_chars() >= transform.parameter).fill_null(True).to_numpy()
     last = from_bytes([b"\xff", b""])
     beyond = pc.binary_join_element_wise(raw, last[0], last[1])
@@ -221,7 +224,8 @@ def _text(values: pl.Series, transform: Transform) -> tuple[pa.Array, pa.Array]:
 
 
 def _successors(cut: pa.Array) -> pa.Array:
-    """The next bytes behind all that start with a value; null where there is none. A bound includes its end, so this is one value more than can be there."""
+    """The next bytes behind all that start with a value; null where there is none. A bound includes its end, so this is
+    one value more than can be there."""
     distinct = cut.dictionary_encode()
     return pa.array([_successor(value) for value in distinct.dictionary.to_pylist()], pa.binary()).take(
         distinct.indices

@@ -1,7 +1,9 @@
-"""Iceberg schemas as `model.Schema`: field ids are the stable names, types in Arrow's terms, initial defaults as values.
+"""Iceberg schemas as `model.Schema`: field ids are the stable names, types in Arrow's terms, initial defaults as
+values.
 
-Lists and maps have no children (nothing inside them is indexed); variant, geometry, geography, unknown and types newer than us are kept as opaque columns without
-leaves, so that no predicate, statistic or partition can claim anything about them.
+Lists and maps have no children (nothing inside them is indexed); variant, geometry, geography, unknown and types newer
+than us are kept as opaque columns without leaves, so that no predicate, statistic or partition can claim anything about
+them.
 """
 
 from __future__ import annotations
@@ -169,7 +171,8 @@ def _single_value(kind: str, value: Any) -> object:
 
 
 def compatible_name(name: str) -> str:
-    """The name under which Iceberg's Parquet writers put the column: letters, digits and `_` stay, the rest is `_x` and its hexadecimal number."""
+    """The name under which Iceberg's Parquet writers put the column: letters, digits and `_` stay, the rest is `_x` and
+    its hexadecimal number."""
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         return name
     out = []

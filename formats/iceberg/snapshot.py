@@ -43,7 +43,8 @@ ICEBERG_FILE_SCHEMA = pa.schema(
         pa.field("iceberg_first_row_id", pa.int64()),
     ]
 )
-"""What an Iceberg `FileTable` holds: the common columns, then the file's partition spec, data sequence number, format and first row id (V3)."""
+"""What an Iceberg `FileTable` holds: the common columns, then the file's partition spec, data sequence number, format
+and first row id (V3)."""
 
 
 def file_table(
@@ -81,8 +82,9 @@ def file_table(
 
 
 def sign_of_entry() -> pl.Expr:
-    """What tells a file from another of the same path and size: its data sequence number, and the snapshot that added it. V1 numbers no commits: there the snapshot alone tells.
-    Both stay what they are when manifests are rewritten, and when a table is upgraded."""
+    """What tells a file from another of the same path and size: its data sequence number, and the snapshot that added
+    it. V1 numbers no commits: there the snapshot alone tells. Both stay what they are when manifests are rewritten, and
+    when a table is upgraded."""
     import polars as pl
 
     return pl.concat_str(pl.col("sequence_number"), pl.col("snapshot_id"), separator="-", ignore_nulls=True)
@@ -99,7 +101,8 @@ def unpartitioned(metadata: TableMetadata) -> list[int]:
 
 @dataclass(slots=True)
 class IcebergDetails:
-    """`SnapshotDetails` of an Iceberg snapshot. Column statistics are decoded from the manifests when first asked for."""
+    """`SnapshotDetails` of an Iceberg snapshot. Column statistics are decoded from the manifests when first asked
+    for."""
 
     storage: Storage
     place: Place
@@ -139,7 +142,8 @@ class IcebergDetails:
         return identity_values(self.data, self.metadata.specs, leaf)
 
     def initial_default(self, field_id: int) -> tuple[bool, object]:
-        """What the schemas say of files that lack the column, whatever their partitions say: is it known, and the value. It never changes."""
+        """What the schemas say of files that lack the column, whatever their partitions say: is it known, and the
+        value. It never changes."""
         for content in [self.metadata.schemas[self.metadata.current_schema_id], *self.metadata.schemas.values()]:
             found = leaf_by_id(read_schema(content, self.metadata.location), field_id)
             if found is not None:
@@ -177,7 +181,8 @@ def _check_mapping(fields: Any) -> None:
 
 
 def read_options(metadata: TableMetadata) -> Mapping[str, object]:
-    """Parquet columns are found by field id; files that carry none (imported ones) by the names of `name_mapping` (Iceberg's JSON), None where the table has none."""
+    """Parquet columns are found by field id; files that carry none (imported ones) by the names of `name_mapping`
+    (Iceberg's JSON), None where the table has none."""
     return {"file_format": "parquet", "columns_by": "field_id", "name_mapping": _name_mapping(metadata)}
 
 

@@ -1,4 +1,5 @@
-"""Column statistics that manifests state, as `ColumnBounds`: truncated strings never exact, NaN or crossed bounds unknown, bytes decoded by the type they were written with.
+"""Column statistics that manifests state, as `ColumnBounds`: truncated strings never exact, NaN or crossed bounds
+unknown, bytes decoded by the type they were written with.
 
     written                     decoded as
     4 bytes, int / long         int32, whatever the column was widened to since (of a timestamp: a date)
@@ -6,10 +7,12 @@
     decimal                     big-endian unscaled integer of any length
     string, binary, fixed       bytes; a bound may be cut
     uuid                        nothing: writers disagree about the order
-    timestamp of imported files nothing: Iceberg's import copies bounds of millisecond files as if they were microseconds
+    timestamp of imported files nothing: Iceberg's import copies bounds of millisecond files as if they were
+    microseconds
     4 bytes of a time           nothing: the same
 
-A column that a file's entry does not mention is unknown there. Statistics describe the physical rows, since deletes are other files.
+A column that a file's entry does not mention is unknown there. Statistics describe the physical rows, since deletes are
+other files.
 """
 
 from __future__ import annotations
@@ -39,7 +42,8 @@ _OF_BOUNDS = ("value_counts", "null_value_counts", "nan_value_counts", "lower_bo
 
 @dataclass(slots=True)
 class ManifestStatistics:
-    """The statistics of all files of a snapshot. `load` reads maps by name, a list of (key, value) a file; it is called when a column is first asked for."""
+    """The statistics of all files of a snapshot. `load` reads maps by name, a list of (key, value) a file; it is called
+    when a column is first asked for."""
 
     load: Callable[[Sequence[str]], pl.DataFrame]
     rows: Ints  # record count of each file
@@ -101,7 +105,8 @@ class ManifestStatistics:
         files, binary = found
         if pa.types.is_string(leaf.type) or pa.types.is_binary(leaf.type) or pa.types.is_fixed_size_binary(leaf.type):
             if name == "upper_bounds" and pa.types.is_string(leaf.type):
-                # A cut bound whose last character was raised into the surrogates was written as "?", below the real maximum.
+                # A cut bound whose last character was raised into the surrogates was written as "?", below the real
+                # maximum.
                 sound = ~truths(pc.ends_with(binary, "?"), null=False)
                 files, binary = files[sound], binary.filter(from_truths(sound))
             index = np.full(len(self.rows), -1, np.int64)
@@ -145,7 +150,8 @@ class _Map:
 
 
 def decode(raw: pa.LargeBinaryArray, to: pa.DataType, *, upper: bool) -> tuple[npt.NDArray[Any], Bools]:
-    """Bounds of fixed width in the physical domain of the column (of decimals: 16 big-endian bytes), and which of them could be decoded."""
+    """Bounds of fixed width in the physical domain of the column (of decimals: 16 big-endian bytes), and which of them
+    could be decoded."""
     if not len(raw):
         return np.zeros((0, 16), np.uint8) if pa.types.is_decimal(to) else np.zeros(0, np.int64), np.zeros(0, bool)
     _, offsets_buffer, data_buffer = raw.buffers()
@@ -194,7 +200,8 @@ def signed_zero(values: npt.NDArray[np.float64], upper: bool) -> npt.NDArray[np.
 
 
 def whole_numbers(read: Ints, to: pa.DataType, *, days: bool, upper: bool) -> tuple[Ints, Bools]:
-    """Integers as written, in the physical domain; and which fit. `days`: written when a timestamp column was a date."""
+    """Integers as written, in the physical domain; and which fit. `days`: written when a timestamp column was a
+    date."""
     sane = np.ones(len(read), bool)
     if pa.types.is_timestamp(to):
         if days:

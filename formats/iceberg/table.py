@@ -1,7 +1,8 @@
 """Iceberg tables, formats 1 to 3, without a JVM.
 
-A table is named by its folder, by one of its metadata files, or by a pyiceberg catalog (`options["catalog"]`, with `options["identifier"]` or the path as the name in
-it). The metadata file alone resolves versions; a snapshot reads its manifest list and manifests; a diff reads those that the commits in between wrote.
+A table is named by its folder, by one of its metadata files, or by a pyiceberg catalog (`options["catalog"]`, with
+`options["identifier"]` or the path as the name in it). The metadata file alone resolves versions; a snapshot reads its
+manifest list and manifests; a diff reads those that the commits in between wrote.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class IcebergFormat:
     name = "iceberg"
 
     def detect(self, ref: TableRef) -> bool:
-        """A catalog in the options, a metadata file as the path, or a version hint or metadata file below `metadata/`."""
+        """A catalog in the options, a metadata file as the path, or a version hint or metadata file below
+        `metadata/`."""
         if ref.options.get("catalog") is not None or is_metadata_file(ref.path):
             return True
         try:
@@ -123,8 +125,8 @@ class IcebergFormat:
 
 
 def version_of(metadata: TableMetadata, selected: Selected) -> Version:
-    """The version of a snapshot as read with a schema. The fingerprint tells equal ids of two tables apart, and two schemas: "now" is read with the current one, which a rename
-    changes without a new snapshot."""
+    """The version of a snapshot as read with a schema. The fingerprint tells equal ids of two tables apart, and two
+    schemas: "now" is read with the current one, which a rename changes without a new snapshot."""
     id_, commit = NO_SNAPSHOT, _hash(metadata.table_uuid or metadata.location)
     if selected.snapshot is not None:
         id_, commit = str(selected.snapshot.id), _commit_of(metadata, selected.snapshot)
@@ -203,7 +205,8 @@ def _from_here(location: str) -> str:
 
 
 def _place(ref: TableRef, metadata: TableMetadata) -> Place:
-    """Where the table is: where its metadata claims, unless it was found elsewhere and nothing is at the claimed place."""
+    """Where the table is: where its metadata claims, unless it was found elsewhere and nothing is at the claimed
+    place."""
     claimed = metadata.location
     if ref.options.get("catalog") is not None:
         return Place.of(_from_here(claimed), claimed)
@@ -234,9 +237,10 @@ def _manifests(
 def _schema(metadata: TableMetadata, selected: Selected, live_specs: Sequence[int]) -> Schema:
     """The schema, with what partitions say of its columns.
 
-    Files imported from Hive tables lack their partition columns, whose value the partition then gives. A column that every live file has an identity partition of is
-    marked so; one that only some have is in the bytes of the others, and what a file without it shows is left unknown. A column whose hashes some live file is
-    partitioned by is marked, too.
+    Files imported from Hive tables lack their partition columns, whose value the partition then gives. A column that
+    every live file has an identity partition of is marked so; one that only some have is in the bytes of the others,
+    and what a file without it shows is left unknown. A column whose hashes some live file is partitioned by is marked,
+    too.
     """
     schema = read_schema(metadata.schemas[selected.schema_id], metadata.location)
     fields = [

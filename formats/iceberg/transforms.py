@@ -8,7 +8,8 @@
     void, ...           nothing
     any of the first four rows, NULL                            x is NULL
 
-Writers before Iceberg 0.12 rounded negative times towards zero, so that a period at or before 1970 may hold values of the period before: bounds there reach one back.
+Writers before Iceberg 0.12 rounded negative times towards zero, so that a period at or before 1970 may hold values of
+the period before: bounds there reach one back.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ def partition_texts(frame: pl.DataFrame, spec: PartitionSpec, metadata: TableMet
 
 
 def source_types(metadata: TableMetadata) -> dict[int, list[Any]]:
-    """The types of each field id in all schemas, that of the current one last: partition sources may be nested, or dropped since."""
+    """The types of each field id in all schemas, that of the current one last: partition sources may be nested, or
+    dropped since."""
     out: dict[int, list[Any]] = {}
 
     def walk(fields: Any) -> None:

@@ -1,5 +1,6 @@
-"""Exported Iceberg tables, written by pyiceberg: version 2, without partitions and without a catalog. The metadata lie as a Hadoop catalog has them (`metadata/v3.metadata.json`, `version-hint.text`), so that Spark, DuckDB and
-others read the folder, and a catalog registers the newest file. A version is created put-if-absent."""
+"""Exported Iceberg tables, written by pyiceberg: version 2, without partitions and without a catalog. The metadata lie
+as a Hadoop catalog has them (`metadata/v3.metadata.json`, `version-hint.text`), so that Spark, DuckDB and others read
+the folder, and a catalog registers the newest file. A version is created put-if-absent."""
 
 from __future__ import annotations
 

@@ -1,11 +1,13 @@
-"""An action is one state change of an index: validate, begin, run, commit, under optimistic concurrency (Hyperspace, VLDB 2021). docs/operation-log.md is the protocol.
+"""An action is one state change of an index: validate, begin, run, commit, under optimistic concurrency (Hyperspace,
+VLDB 2021). docs/operation-log.md is the protocol.
 
     begin    append latest + 1 with the operation under way; refused where an incompatible one is
     run      write new immutable runs; nobody sees them
     commit   append latest + 1 with the change applied to whatever is latest then; the operation must still be under way there
 
-A change is a difference and never the state, so that it can be applied to content that others changed meanwhile. Losing a number is ordinary: read, check, try again.
-"""
+A change is a difference and never the state, so that it can be applied to content that others changed meanwhile. Losing
+a number is ordinary: read, check, try again.
+"""  # noqa: W505
 
 from __future__ import annotations
 
@@ -55,7 +57,8 @@ class Action(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of an action: the entry it left, and what it did. `changed` is False where there was nothing to do."""
+    """What became of an action: the entry it left, and what it did. `changed` is False where there was nothing to
+    do."""
 
     index: str
     operation: str
@@ -77,8 +80,9 @@ class NothingToDo(Exception):
 
 
 def execute(log: OperationLog, action: Action) -> Outcome:
-    """Runs an action to its end. Raises IndexStateError, IndexExistsError, IndexNotFoundError, ConcurrentWriteError, or what `run` raises; the index's
-    stable content is then what it was, and the operation is no longer under way (but for `forward_only` ones)."""
+    """Runs an action to its end. Raises IndexStateError, IndexExistsError, IndexNotFoundError, ConcurrentWriteError, or
+    what `run` raises; the index's stable content is then what it was, and the operation is no longer under way (but for
+    `forward_only` ones)."""
     begun, mark = _begin(log, action)
     with Heartbeat(log.storage, mark.nonce):
         try:
@@ -155,7 +159,8 @@ def _apply(action: Action, change: Change, base: IndexLogEntry, latest: IndexLog
         raise ConcurrentWriteError(
             f"{operation.value} needs state {needs.value if needs else ''}; another writer left index {latest.name!r} {latest.stable.value}; look at it and try again"
         )
-    # A delete that was committed meanwhile stands: a refresh changes the content of a deleted index and never its state.
+    # A delete that was committed meanwhile stands: a refresh changes the content of a deleted index and never its
+    # state.
     stable = leaves if latest.stable is needs and leaves is not None else latest.stable
     begun = action.first_entry(latest) if operation is Operation.CREATE else latest
     under_way = tuple(u for u in latest.under_way if operation not in ONCE or u.operation is not operation)

@@ -1,4 +1,5 @@
-"""How an entry gets onto the log: under the next number, again where the number was lost to another writer, and what is known where the storage does not answer."""
+"""How an entry gets onto the log: under the next number, again where the number was lost to another writer, and what is
+known where the storage does not answer."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ class Ended(Exception):
 def amend(
     log: OperationLog, name: str, word: str, change: Callable[[IndexLogEntry | None], IndexLogEntry]
 ) -> IndexLogEntry:
-    """One entry that changes something at once: no operation is under way for it. `change` gets the latest entry and gives the next one's content, or raises."""
+    """One entry that changes something at once: no operation is under way for it. `change` gets the latest entry and
+    gives the next one's content, or raises."""
     nonce = secrets.token_hex(8)
     for attempt in range(TRIES):
         latest = log.latest()
@@ -89,8 +91,9 @@ def names(entry: IndexLogEntry, mark: UnderWay) -> bool:
 def abandon(
     log: OperationLog, mark: UnderWay, operation: Operation, remove: Callable[[], None]
 ) -> IndexLogEntry | None:
-    """Ends an operation that failed, so that nobody has to cancel it; if this fails too, `cancel` does it. What was written is removed only once no commit of
-    the operation can take effect any more. The entry of the commit where that did take effect, after all."""
+    """Ends an operation that failed, so that nobody has to cancel it; if this fails too, `cancel` does it. What was
+    written is removed only once no commit of the operation can take effect any more. The entry of the commit where that
+    did take effect, after all."""
     try:
         end(log, mark, lambda latest: latest, f"abandon {operation.value}")
     except Ended as ended:
@@ -117,7 +120,8 @@ def undo(remove: Callable[[], None]) -> None:
 def _commit_of(
     log: OperationLog, mark: UnderWay, operation: Operation, latest: IndexLogEntry | None
 ) -> IndexLogEntry | None:
-    """The commit of the operation, looked for in the entries since its begin. StorageError where those cannot be read, so that it is not known."""
+    """The commit of the operation, looked for in the entries since its begin. StorageError where those cannot be read,
+    so that it is not known."""
     word = f"commit {operation.value}"
     for number in range(latest.id if latest is not None else 0, mark.began, -1):
         entry = log.entry(number)

@@ -3,7 +3,7 @@
 begin    one entry that takes all marks out and puts CANCELLING in their place: from here on the writers, should they wake up, fail at their commit
 run      remove what they wrote; after a vacuum everything, as some of it is gone
 commit   the stable state: what it was; DOESNOTEXIST after a vacuum, and where nothing was stable before
-"""
+"""  # noqa: W505
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from .validation import missing
 
 
 def cancel(log: OperationLog, name: str) -> Outcome:
-    """Ends all operations under way. A cancel whose writer died is ended by another one. Where the latest entry cannot be read the log first goes on from the newest one that can.
-    IndexStateError where none is under way."""
+    """Ends all operations under way. A cancel whose writer died is ended by another one. Where the latest entry cannot
+    be read the log first goes on from the newest one that can. IndexStateError where none is under way."""
     revived = mended(log)
     goes_on = ("the latest log entry could not be read; the log goes on from the newest that could",)
     if revived is not None and not revived.under_way:

@@ -1,7 +1,8 @@
 """The difference that an action makes, and how it is applied to whatever content is latest at its commit.
 
-Runs are added, dropped, or replaced by one that holds the same files under other ordinals; a version is recorded. A difference that speaks of runs or versions that others
-took away meanwhile is `Overtaken`: the action computes it anew, or has lost the race.
+Runs are added, dropped, or replaced by one that holds the same files under other ordinals; a version is recorded. A
+difference that speaks of runs or versions that others took away meanwhile is `Overtaken`: the action computes it anew,
+or has lost the race.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from .renumber import Overtaken, Replacement, with_replacement
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The difference that an action makes. In this order: runs dropped, replaced, added, a version recorded, older versions moved out of the entry."""
+    """The difference that an action makes. In this order: runs dropped, replaced, added, a version recorded, older
+    versions moved out of the entry."""
 
     add_runs: tuple[RunRef, ...] = ()
     drop_runs: frozenset[str] = frozenset()
@@ -32,7 +34,8 @@ class Change:
 
 
 def merged(content: Content, change: Change, base: Content) -> Content:
-    """The content with the change, which was computed on `base`. Overtaken where it cannot be applied to this content."""
+    """The content with the change, which was computed on `base`. Overtaken where it cannot be applied to this
+    content."""
     if change.empty:
         return Content()
     if change.record is not None and not change.drop_runs and change.history is None:

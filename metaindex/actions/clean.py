@@ -1,4 +1,5 @@
-"""clean: removes what no query can be reading any more and no writer may still commit. docs/operation-log.md says why each step is safe.
+"""clean: removes what no query can be reading any more and no writer may still commit. docs/operation-log.md says why
+each step is safe.
 
 No entry is written and no operation is under way for it: it goes beside everything. All ages are by the store's clock.
 """
@@ -26,7 +27,8 @@ from .validation import missing
 
 RETENTION_SECONDS = 7 * 24 * 3600
 KEPT_ENTRIES = 256
-"""Entries that stay in the log, whatever their age. Older ones are removed although they may be younger than the retention: the tombstone keeps what they say of runs."""
+"""Entries that stay in the log, whatever their age. Older ones are removed although they may be younger than the
+retention: the tombstone keeps what they say of runs."""
 
 _READS_AT_ONCE = 16
 _TRIES = 8
@@ -49,7 +51,8 @@ class Cleaned:
 def clean(
     log: OperationLog, name: str, retention_seconds: float = RETENTION_SECONDS, keep_entries: int = KEPT_ENTRIES
 ) -> Outcome:
-    """Removes runs that are out of use for longer than the retention, what dead operations left behind, and old log entries. IndexNotFoundError, StorageError."""
+    """Removes runs that are out of use for longer than the retention, what dead operations left behind, and old log
+    entries. IndexNotFoundError, StorageError."""
     for _ in range(_TRIES):
         try:
             found, latest = _clean(log, name, retention_seconds, keep_entries)
@@ -65,7 +68,8 @@ def clean(
 
 def _clean(log: OperationLog, name: str, retention_seconds: float, keep_entries: int) -> tuple[Cleaned, IndexLogEntry]:
     storage = log.storage
-    # Listed first, the latest entry is read after that: what is listed and not named there is of nobody who may still commit.
+    # Listed first, the latest entry is read after that: what is listed and not named there is of nobody who may still
+    # commit.
     found = on_storage(storage)
     objects = found.runs
     left = leftovers(storage)
@@ -140,7 +144,8 @@ def _lowest(latest: IndexLogEntry, keep_entries: int) -> int:
 
 
 class _Usage:
-    """When each run and version object went out of use, by the store's time (ns) of the entry that did not name it any more."""
+    """When each run and version object went out of use, by the store's time (ns) of the entry that did not name it any
+    more."""
 
     def __init__(self, storage: Storage, stone: Tombstone, lowest: int) -> None:
         self._storage, self._lowest = storage, lowest
@@ -162,7 +167,8 @@ class _Usage:
             self.outdated = dict(self._until)
 
     def spared(self, latest: IndexLogEntry, horizon: int) -> set[str]:
-        """What may be in use: by the latest entry, by queries that took an entry after the horizon, by operations under way."""
+        """What may be in use: by the latest entry, by queries that took an entry after the horizon, by operations under
+        way."""
         began = min((self._times.get(mark.began, 0) for mark in latest.under_way), default=horizon + 1)
         kept = {name for name, until in self._until.items() if until > horizon or until >= began}
         return self._names(latest.content) | kept | {run for mark in latest.under_way for run in mark.runs}
@@ -188,7 +194,8 @@ class _Usage:
 
 
 def _entries(log: OperationLog, numbers: list[int]) -> Iterator[tuple[int, IndexLogEntry]]:
-    """Those that can be read: of a damaged one of the past, behind which the log went on, nobody can have a run in use."""
+    """Those that can be read: of a damaged one of the past, behind which the log went on, nobody can have a run in
+    use."""
     with ThreadPoolExecutor(_READS_AT_ONCE if "://" in log.storage.root else 1) as pool:
         for start in range(0, len(numbers), 1024):
             some = numbers[start : start + 1024]

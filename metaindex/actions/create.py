@@ -28,7 +28,8 @@ from .target import Target, racy
 
 @dataclass(slots=True)
 class Create:
-    """`target` is made ready before the action begins, so that a table that cannot be read leaves no trace in the log."""
+    """`target` is made ready before the action begins, so that a table that cannot be read leaves no trace in the
+    log."""
 
     name: str
     ref: TableRef

@@ -1,10 +1,12 @@
 """erase: take out of every run what no retained version of the table holds, and remove the old runs at once.
 
-A file's rows stay where the table as it is now has the file, or a recorded version that the table can still read, and the file is there. Rows that are deleted in a file (deletion
-vectors, delete files) may still stand in its bounds: where every retained version has the file with deletes, nothing is said of its values any more, and queries read it.
-Versions that are not retained are forgotten: asked again, they are answered through the table's log.
+A file's rows stay where the table as it is now has the file, or a recorded version that the table can still read, and
+the file is there. Rows that are deleted in a file (deletion vectors, delete files) may still stand in its bounds: where
+every retained version has the file with deletes, nothing is said of its values any more, and queries read it. Versions
+that are not retained are forgotten: asked again, they are answered through the table's log.
 
-A kind takes part by being merged: `merge_runs` leaves files out and blanks the values of others, for optimize and erase alike. Runs with a kind that cannot be merged are refused.
+A kind takes part by being merged: `merge_runs` leaves files out and blanks the values of others, for optimize and erase
+alike. Runs with a kind that cannot be merged are refused.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ _KEPT_VERSIONS = 32
 
 @dataclass(slots=True)
 class Erase:
-    """`snapshot` is the table now; `retained` tells whether the table can still read a version; `there` which of some files are in the lake (`files` rows). `builder`: as in `Optimize`."""
+    """`snapshot` is the table now; `retained` tells whether the table can still read a version; `there` which of some
+    files are in the lake (`files` rows). `builder`: as in `Optimize`."""
 
     name: str
     storage: Storage
@@ -98,7 +101,8 @@ class Erase:
         remove_runs(self.storage, self.runs())
 
     def _sink(self) -> RunSink:
-        """A new folder each time: what was written for a content that others changed meanwhile must not lie beside what is used."""
+        """A new folder each time: what was written for a content that others changed meanwhile must not lie beside what
+        is used."""
         if self._used == len(self._sinks):
             raise ConcurrentWriteError(
                 f"erase needs an index that stands still; {self.name!r} is busy; try again later"
@@ -189,7 +193,8 @@ def _held(run: RunRef, versions: Sequence[Recorded]) -> Mask:
 
 
 def _replaced(index: OpenIndex, run: RunRef, now: FileIdentities, places: npt.NDArray[np.integer]) -> Mask:
-    """The files of the run under whose paths the table has others now: their bytes are gone, whatever its older versions say."""
+    """The files of the run under whose paths the table has others now: their bytes are gone, whatever its older
+    versions say."""
     _, ordinals = index.locate_paths(run, FileIdentities(run.table_uuid, now.ids))
     return _marked(run, ordinals) & ~_marked(run, places)
 

@@ -51,7 +51,8 @@ class Seen:
 
 @dataclass(slots=True)
 class Followed:
-    """What became of the files. `fresh`: rows of the snapshot that no run knows. `removed` and `restored`: ordinals, by run."""
+    """What became of the files. `fresh`: rows of the snapshot that no run knows. `removed` and `restored`: ordinals, by
+    run."""
 
     fresh: Ordinals
     removed: dict[str, BitMap]
@@ -90,7 +91,8 @@ class Unproved(Exception):
 
 
 def follow(index: OpenIndex, seen: Seen, *, listed: bool) -> Followed:
-    """`listed`: do runs without statistics (of a quick refresh) count as knowing their files? Raises Unproved, DamagedIndexError."""
+    """`listed`: do runs without statistics (of a quick refresh) count as knowing their files? Raises Unproved,
+    DamagedIndexError."""
     runs = [run for run in index.entry.content.runs if listed or not run.listed_only]
     snapshot, live = seen.snapshot, seen.live
     files = FileIdentities.of(snapshot)
@@ -138,8 +140,9 @@ def _left_snapshot(out: Followed, runs: Sequence[RunRef], live: LiveFiles, home:
 def _left_log(
     out: Followed, index: OpenIndex, seen: Seen, touched: FileIdentities, stay: Mapping[str, Ordinals]
 ) -> npt.NDArray[np.int64]:
-    """The sizes of the files that left: of each path that the log names, what was live at the base, but for the touched files that `stay` as they are (ordinals, by run). A file
-    that the log takes out with deletes and that had none at the base (or the other way round) is not the one it means."""
+    """The sizes of the files that left: of each path that the log names, what was live at the base, but for the touched
+    files that `stay` as they are (ordinals, by run). A file that the log takes out with deletes and that had none at
+    the base (or the other way round) is not the one it means."""
     assert seen.base is not None
     assert seen.gone is not None
     gone = seen.gone
@@ -164,7 +167,8 @@ def _left_log(
 
 
 def _holds(bits: object, run: RunRef, ordinals: Ordinals, *, inverted: bool = False) -> Mask:
-    """Which of the ordinals are in the run's bitmap; with `inverted`, which are not, and none where the run has no bitmap."""
+    """Which of the ordinals are in the run's bitmap; with `inverted`, which are not, and none where the run has no
+    bitmap."""
     assert isinstance(bits, dict)
     held = bits.get(run.run)
     if held is None:

@@ -54,8 +54,9 @@ class Restore(_Transition):
 
 @dataclass(slots=True)
 class Vacuum(_Transition):
-    """Removes the files of a deleted index for good. The operation log stays, so that numbers are never used twice. Once begun there is no way back:
-    where it fails half way the index stays VACUUMING, until vacuum is run again or cancel goes forward."""
+    """Removes the files of a deleted index for good. The operation log stays, so that numbers are never used twice.
+    Once begun there is no way back: where it fails half way the index stays VACUUMING, until vacuum is run again or
+    cancel goes forward."""
 
     log: OperationLog | None = None
     operation: Operation = Operation.VACUUM

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 def limited(where: object, under: str | None, time_zone: str) -> Limit | None:
-    """The limit that a user asks for, or None. ArgumentError where both ways are named, or `under` is no folder below the table."""
+    """The limit that a user asks for, or None. ArgumentError where both ways are named, or `under` is no folder below
+    the table."""
     if where is not None and under is not None:
         raise ArgumentError("a refresh is limited by where= or by under=, not by both; leave one out")
     if under is not None:
@@ -39,7 +40,8 @@ def _below(snapshot: Snapshot, folder: str) -> npt.NDArray[np.bool_]:
 
 
 def _in_partitions(snapshot: Snapshot, where: object, time_zone: str) -> npt.NDArray[np.bool_]:
-    """Files whose partition may match. Only partition columns may be named: of other columns the files themselves would have to be asked."""
+    """Files whose partition may match. Only partition columns may be named: of other columns the files themselves would
+    have to be asked."""
     predicate = bound(_predicate(where, snapshot, time_zone), snapshot.schema, time_zone)
     leaves = {leaf.parts: leaf for leaf in snapshot.schema.leaves()}
     known = {}

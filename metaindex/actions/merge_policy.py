@@ -1,4 +1,5 @@
-"""Which runs are merged, as data: size-tiered, so that no file's rows are rewritten more often than the logarithm of the number of files, and no merge rewrites everything."""
+"""Which runs are merged, as data: size-tiered, so that no file's rows are rewritten more often than the logarithm of
+the number of files, and no merge rewrites everything."""
 
 from __future__ import annotations
 
@@ -11,8 +12,9 @@ from metaindex.log.entry import CoveredColumn, CoveredKey, RunRef
 
 @dataclass(frozen=True, slots=True)
 class MergePolicy:
-    """Runs of up to `small_files` files are of tier 0; each next tier holds `factor` times as many. `factor` runs of a tier make one of the next; of tier 0, `least_small` are
-    enough. No merge makes a run of more than `max_files`, nor, where that is said, of more than `max_bytes`."""
+    """Runs of up to `small_files` files are of tier 0; each next tier holds `factor` times as many. `factor` runs of a
+    tier make one of the next; of tier 0, `least_small` are enough. No merge makes a run of more than `max_files`, nor,
+    where that is said, of more than `max_bytes`."""
 
     small_files: int = 1_000
     factor: int = 4
@@ -28,7 +30,8 @@ class MergePolicy:
 
 
 ON_REFRESH = MergePolicy(max_files=100_000, max_bytes=128 << 20)
-"""What a refresh may merge by itself: a second or two of work at most. Larger runs wait for `optimize`; those of keys are large with few files."""
+"""What a refresh may merge by itself: a second or two of work at most. Larger runs wait for `optimize`; those of keys
+are large with few files."""
 
 QUICK = MergePolicy(least_small=2)
 """optimize, quick: small runs, as few as they are."""

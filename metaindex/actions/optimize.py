@@ -1,4 +1,5 @@
-"""optimize: merge runs, so that a look-up reads fewer. It does not look at the table: what an index knows stays what it was.
+"""optimize: merge runs, so that a look-up reads fewer. It does not look at the table: what an index knows stays what it
+was.
 
 quick   small runs, size-tiered (merge_policy)
 full    all runs: one set of sorted parts
@@ -32,7 +33,8 @@ Mode = Literal["quick", "full"]
 
 @dataclass(slots=True)
 class Optimize:
-    """Merges the groups of runs that the mode and the policy choose, each into one run. `builder`: merges the rows of covering indexes; this process where it cannot."""
+    """Merges the groups of runs that the mode and the policy choose, each into one run. `builder`: merges the rows of
+    covering indexes; this process where it cannot."""
 
     name: str
     storage: Storage  # rooted at the index folder

@@ -1,4 +1,5 @@
-"""Version records as an action writes them: bitmaps that are too large for an entry go into an object of their own, older records into segments."""
+"""Version records as an action writes them: bitmaps that are too large for an entry go into an object of their own,
+older records into segments."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ FOLDER = "_versions"
 
 @dataclass(slots=True)
 class RecordWriter:
-    """Writes the version objects of one action into a folder of their own, `_versions/<run>/`: what no entry names there is garbage, as with the run itself."""
+    """Writes the version objects of one action into a folder of their own, `_versions/<run>/`: what no entry names
+    there is garbage, as with the run itself."""
 
     storage: Storage
     run: str

@@ -4,11 +4,12 @@
     quick        name the files that no run knows, without reading any: the version is recorded, those files are read by every query
     full         index every file again; the runs before are dropped
 
-The files are followed from a recorded version on: by what the log says changed since, so that the cost is that of the change; by the whole snapshot where the log cannot say.
-What is known is decided by full identity, so a file that came back is restored and not indexed twice; where another table was made at this place, an incremental refresh is a full
-one. A refresh limited to some files indexes those of them that no run
-covers and records no version: the next one without a limit finds them known.
-"""
+The files are followed from a recorded version on: by what the log says changed since, so that the cost is that of the
+change; by the whole snapshot where the log cannot say. What is known is decided by full identity, so a file that came
+back is restored and not indexed twice; where another table was made at this place, an incremental refresh is a full
+one. A refresh limited to some files indexes those of them that no run covers and records no version: the next one
+without a limit finds them known.
+"""  # noqa: W505
 
 from __future__ import annotations
 
@@ -133,7 +134,8 @@ def check_same_table(entry: IndexLogEntry, table_format: str) -> None:
 
 
 def _another_table(index: OpenIndex, seen: Seen, target: Target) -> str | None:
-    """A table that was made anew where another one was shares nothing with what is indexed. One that its own log gave another id (CREATE OR REPLACE) is followed."""
+    """A table that was made anew where another one was shares nothing with what is indexed. One that its own log gave
+    another id (CREATE OR REPLACE) is followed."""
     another = index.of_another_table(seen.snapshot.table_uuid) if seen.gone is None else None
     if another is None:
         return None
@@ -142,7 +144,8 @@ def _another_table(index: OpenIndex, seen: Seen, target: Target) -> str | None:
 
 
 def seen_from(index: OpenIndex, target: Target, *, listed: bool) -> tuple[Seen, Followed]:
-    """What became of the table's files since a recorded version: by what its log says changed, else by its whole snapshot. `listed`: see `follow`."""
+    """What became of the table's files since a recorded version: by what its log says changed, else by its whole
+    snapshot. `listed`: see `follow`."""
     seen = _seen_by_log(index, target)
     if seen is not None:
         try:

@@ -1,9 +1,11 @@
 """What is removed from an index folder, and when that is safe.
 
-Names of runs are random and never used twice, so what was listed stays garbage. Hence: list first, then ask the log whether that still may go, then remove what was listed.
+Names of runs are random and never used twice, so what was listed stays garbage. Hence: list first, then ask the log
+whether that still may go, then remove what was listed.
 
-Only what an index writes is removed, by the names that it gives: `<kind>/run=<run>/...`, `_manifests/<run>.json`, `_versions/<run>/...`. What lies there otherwise is somebody else's, and stays.
-A name that a log entry says is no better: it is used only where a writer could have given it.
+Only what an index writes is removed, by the names that it gives: `<kind>/run=<run>/...`, `_manifests/<run>.json`,
+`_versions/<run>/...`. What lies there otherwise is somebody else's, and stays. A name that a log entry says is no
+better: it is used only where a writer could have given it.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ _KIND = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 @dataclass(slots=True)
 class OnStorage:
-    """What lies in an index folder beside its log: the objects of every run, whether an entry names it or not, and those that no index writes."""
+    """What lies in an index folder beside its log: the objects of every run, whether an entry names it or not, and
+    those that no index writes."""
 
     runs: dict[str, list[str]] = field(default_factory=dict)
     strange: list[str] = field(default_factory=list)
@@ -78,7 +81,8 @@ def heartbeats(storage: Storage) -> list[str]:
 
 
 def remove_everything(log: OperationLog, nonce: str) -> tuple[str, ...]:
-    """Removes every object but the log, as long as the operation `nonce` is under way: nobody else may write then. What was left, and why."""
+    """Removes every object but the log, as long as the operation `nonce` is under way: nobody else may write then. What
+    was left, and why."""
     storage = log.storage
     found = on_storage(storage)
     objects = [path for paths in found.runs.values() for path in paths]
@@ -120,7 +124,8 @@ def leftovers(storage: Storage) -> list[ObjectInfo]:
 
 
 def abandoned(left: Iterable[ObjectInfo], writing: Collection[str], now_ns: int) -> list[str]:
-    """Those whose writer cannot be writing any more: a run's, unless an operation under way writes it (asked after they were listed); any other's when it is old."""
+    """Those whose writer cannot be writing any more: a run's, unless an operation under way writes it (asked after they
+    were listed); any other's when it is old."""
     out = []
     for info in left:
         run = _writer_of(info.path)

@@ -1,7 +1,8 @@
 """Runs that give way to one run with their files: the recorded versions of a content in the ordinals of the new run.
 
-Records in the entry are renumbered at the commit, on whatever is latest. Records in segments, and bitmaps in objects of their own, are renumbered before it, into new objects:
-where a segment has come meanwhile that was not, the change is `Overtaken` and is computed again.
+Records in the entry are renumbered at the commit, on whatever is latest. Records in segments, and bitmaps in objects of
+their own, are renumbered before it, into new objects: where a segment has come meanwhile that was not, the change is
+`Overtaken` and is computed again.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class Renumbering:
     ordinals: Mapping[str, Ordinals]
 
     def bits(self, added: tuple[str, ...], bits: _Bits, *, is_root: bool) -> tuple[tuple[str, ...], dict[str, Any]]:
-        """`added` and the four bitmaps of a record. What the record does to a file is done to its new ordinal; where the file is in two old runs, being live wins."""
+        """`added` and the four bitmaps of a record. What the record does to a file is done to its new ordinal; where
+        the file is in two old runs, being live wins."""
         old: dict[str, dict[str, BitMap]] = {
             name: {run: from_text(text) for run, text in bits[name].items() if run in self.ordinals} for name in BITS
         }
@@ -82,13 +84,15 @@ class Renumbering:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Renumberings, and the objects that were written for them: by the path of the segment, of the bitmaps, that they take the place of; by the version for a record."""
+    """Renumberings, and the objects that were written for them: by the path of the segment, of the bitmaps, that they
+    take the place of; by the version for a record."""
 
     renumberings: tuple[Renumbering, ...]
     segments: Mapping[str, SegmentRef] = field(default_factory=dict)
     objects: Mapping[str, ObjectRef] = field(default_factory=dict)
     large: Mapping[Version, tuple[VersionRecord, VersionRecord]] = field(default_factory=dict)
-    """Records whose bitmaps grow too large for an entry, as they were and as they are to be: their bitmaps are in objects by now."""
+    """Records whose bitmaps grow too large for an entry, as they were and as they are to be: their bitmaps are in
+    objects by now."""
 
     @property
     def old(self) -> frozenset[str]:

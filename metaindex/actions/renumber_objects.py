@@ -54,7 +54,8 @@ class ObjectWriter:
         self._objects[record.bits.path] = self._put("bits", encode_bits(replace(record, bits=None, **bits)))
 
     def _prepare_inside(self, record: VersionRecord) -> None:
-        """The files that a run had at a version are scattered over the merged one: bitmaps that were small may not fit an entry any more."""
+        """The files that a run had at a version are scattered over the merged one: bitmaps that were small may not fit
+        an entry any more."""
         if record.version in self._large and self._large[record.version][0] == record:
             return
         renumbered = record

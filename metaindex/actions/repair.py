@@ -1,7 +1,8 @@
 """repair: rebuild what is wrong with an index and nothing else. The table is not touched.
 
-Runs that are damaged, missing or untrue are dropped, with the recorded versions that need them; of their files those that the table has now are indexed anew, by the way
-of an incremental refresh. Recorded versions that are wrong by themselves are dropped; the table's log answers for them.
+Runs that are damaged, missing or untrue are dropped, with the recorded versions that need them; of their files those
+that the table has now are indexed anew, by the way of an incremental refresh. Recorded versions that are wrong by
+themselves are dropped; the table's log answers for them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from .target import racy
 
 @dataclass(slots=True)
 class Repair(Refresh):
-    """Built like `Refresh`. `bad_runs` and `bad_versions` (ids) are what a verification found; None: of versions, nothing."""
+    """Built like `Refresh`. `bad_runs` and `bad_versions` (ids) are what a verification found; None: of versions,
+    nothing."""
 
     bad_runs: frozenset[str] = frozenset()
     bad_versions: frozenset[str] | None = None

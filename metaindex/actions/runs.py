@@ -1,4 +1,5 @@
-"""Writes the run of a set of files: numbers them, writes `files`, `file_ids` and `partitions`, has the builder write the statistics, then the manifest."""
+"""Writes the run of a set of files: numbers them, writes `files`, `file_ids` and `partitions`, has the builder write
+the statistics, then the manifest."""
 
 from __future__ import annotations
 
@@ -51,8 +52,8 @@ def build_run(
     progress: Progress | None = None,
     without_nan: frozenset[str] = frozenset(),
 ) -> BuiltRun:
-    """Writes everything of a run for the given rows of the snapshot's files. Without a builder the run only names them (a quick refresh). `without_nan`: see `BuildRequest`. UnknownColumnError where every column
-    of the index is gone."""
+    """Writes everything of a run for the given rows of the snapshot's files. Without a builder the run only names them
+    (a quick refresh). `without_nan`: see `BuildRequest`. UnknownColumnError where every column of the index is gone."""
     kinds = kinds_at(specs, snapshot.schema) if builder is not None else []
     files, rows = in_order(snapshot.files.table.select(FILE_SCHEMA.names), rows)
     if ref.confines is not None:
@@ -126,7 +127,8 @@ def _with_keys(report: BuildReport, keyed: KeyBuild) -> BuildReport:
 def in_order(
     table: pa.Table, rows: npt.NDArray[np.int64], most_bytes: int = MOST_TEXT
 ) -> tuple[FileTable, npt.NDArray[np.int64]]:
-    """The given rows of a table of files, by partition and path, and which rows those are. `most_bytes`: of a column of texts that are gathered at once."""
+    """The given rows of a table of files, by partition and path, and which rows those are. `most_bytes`: of a column of
+    texts that are gathered at once."""
     keys = table.select(["partition", "path"])
     if len(rows) < table.num_rows:
         keys = gathered(keys, rows, most_bytes)
@@ -136,7 +138,8 @@ def in_order(
 
 
 def gathered(table: pa.Table, rows: npt.NDArray[np.int64], most_bytes: int = MOST_TEXT) -> pa.Table:
-    """Rows of a table, in the order asked. Arrow takes from a column of texts only as long as all of it is below 2 GiB: a larger one is taken by wide offsets and handed on in chunks."""
+    """Rows of a table, in the order asked. Arrow takes from a column of texts only as long as all of it is below 2 GiB:
+    a larger one is taken by wide offsets and handed on in chunks."""
     at = pa.array(rows)
     columns = []
     for column, field in zip(table.columns, table.schema, strict=True):

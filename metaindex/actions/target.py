@@ -1,4 +1,5 @@
-"""The table at the version that an action is about. What that costs is paid when it is asked: which version, what changed since a known one, or all its files."""
+"""The table at the version that an action is about. What that costs is paid when it is asked: which version, what
+changed since a known one, or all its files."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ class Target:
 
     @classmethod
     def of(cls, format_: TableFormat, ref: TableRef, at: At, settle_seconds: float) -> Target:
-        """Loads no files where the format has a log. A listing of plain files waits, once, for those changed a moment ago."""
+        """Loads no files where the format has a log. A listing of plain files waits, once, for those changed a moment
+        ago."""
         if isinstance(format_, ServesChanges):
             return cls(format_, ref, at, format_.resolve(ref, at))
         snapshot = format_.snapshot(ref, at)

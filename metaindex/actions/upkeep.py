@@ -1,5 +1,6 @@
-"""What a refresh does by the way, so that an index that is refreshed every minute for a year stays as fast: due merges of small runs (size-tiered), and old entries put behind a
-tombstone. Nothing that a query may read is removed: that is for `clean`. What goes wrong here is for the next refresh."""
+"""What a refresh does by the way, so that an index that is refreshed every minute for a year stays as fast: due merges
+of small runs (size-tiered), and old entries put behind a tombstone. Nothing that a query may read is removed: that is
+for `clean`. What goes wrong here is for the next refresh."""
 
 from __future__ import annotations
 

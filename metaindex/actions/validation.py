@@ -10,7 +10,8 @@ from metaindex.log.states import COMPATIBLE, NEEDS, Operation, State
 
 
 def validate(operation: Operation, base: IndexLogEntry | None, name: str) -> None:
-    """IndexStateError, IndexExistsError or IndexNotFoundError where the operation cannot begin; ForeignIndexError where it would change what this metaindex cannot read."""
+    """IndexStateError, IndexExistsError or IndexNotFoundError where the operation cannot begin; ForeignIndexError where
+    it would change what this metaindex cannot read."""
     stable = base.stable if base is not None else State.DOESNOTEXIST
     for other in base.under_way if base is not None else ():
         if operation not in COMPATIBLE[other.operation]:

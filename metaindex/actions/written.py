@@ -1,6 +1,8 @@
-"""What the writer of a commit knows of it, so that a refresh that follows reads no data for it (RFC-27: metadata prepared with the data commit).
+"""What the writer of a commit knows of it, so that a refresh that follows reads no data for it (RFC-27: metadata
+prepared with the data commit).
 
-A log says least, greatest and NULLs of a column; no log counts NaN, and without their count an index on floats answers little. Whoever has just written the rows can tell.
+A log says least, greatest and NULLs of a column; no log counts NaN, and without their count an index on floats answers
+little. Whoever has just written the rows can tell.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One commit: it made `version` of `before`, and every file that it added holds nothing but `rows` rows that its writer had in hand. `without_nan`: top-level float
-    columns of these rows in which no value is NaN."""
+    """One commit: it made `version` of `before`, and every file that it added holds nothing but `rows` rows that its
+    writer had in hand. `without_nan`: top-level float columns of these rows in which no value is NaN."""
 
     before: str
     version: str
@@ -35,7 +37,8 @@ class Written:
         return cls(before, version, data.num_rows, clean)
 
     def told(self, seen: Seen) -> frozenset[str]:
-        """Columns without NaN in every file that is new since the base: all of `without_nan` where this commit is the whole way from there, else none."""
+        """Columns without NaN in every file that is new since the base: all of `without_nan` where this commit is the
+        whole way from there, else none."""
         alone = seen.base is not None and seen.base.record.version.id == self.before
         if not alone or seen.gone is None or seen.snapshot.version.id != self.version:
             return frozenset()
@@ -45,7 +48,8 @@ class Written:
 
 
 def without_nan(values: pa.Array | pa.ChunkedArray) -> bool:
-    """Is it a column of floats without NaN? A sum is NaN where a value is; where it is NaN for another reason (two infinities), nothing is said."""
+    """Is it a column of floats without NaN? A sum is NaN where a value is; where it is NaN for another reason (two
+    infinities), nothing is said."""
     if not (pa.types.is_float32(values.type) or pa.types.is_float64(values.type)):
         return False
     total = compute("sum", values).as_py()

@@ -12,7 +12,8 @@ B = TypeVar("B")
 
 
 def in_turn(work: Callable[[A], B], items: Iterable[A], threads: int) -> Iterator[tuple[A, B]]:
-    """Each item with its result, in the order of the items; at most `threads` results are made before they are taken."""
+    """Each item with its result, in the order of the items; at most `threads` results are made before they are
+    taken."""
     if threads <= 1:
         for item in items:
             yield item, work(item)

@@ -1,6 +1,8 @@
-"""Writes the rows of one column of a run: sorted, in pieces, so that the wide stored rows of millions of files are never held at once; and their aggregates.
+"""Writes the rows of one column of a run: sorted, in pieces, so that the wide stored rows of millions of files are
+never held at once; and their aggregates.
 
-A column's facts that wait for their turn are held compressed: ten million files of five columns are gigabytes otherwise.
+A column's facts that wait for their turn are held compressed: ten million files of five columns are gigabytes
+otherwise.
 """
 
 from __future__ import annotations
@@ -64,7 +66,8 @@ class ColumnWriter:
     piece: int = PART_ROWS
 
     def write(self, leaf: Leaf, facts: pa.Table) -> None:
-        """The next column: COLUMN_STATS in their order (partition, lower bound with nulls first, ordinal), PARTITION_STATS behind them."""
+        """The next column: COLUMN_STATS in their order (partition, lower bound with nulls first, ordinal),
+        PARTITION_STATS behind them."""
         order = self._order(facts.column("lower"))
         partial = []
         for start in range(0, len(order), self.piece):
@@ -90,7 +93,8 @@ class ColumnWriter:
 def aggregated(
     pieces: Sequence[pa.Table], leaf: Leaf, partition_ord: npt.NDArray[np.int32], partitions: int
 ) -> pa.Table:
-    """PARTITION_STATS of pieces as those of the whole: a partition may go on from one piece to the next. `partition_ord`: of every file."""
+    """PARTITION_STATS of pieces as those of the whole: a partition may go on from one piece to the next.
+    `partition_ord`: of every file."""
     if len(pieces) == 1:
         return pieces[0]
     rows = partition_rows(pa.concat_tables(pieces).combine_chunks(), domain_of(leaf.type))

@@ -1,7 +1,8 @@
-"""What runs in Spark's Python workers for a covering index: rows out of data files, and sorted rows into parts. No Spark is imported here.
+"""What runs in Spark's Python workers for a covering index: rows out of data files, and sorted rows into parts. No
+Spark is imported here.
 
-Every file ends in a *tally*, a row without values whose `_mi_row` says what became of it: so that the driver knows of each file that it was read once, and of how many rows, and can tell whether
-all of them were written.
+Every file ends in a *tally*, a row without values whose `_mi_row` says what became of it: so that the driver knows of
+each file that it was read once, and of how many rows, and can tell whether all of them were written.
 
     -2        the file is in doubt, and gave no rows
     -3        the same, after it gave some: they count for nothing
@@ -94,7 +95,8 @@ def _tally(schema: pa.Schema, ordinal: int, says: int) -> pa.RecordBatch:
 
 @dataclass(frozen=True, slots=True)
 class Doubts:
-    """Says why files (ROW_FILE) are in doubt: GATHERED rows of the ordinal and the reason; none for a file that can be read after all."""
+    """Says why files (ROW_FILE) are in doubt: GATHERED rows of the ordinal and the reason; none for a file that can be
+    read after all."""
 
     storage: Storage
     source: RowSource
@@ -137,7 +139,8 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class WriteRows:
-    """Writes the sorted rows of one partition of Spark's: a bucket or a range. `tallied`: files end in tallies (those read by Spark do not)."""
+    """Writes the sorted rows of one partition of Spark's: a bucket or a range. `tallied`: files end in tallies (those
+    read by Spark do not)."""
 
     sink: RunSink
     plan: CoveringPlan

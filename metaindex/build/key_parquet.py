@@ -22,7 +22,8 @@ from .parquet_scan import AmbiguousLeafError, is_old, locate
 _BATCH_ROWS = 65_536
 _LARGE_GROUP = 64 << 20
 _LARGE_ROWS = 1 << 18
-"""Bytes of the wanted columns of a row group (as in its pages, without compression) and rows, from which on it is read in pieces. Bytes alone say little of values that repeat."""
+"""Bytes of the wanted columns of a row group (as in its pages, without compression) and rows, from which on it is read
+in pieces. Bytes alone say little of values that repeat."""
 _AHEAD = 32 << 20
 """Bytes of a file up to which its columns are fetched ahead of its turn."""
 

@@ -13,7 +13,8 @@ from .protocol import BuildRequest
 
 
 def partition_constants(request: BuildRequest, leaf: Leaf) -> tuple[pa.Array, pa.Array]:
-    """The value of a partition column in each partition of the run (by `partition_ord`), and for which partitions it is known. NULL is a value that is known."""
+    """The value of a partition column in each partition of the run (by `partition_ord`), and for which partitions it is
+    known. NULL is a value that is known."""
     count = request.partitions.num_rows
     values: list[object] = [None] * count
     known = np.zeros(count, np.bool_)

@@ -1,4 +1,5 @@
-"""Reads data files for their keys: every file once for all keys, row group by row group, and into each key's collector what is certain of it.
+"""Reads data files for their keys: every file once for all keys, row group by row group, and into each key's collector
+what is certain of it.
 
     of a file                                                        its keys
     a column is there, of a type whose values the table shows        its values
@@ -35,8 +36,8 @@ _TOLD_EVERY = 256
 
 @dataclass(frozen=True, slots=True)
 class KeySource:
-    """How the data files are read for their keys: plain data, so that it travels to a Spark task. `partitions`: of each partition column (by stable name) its value in each
-    partition of the run, and for which partitions that is known."""
+    """How the data files are read for their keys: plain data, so that it travels to a Spark task. `partitions`: of each
+    partition column (by stable name) its value in each partition of the run, and for which partitions that is known."""
 
     plans: tuple[KeyPlan, ...]
     file_format: str
@@ -64,7 +65,8 @@ class KeySource:
 
 @dataclass(slots=True)
 class KeyReport:
-    """What could not be keyed: by ordinal, why; which files could not be read at all; and how many files were opened."""
+    """What could not be keyed: by ordinal, why; which files could not be read at all; and how many files were
+    opened."""
 
     problems: dict[int, str] = field(default_factory=dict)
     unread: set[int] = field(default_factory=set)
@@ -79,7 +81,8 @@ def scan_keys(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> KeyReport:
-    """Reads the files (`path`, `size_bytes`, `ordinal`, `partition_ord`) into the collectors, one a plan. `threads`: files that are fetched at a time."""
+    """Reads the files (`path`, `size_bytes`, `ordinal`, `partition_ord`) into the collectors, one a plan. `threads`:
+    files that are fetched at a time."""
     report, opener = KeyReport(), _opener(source)
     rows = zip(
         *(files.column(name).to_pylist() for name in ("path", "size_bytes", "ordinal", "partition_ord")), strict=True
@@ -155,7 +158,8 @@ def _file(
     ordinal: int,
     constants: Mapping[str, pa.Array | None],
 ) -> tuple[str | None, bool]:
-    """Reads one file into the collectors that can be sure of it. What there is to tell of it, if anything, and whether it is that it cannot be read."""
+    """Reads one file into the collectors that can be sure of it. What there is to tell of it, if anything, and whether
+    it is that it cannot be read."""
     told: list[str] = []
     live: dict[int, TakesRows] = {}
     for place, (plan, one) in enumerate(zip(source.plans, collectors, strict=True)):
@@ -209,7 +213,8 @@ def _rows(
     file: KeyFile,
     constants: Mapping[str, pa.Array | None],
 ) -> tuple[Sequence[tuple[int, int]], list[pa.Array]]:
-    """The arrays of a key, as long as each other, and the row groups that they are of. Where no part of the key is in the file, one row speaks for all of a row group."""
+    """The arrays of a key, as long as each other, and the row groups that they are of. Where no part of the key is in
+    the file, one row speaks for all of a row group."""
     found: list[pa.Array | None] = [columns.get(leaf.stable) for leaf in plan.leaves]
     rows = next((len(one) for one in found if one is not None), None)
     if rows is None:

@@ -1,4 +1,5 @@
-"""CSV and JSON files read for their keys. A text that is no value of its column's type is NULL to Spark and an error elsewhere: such a column of such a file is unfit."""
+"""CSV and JSON files read for their keys. A text that is no value of its column's type is NULL to Spark and an error
+elsewhere: such a column of such a file is unfit."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from .key_file import Batches, KeyFile
 from .text_scan import TextScanner, columns_of, leaf_as_text
 
 _HELD = 64 << 20
-"""Bytes of a file, as stored, up to which its values are held: it is read to its end before the first of them is certain."""
+"""Bytes of a file, as stored, up to which its values are held: it is read to its end before the first of them is
+certain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,8 @@ class TextKeyFile(KeyFile):
         self._check([leaf for leaf in certain if present[leaf.stable] < rows], present)
 
     def _certain(self, leaves: list[Leaf]) -> tuple[list[Leaf], list[list[pa.Array]] | None]:
-        """Those that can be read, and their blocks where the file is small. Where one holds what Spark's reader is not certain to take, each is tried by itself."""
+        """Those that can be read, and their blocks where the file is small. Where one holds what Spark's reader is not
+        certain to take, each is tried by itself."""
         held: list[list[pa.Array]] = []
         try:
             for values in columns_of(self.scanner.values, self.storage, self.path, leaves):

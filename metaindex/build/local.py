@@ -1,6 +1,7 @@
 """The builder without a JVM: footers where they are to be trusted, a scan of the data where not, in one process.
 
-Memory: the facts of all columns (about 60 bytes a file and column; compressed where they are many and come from the log), and a part's stored rows at a time.
+Memory: the facts of all columns (about 60 bytes a file and column; compressed where they are many and come from the
+log), and a part's stored rows at a time.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from .together import MOST_ROWS, rows_together
 
 @dataclass(frozen=True, slots=True)
 class LocalBuilder:
-    """Builds in this process. `threads`: files read at a time; by default one on a local disk, where reading is work for
-    the processor and threads only wait for each other, and 16 on an object store, where it is waiting."""
+    """Builds in this process. `threads`: files read at a time; by default one on a local disk, where reading is work
+    for the processor and threads only wait for each other, and 16 on an object store, where it is waiting."""
 
     threads: int | None = None
 

@@ -27,7 +27,8 @@ class AmbiguousLeafError(FormatError):
 
 
 def scan_parquet(storage: Storage, path: str, size: int, leaves: Sequence[Leaf]) -> list[ColumnScan]:
-    """All rows of the file, for each leaf. Raises ArrowException or StorageError where the file cannot be read whole."""
+    """All rows of the file, for each leaf. Raises ArrowException or StorageError where the file cannot be read
+    whole."""
     with storage.open_input(path) as source:
         if source.size() != size:
             raise pa.ArrowInvalid(f"the snapshot says {size} bytes, the file has {source.size()}")
@@ -100,7 +101,8 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def is_old(metadata: pq.FileMetaData, type_: pa.DataType, int96: bool, least: pa.Array) -> bool:
-    """Is the least value before the calendar of today (of instants: before the zone offsets of today), and the file perhaps in an older one?"""
+    """Is the least value before the calendar of today (of instants: before the zone offsets of today), and the file
+    perhaps in an older one?"""
     if pa.types.is_date32(type_):
         old = pc.less(least, _GREGORIAN_DAY)
     elif pa.types.is_timestamp(type_):

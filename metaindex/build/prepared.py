@@ -1,7 +1,9 @@
-"""Facts that the table's log states of new files, so that they need not be opened: the writer has just counted them (RFC-27, metadata prepared with the data commit).
+"""Facts that the table's log states of new files, so that they need not be opened: the writer has just counted them
+(RFC-27, metadata prepared with the data commit).
 
-What a log may be believed in is decided by `SnapshotDetails.log_bounds`; here only whether it says enough. A file is opened where some column lacks its state, its NULL count or
-its rows; so it is for float columns where NaN are to be counted, which no log does.
+What a log may be believed in is decided by `SnapshotDetails.log_bounds`; here only whether it says enough. A file is
+opened where some column lacks its state, its NULL count or its rows; so it is for float columns where NaN are to be
+counted, which no log does.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""The contract of a builder: it turns data files into index rows and writes them as sorted parts of a run. Two builders, one outcome (a contract test compares their rows).
+"""The contract of a builder: it turns data files into index rows and writes them as sorted parts of a run. Two
+builders, one outcome (a contract test compares their rows).
 
-What it says of a file is about *all rows in the file's bytes*, deleted ones included; a file or column it cannot be sure of gets rows of state UNKNOWN and a line in the report,
-or the build fails whole. It never leaves a (file, covered column) without a row.
+What it says of a file is about *all rows in the file's bytes*, deleted ones included; a file or column it cannot be
+sure of gets rows of state UNKNOWN and a line in the report, or the build fails whole. It never leaves a (file, covered
+column) without a row.
 """
 
 from __future__ import annotations
@@ -59,7 +61,8 @@ class BuildReport:
 
 @dataclass(frozen=True, slots=True)
 class KeyBuild:
-    """The keys that a builder wrote, with their parts and those of `unkeyed`; and what it could not read, as in BuildReport."""
+    """The keys that a builder wrote, with their parts and those of `unkeyed`; and what it could not read, as in
+    BuildReport."""
 
     keys: tuple[CoveredKey, ...]
     parts: tuple[PartInfo, ...]
@@ -77,12 +80,14 @@ class Builder(Protocol):
     def keys(
         self, request: BuildRequest, plans: Sequence[KeyPlan], sink: RunSink, progress: Progress | None = None
     ) -> KeyBuild:
-        """Writes the rows of every key (at least one) for the request's files into the sink, and the ordinals of the files of which a key knows nothing."""
+        """Writes the rows of every key (at least one) for the request's files into the sink, and the ordinals of the
+        files of which a key knows nothing."""
 
     def covering(
         self, request: BuildRequest, plans: Sequence[CoveringPlan], sink: RunSink, progress: Progress | None = None
     ) -> KeyBuild:
-        """As `keys`, for covering indexes: every physical row of the request's files but those of unkeyed ones. BuildError where the builder builds none."""
+        """As `keys`, for covering indexes: every physical row of the request's files but those of unkeyed ones.
+        BuildError where the builder builds none."""
 
 
 @runtime_checkable

@@ -1,7 +1,8 @@
-"""The physical rows of data files in Parquet, deleted ones too, as a covering index stores them: read by the project's own reader, as the table shows them.
+"""The physical rows of data files in Parquet, deleted ones too, as a covering index stores them: read by the project's
+own reader, as the table shows them.
 
-Plain data, so that it travels to a Spark task. What files have in common (values of partition columns, defaults that a partition gives) is worked out once, by kinds of files: those of one
-partition and one partition spec are of one kind.
+Plain data, so that it travels to a Spark task. What files have in common (values of partition columns, defaults that a
+partition gives) is worked out once, by kinds of files: those of one partition and one partition spec are of one kind.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from .protocol import BuildRequest
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """One to be read. `modified_ms`: of plain files, which may be replaced in place; `rows`: where the table's log says how many; `kind`: see the module."""
+    """One to be read. `modified_ms`: of plain files, which may be replaced in place; `rows`: where the table's log says
+    how many; `kind`: see the module."""
 
     path: str
     size_bytes: int
@@ -40,7 +42,8 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class CommonValues:
-    """By kind of files: of each partition column (by its place in the plan) its value and where that is known; and the fields whose default is another than the table's."""
+    """By kind of files: of each partition column (by its place in the plan) its value and where that is known; and the
+    fields whose default is another than the table's."""
 
     values: Mapping[int, tuple[pa.Array, pa.Array]]
     fields: Mapping[tuple[int, int], Field]  # by kind and place
@@ -88,8 +91,8 @@ class RowSource:
         return kinds, cls(plan, FileNames.of(request.snapshot), common)
 
     def read(self, storage: Storage, file: DataFile) -> Iterator[tuple[int, list[pa.Array]]]:
-        """Batches of all rows: the place of the first in the file, and the stored columns. Raises what `collect.UNREADABLE` names where some are in doubt; rows that were given before count
-        for nothing then."""
+        """Batches of all rows: the place of the first in the file, and the stored columns. Raises what
+        `collect.UNREADABLE` names where some are in doubt; rows that were given before count for nothing then."""
         with _opened(storage, file) as source:
             given: dict[int, pa.Scalar] = {}
             for place, (values, known) in self.common.values.items():

@@ -1,12 +1,14 @@
-"""The PySpark builder: files are read, rows sorted, aggregated and written by Spark's tasks; the driver sees one line a part.
+"""The PySpark builder: files are read, rows sorted, aggregated and written by Spark's tasks; the driver sees one line a
+part.
 
     files -> createDataFrame (Arrow) -> tasks read footers and data (`spark_tasks.ReadTask`) -> rows, kept once
       -> range partition + sort -> tasks write the parts of `column_stats`
       -> aggregate by (column, partition) -> sort -> tasks write the parts of `partition_stats`
 
-Files of texts (CSV, JSON) are read and aggregated by Spark's own readers in the JVM (`spark_text`), whose parse rules are
-the truth. Keys are built by the local builder's own code in tasks (`spark_keys`). Works on `local[*]` and on a cluster
-that shares the table's and the index's storage; the workers get this project as an archive where it is not installed.
+Files of texts (CSV, JSON) are read and aggregated by Spark's own readers in the JVM (`spark_text`), whose parse rules
+are the truth. Keys are built by the local builder's own code in tasks (`spark_keys`). Works on `local[*]` and on a
+cluster that shares the table's and the index's storage; the workers get this project as an archive where it is not
+installed.
 """
 
 from __future__ import annotations
@@ -49,8 +51,8 @@ _ROWS_PER_RANGE = PART_ROWS * 6 // 10  # ranges are estimated from a sample: som
 
 @dataclass(frozen=True, slots=True)
 class SparkBuilder:
-    """Builds on a Spark session. `files_per_task`: how many files one task reads. `task_bytes`: what a task that builds keys
-    may hold in its Python worker (None: 128 MB; of tables beyond 500 GB a 4,000th of their size, up to 1 GB)."""
+    """Builds on a Spark session. `files_per_task`: how many files one task reads. `task_bytes`: what a task that builds
+    keys may hold in its Python worker (None: 128 MB; of tables beyond 500 GB a 4,000th of their size, up to 1 GB)."""
 
     spark: SparkSession
     files_per_task: int = 500

@@ -1,11 +1,14 @@
-"""Covering indexes on Spark: rows are read by tasks, put into buckets by Spark's own hash (or into ranges), sorted there, and written by the tasks that sorted them.
+"""Covering indexes on Spark: rows are read by tasks, put into buckets by Spark's own hash (or into ranges), sorted
+there, and written by the tasks that sorted them.
 
-    files -> tasks read physical rows (`covering_tasks.ReadRows`; CSV and JSON: Spark's own readers, `spark_covering_text`)
+    files -> tasks read physical rows (`covering_tasks.ReadRows`; CSV and JSON: Spark's own readers,
+    `spark_covering_text`)
           -> repartition(buckets, indexed) or repartitionByRange(indexed) -> sortWithinPartitions
           -> tasks write the parts of their bucket (`WriteRows`) -> to the driver one line a bucket
 
-Files that are in doubt are *unkeyed*: a reader takes their rows from the table. Where doubt came after rows had been given, all is done once more without those files. Nothing is kept
-unless as many rows of each file were written as were read.
+Files that are in doubt are *unkeyed*: a reader takes their rows from the table. Where doubt came after rows had been
+given, all is done once more without those files. Nothing is kept unless as many rows of each file were written as were
+read.
 """
 
 from __future__ import annotations

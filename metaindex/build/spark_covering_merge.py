@@ -1,4 +1,5 @@
-"""Merges the runs of a covering index on Spark: a task merges some buckets, or stretches of the ranges, out of the storage and into it; the driver sees one line of each."""
+"""Merges the runs of a covering index on Spark: a task merges some buckets, or stretches of the ranges, out of the
+storage and into it; the driver sees one line of each."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ _MOST_TASKS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class MergeTask:
-    """Some pieces, to be written. A damaged part fails the task: Spark tries again, as a store may have given no answer, and then the merge fails."""
+    """Some pieces, to be written. A damaged part fails the task: Spark tries again, as a store may have given no
+    answer, and then the merge fails."""
 
     merge: CoveringMerge
 
@@ -63,5 +65,6 @@ def merge_on_spark(spark: SparkSession, merge: CoveringMerge, progress: Progress
 
 
 def tasks_for(sizes: Sequence[int], at_once: int) -> int:
-    """How many tasks merge pieces of so many bytes: by their sum, as many as can run at a time at least, and none without a piece."""
+    """How many tasks merge pieces of so many bytes: by their sum, as many as can run at a time at least, and none
+    without a piece."""
     return min(len(sizes), _MOST_TASKS, max(at_once, -(-sum(sizes) // _TASK_BYTES)))

@@ -1,6 +1,8 @@
-"""Rows of CSV and JSON files for a covering index: Spark's own reader is the truth of what they say, with the snapshot's schema and options.
+"""Rows of CSV and JSON files for a covering index: Spark's own reader is the truth of what they say, with the
+snapshot's schema and options.
 
-Files have no row numbers and no deletes. A file with a record that Spark could not parse is in doubt: what it shows of such a record may depend on the columns that a query asks for.
+Files have no row numbers and no deletes. A file with a record that Spark could not parse is in doubt: what it shows of
+such a record may depend on the columns that a query asks for.
 """
 
 from __future__ import annotations

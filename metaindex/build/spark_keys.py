@@ -1,11 +1,14 @@
-"""Keys on Spark: tasks run the local builder's own collectors over shares of the files, and its finishers over ranges of the keys. No row passes through the JVM or the driver.
+"""Keys on Spark: tasks run the local builder's own collectors over shares of the files, and its finishers over ranges
+of the keys. No row passes through the JVM or the driver.
 
-    files -> tasks of some files each (`CollectTask`): every file is read once for all keys; what a key has found goes, sorted, into objects in `spills/run=<run>/` of the index
+    files -> tasks of some files each (`CollectTask`): every file is read once for all keys; what a key has found goes,
+    sorted, into objects in `spills/run=<run>/` of the index
           -> to the driver one line a task and key: where its objects are, and how many entries
-          -> tasks of one range of one key each (`FinishTask`): its stretch of all tasks' objects, merged into the final parts
-          -> the objects in `spills/run=<run>/` are removed
+          -> tasks of one range of one key each (`FinishTask`): its stretch of all tasks' objects, merged into the final
+          parts -> the objects in `spills/run=<run>/` are removed
 
-A task that is run again writes objects of other names, and parts of the same names and the same bytes. What a build that was killed leaves belongs to no entry: `clean` removes it.
+A task that is run again writes objects of other names, and parts of the same names and the same bytes. What a build
+that was killed leaves belongs to no entry: `clean` removes it.
 """
 
 from __future__ import annotations
@@ -38,7 +41,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SPILLS = "spills"
-"""Where tasks leave what they found for the tasks that merge it: a folder beside those of the metadata partitions, empty but while keys are built."""
+"""Where tasks leave what they found for the tasks that merge it: a folder beside those of the metadata partitions,
+empty but while keys are built."""
 
 _TASK_BYTES = 128 << 20
 """Of data files, that a task reads where there are more."""
@@ -46,8 +50,9 @@ _MOST_TASKS = 2_000
 """That read files: each range asks the objects of every one of them."""
 _MOST_FINISHING = 10_000
 LEAST_HELD, _MOST_HELD, _HELD_SHARE = 128 << 20, 1 << 30, 4_000
-"""What the collectors of a task hold together, and what a range takes that is merged: 128 MB, as workers often have no more than 384 MB beside the JVM; of tables beyond 500 GB a 4,000th of their bytes,
-up to 1 GB, as the objects times the ranges are what merging costs."""
+"""What the collectors of a task hold together, and what a range takes that is merged: 128 MB, as workers often have no
+more than 384 MB beside the JVM; of tables beyond 500 GB a 4,000th of their bytes, up to 1 GB, as the objects times the
+ranges are what merging costs."""
 _TOLD = 100
 """Files with problems that a task names; it counts the others."""
 _STEPS = 2
@@ -138,7 +143,8 @@ class KeyJob:
 
 @dataclass(frozen=True, slots=True)
 class CollectTask:
-    """A share of the files, to be read for all keys. `files`: of the whole run. `limit_bytes`: what a key may hold in memory."""
+    """A share of the files, to be read for all keys. `files`: of the whole run. `limit_bytes`: what a key may hold in
+    memory."""
 
     storage: Storage
     source: KeySource
@@ -147,7 +153,8 @@ class CollectTask:
     limit_bytes: int
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Reads the files described by the batches (FILE); what each key has (GATHERED), and the report, at place -1."""
+        """Reads the files described by the batches (FILE); what each key has (GATHERED), and the report, at place
+        -1."""
         some = [batch for batch in batches if batch.num_rows]
         if not some:
             return

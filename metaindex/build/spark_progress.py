@@ -21,8 +21,9 @@ _SECONDS = 0.5
 
 @contextmanager
 def tasks_told(spark: SparkSession, progress: Progress, what: str, total: int | None = None) -> Iterator[None]:
-    """Tells now and then, from another thread, how many tasks are done of the jobs that this thread starts inside, and of how many that are known of; at the end, that all are. `total`: so many
-    things are done by all tasks together, and are told of instead. What goes wrong with telling is no reason to fail."""
+    """Tells now and then, from another thread, how many tasks are done of the jobs that this thread starts inside, and
+    of how many that are known of; at the end, that all are. `total`: so many things are done by all tasks together, and
+    are told of instead. What goes wrong with telling is no reason to fail."""
     from pyspark import InheritableThread
 
     context, over = spark.sparkContext, threading.Event()
@@ -57,7 +58,8 @@ def tasks_told(spark: SparkSession, progress: Progress, what: str, total: int | 
 
 
 def _tasks(context: SparkContext, tag: str) -> tuple[int, int]:
-    """Of the jobs with the tag: tasks that are done, and tasks of the stages that have begun. Others may never: what they would do, a job before has done."""
+    """Of the jobs with the tag: tasks that are done, and tasks of the stages that have begun. Others may never: what
+    they would do, a job before has done."""
     tracker = context.statusTracker()
     found = [tracker.getStageInfo(stage) for stage in stage_ids(context, tag)]
     begun = [stage for stage in found if stage is not None and (stage.numActiveTasks or stage.numCompletedTasks)]

@@ -1,10 +1,10 @@
 """CSV and JSON files in Spark: read and aggregated per file inside the JVM, with the snapshot's schema and options.
 
-A file is found again by `_metadata.file_path`, which says `file:/...` and percent-encodes: both sides are brought to one
-form. A group that belongs to no file of the request fails the build; a file without a group has no rows.
+A file is found again by `_metadata.file_path`, which says `file:/...` and percent-encodes: both sides are brought to
+one form. A group that belongs to no file of the request fails the build; a file without a group has no rows.
 
-A text that does not parse as its column's type is NULL to Spark and an error elsewhere. Where Spark marks any record, the
-files are read once more with every column a text: a column with fewer values than texts is UNKNOWN for that file.
+A text that does not parse as its column's type is NULL to Spark and an error elsewhere. Where Spark marks any record,
+the files are read once more with every column a text: a column with fewer values than texts is UNKNOWN for that file.
 """
 
 from __future__ import annotations

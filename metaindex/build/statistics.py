@@ -163,8 +163,8 @@ def partition_rows(rows: pa.Table, domain: pa.DataType) -> pa.Table:
 
 
 def aggregates(rows: pa.Table, domains: Sequence[pa.DataType], key: pa.Array | pa.ChunkedArray) -> pa.Table:
-    """Rows of PARTITION_STATS: the aggregates of COLUMN_STATS rows of columns of some domains. `key`: of each row, a number of its own for each column and partition, by which the
-    aggregates are ordered."""
+    """Rows of PARTITION_STATS: the aggregates of COLUMN_STATS rows of columns of some domains. `key`: of each row, a
+    number of its own for each column and partition, by which the aggregates are ordered."""
     pairs = [(f"lower_{STORED_AS[domain]}", f"upper_{STORED_AS[domain]}") for domain in domains]
     state = rows.column("state")
     work = rows.select(
@@ -207,7 +207,8 @@ def aggregates(rows: pa.Table, domains: Sequence[pa.DataType], key: pa.Array | p
 
 
 def successors(prefixes: npt.NDArray[np.uint8]) -> pa.Array:
-    """The least byte string above everything that starts with each row of the matrix; null where there is none (all 0xFF)."""
+    """The least byte string above everything that starts with each row of the matrix; null where there is none (all
+    0xFF)."""
     count, width = prefixes.shape
     matrix = prefixes.copy()
     below = matrix != 0xFF
@@ -265,8 +266,9 @@ def partition_column_rows(
 ) -> pa.Table:
     """Rows of PARTITION_STATS for a partition column: the value of the partition is both bounds, exact.
 
-    `bounds`, `no_value` (the value is NULL), `partition_ord` and `record_count` are aligned with the files. The value is a
-    fact of the table, not of the files' bytes; how many rows show it is known where the log says how many the files have.
+    `bounds`, `no_value` (the value is NULL), `partition_ord` and `record_count` are aligned with the files. The value
+    is a fact of the table, not of the files' bytes; how many rows show it is known where the log says how many the
+    files have.
     """
     count = len(partition_ord)
     each = pa.array(partition_ord)

@@ -1,7 +1,7 @@
 """Reads CSV and JSON files for their statistics: every file, the columns asked, block by block.
 
-Values are those that Spark's readers show (`metaindex.text` has the rules). A text that is no value of its column's type
-is NULL there and an error elsewhere, so a column with one is UNKNOWN for that file.
+Values are those that Spark's readers show (`metaindex.text` has the rules). A text that is no value of its column's
+type is NULL there and an error elsewhere, so a column with one is UNKNOWN for that file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from .extremes import ColumnScan
 
 @dataclass(frozen=True, slots=True)
 class TextScanner:
-    """Scans the files of one snapshot. `texts` reads the same cells as texts, to tell NULLs from what does not parse."""
+    """Scans the files of one snapshot. `texts` reads the same cells as texts, to tell NULLs from what does not
+    parse."""
 
     values: TextReader
     texts: TextReader

@@ -1,4 +1,5 @@
-"""Facts and stored rows of several columns at once, for few files: a call into Arrow costs the same for ten rows as for ten thousand, and a refresh after a commit has ten files.
+"""Facts and stored rows of several columns at once, for few files: a call into Arrow costs the same for ten rows as for
+ten thousand, and a refresh after a commit has ten files.
 
 They are those that `statistics` makes column by column; a test compares them.
 """
@@ -97,8 +98,8 @@ def rows_together(
 def in_stored_order(
     rows: pa.Table, number: npt.NDArray[np.int64], columns: int, count: int, partitions: int
 ) -> list[tuple[pa.Table, pa.Table]]:
-    """Rows of COLUMN_STATS of `columns` columns, each of `count` files in `partitions` partitions, as each column's own rows in their stored order and its aggregates.
-    `number`: for each row, which of the columns, from 0."""
+    """Rows of COLUMN_STATS of `columns` columns, each of `count` files in `partitions` partitions, as each column's own
+    rows in their stored order and its aggregates. `number`: for each row, which of the columns, from 0."""
     # The bounds of a column are of one domain: in the others all its rows are alike.
     keys = ("number", "partition_ord", *_BOUNDS, "ordinal")
     order = pc.sort_indices(

@@ -1,4 +1,5 @@
-"""What a command is: a name, help that teaches, arguments, and the verb. Each stands in a file of its own and is listed in `main.COMMANDS`."""
+"""What a command is: a name, help that teaches, arguments, and the verb. Each stands in a file of its own and is listed
+in `main.COMMANDS`."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from .output import Output
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`line` stands in the list of commands, `about` (with the terms explained) and `examples` in the command's own help.
-    `run` returns the exit code; what goes wrong it raises."""
+    """`line` stands in the list of commands, `about` (with the terms explained) and `examples` in the command's own
+    help. `run` returns the exit code; what goes wrong it raises."""
 
     name: str
     line: str

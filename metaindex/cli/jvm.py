@@ -1,6 +1,7 @@
 """Spark for the command line: started only where it is needed, and not heard.
 
-What the JVM writes (its own warnings, log4j's) would drown an answer and, on stdout, spoil it for machines: it goes to a file that errors name.
+What the JVM writes (its own warnings, log4j's) would drown an answer and, on stdout, spoil it for machines: it goes to
+a file that errors name.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def quiet_session(
     log: Path | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """A session whose JVM writes to `log` (default: a file in the temporary folder) and not to this process's stdout and stderr."""
+    """A session whose JVM writes to `log` (default: a file in the temporary folder) and not to this process's stdout
+    and stderr."""
     from metaindex.spark import spark_session
 
     with _streams_to(log or _private_log()):
@@ -38,7 +40,8 @@ def quiet_session(
 
 
 def _private_log() -> Path:
-    """A new file in the temporary folder, which is everybody's: its name cannot be guessed, so that nobody has put a link there."""
+    """A new file in the temporary folder, which is everybody's: its name cannot be guessed, so that nobody has put a
+    link there."""
     handle, name = tempfile.mkstemp(prefix=f"metaindex-spark-{os.getpid()}-", suffix=".log")
     os.close(handle)
     return Path(name)
@@ -46,7 +49,8 @@ def _private_log() -> Path:
 
 @contextmanager
 def _streams_to(log: Path) -> Iterator[None]:
-    """A child that is started inside inherits the file as its stdout and stderr; this process has its own back afterwards."""
+    """A child that is started inside inherits the file as its stdout and stderr; this process has its own back
+    afterwards."""
     sys.stdout.flush()
     sys.stderr.flush()
     kept = [os.dup(1), os.dup(2)]

@@ -1,9 +1,10 @@
 """What a command writes: the answer to stdout, everything else to stderr.
 
-For people: text and tables, drawn by rich on a terminal, and plain columns (no colour codes, nothing cut off) in a pipe.
-For machines (`--json`): one JSON value on stdout and nothing else there.
+For people: text and tables, drawn by rich on a terminal, and plain columns (no colour codes, nothing cut off) in a
+pipe. For machines (`--json`): one JSON value on stdout and nothing else there.
 
-Names, paths, predicates and messages are others' texts. All that a command writes goes through `show` (or rich, by `text_table`), where what would steer a terminal is written as an escape.
+Names, paths, predicates and messages are others' texts. All that a command writes goes through `show` (or rich, by
+`text_table`), where what would steer a terminal is written as an escape.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ def show(text: str, stream: TextIO) -> None:
 
 
 def json_text(value: object, indent: int | None = None) -> str:
-    """JSON that a terminal shows as it is: characters that would steer it are escaped as JSON does. Other letters stay readable."""
+    """JSON that a terminal shows as it is: characters that would steer it are escaped as JSON does. Other letters stay
+    readable."""
     text = json.dumps(value, indent=indent, allow_nan=False, default=str, ensure_ascii=False)
     return "".join(c if c == "\n" or c.isprintable() else json.dumps(c)[1:-1] for c in text)

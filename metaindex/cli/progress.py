@@ -1,4 +1,5 @@
-"""Progress of long work, on stderr: nothing for the first two seconds, then a bar on a terminal, else a line now and then."""
+"""Progress of long work, on stderr: nothing for the first two seconds, then a bar on a terminal, else a line now and
+then."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ _LINE_SECONDS = 10.0
 
 
 class Progress:
-    """Use as a context; call it as the builders do: `progress(what, done, total)`. Safe to call from several threads."""
+    """Use as a context; call it as the builders do: `progress(what, done, total)`. Safe to call from several
+    threads."""
 
     def __init__(self, quiet_seconds: float = _QUIET_SECONDS) -> None:
         self._started = time.monotonic()

@@ -72,7 +72,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 
 @contextmanager
 def _until_signal(watcher: Watcher, out: Output) -> Iterator[None]:
-    """SIGINT and SIGTERM end the watch after the refresh under way; the second one, or the end of the grace, interrupts that too (it leaves no trace)."""
+    """SIGINT and SIGTERM end the watch after the refresh under way; the second one, or the end of the grace, interrupts
+    that too (it leaves no trace)."""
     timers: list[threading.Timer] = []
 
     def stop(number: int, frame: object) -> None:

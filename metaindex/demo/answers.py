@@ -34,7 +34,8 @@ class Asked:
 
 
 def ask(table: Table, bare: Table, question: Question, version: str | None = None) -> Asked:
-    """The same reader reads all files, and those that the index keeps. `bare` is the table opened without its indexes."""
+    """The same reader reads all files, and those that the index keeps. `bare` is the table opened without its
+    indexes."""
     started = time.perf_counter()
     scan = table.scan(question.sql, version=version)
     with_index = scan.to_arrow()

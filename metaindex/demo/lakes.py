@@ -1,4 +1,5 @@
-"""The four tables: how Spark writes, changes and reads each. metaindex is not used here: this is the world that it meets, and the answer it is compared with."""
+"""The four tables: how Spark writes, changes and reads each. metaindex is not used here: this is the world that it
+meets, and the answer it is compared with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What is asked of the flights: needles, ranges, NULLs, a question without an answer, and one that statistics cannot help with."""
+"""What is asked of the flights: needles, ranges, NULLs, a question without an answer, and one that statistics cannot
+help with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The story, step by step: write, index, ask, commit, refresh, ask again, ask the old version. Exit code 0 only if every comparison held."""
+"""The story, step by step: write, index, ask, commit, refresh, ask again, ask the old version. Exit code 0 only if
+every comparison held."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ def run_demo(
     flown: pa.Table | None = None,
 ) -> int:
     """Tells the story in `folder` (new or empty; kept), or in a temporary folder (removed unless `keep`).
-    `master`: of a cluster; else Spark runs in this process. `flown`: other flights than all of them; their last day must be data.LAST_DAY."""
+    `master`: of a cluster; else Spark runs in this process. `flown`: other flights than all of them; their last day
+    must be data.LAST_DAY."""
     place = _place(folder)
     report = Report(out)
     kept = keep or folder is not None

@@ -1,13 +1,15 @@
-"""The live rows of an index as plain Delta or Iceberg tables, for tools that know nothing of indexes: BI, notebooks, Trino.
+"""The live rows of an index as plain Delta or Iceberg tables, for tools that know nothing of indexes: BI, notebooks,
+Trino.
 
     <target>/files         one row for each live file that the index covers
     <target>/column_stats  one row for each of them and each covered column, with their names; of partition columns, their value
     <target>/keys          one row for each of them and each key (`Values`, `ValueList`, `Bloom`): is it keyed, and how large its filter is
     <target>/key_values    one row for each value (`Values(by="value")`, `ValueList`) or hash (`Values`) that a live file holds
 
-The last two are there where the index has keys. What is read of the index is checked as for a query, and written part by part. An export is a copy of one moment: it goes into a folder where no table is, or becomes a
-new version of the tables of an earlier export.
-"""
+The last two are there where the index has keys. What is read of the index is checked as for a query, and written part
+by part. An export is a copy of one moment: it goes into a folder where no table is, or becomes a new version of the
+tables of an earlier export.
+"""  # noqa: W505
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ ExportFormat = Literal["delta", "iceberg"]
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written: rows by table, and the version of the indexed table whose live files they are (None: none is recorded, and all files of the runs are there)."""
+    """What was written: rows by table, and the version of the indexed table whose live files they are (None: none is
+    recorded, and all files of the runs are there)."""
 
     target: str
     rows: dict[str, int]
@@ -45,7 +48,8 @@ class Exported:
 
 
 def export(index: OpenIndex, target: Storage, format_: ExportFormat = "delta", *, overwrite: bool = False) -> Exported:
-    """Writes the tables. ArgumentError where something is there already that is no export, or is one and `overwrite` is not said; DamagedIndexError where the index is."""
+    """Writes the tables. ArgumentError where something is there already that is no export, or is one and `overwrite` is
+    not said; DamagedIndexError where the index is."""
     newest = index.versions.newest()
     found = index.versions.resolve(newest.version) if newest is not None else None
 

@@ -1,4 +1,5 @@
-"""The log of an exported Delta table: one commit for each export, which names its parts and takes out those of the one before."""
+"""The log of an exported Delta table: one commit for each export, which names its parts and takes out those of the one
+before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What an index's keys say of each live file: is it keyed, how large is its bloom filter, which values or hashes does it hold. Of a covering index nothing: its rows are the table's."""
+"""What an index's keys say of each live file: is it keyed, how large is its bloom filter, which values or hashes does
+it hold. Of a covering index nothing: its rows are the table's."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ KEYS = pa.schema(
         ("run", pa.string()),
     ]
 )
-"""`columns`: their names, joined by a comma. `keyed`: what no row of `key_values`, or no filter, has is not in the file. `filter_bytes`: 0 of a file without values."""
+"""`columns`: their names, joined by a comma. `keyed`: what no row of `key_values`, or no filter, has is not in the
+file. `filter_bytes`: 0 of a file without values."""
 
 KEY_VALUES = pa.schema(
     [
@@ -47,7 +49,8 @@ KEY_VALUES = pa.schema(
         ("run", pa.string()),
     ]
 )
-"""`value`: as text (several columns: a JSON array); NULL where `is_null` says so, where the text was cut, and of kinds that keep hashes. `hash`: the first bits, in binary digits. `row_group`: where the key tells it."""
+"""`value`: as text (several columns: a JSON array); NULL where `is_null` says so, where the text was cut, and of kinds
+that keep hashes. `hash`: the first bits, in binary digits. `row_group`: where the key tells it."""
 
 
 def keys(index: OpenIndex, live: Live) -> Iterator[pa.Table]:

@@ -1,4 +1,5 @@
-"""The live rows of an index with names and texts in the place of ids and bytes: of files, of statistics, and of keys. Row group by row group: what is held of a run are the names of its files."""
+"""The live rows of an index with names and texts in the place of ids and bytes: of files, of statistics, and of keys.
+Row group by row group: what is held of a run are the names of its files."""
 
 from __future__ import annotations
 

@@ -5,8 +5,9 @@
     mi.hooks.after_commit(table)               anyone;              with mi.hooks.commits(table): ...   around some writes
     metaindex watch TABLE...                   a process of its own, that follows the tables' logs
 
-A hook never fails the writer and, in the background, never makes it wait. It only triggers: what changed is asked of the table's log, so that nothing is lost where a trigger is.
-"""
+A hook never fails the writer and, in the background, never makes it wait. It only triggers: what changed is asked of
+the table's log, so that nothing is lost where a trigger is.
+"""  # noqa: W505
 
 from metaindex.actions.written import Written
 

@@ -7,7 +7,8 @@
     with mi.hooks.commits("/lake/flights"):                   # the same around some writes
         ...
 
-The commit is done by then, and nothing that goes wrong here is raised: it is logged and counted (`mi.hooks.counts()`), and the index is stale, which costs speed and no row.
+The commit is done by then, and nothing that goes wrong here is raised: it is logged and counted (`mi.hooks.counts()`),
+and the index is stale, which costs speed and no row.
 """
 
 from __future__ import annotations
@@ -46,11 +47,14 @@ def after_commit(
     written: Written | None = None,
     **options: Any,
 ) -> list[Kept]:
-    """Tells that a table was written to: its indexes are refreshed, in the background or before this returns. Never raises but for a wrong call (TypeError, ValueError).
+    """Tells that a table was written to: its indexes are refreshed, in the background or before this returns. Never
+    raises but for a wrong call (TypeError, ValueError).
 
-    `table`: a path or URI, a `metaindex.Table`, a `deltalake.DeltaTable`, or a pyiceberg table. `indexes`: only these; default: all of the table. `builder` reads what came; "local"
-    (this process) suits commits, see `Config.builder`. `written`: what the writer knows of the one commit that it made. Other options are those of `open_table`. What the log of the table says is refreshed, so a call that comes late, twice,
-    or for several commits at once is as good. Synchronous calls return what became of each index.
+    `table`: a path or URI, a `metaindex.Table`, a `deltalake.DeltaTable`, or a pyiceberg table. `indexes`: only these;
+    default: all of the table. `builder` reads what came; "local" (this process) suits commits, see `Config.builder`.
+    `written`: what the writer knows of the one commit that it made. Other options are those of `open_table`. What the
+    log of the table says is refreshed, so a call that comes late, twice, or for several commits at once is as good.
+    Synchronous calls return what became of each index.
     """
     if mode not in ("background", "synchronous"):
         raise ArgumentError(f"a hook runs 'background' or 'synchronous', not {mode!r}")
@@ -77,7 +81,8 @@ def after_commit(
 
 @contextmanager
 def commits(table: object, **options: Any) -> Iterator[None]:
-    """Around writes to a table: `after_commit(table, ...)` when the block ends, whether or not it raised, for it may have committed before that."""
+    """Around writes to a table: `after_commit(table, ...)` when the block ends, whether or not it raised, for it may
+    have committed before that."""
     _opener(table, {})  # a wrong call is told before anything is written
     try:
         yield
@@ -87,7 +92,8 @@ def commits(table: object, **options: Any) -> Iterator[None]:
 
 def flush(timeout_seconds: float | None = None, spark: SparkSession | None = None) -> bool:
     """Waits for the refreshes in the background of this process. False: they were not done in time.
-    With `spark`, also until its listeners, and so the hooks enabled on it, were told of every write that has returned."""
+    With `spark`, also until its listeners, and so the hooks enabled on it, were told of every write that has
+    returned."""
     started = time.monotonic()
     if spark is not None:
         from .spark import told

@@ -4,7 +4,8 @@
 
     write_deltalake("/lake/flights", rows, mode="append")
 
-For everything else that a `DeltaTable` does (merge, delete, update, restore, optimize): `with mi.hooks.commits(delta_table): ...`
+For everything else that a `DeltaTable` does (merge, delete, update, restore, optimize): `with
+mi.hooks.commits(delta_table): ...`
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 
 
 def write_deltalake(table_or_uri: Any, data: Any, *args: Any, hook: Mode = "background", **options: Any) -> None:
-    """`deltalake.write_deltalake` with the same arguments; then the table's indexes are refreshed, in the background or (`hook="synchronous"`) before this returns.
-    Raises what the writer raises (MissingDependencyError without it), and then tells nobody. In which float columns of an Arrow table there is no NaN is seen in memory: a refresh need not read them for that."""
+    """`deltalake.write_deltalake` with the same arguments; then the table's indexes are refreshed, in the background or
+    (`hook="synchronous"`) before this returns.
+    Raises what the writer raises (MissingDependencyError without it), and then tells nobody. In which float columns of
+    an Arrow table there is no NaN is seen in memory: a refresh need not read them for that."""
     try:
         import deltalake
     except ImportError as error:
@@ -47,7 +50,8 @@ def _tells(table_or_uri: Any, data: Any, options: dict[str, Any]) -> bool:
 
 
 def _opened(uri: Any, options: dict[str, Any]) -> Any:
-    """The table as the writer would open it; None where it is to be made. It is nobody else's, so that its version is that of its own commit afterwards."""
+    """The table as the writer would open it; None where it is to be made. It is nobody else's, so that its version is
+    that of its own commit afterwards."""
     import deltalake
     from deltalake.exceptions import TableNotFoundError
 

@@ -1,7 +1,8 @@
-"""Tables that hooks have opened: a writer commits to the same few again and again, and finding out what is at a path, and reading the runs of its indexes, costs as much as what is new.
+"""Tables that hooks have opened: a writer commits to the same few again and again, and finding out what is at a path,
+and reading the runs of its indexes, costs as much as what is new.
 
-A handle is taken out while it is used, so that no two threads share one. It keeps what is immutable and nothing of the table's or an index's state; where anything goes wrong with
-it, the table is opened anew.
+A handle is taken out while it is used, so that no two threads share one. It keeps what is immutable and nothing of the
+table's or an index's state; where anything goes wrong with it, the table is opened anew.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ _kept: dict[Hashable, tuple[Table, int]] = {}
 
 
 def use(key: Hashable, opened: Callable[[], Table], job: Callable[[Table], list[Kept]]) -> list[Kept]:
-    """Does a job with the table of the key: with the handle that is kept, or one that is opened. Raises what `opened` or `job` raise with a new one."""
+    """Does a job with the table of the key: with the handle that is kept, or one that is opened. Raises what `opened`
+    or `job` raise with a new one."""
     table, uses = _kept.pop(key, (None, 0))
     if table is not None:
         try:

@@ -1,6 +1,8 @@
-"""Brings the indexes of a table to its present version: what every hook and `watch` call. Asks cheaply first: a table whose version is recorded is not read.
+"""Brings the indexes of a table to its present version: what every hook and `watch` call. Asks cheaply first: a table
+whose version is recorded is not read.
 
-one listing of the table's indexes, the latest entry of each, and the table's version (Delta: the commits behind the newest recorded one; Iceberg: the metadata; plain files: a listing)
+one listing of the table's indexes, the latest entry of each, and the table's version (Delta: the commits behind the
+newest recorded one; Iceberg: the metadata; plain files: a listing)
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ logger = logging.getLogger("metaindex.hooks")
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What became of one index. `changed`: it was refreshed; else it stood at the version already, or `error` says why not: it is stale then, and no more than that."""
+    """What became of one index. `changed`: it was refreshed; else it stood at the version already, or `error` says why
+    not: it is stale then, and no more than that."""
 
     table: str
     index: str
@@ -43,7 +46,8 @@ class Kept:
 def keep(
     table: Table, indexes: Collection[str] | None = None, builder: BuilderName | Builder = "local"
 ) -> tuple[Version, list[Kept]]:
-    """Refreshes the indexes of a table that are not at its present version: those named, or all that are ACTIVE, disabled ones too. One that fails does not keep the others from it.
+    """Refreshes the indexes of a table that are not at its present version: those named, or all that are ACTIVE,
+    disabled ones too. One that fails does not keep the others from it.
 
     Raises MetaIndexError where the table, or the list of its indexes, cannot be read.
     """
@@ -65,7 +69,8 @@ def in_namespaces(table: Table) -> list[Table]:
 
 
 def living(table: Table) -> Iterator[tuple[str, IndexLogEntry]]:
-    """The indexes that a refresh may be begun on, with their latest entry. One whose log cannot be read is passed over, with a warning."""
+    """The indexes that a refresh may be begun on, with their latest entry. One whose log cannot be read is passed over,
+    with a warning."""
     folder = table._indexes()
     for name in folder.names():
         try:

@@ -1,5 +1,6 @@
-"""Listeners of the JVM for the hooks, in Java source that the Janino inside Spark compiles. A listener that Python implements could be called by any process of the host; these stand in the JVM, and what they
-call back does nothing without their token (`metaindex.spark.callbacks`)."""
+"""Listeners of the JVM for the hooks, in Java source that the Janino inside Spark compiles. A listener that Python
+implements could be called by any process of the host; these stand in the JVM, and what they call back does nothing
+without their token (`metaindex.spark.callbacks`)."""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 def append(table: Any, df: Any, *args: Any, hook: Mode = "background", **options: Any) -> None:
-    """`table.append`, and the indexes follow. In which float columns of an Arrow table there is no NaN is seen in memory: a refresh need not read them for that."""
+    """`table.append`, and the indexes follow. In which float columns of an Arrow table there is no NaN is seen in
+    memory: a refresh need not read them for that."""
     with table.transaction() as tx:  # as `table.append` does
         before = tx.table_metadata.current_snapshot_id
         tx.append(df, *args, **options)
@@ -63,7 +64,8 @@ def transaction(table: Any, *, hook: Mode = "background") -> Iterator[Any]:
 
 
 def _written(before: int | None, made: Any, df: Any) -> Written | None:
-    """The commit, where all its rows are in memory and it is one snapshot more. `made` was given its id by this writer: nobody else's has it."""
+    """The commit, where all its rows are in memory and it is one snapshot more. `made` was given its id by this writer:
+    nobody else's has it."""
     import pyarrow as pa
 
     from metaindex.actions.written import Written

@@ -1,16 +1,19 @@
-"""Spark tells of its writes: a QueryExecutionListener, and a StreamingQueryListener for micro-batches, in Java source that Spark compiles (no jar); each calls back over py4j, with a token.
+"""Spark tells of its writes: a QueryExecutionListener, and a StreamingQueryListener for micro-batches, in Java source
+that Spark compiles (no jar); each calls back over py4j, with a token.
 
     mi.hooks.enable(spark)                        # in the background
     mi.hooks.enable(spark, mode="synchronous")    # inside Spark's own call to its listeners
     new = mi.hooks.enable(spark.newSession())     # each session that writes
     mi.hooks.disable(spark)
 
-Spark calls its listeners on a thread of its own, behind the back of the write: in either mode `df.write.save(...)` returns when the table is written. `hooks.flush(spark=spark)`
-waits for the indexes too. In synchronous mode Spark's shutdown waits for the refreshes as it does for its listeners.
+Spark calls its listeners on a thread of its own, behind the back of the write: in either mode `df.write.save(...)`
+returns when the table is written. `hooks.flush(spark=spark)` waits for the indexes too. In synchronous mode Spark's
+shutdown waits for the refreshes as it does for its listeners.
 
-A listener hears of the session that it was enabled on and of sessions that Spark clones from it (streaming queries, `foreachBatch`), not of `newSession()`: enable that, too. Commits
-of Iceberg tables, CALL procedures among them, are heard of from every session of the JVM once one is enabled (`spark_iceberg`). What names no table that can be found (JDBC) is not
-followed: say `after_commit(table)`, or watch the table.
+A listener hears of the session that it was enabled on and of sessions that Spark clones from it (streaming queries,
+`foreachBatch`), not of `newSession()`: enable that, too. Commits of Iceberg tables, CALL procedures among them, are
+heard of from every session of the JVM once one is enabled (`spark_iceberg`). What names no table that can be found
+(JDBC) is not followed: say `after_commit(table)`, or watch the table.
 """
 
 from __future__ import annotations
@@ -38,7 +41,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("metaindex.hooks")
 
 WRITES = frozenset({"command", "append", "overwrite", "overwritePartitions", "create", "replace", "createOrReplace"})
-"""What Spark calls executions that may change a table; everything else it tells of is passed over without a look at its plan."""
+"""What Spark calls executions that may change a table; everything else it tells of is passed over without a look at its
+plan."""
 
 _EXIT_SECONDS = 5.0
 
@@ -49,9 +53,11 @@ _enabled: dict[str, _Hook] = {}
 
 
 def enable(spark: SparkSession, mode: Mode = "background", **options: Any) -> SparkSession:
-    """From now on every successful write of this session, batch or streaming, to a table that has indexes triggers their refresh. Enabling again changes the mode. Returns the session.
+    """From now on every successful write of this session, batch or streaming, to a table that has indexes triggers
+    their refresh. Enabling again changes the mode. Returns the session.
 
-    Other options are those of `after_commit`. Raises TypeError for a Spark Connect session, which has no listeners in this process.
+    Other options are those of `after_commit`. Raises TypeError for a Spark Connect session, which has no listeners in
+    this process.
     """
     if mode not in ("background", "synchronous"):
         raise ArgumentError(f"a hook runs 'background' or 'synchronous', not {mode!r}")
@@ -66,7 +72,8 @@ def enable(spark: SparkSession, mode: Mode = "background", **options: Any) -> Sp
 
 
 def disable(spark: SparkSession) -> None:
-    """Writes of this session are not followed any more. What was triggered is still done. No error where nothing was enabled."""
+    """Writes of this session are not followed any more. What was triggered is still done. No error where nothing was
+    enabled."""
     found = _enabled.pop(_key(spark), None)
     if found is not None:
         found.remove()
@@ -154,7 +161,8 @@ class _Hook:
         worker.WORKER.submit(f"iceberg {name}", found, commits=0)
 
     def _location(self, name: str) -> str:
-        """Where a table of a catalog lies; "" where that cannot be said. An Iceberg table of no catalog is named by its location."""
+        """Where a table of a catalog lies; "" where that cannot be said. An Iceberg table of no catalog is named by its
+        location."""
         from py4j.protocol import Py4JError
 
         if "/" in name:
@@ -180,7 +188,8 @@ def _committed(name: str) -> None:
 
 
 def _roots(plan: Any) -> Iterator[str]:
-    """The tables that a command writes, by the values in it that say where one lies. The query that feeds it is not looked into."""
+    """The tables that a command writes, by the values in it that say where one lies. The query that feeds it is not
+    looked into."""
     values = [plan, *(plan.productElement(at) for at in range(plan.productArity()))]
     for value in values:
         found = _root(value)
@@ -227,7 +236,8 @@ def _table_of(path: str) -> str:
 
 
 def _has_indexes(root: str) -> bool:
-    """Are there indexes beside the table? For the common case of a local table without any, so that nothing is queued; where that takes a request, the refresh finds out."""
+    """Are there indexes beside the table? For the common case of a local table without any, so that nothing is queued;
+    where that takes a request, the refresh finds out."""
     if "://" in root:
         return True
     parent, name = os.path.split(root.rstrip("/"))

@@ -1,8 +1,9 @@
-"""Iceberg tells of its commits itself: `org.apache.iceberg.events.Listeners` of the driver's JVM hears of every snapshot, whatever made it: CALL procedures, which Spark does not
-tell its listeners of, and sessions of `newSession()`.
+"""Iceberg tells of its commits itself: `org.apache.iceberg.events.Listeners` of the driver's JVM hears of every
+snapshot, whatever made it: CALL procedures, which Spark does not tell its listeners of, and sessions of `newSession()`.
 
-It calls in the thread that commits, after the commit: nothing is done there but to name the table. The name is looked up later, by the worker. What moves a table to a snapshot that
-is there already (rollback, fast_forward, publish_changes) makes none, and is not heard of.
+It calls in the thread that commits, after the commit: nothing is done there but to name the table. The name is looked
+up later, by the worker. What moves a table to a snapshot that is there already (rollback, fast_forward,
+publish_changes) makes none, and is not heard of.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ _heard_by: list[tuple[object, object]] = []
 
 
 def listen(spark: SparkSession, told: Callable[[str], None]) -> None:
-    """From now on and as long as the JVM lives, `told` is called with the name of each Iceberg table that a snapshot of was committed. Nothing where there is no Iceberg."""
+    """From now on and as long as the JVM lives, `told` is called with the name of each Iceberg table that a snapshot of
+    was committed. Nothing where there is no Iceberg."""
     from py4j.protocol import Py4JError
 
     gateway = gateway_of(spark)

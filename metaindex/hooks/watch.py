@@ -1,8 +1,10 @@
-"""Keeps tables fresh by following their logs: asks each table for its version now and then, and refreshes what is behind.
+"""Keeps tables fresh by following their logs: asks each table for its version now and then, and refreshes what is
+behind.
 
-Asking is cheap (Delta: one listing from the last known commit's folder and one small read; Iceberg: the metadata; a plain folder has no log and is listed), and it
-never takes more than a twentieth of the time: a folder whose listing takes a second is asked every twenty. A quiet table is asked less and less often, up to
-`Pace.idle`; one that fails likewise, up to `Pace.error`. Pauses vary at random, so that many watchers do not ask together.
+Asking is cheap (Delta: one listing from the last known commit's folder and one small read; Iceberg: the metadata; a
+plain folder has no log and is listed), and it never takes more than a twentieth of the time: a folder whose listing
+takes a second is asked every twenty. A quiet table is asked less and less often, up to `Pace.idle`; one that fails
+likewise, up to `Pace.error`. Pauses vary at random, so that many watchers do not ask together.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ SHARE = 20
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What a watcher did or saw. `refreshed` and `failed` are of an index, `unreadable` is of a table that could not be asked; `fresh`: every index stands at the version."""
+    """What a watcher did or saw. `refreshed` and `failed` are of an index, `unreadable` is of a table that could not be
+    asked; `fresh`: every index stands at the version."""
 
     kind: Literal["fresh", "refreshed", "failed", "unreadable", "stopped"]
     table: str
@@ -48,7 +51,8 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds between two questions to one table: `every` while it changes, doubling to `idle` while it does not, and to `error` while it cannot be read."""
+    """Seconds between two questions to one table: `every` while it changes, doubling to `idle` while it does not, and
+    to `error` while it cannot be read."""
 
     every: float = 2.0
     idle: float = 30.0
@@ -71,7 +75,8 @@ class _Watched:
 
 
 class Watcher:
-    """Follows some tables until `stop`. Never raises what a table, an index or a store does wrong: that is an event, and asked again later."""
+    """Follows some tables until `stop`. Never raises what a table, an index or a store does wrong: that is an event,
+    and asked again later."""
 
     def __init__(
         self,
@@ -92,7 +97,8 @@ class Watcher:
         self._stop = threading.Event()
 
     def stop(self) -> None:
-        """Ends `run` after the refresh that is under way. May be called from any thread, and from a signal's handler."""
+        """Ends `run` after the refresh that is under way. May be called from any thread, and from a signal's
+        handler."""
         self._stop.set()
 
     @property

@@ -1,7 +1,8 @@
 """The worker behind the hooks: one thread of this process that refreshes one table after another.
 
-A table that is told of while it waits is not queued twice; one that is told of while it is refreshed waits once more: one runs, at most one is pending. The thread ends when
-nothing is left to do. At the end of the process it is given `EXIT_SECONDS`; what it has not done by then leaves a stale index, and nothing else.
+A table that is told of while it waits is not queued twice; one that is told of while it is refreshed waits once more:
+one runs, at most one is pending. The thread ends when nothing is left to do. At the end of the process it is given
+`EXIT_SECONDS`; what it has not done by then leaves a stale index, and nothing else.
 """
 
 from __future__ import annotations
@@ -23,18 +24,21 @@ EXIT_SECONDS = 10.0
 
 QUIET_SECONDS = 0.2
 MOST_SECONDS = 2.0
-"""A refresh begins when no commit was told of for so long, or the first of them so long ago: the writer goes on first, and commits that follow each other are one refresh."""
+"""A refresh begins when no commit was told of for so long, or the first of them so long ago: the writer goes on first,
+and commits that follow each other are one refresh."""
 
 SHARE = 20
 REST_SECONDS = 30.0
-"""After a refresh the worker rests so many times as long as that took, REST_SECONDS at most: a writer that commits all the time gives it a twentieth of its time."""
+"""After a refresh the worker rests so many times as long as that took, REST_SECONDS at most: a writer that commits all
+the time gives it a twentieth of its time."""
 
 Job = Callable[[], list[Kept]]
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What the hooks of this process did since it started. `told`: commits; `coalesced`: those that a waiting refresh serves too; the others count indexes."""
+    """What the hooks of this process did since it started. `told`: commits; `coalesced`: those that a waiting refresh
+    serves too; the others count indexes."""
 
     told: int = 0
     coalesced: int = 0
@@ -58,7 +62,8 @@ class Worker:
         self._counts = Counts()
 
     def submit(self, table: str, job: Job, commits: int = 1) -> None:
-        """Queues a job; one that waits for the same table already is replaced by it. `commits`: how many it tells of. RuntimeError where no thread can be started."""
+        """Queues a job; one that waits for the same table already is replaced by it. `commits`: how many it tells of.
+        RuntimeError where no thread can be started."""
         with self._changed:
             told = self._counts.told + commits
             self._counts = replace(
@@ -177,7 +182,8 @@ _before_exit: list[Callable[[], object]] = []
 
 
 def at_exit(first: Callable[[], object] | None = None) -> None:
-    """Waits at the end of the process, before Python closes its thread pools: a refresh that is under way may need one. `first` is called before the wait."""
+    """Waits at the end of the process, before Python closes its thread pools: a refresh that is under way may need one.
+    `first` is called before the wait."""
     global _exit_registered  # noqa: PLW0603 - once a process
     if first is not None:
         _before_exit.append(first)

@@ -1,4 +1,5 @@
-"""The canonical form of a value, and its hash: the same number or text hashes alike whatever the type it was written with.
+"""The canonical form of a value, and its hash: the same number or text hashes alike whatever the type it was written
+with.
 
     value                                                   form                                             bytes
     boolean, integer, and decimal and float of such value   the integer, where int64 holds it                8
@@ -10,10 +11,13 @@
     timestamp (with zone: UTC), time                        microseconds                                     8
     text, binary (any kind)                                 UTF-8, the bytes                                 as many
 
-Little-endian; the hash is xxHash64, seed 0. -0.0 is 0 and so the integer 0. NULL has no form. Dates far outside of the calendar wrap round 2^64, which only makes two of them alike.
-A key of several columns is the xxHash64 of its parts' hashes, 8 bytes each, one behind the other; a row with a NULL part has no key, as no equality of all parts can be TRUE for it.
+Little-endian; the hash is xxHash64, seed 0. -0.0 is 0 and so the integer 0. NULL has no form. Dates far outside of the
+calendar wrap round 2^64, which only makes two of them alike. A key of several columns is the xxHash64 of its parts'
+hashes, 8 bytes each, one behind the other; a row with a NULL part has no key, as no equality of all parts can be TRUE
+for it.
 
-A value that is finer than the form (nanoseconds with a fraction of a microsecond, a date64 within a day), or beyond it, has none: `UnkeyedValuesError`, and its file is unkeyed.
+A value that is finer than the form (nanoseconds with a fraction of a microsecond, a date64 within a day), or beyond it,
+has none: `UnkeyedValuesError`, and its file is unkeyed.
 """
 
 from __future__ import annotations
@@ -58,7 +62,8 @@ NO_VALUE: Final = Absent.NO_VALUE
 
 
 def answers_for(stored: pa.DataType, now: pa.DataType) -> bool:
-    """May keys of values written under one type answer for a column that now has another? Only where every reader shows each old value as the same value of the new type."""
+    """May keys of values written under one type answer for a column that now has another? Only where every reader shows
+    each old value as the same value of the new type."""
     if stored == now:
         return physical_type(now) is not None
     if convert_bounds(ColumnBounds(stored, None, None), now) is None:
@@ -75,7 +80,8 @@ def answers_for(stored: pa.DataType, now: pa.DataType) -> bool:
 
 
 def hash_key(columns: Sequence[pa.Array]) -> tuple[Hashes, Mask | None]:
-    """The hash of each row's key, and where there is one (None: everywhere). What stands where there is none is arbitrary."""
+    """The hash of each row's key, and where there is one (None: everywhere). What stands where there is none is
+    arbitrary."""
     if len(columns) == 1:
         return hash_values(columns[0])
     hashes = np.empty((len(columns[0]), len(columns)), np.uint64)
@@ -88,8 +94,9 @@ def hash_key(columns: Sequence[pa.Array]) -> tuple[Hashes, Mask | None]:
 
 
 def hash_values(values: pa.Array) -> tuple[Hashes, Mask | None]:
-    """The hash of each value, and where there is one (None: everywhere). What stands under a NULL is arbitrary. UnkeyedValuesError where a value has no canonical form;
-    TypeError for nested types and others without values to compare."""
+    """The hash of each value, and where there is one (None: everywhere). What stands under a NULL is arbitrary.
+    UnkeyedValuesError where a value has no canonical form; TypeError for nested types and others without values to
+    compare."""
     t, is_ = values.type, pa.types
     if is_.is_dictionary(t):
         return _hash_dictionary(values)
@@ -222,7 +229,8 @@ def _hash_dictionary(values: pa.Array) -> tuple[Hashes, Mask | None]:
 
 
 def hash_literal(literal: Literal, column_type: pa.DataType) -> int | Absent | None:
-    """The hash of the values of a column of this type that equal the literal; NO_VALUE where none can; None where that cannot be said, and every file is kept."""
+    """The hash of the values of a column of this type that equal the literal; NO_VALUE where none can; None where that
+    cannot be said, and every file is kept."""
     if literal.is_nan and pa.types.is_floating(plain_type(column_type)):
         return _hash_int(_NAN)
     found = physical_interval(Interval(literal, literal), column_type)
@@ -236,7 +244,8 @@ def hash_literal(literal: Literal, column_type: pa.DataType) -> int | Absent | N
 
 
 def hash_literals(literals: Sequence[Literal], types: Sequence[pa.DataType]) -> int | Absent | None:
-    """The hash of the keys that equal the literals column by column. NO_VALUE as soon as one part has no value: no row can equal it."""
+    """The hash of the keys that equal the literals column by column. NO_VALUE as soon as one part has no value: no row
+    can equal it."""
     hashes = [hash_literal(literal, t) for literal, t in zip(literals, types, strict=True)]
     if len(hashes) == 1:
         return hashes[0]
@@ -248,7 +257,8 @@ def hash_literals(literals: Sequence[Literal], types: Sequence[pa.DataType]) -> 
 
 
 def hash_all_literals(values: Sequence[Sequence[Literal]], types: Sequence[pa.DataType]) -> Hashes | None:
-    """The hashes of many keys, those without a value left out; None where one of them cannot be said. Long lists of plain integers or texts are hashed as columns."""
+    """The hashes of many keys, those without a value left out; None where one of them cannot be said. Long lists of
+    plain integers or texts are hashed as columns."""
     if len(types) == 1 and len(values) >= 8:
         fast = _hash_plain([literal.value for (literal,) in values], plain_type(types[0]))
         if fast is not None:
@@ -266,7 +276,8 @@ def hash_all_literals(values: Sequence[Sequence[Literal]], types: Sequence[pa.Da
 def hash_each_list(
     lists: Sequence[Sequence[Sequence[Literal]]], types: Sequence[pa.DataType]
 ) -> tuple[Hashes, npt.NDArray[np.intp], frozenset[int]]:
-    """The hashes of the values of many lists, with the number of the list that each is of; and the lists of which some value's cannot be said."""
+    """The hashes of the values of many lists, with the number of the list that each is of; and the lists of which some
+    value's cannot be said."""
     flat = [(number, value) for number, values in enumerate(lists) for value in values]
     if len(types) == 1:
         fast = _hash_plain([literal.value for _, (literal,) in flat], plain_type(types[0]))
@@ -284,7 +295,8 @@ def hash_each_list(
 
 
 def _hash_plain(values: list[object], t: pa.DataType) -> Hashes | None:
-    """Of integers for an integer column, or texts for one of texts: kinds of which every one is its own physical value. None: not so."""
+    """Of integers for an integer column, or texts for one of texts: kinds of which every one is its own physical value.
+    None: not so."""
     kinds, is_ = set(map(type, values)), pa.types
     if kinds == {int} and is_.is_integer(t) and not is_.is_uint64(t):
         try:

@@ -1,4 +1,5 @@
-"""Decimals in canonical form, many at once: 128-bit numbers as four words of 32 bits, so that division by a power of ten below 2^32 never overflows."""
+"""Decimals in canonical form, many at once: 128-bit numbers as four words of 32 bits, so that division by a power of
+ten below 2^32 never overflows."""
 
 from __future__ import annotations
 

@@ -1,11 +1,14 @@
-"""What the kinds that key values share: how a key is built from the files of a run, and what a look-up of one key answers.
+"""What the kinds that key values share: how a key is built from the files of a run, and what a look-up of one key
+answers.
 
-A key is one column or several together. Its rows are about *physical* rows: those in a file's bytes, deleted or not. Of a file that could not be read for the key, or whose values of it do not
-mean for certain what the table's reader shows, nothing is known: it is *unkeyed*, and every look-up keeps it. Everywhere else a value that the rows do not name is not in the file: a proof.
+A key is one column or several together. Its rows are about *physical* rows: those in a file's bytes, deleted or not. Of
+a file that could not be read for the key, or whose values of it do not mean for certain what the table's reader shows,
+nothing is known: it is *unkeyed*, and every look-up keeps it. Everywhere else a value that the rows do not name is not
+in the file: a proof.
 
     units      the numbers that a look-up gives: `ordinal << group_bits | group`, where group is the row group; with group_bits = 0 it is the file's ordinal
     group      of row group i of n: i where n <= 2**group_bits, else i * 2**group_bits // n, so that neighbours share one; 0 for a file without row groups
-"""
+"""  # noqa: W505
 
 from __future__ import annotations
 
@@ -32,12 +35,14 @@ from .specs import Bloom, Keyed, Kind, ValueList, Values
 Units = npt.NDArray[np.int64]
 
 UNKEYED = pa.schema([pa.field("key_id", pa.int64(), nullable=False), pa.field("ordinal", pa.int32(), nullable=False)])
-"""The metadata partition `unkeyed`, sorted: the files of which a key knows nothing. It has parts only where there are such files."""
+"""The metadata partition `unkeyed`, sorted: the files of which a key knows nothing. It has parts only where there are
+such files."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPlan:
-    """A key to build: what the user asked for, and its columns at the version that is indexed. `place`: its number among the keys of its run, so that the parts of each have names of their own."""
+    """A key to build: what the user asked for, and its columns at the version that is indexed. `place`: its number
+    among the keys of its run, so that the parts of each have names of their own."""
 
     kind: Keyed
     key_id: int
@@ -74,12 +79,14 @@ def part_number(place: int, part: int) -> int:
 
 
 def partition_of(kind: Keyed) -> str:
-    """The metadata partition of a kind's rows: `values` (by hash), `value_keys` (by value), `value_lists` (rows as `value_keys`), `bloom_filters`."""
+    """The metadata partition of a kind's rows: `values` (by hash), `value_keys` (by value), `value_lists` (rows as
+    `value_keys`), `bloom_filters`."""
     return "value_keys" if isinstance(kind, Values) and kind.by == "value" else kind.name
 
 
 def key_plans(kinds: Sequence[Kind], schema: Schema) -> list[KeyPlan]:
-    """The keys that kinds ask for at a schema, each once. Raises as `specs` says where a column is not there or has no values to key."""
+    """The keys that kinds ask for at a schema, each once. Raises as `specs` says where a column is not there or has no
+    values to key."""
     plans: dict[int, KeyPlan] = {}
     for kind in kinds:
         if isinstance(kind, Values | Bloom | ValueList):
@@ -91,7 +98,8 @@ def key_plans(kinds: Sequence[Kind], schema: Schema) -> list[KeyPlan]:
 
 @dataclass(frozen=True, slots=True)
 class Spill:
-    """Where a collector puts what it cannot hold: a storage and a folder of its own there. `limit_bytes`: what it may hold in memory. Plain data but for the storage, so that it travels to a task."""
+    """Where a collector puts what it cannot hold: a storage and a folder of its own there. `limit_bytes`: what it may
+    hold in memory. Plain data but for the storage, so that it travels to a task."""
 
     storage: Storage
     folder: str
@@ -103,7 +111,8 @@ class Spill:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What a collector found in its share of the files: plain data that travels from a task. `spills`: sorted objects in the spill's storage; the rest is the kind's own."""
+    """What a collector found in its share of the files: plain data that travels from a task. `spills`: sorted objects
+    in the spill's storage; the rest is the kind's own."""
 
     spills: tuple[str, ...]
     entries: int
@@ -112,13 +121,15 @@ class Gathered:
 
 
 class TakesRows(Protocol):
-    """Takes the rows of one key, file by file. For each file, in any order: `begin`, `add` for its rows in any pieces, row group by row group, then `end` or `fail`."""
+    """Takes the rows of one key, file by file. For each file, in any order: `begin`, `add` for its rows in any pieces,
+    row group by row group, then `end` or `fail`."""
 
     def begin(self, ordinal: int, groups: int) -> None:
         """The file that the next rows are of, and how many row groups it has (1 where its format has none)."""
 
     def add(self, group: int, values: Sequence[pa.Array]) -> None:
-        """Rows of a row group: one array a column of the key, of the types of the table's columns or of types whose values they take over unchanged (`kinds.canonical`)."""
+        """Rows of a row group: one array a column of the key, of the types of the table's columns or of types whose
+        values they take over unchanged (`kinds.canonical`)."""
 
     def end(self) -> None:
         """The file is whole."""
@@ -134,7 +145,8 @@ class KeyCollector(TakesRows, Protocol):
         """Writes the rows. The key as the log entry names it, its parts, and the ordinals that are unkeyed."""
 
     def hand_over(self) -> Gathered:
-        """Instead of `close`, for a collector of some of the run's files: everything goes into the spill, for a `KeyFinisher`."""
+        """Instead of `close`, for a collector of some of the run's files: everything goes into the spill, for a
+        `KeyFinisher`."""
 
 
 @runtime_checkable
@@ -159,7 +171,8 @@ def add_groups(collector: TakesRows, groups: Sequence[tuple[int, int]], values: 
 
 
 class KeyFinisher(Protocol):
-    """Writes the rows of a key from what the collectors of all shares of the files gathered, range by range: plain data, so that ranges can be written by tasks."""
+    """Writes the rows of a key from what the collectors of all shares of the files gathered, range by range: plain
+    data, so that ranges can be written by tasks."""
 
     @property
     def ranges(self) -> int:
@@ -174,7 +187,8 @@ class KeyFinisher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """What a look-up found in one run: a truth for every file, or the units (sorted, each once) that hold a value. Unkeyed files are not in it: who asks adds them."""
+    """What a look-up found in one run: a truth for every file, or the units (sorted, each once) that hold a value.
+    Unkeyed files are not in it: who asks adds them."""
 
     files: Mask | None = None
     units: Units | None = None
@@ -207,8 +221,9 @@ class Hits:
 
 
 class KeyReader(Protocol):
-    """One key of one run, to be looked up. Each answer errs towards more files; None where the kind cannot answer such a question. A look-up reads the root (entry and manifest,
-    cached), a footer (cached) and what holds the key: at most 3 reads where one row group holds it."""
+    """One key of one run, to be looked up. Each answer errs towards more files; None where the kind cannot answer such
+    a question. A look-up reads the root (entry and manifest, cached), a footer (cached) and what holds the key: at most
+    3 reads where one row group holds it."""
 
     def among(self, values: Sequence[Sequence[Literal]]) -> Hits | None:
         """Where one of the values may be: each has a literal (no NULL) for every column of the key."""

@@ -1,5 +1,6 @@
-"""What the layout of a key may say, kind by kind. A key of another kind, or whose layout says a name or a form that is not here, is one of a newer metaindex: no query asks it, no merge takes it, and the other keys
-of its run answer as ever."""
+"""What the layout of a key may say, kind by kind. A key of another kind, or whose layout says a name or a form that is
+not here, is one of a newer metaindex: no query asks it, no merge takes it, and the other keys of its run answer as
+ever."""
 
 from __future__ import annotations
 

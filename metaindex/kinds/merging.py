@@ -23,12 +23,14 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write
     from .covering.merge import WritesPieces
 
 KeyRows = tuple["RunReader", CoveredKey, npt.NDArray[np.int64]]
-"""The rows of a key in one run, and the new ordinal of each of its files: -1 where nothing is taken of it. Each new ordinal is taken from one run at most."""
+"""The rows of a key in one run, and the new ordinal of each of its files: -1 where nothing is taken of it. Each new
+ordinal is taken from one run at most."""
 
 Merge = Callable[
     [CoveredKey, Sequence[KeyRows], "RunSink", Callable[[int], int]], tuple[dict[str, int | str], "list[PartInfo]"]
 ]
-"""Writes the rows of a key; its layout, and its parts. The last argument gives the number of the key's n-th part, for `RunSink.write`."""
+"""Writes the rows of a key; its layout, and its parts. The last argument gives the number of the key's n-th part, for
+`RunSink.write`."""
 
 
 def _entries() -> Merge:
@@ -74,7 +76,8 @@ def merge(
     number: Callable[[int], int],
     write: WritesPieces | None = None,
 ) -> tuple[dict[str, int | str], list[PartInfo]]:
-    """Writes the rows of a key, which is `mergeable`, as the kind does it. `write`: who writes those of a covering index; threads of this process where it is not given."""
+    """Writes the rows of a key, which is `mergeable`, as the kind does it. `write`: who writes those of a covering
+    index; threads of this process where it is not given."""
     if key.kind == "covering":
         from .covering.merge import merge_rows
 
@@ -83,8 +86,9 @@ def merge(
 
 
 def rows_carry_over(partition: str, old: pa.DataType, new: pa.DataType) -> bool:
-    """Are rows of values that were written under one type those that the same values have under another? Of hashes where the values are the same; of the values themselves, where their
-    bytes are, too. Rows of a covering index are of one type: its hash decides the bucket."""
+    """Are rows of values that were written under one type those that the same values have under another? Of hashes
+    where the values are the same; of the values themselves, where their bytes are, too. Rows of a covering index are of
+    one type: its hash decides the bucket."""
     if partition == "covering":
         return bool(old == new)
     if not answers_for(old, new):

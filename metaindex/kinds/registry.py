@@ -1,4 +1,5 @@
-"""Where the kinds that key values are found: what collects, finishes, reads and merges their rows. Each is loaded when it is needed."""
+"""Where the kinds that key values are found: what collects, finishes, reads and merges their rows. Each is loaded when
+it is needed."""
 
 from __future__ import annotations
 
@@ -32,8 +33,9 @@ def finisher(plan: KeyPlan, sink: RunSink, spill: Spill, files: int, gathered: S
 
 
 def reader(run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> KeyReader | None:
-    """What looks up a key of a run. `types`: those of its columns now; literals are compared as with them. None where values of the types at write time cannot answer for them,
-    or where the rows are in a form that this metaindex does not know."""
+    """What looks up a key of a run. `types`: those of its columns now; literals are compared as with them. None where
+    values of the types at write time cannot answer for them, or where the rows are in a form that this metaindex does
+    not know."""
     stored = [type_from_text(column.type_text) for column in key.columns]
     if any(old is None or not answers_for(old, now) for old, now in zip(stored, types, strict=True)):
         return None

@@ -1,6 +1,7 @@
 """The columns of an index by what they are: a name that they were asked for by may be another column's later.
 
-Iceberg, and Delta with column mapping, give every column an id. A log entry keeps the ids beside the names of a kind (`ids` of its properties); a refresh builds with the names that these columns have by then.
+Iceberg, and Delta with column mapping, give every column an id. A log entry keeps the ids beside the names of a kind
+(`ids` of its properties); a refresh builds with the names that these columns have by then.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ _RULE = "an indexed column is a column of the table"
 
 
 def with_ids(spec: KindSpec, schema: Schema) -> KindSpec:
-    """The spec with the ids of its columns at a schema, where the format has ids. UnknownColumnError for a name that is not there."""
+    """The spec with the ids of its columns at a schema, where the format has ids. UnknownColumnError for a name that is
+    not there."""
     columns = columns_of(schema)
     ids: dict[str, str] = {}
 
@@ -36,7 +38,8 @@ def with_ids(spec: KindSpec, schema: Schema) -> KindSpec:
 
 
 def kinds_at(specs: Sequence[KindSpec], schema: Schema) -> list[Kind]:
-    """The kinds with the names that their columns have at a schema, without what was of a column that is gone: the others are kept up. UnknownColumnError where nothing is left."""
+    """The kinds with the names that their columns have at a schema, without what was of a column that is gone: the
+    others are kept up. UnknownColumnError where nothing is left."""
     found: list[Kind] = []
     gone: UnknownColumnError | None = None
     for spec in specs:
@@ -50,8 +53,9 @@ def kinds_at(specs: Sequence[KindSpec], schema: Schema) -> list[Kind]:
 
 
 def kind_at(spec: KindSpec, schema: Schema) -> Kind:
-    """One of them. A column that was dropped is the one that has its name now, if it is no other of the index. UnknownColumnError where all columns are gone, or one of several that are kept
-    together, as the rows of a covering index are."""
+    """One of them. A column that was dropped is the one that has its name now, if it is no other of the index.
+    UnknownColumnError where all columns are gone, or one of several that are kept together, as the rows of a covering
+    index are."""
     ids = spec.properties.get(IDS)
     if not isinstance(ids, Mapping):
         return kind_from_spec(spec)
@@ -72,7 +76,8 @@ def kind_at(spec: KindSpec, schema: Schema) -> Kind:
 
 
 def _left(properties: Mapping[str, object], now: Callable[[str], str]) -> dict[str, object]:
-    """The properties of a kind without single columns and keys of which a column is gone. UnknownColumnError where none is left."""
+    """The properties of a kind without single columns and keys of which a column is gone. UnknownColumnError where none
+    is left."""
     out = dict(properties)
     for place in ("columns", "keys"):
         if not isinstance(listed := out.get(place), list) or not listed:

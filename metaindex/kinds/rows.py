@@ -1,8 +1,10 @@
-"""The rows of the metadata partitions `files`, `partitions`, `column_stats` and `partition_stats`: Arrow schemas, sort orders, meaning.
+"""The rows of the metadata partitions `files`, `partitions`, `column_stats` and `partition_stats`: Arrow schemas, sort
+orders, meaning.
 
-A **run** covers N files, numbered 0..N-1 by their order of (partition text, path): the file's `ordinal`. Its partitions are numbered likewise (`partition_ord`), so that the
-files of a partition are one range of ordinals. Ordinals and not file ids stand in the statistics' rows: 4 bytes that compress instead of 16 that do not;
-`files` maps them to ids and paths and back.
+A **run** covers N files, numbered 0..N-1 by their order of (partition text, path): the file's `ordinal`. Its partitions
+are numbered likewise (`partition_ord`), so that the files of a partition are one range of ordinals. Ordinals and not
+file ids stand in the statistics' rows: 4 bytes that compress instead of 16 that do not; `files` maps them to ids and
+paths and back.
 
 State of a statistic (lessons A 1, 2: never a sentinel):
 
@@ -10,8 +12,9 @@ State of a statistic (lessons A 1, 2: never a sentinel):
     ALL_NULL  every row is NULL (a file of zero rows too): bounds are null because there is nothing to bound; null_count = value_count
     VALUES    lower and upper, both present, enclose every non-null, non-NaN value; or both null where all values are NaN
 
-A value with no upper bound (64 bytes of 0xFF) is UNKNOWN: so the least lower and greatest upper bound of a row group without UNKNOWN rows bound it whole.
-"""
+A value with no upper bound (64 bytes of 0xFF) is UNKNOWN: so the least lower and greatest upper bound of a row group
+without UNKNOWN rows bound it whole.
+"""  # noqa: W505
 
 from __future__ import annotations
 
@@ -90,7 +93,8 @@ COLUMN_STATS = pa.schema(
     ]
 )
 """One row for every file and covered column; none is missing, what is not known is a row of state UNKNOWN.
-Sorted by (column_id, partition_ord, lower bound with nulls first, ordinal), the lower bound being the one of the column's physical domain."""
+Sorted by (column_id, partition_ord, lower bound with nulls first, ordinal), the lower bound being the one of the
+column's physical domain."""
 
 PARTITION_STATS = pa.schema(
     [
@@ -101,11 +105,13 @@ PARTITION_STATS = pa.schema(
         pa.field("partition_id", pa.int64(), nullable=False),
     ]
 )
-"""One row for every partition of the run and covered column, and for every partition column (its value is both bounds, exact). The aggregate of its files: UNKNOWN as soon as
-one of them is UNKNOWN, counts null as soon as one is null, bounds the least and greatest. Sorted by (column_id, partition_ord)."""
+"""One row for every partition of the run and covered column, and for every partition column (its value is both bounds,
+exact). The aggregate of its files: UNKNOWN as soon as one of them is UNKNOWN, counts null as soon as one is null,
+bounds the least and greatest. Sorted by (column_id, partition_ord)."""
 
 BOUND_BYTES = 64
-"""Longer byte bounds are cut: the lower to its first bytes, the upper to the successor of its first bytes; neither is exact then."""
+"""Longer byte bounds are cut: the lower to its first bytes, the upper to the successor of its first bytes; neither is
+exact then."""
 
 ROW_GROUP_ROWS = 16_384
 PART_ROWS = 1_048_576

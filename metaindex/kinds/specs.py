@@ -1,4 +1,5 @@
-"""What a user asks for: the kinds of an index, as frozen values, and their form in the log (a name and a version, never a class path)."""
+"""What a user asks for: the kinds of an index, as frozen values, and their form in the log (a name and a version, never
+a class path)."""
 
 from __future__ import annotations
 
@@ -20,12 +21,15 @@ from .covering.spec import CoveringRange as CoveringRange
 
 @dataclass(frozen=True, slots=True, init=False)
 class ColumnStats:
-    """Least and greatest value, counts of values, NULLs and NaNs, sizes: of every file (`column_stats`) and of every partition (`partition_stats`), RFC-27.
+    """Least and greatest value, counts of values, NULLs and NaNs, sizes: of every file (`column_stats`) and of every
+    partition (`partition_stats`), RFC-27.
 
-    `ColumnStats()` covers all primitive columns, fields of structs included; `ColumnStats("dep_time", "payload.user")` only those.
-    `scan_floats=False` does not read float columns to count NaN: cheaper to build, and `>`, `>=`, `!=` then keep every file.
-    `trust_log=True` takes the statistics that a writer put into the table's log (Delta's `stats`, Iceberg's metrics) where they say enough, and opens only the other files: a
-    refresh after a commit then reads nothing twice. Bounds of texts are as short as the log's; sizes of columns are not known; with float columns it takes `scan_floats=False`.
+    `ColumnStats()` covers all primitive columns, fields of structs included; `ColumnStats("dep_time", "payload.user")`
+    only those. `scan_floats=False` does not read float columns to count NaN: cheaper to build, and `>`, `>=`, `!=` then
+    keep every file. `trust_log=True` takes the statistics that a writer put into the table's log (Delta's `stats`,
+    Iceberg's metrics) where they say enough, and opens only the other files: a refresh after a commit then reads
+    nothing twice. Bounds of texts are as short as the log's; sizes of columns are not known; with float columns it
+    takes `scan_floats=False`.
     """
 
     columns: tuple[str, ...]
@@ -53,7 +57,8 @@ class ColumnStats:
         return KindSpec(self.name, self.version, properties)
 
     def leaves(self, schema: Schema) -> list[Leaf]:
-        """The columns to cover at a schema. UnknownColumnError, with the near names, for one that is not there; UnsupportedFeatureError for one that has no order."""
+        """The columns to cover at a schema. UnknownColumnError, with the near names, for one that is not there;
+        UnsupportedFeatureError for one that has no order."""
         if not self.columns:
             return [leaf for leaf in schema.leaves() if physical_type(leaf.type) is not None]
         return [find_leaf(schema, name) for name in self.columns]
@@ -66,7 +71,8 @@ class _Keyed:
     keys: tuple[tuple[str, ...], ...]
 
     def planned(self, schema: Schema) -> list[tuple[Leaf, ...]]:
-        """The columns of each key at a schema. UnknownColumnError, with the near names, for one that is not there; UnsupportedFeatureError for one whose values are not keyed."""
+        """The columns of each key at a schema. UnknownColumnError, with the near names, for one that is not there;
+        UnsupportedFeatureError for one whose values are not keyed."""
         return [tuple(find_leaf(schema, name) for name in key) for key in self.keys]
 
 
@@ -87,10 +93,11 @@ def _keys(kind: str, keys: Sequence[str | Sequence[str]]) -> tuple[tuple[str, ..
 
 @dataclass(frozen=True, slots=True, init=False)
 class Values(_Keyed):
-    """The inverted index: value -> files and, in Parquet, row groups (the EDBT paper). `Values("a", "b")` keys two columns, `Values(("a", "b"))` both as one key.
+    """The inverted index: value -> files and, in Parquet, row groups (the EDBT paper). `Values("a", "b")` keys two
+    columns, `Values(("a", "b"))` both as one key.
 
-    `by="hash"` keeps a hash of each value: smallest, answers `=` and `IN`; a collision reads a file in vain. `by="value"` keeps the values themselves, in order:
-    ranges and prefixes as well.
+    `by="hash"` keeps a hash of each value: smallest, answers `=` and `IN`; a collision reads a file in vain.
+    `by="value"` keeps the values themselves, in order: ranges and prefixes as well.
     """
 
     keys: tuple[tuple[str, ...], ...]
@@ -111,7 +118,8 @@ class Values(_Keyed):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Bloom(_Keyed):
-    """Split-block bloom filters of the Parquet specification, one a file and key, stored across the files of a run. `fpp`: the share of files without the value that are read in vain."""
+    """Split-block bloom filters of the Parquet specification, one a file and key, stored across the files of a run.
+    `fpp`: the share of files without the value that are read in vain."""
 
     keys: tuple[tuple[str, ...], ...]
     fpp: float
@@ -131,7 +139,8 @@ class Bloom(_Keyed):
 
 @dataclass(frozen=True, slots=True, init=False)
 class ValueList(_Keyed):
-    """The distinct values of every file, exactly, as long as they are at most `limit`; of a file with more nothing is known. Answers `=`, `IN`, `NOT IN`, `!=`, NULL, ranges, prefixes."""
+    """The distinct values of every file, exactly, as long as they are at most `limit`; of a file with more nothing is
+    known. Answers `=`, `IN`, `NOT IN`, `!=`, NULL, ranges, prefixes."""
 
     keys: tuple[tuple[str, ...], ...]
     limit: int
@@ -169,7 +178,8 @@ Kind = ColumnStats | Keyed | Covering | CoveringRange
 
 
 def kind_from_spec(spec: KindSpec) -> Kind:
-    """The kind that a log entry names. DamagedIndexError, with advice, for a kind or a version that is not known here."""
+    """The kind that a log entry names. DamagedIndexError, with advice, for a kind or a version that is not known
+    here."""
     newest = {kind.name: kind.version for kind in (ColumnStats, Values, Bloom, ValueList, Covering, CoveringRange)}
     if spec.version > newest.get(spec.name, 0):
         raise DamagedIndexError(
@@ -212,8 +222,8 @@ def find_leaf(schema: Schema, name: str) -> Leaf:
 
 
 def named(among: Sequence[Leaf], name: str, rule: str) -> Leaf:
-    """The column that a dotted name means: exact case first, then the only one that fits when case is ignored. UnknownColumnError, with the near names, where there is none; `rule` says what
-    may be named."""
+    """The column that a dotted name means: exact case first, then the only one that fits when case is ignored.
+    UnknownColumnError, with the near names, where there is none; `rule` says what may be named."""
     parts = parse_path(name)
     exact = [leaf for leaf in among if leaf.parts == parts]
     folded = [leaf for leaf in among if [p.lower() for p in leaf.parts] == [p.lower() for p in parts]]

@@ -1,5 +1,6 @@
-"""xxHash64 of many values at once (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md, seed 0): equal to the `xxhash` package value by value, at a few
-nanoseconds a value instead of a Python call each. All arithmetic is modulo 2^64, as NumPy's is on unsigned words.
+"""xxHash64 of many values at once (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md, seed 0): equal to
+the `xxhash` package value by value, at a few nanoseconds a value instead of a Python call each. All arithmetic is
+modulo 2^64, as NumPy's is on unsigned words.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ def hash_slices(data: _Bytes, starts: _Ints, lengths: _Ints) -> Hashes:
 
 
 def _hash_even(data: _Bytes, starts: _Ints, length: int) -> Hashes:
-    """Of slices of one length that lie one behind the other, as ids do: their words are columns of a matrix, and nothing is gathered."""
+    """Of slices of one length that lie one behind the other, as ids do: their words are columns of a matrix, and
+    nothing is gathered."""
     out = np.empty(len(starts), np.uint64)
     for start in range(0, len(starts), _AT_ONCE):
         some = out[start : start + _AT_ONCE]

@@ -1,6 +1,8 @@
-"""Entries as JSON bytes, and back: `sealed` has the form of the object, here are its fields. docs/storage.md describes them.
+"""Entries as JSON bytes, and back: `sealed` has the form of the object, here are its fields. docs/storage.md describes
+them.
 
-A newer format version is refused; so is a field that this version does not know, or one of another type: ignoring it could lie.
+A newer format version is refused; so is a field that this version does not know, or one of another type: ignoring it
+could lie.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ def encode(entry: IndexLogEntry, key: bytes | None = None) -> bytes:
 
 
 def decode(data: bytes, where: str, key: bytes | None = None) -> IndexLogEntry:
-    """The entry in an object's bytes. DamagedIndexError where the digest is off or the entry is not as this format has it, whatever is wrong with it; ForeignIndexError where the format
-    or the seal is not ours to read."""
+    """The entry in an object's bytes. DamagedIndexError where the digest is off or the entry is not as this format has
+    it, whatever is wrong with it; ForeignIndexError where the format or the seal is not ours to read."""
     value = unseal(data, where, key)
     written = value.get("format_version") if isinstance(value, dict) else None
     if type(written) is int and written > FORMAT_VERSION:

@@ -1,7 +1,8 @@
 """The log entry: one immutable value that says everything of an index at one number of its operation log.
 
-The latest entry holds the stable content and the operations under way, so a reader needs one entry and a writer rebases on one. What can be derived is not stored:
-the state that people see is the transient state of an operation under way, else the stable one.
+The latest entry holds the stable content and the operations under way, so a reader needs one entry and a writer rebases
+on one. What can be derived is not stored: the state that people see is the transient state of an operation under way,
+else the stable one.
 """
 
 from __future__ import annotations
@@ -18,15 +19,18 @@ from formats.model import Schema, Version
 from .states import TRANSIENT, Operation, State
 
 FORMAT_VERSION = 3
-"""Of the entries and of the version objects they name. A reader refuses what is newer, and 1 and 2, which no release ever wrote."""
+"""Of the entries and of the version objects they name. A reader refuses what is newer, and 1 and 2, which no release
+ever wrote."""
 
 MAX_NUMBER = 10**18 - 1
-"""The greatest number that an entry may have: below what 20 digits and 64 bits hold, so that the next number can always be written down and told to be too much."""
+"""The greatest number that an entry may have: below what 20 digits and 64 bits hold, so that the next number can always
+be written down and told to be too much."""
 
 
 @dataclass(frozen=True, slots=True)
 class KindSpec:
-    """One kind of the index as the user asked for it: a name and a version, never a class path, and plain properties."""
+    """One kind of the index as the user asked for it: a name and a version, never a class path, and plain
+    properties."""
 
     name: str
     version: int
@@ -35,7 +39,8 @@ class KindSpec:
 
 @dataclass(frozen=True, slots=True)
 class CoveredColumn:
-    """A column that a run covers: every file of the run has a row for it. `type` is the Arrow type at write time, as text of `schema_codec`."""
+    """A column that a run covers: every file of the run has a row for it. `type` is the Arrow type at write time, as
+    text of `schema_codec`."""
 
     stable: str
     column_id: int
@@ -46,9 +51,11 @@ class CoveredColumn:
 
 @dataclass(frozen=True, slots=True)
 class CoveredKey:
-    """A key that a run covers: the values of one column, or of several together, in every file but `unkeyed_files` of them (whose ordinals stand in the metadata partition `unkeyed`).
+    """A key that a run covers: the values of one column, or of several together, in every file but `unkeyed_files` of
+    them (whose ordinals stand in the metadata partition `unkeyed`).
 
-    `kind` is the metadata partition that holds its rows. `layout` is what its reader has to know of them (bits of a packed entry and the like): plain numbers and texts.
+    `kind` is the metadata partition that holds its rows. `layout` is what its reader has to know of them (bits of a
+    packed entry and the like): plain numbers and texts.
     """
 
     kind: str
@@ -105,7 +112,8 @@ class RunRef:
 
 @dataclass(frozen=True, slots=True)
 class ObjectRef:
-    """An immutable object beside the log that an entry names: its path below the index folder, its size and the sha256 of its bytes."""
+    """An immutable object beside the log that an entry names: its path below the index folder, its size and the sha256
+    of its bytes."""
 
     path: str
     size_bytes: int
@@ -114,10 +122,12 @@ class ObjectRef:
 
 @dataclass(frozen=True, slots=True)
 class VersionRecord:
-    """A table version whose set of files the index has seen: its parent's files, plus `added` runs and `restored` files, less `removed` ones.
+    """A table version whose set of files the index has seen: its parent's files, plus `added` runs and `restored`
+    files, less `removed` ones.
 
-    Bitmaps are pyroaring's portable serialization in base64, of ordinals inside the run. They are sets: removing what is not live, or restoring what is, changes nothing.
-    `with_deletes` and `without_deletes`: files that have rows deleted at this version and had none at the parent, and the other way round.
+    Bitmaps are pyroaring's portable serialization in base64, of ordinals inside the run. They are sets: removing what
+    is not live, or restoring what is, changes nothing. `with_deletes` and `without_deletes`: files that have rows
+    deleted at this version and had none at the parent, and the other way round.
     """
 
     version: Version
@@ -142,7 +152,8 @@ class VersionRecord:
 
 @dataclass(frozen=True, slots=True)
 class SegmentRef:
-    """Records of older versions, moved out of the entry into an immutable object. `tags`: `version_tag` of each, 8 characters, one behind the other."""
+    """Records of older versions, moved out of the entry into an immutable object. `tags`: `version_tag` of each, 8
+    characters, one behind the other."""
 
     object: ObjectRef
     tags: str
@@ -168,7 +179,8 @@ def version_tag(version: Version) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a stable index holds. `versions` are the newest recorded ones, the last recorded last; older ones are in `segments`, the oldest first."""
+    """What a stable index holds. `versions` are the newest recorded ones, the last recorded last; older ones are in
+    `segments`, the oldest first."""
 
     runs: tuple[RunRef, ...] = ()
     versions: tuple[VersionRecord, ...] = ()
@@ -179,7 +191,8 @@ class Content:
         return next(run for run in self.runs if run.run == name)
 
     def record(self, version: Version) -> VersionRecord | None:
-        """The record of exactly this version where it is in the entry, else None: `pruning.versions.Versions` looks into segments too."""
+        """The record of exactly this version where it is in the entry, else None: `pruning.versions.Versions` looks
+        into segments too."""
         return next((r for r in reversed(self.versions) if r.version == version), None)
 
 
@@ -207,7 +220,8 @@ class TableInfo:
 
 @dataclass(frozen=True, slots=True)
 class IndexLogEntry:
-    """One entry. `derived` fields of the Hyperspace specification: name, kinds (derivedDataset), content, table (source), properties, state, enabled."""
+    """One entry. `derived` fields of the Hyperspace specification: name, kinds (derivedDataset), content, table
+    (source), properties, state, enabled."""
 
     id: int
     name: str
@@ -223,7 +237,8 @@ class IndexLogEntry:
     written_by: str = ""  # "begin create", "commit refresh" ...
     properties: Mapping[str, str] = field(default_factory=dict)
     previous: str = field(default="", compare=False)
-    """The digest of the entry before, as it lies on storage: a log that was put together of two is told by it. Empty for the first; the log fills it in."""
+    """The digest of the entry before, as it lies on storage: a log that was put together of two is told by it. Empty
+    for the first; the log fills it in."""
 
     @property
     def state(self) -> State:
@@ -232,7 +247,8 @@ class IndexLogEntry:
 
     @property
     def readable(self) -> bool:
-        """May a query use this content? Not while creating or restoring, not when deleted or disabled; yes while refreshing (the stable copy)."""
+        """May a query use this content? Not while creating or restoring, not when deleted or disabled; yes while
+        refreshing (the stable copy)."""
         return self.stable is State.ACTIVE and self.enabled
 
     def following(self, *, nonce: str, timestamp_ms: int, written_by: str) -> IndexLogEntry:

@@ -1,4 +1,5 @@
-"""The fields of a JSON object, taken one by one by name and type. What is missing, of another type or left over in the end is a ValueError: ignoring it could lie."""
+"""The fields of a JSON object, taken one by one by name and type. What is missing, of another type or left over in the
+end is a ValueError: ignoring it could lie."""
 
 from __future__ import annotations
 

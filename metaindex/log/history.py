@@ -1,4 +1,5 @@
-"""How the recorded versions of an entry change: recorded, dropped with their runs, moved into segments. Functions of a content, so that a commit applies them to whatever is latest."""
+"""How the recorded versions of an entry change: recorded, dropped with their runs, moved into segments. Functions of a
+content, so that a commit applies them to whatever is latest."""
 
 from __future__ import annotations
 
@@ -18,13 +19,15 @@ KEPT_INLINE = 16
 """Records that stay in the entry then."""
 
 MAX_INLINE_BITS = 24 * 1024
-"""Characters of bitmaps that the records of an entry may have together before the older ones are moved out, however few they are. Half of it stays."""
+"""Characters of bitmaps that the records of an entry may have together before the older ones are moved out, however few
+they are. Half of it stays."""
 
 MAX_SEGMENTS = 64
 """Segments that an entry names. Of records with small bitmaps MAX_VERSIONS need half as many."""
 
 MAX_VERSIONS = 1024
-"""Recorded versions of an index: beyond, the oldest segments are dropped. A version that is not recorded is merely answered through the table's log."""
+"""Recorded versions of an index: beyond, the oldest segments are dropped. A version that is not recorded is merely
+answered through the table's log."""
 
 MAX_BITS = 4096
 """Characters of bitmaps that a record may have inside an entry: larger ones are in an object of their own."""
@@ -32,7 +35,8 @@ MAX_BITS = 4096
 
 @dataclass(frozen=True, slots=True)
 class RollOver:
-    """Older records move into a segment. `rooted`: records that stay and whose parent moves, as records without one. `dropped`: paths of segments beyond MAX_VERSIONS."""
+    """Older records move into a segment. `rooted`: records that stay and whose parent moves, as records without one.
+    `dropped`: paths of segments beyond MAX_VERSIONS."""
 
     segment: SegmentRef
     moved: tuple[VersionRecord, ...]
@@ -41,7 +45,8 @@ class RollOver:
 
 
 def with_record(content: Content, record: VersionRecord, schema: Schema) -> Content:
-    """The content with one more recorded version. ConcurrentWriteError where another writer took out the version that it builds on."""
+    """The content with one more recorded version. ConcurrentWriteError where another writer took out the version that
+    it builds on."""
     if record.parent is not None and not may_hold(content, record.parent):
         raise ConcurrentWriteError(
             f"a refresh builds on a recorded version; {record.parent} was taken out by another writer; refresh again"
@@ -72,7 +77,8 @@ def without_runs(content: Content, runs: frozenset[str]) -> Content:
 
 
 def rolled_over(content: Content, roll: RollOver) -> Content:
-    """The content with records moved out; as it is where another writer changed what the roll-over was made from (the next one will do it)."""
+    """The content with records moved out; as it is where another writer changed what the roll-over was made from (the
+    next one will do it)."""
     moved = {r.version for r in roll.moved}
     rooted = {r.version: r for r in roll.rooted}
     held = {r.version: r for r in content.versions}
@@ -107,7 +113,8 @@ def roll_over(
     root: Callable[[Version], VersionRecord],
     write_segment: Callable[[Sequence[VersionRecord], Sequence[Schema]], SegmentRef],
 ) -> RollOver | None:
-    """The roll-over that the content is due for, or None. `root` gives the record of a version without a parent, `write_segment` writes the object of a segment."""
+    """The roll-over that the content is due for, or None. `root` gives the record of a version without a parent,
+    `write_segment` writes the object of a segment."""
     if len(versions) < MAX_INLINE and (len(versions) < 2 or sum(map(characters, versions)) < MAX_INLINE_BITS):
         return None
     stay = _how_many_stay(versions)

@@ -1,7 +1,9 @@
-"""Is the writer of an operation alive? An advisory object beside the log, `_heartbeats/<nonce>`, put again and again while the operation runs.
+"""Is the writer of an operation alive? An advisory object beside the log, `_heartbeats/<nonce>`, put again and again
+while the operation runs.
 
-It only ever decides when to *suspect* a dead writer, never what is true: a wrong clock, a lost beat or a removed object make a suspicion, and nothing happens by it.
-`cancel` ends the operation; a writer that is alive after all fails at its commit.
+It only ever decides when to *suspect* a dead writer, never what is true: a wrong clock, a lost beat or a removed object
+make a suspicion, and nothing happens by it. `cancel` ends the operation; a writer that is alive after all fails at its
+commit.
 """
 
 from __future__ import annotations

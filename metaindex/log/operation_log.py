@@ -1,10 +1,12 @@
-"""The operation log: numbered immutable entries, created put-if-absent. The numbers are the only truth; there is no pointer to the latest.
+"""The operation log: numbered immutable entries, created put-if-absent. The numbers are the only truth; there is no
+pointer to the latest.
 
 <index>/_log/00000000000000000007.json
 <index>/_log/tombstone-00000000000000000005.json     entries below 5 were removed by `clean`
 
-Old entries go behind a tombstone, written before the first of them is removed. A writer that stalled can then create one of the old numbers anew; it asks for the
-tombstone after its put, and finds that it wrote below it: its entry counts for nothing, and it fails.
+Old entries go behind a tombstone, written before the first of them is removed. A writer that stalled can then create
+one of the old numbers anew; it asks for the tombstone after its put, and finds that it wrote below it: its entry counts
+for nothing, and it fails.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ _READS = 8
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The log's objects: entry numbers with the store's time of their creation, ascending, and those below the tombstone, which count for nothing."""
+    """The log's objects: entry numbers with the store's time of their creation, ascending, and those below the
+    tombstone, which count for nothing."""
 
     entries: Mapping[int, int]  # number -> nanoseconds
     buried: tuple[int, ...] = ()
@@ -53,7 +56,8 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """What is left of removed entries. `outdated`: runs that they named and the entry `lowest` does not, with the store's time (ns) at which each went out of use."""
+    """What is left of removed entries. `outdated`: runs that they named and the entry `lowest` does not, with the
+    store's time (ns) at which each went out of use."""
 
     lowest: int = 1
     outdated: Mapping[str, int] = field(default_factory=dict)
@@ -61,7 +65,8 @@ class Tombstone:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """An entry that was read or written before: when it was created by the store's clock (None: not known yet), and the digest of its bytes."""
+    """An entry that was read or written before: when it was created by the store's clock (None: not known yet), and the
+    digest of its bytes."""
 
     entry: IndexLogEntry
     created_ns: int | None
@@ -70,8 +75,8 @@ class _Held:
 
 
 class OperationLog:
-    """The log of one index. `storage` is rooted at the index folder. `name`: the index's, where it is known; entries of another one are refused. `key`: seals what is written and
-    read (`log.sealed`)."""
+    """The log of one index. `storage` is rooted at the index folder. `name`: the index's, where it is known; entries of
+    another one are refused. `key`: seals what is written and read (`log.sealed`)."""
 
     def __init__(self, storage: Storage, name: str | None = None, key: bytes | None = None) -> None:
         self.storage = storage
@@ -105,7 +110,8 @@ class OperationLog:
         return list(self.listing().entries)
 
     def latest(self) -> IndexLogEntry | None:
-        """The entry with the highest number: one listing, and one read unless it is the one read before. None: no such index."""
+        """The entry with the highest number: one listing, and one read unless it is the one read before. None: no such
+        index."""
         for attempt in range(_READS):
             held = self._held
             above = held.entry.id - 1 if held is not None else 0
@@ -133,7 +139,8 @@ class OperationLog:
         return self.decoded(number, self.read(number))
 
     def read(self, number: int) -> bytes:
-        """The bytes of an entry's object, whatever they are. DamagedIndexError where they are more than an entry has."""
+        """The bytes of an entry's object, whatever they are. DamagedIndexError where they are more than an entry
+        has."""
         path = entry_path(number)
         data = self.storage.read(path, 0, MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
@@ -157,10 +164,11 @@ class OperationLog:
         return found
 
     def append(self, entry: IndexLogEntry) -> None:
-        """Creates the entry under its number. ConcurrentWriteError when the number is taken by somebody else, or was and is removed by now.
+        """Creates the entry under its number. ConcurrentWriteError when the number is taken by somebody else, or was
+        and is removed by now.
 
-        A put that fails without saying whether it took effect is made again: the nonce tells an answer that was lost from a race that was. StorageError after some tries;
-        whether the entry is there, or will be, is then not known.
+        A put that fails without saying whether it took effect is made again: the nonce tells an answer that was lost
+        from a race that was. StorageError after some tries; whether the entry is there, or will be, is then not known.
         """
         if entry.id > MAX_NUMBER:
             raise IndexStateError(
@@ -253,7 +261,8 @@ class OperationLog:
             ) from error
 
     def bury(self, stone: Tombstone) -> None:
-        """Writes a tombstone: from now on the entries below count for nothing, there or not. One written before under the same number stays."""
+        """Writes a tombstone: from now on the entries below count for nothing, there or not. One written before under
+        the same number stays."""
         data = to_text({"format_version": 1, "lowest": stone.lowest, "outdated": dict(stone.outdated)})
         try:
             self.storage.put_if_absent(tombstone_path(stone.lowest), data)

@@ -1,4 +1,5 @@
-"""The tables of docs/operation-log.md, drawn from the data in `states`. `python -m metaindex.log.page docs/operation-log.md` puts them into the page."""
+"""The tables of docs/operation-log.md, drawn from the data in `states`. `python -m metaindex.log.page
+docs/operation-log.md` puts them into the page."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def drawn(page: str) -> str:
-    """The page with its tables as the data says: what stands between `<!-- states -->` and `<!-- end -->`, and so on."""
+    """The page with its tables as the data says: what stands between `<!-- states -->` and `<!-- end -->`, and so
+    on."""
     for name, draw in TABLES.items():
         begin, end = f"<!-- {name} -->\n", "<!-- end -->"
         before, found, rest = page.partition(begin)

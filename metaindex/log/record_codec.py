@@ -1,10 +1,11 @@
-"""Version records as JSON, and the objects beside the log that hold what an entry would grow by: segments of older records, and large bitmaps.
+"""Version records as JSON, and the objects beside the log that hold what an entry would grow by: segments of older
+records, and large bitmaps.
 
     _versions/<run>-segment.json   {"format_version": 3, "schemas": [...], "versions": [record, ...]}
     _versions/<run>-<name>.json    {"format_version": 3, "removed": {...}, "restored": {...}, "with_deletes": {...}, "without_deletes": {...}}
 
 Both are written once, before the entry that names them, and are checked by the digest in it.
-"""
+"""  # noqa: W505
 
 from __future__ import annotations
 

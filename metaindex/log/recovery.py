@@ -1,4 +1,5 @@
-"""What is done where the newest entries of a log cannot be read: it goes on behind them, from the newest one that can."""
+"""What is done where the newest entries of a log cannot be read: it goes on behind them, from the newest one that
+can."""
 
 from __future__ import annotations
 
@@ -23,8 +24,9 @@ def newest_readable(log: OperationLog) -> IndexLogEntry | None:
 
 
 def revive(log: OperationLog, newest: IndexLogEntry, under_way: tuple[UnderWay, ...] = ()) -> IndexLogEntry:
-    """An entry behind those that cannot be read, with the content of the newest one that can. What they hold is lost by it: so it raises where they may only not be for this program to read
-    (a newer version's, under another seal), or not now."""
+    """An entry behind those that cannot be read, with the content of the newest one that can. What they hold is lost by
+    it: so it raises where they may only not be for this program to read (a newer version's, under another seal), or not
+    now."""
     numbers = log.numbers()
     for number in numbers:
         if number > newest.id:
@@ -43,7 +45,8 @@ def revive(log: OperationLog, newest: IndexLogEntry, under_way: tuple[UnderWay, 
 
 
 def mended(log: OperationLog) -> IndexLogEntry | None:
-    """Goes on from the newest entry that can be read, with what was under way there, where the latest cannot. None where nothing has to be done; raises where no entry can be read."""
+    """Goes on from the newest entry that can be read, with what was under way there, where the latest cannot. None
+    where nothing has to be done; raises where no entry can be read."""
     try:
         log.latest()
     except (DamagedIndexError, StorageError):

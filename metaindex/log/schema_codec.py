@@ -1,4 +1,5 @@
-"""Schemas as JSON. Types are Arrow's; each travels as its text for people and inside one base64 Arrow IPC schema, which is what is read back."""
+"""Schemas as JSON. Types are Arrow's; each travels as its text for people and inside one base64 Arrow IPC schema, which
+is what is read back."""
 
 from __future__ import annotations
 

@@ -3,8 +3,9 @@
     {"format_version": 3, "id": 7, ...}
     {"sha256": "<hex of the first line's bytes>"}
 
-So any reader can check it: `head -1`, without its newline, is the text. The digest finds damage. With a key (`Config(seal_key=...)`) the second line has `hmac_sha256`, too, which only who has
-the key can make: docs/operation-log.md says what that covers.
+So any reader can check it: `head -1`, without its newline, is the text. The digest finds damage. With a key
+(`Config(seal_key=...)`) the second line has `hmac_sha256`, too, which only who has the key can make:
+docs/operation-log.md says what that covers.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ def is_sealed(data: bytes) -> bool:
 
 
 def unseal(data: bytes, where: str, key: bytes | None) -> Any:
-    """The JSON value of the first line. DamagedIndexError where it is not what the second line says; ForeignIndexError where there is a key, and the seal is missing or of another one."""
+    """The JSON value of the first line. DamagedIndexError where it is not what the second line says; ForeignIndexError
+    where there is a key, and the seal is missing or of another one."""
     text, _, second = data.partition(b"\n")
     try:
         if not second.endswith(b"\n") or len(second) > 1024:

@@ -1,4 +1,5 @@
-"""States, operations, and which operations may run side by side: tables, no ifs (Hyperspace, VLDB 2021, figure 6 and table 1, and its specification).
+"""States, operations, and which operations may run side by side: tables, no ifs (Hyperspace, VLDB 2021, figure 6 and
+table 1, and its specification).
 
 docs/operation-log.md draws its tables from here (`log.page`), and a test compares.
 """
@@ -92,4 +93,5 @@ COMPATIBLE: dict[Operation, frozenset[Operation]] = {
 """Which operations may be under way side by side."""
 
 ONCE = frozenset({Operation.CREATE, Operation.DELETE, Operation.RESTORE, Operation.VACUUM})
-"""Operations that change the stable state: the commit of one ends all others of its kind, which could change nothing any more."""
+"""Operations that change the stable state: the commit of one ends all others of its kind, which could change nothing
+any more."""

@@ -1,12 +1,14 @@
 """Keys of several columns in the walk: a leaf is added that only the sources of such keys understand.
 
-`a = 1 AND b IN (2, 3)` fixes both columns of the key (a, b) to one of two pairs. The walk joins what is known of `a` and of `b`, and that a file may hold the 1 and the 2 in
-different rows; the key knows the pair. So an AND that fixes all columns of a key gets one more part, "the row has one of these pairs", which follows from the others:
+`a = 1 AND b IN (2, 3)` fixes both columns of the key (a, b) to one of two pairs. The walk joins what is known of `a`
+and of `b`, and that a file may hold the 1 and the 2 in different rows; the key knows the pair. So an AND that fixes all
+columns of a key gets one more part, "the row has one of these pairs", which follows from the others:
 
     a = 1 AND b IN (2, 3)    ->    a = 1 AND b IN (2, 3) AND some_null(#0)        #0: (1, 2), (1, 3)
 
-A part that follows changes no row's answer where the AND is asked to be TRUE; where it is asked to be FALSE or NULL (under NOT, and for the files of which every row matches) nothing is added. The leaf is
-IS NULL of a column that no table has: every other source answers that it knows nothing of it.
+A part that follows changes no row's answer where the AND is asked to be TRUE; where it is asked to be FALSE or NULL
+(under NOT, and for the files of which every row matches) nothing is added. The leaf is IS NULL of a column that no
+table has: every other source answers that it knows nothing of it.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ class Combination:
 def with_combinations(
     predicate: Predicate, keys: Collection[Columns]
 ) -> tuple[Predicate, Mapping[ColumnRef, Combination]]:
-    """The predicate with leaves for the keys that its ANDs fix, and what each of those leaves asks. `keys`: the combined keys that some index has."""
+    """The predicate with leaves for the keys that its ANDs fix, and what each of those leaves asks. `keys`: the
+    combined keys that some index has."""
     if not keys:
         return predicate, {}
     found: dict[ColumnRef, Combination] = {}

@@ -1,7 +1,8 @@
 """What the keys of a run answer to a walk: values, bloom filters, value lists, of one column or of several together.
 
-A key answers for the files of its run that it keys; files of which it knows nothing are True. Where several kinds key a column they are asked in the order of `EXACTNESS`, until one has
-answered for every file: a bloom filter adds nothing to an inverted index.
+A key answers for the files of its run that it keys; files of which it knows nothing are True. Where several kinds key a
+column they are asked in the order of `EXACTNESS`, until one has answered for every file: a bloom filter adds nothing to
+an inverted index.
 
 Every answer is kept with the units it was made from, so that the row groups of a kept file can be asked for later.
 """
@@ -35,7 +36,8 @@ KEPT_BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class AskedKey:
-    """A key of a run whose columns a predicate names: how it is looked up, and its unkeyed files. Both are read by the first question."""
+    """A key of a run whose columns a predicate names: how it is looked up, and its unkeyed files. Both are read by the
+    first question."""
 
     key: CoveredKey
     columns: Columns
@@ -78,7 +80,8 @@ class Answer:
 
 
 class KeySource(Asking):
-    """PruningStatistics[Mask] over the files of one run, from its keys. A column without a key is True throughout. `only`: one kind of them."""
+    """PruningStatistics[Mask] over the files of one run, from its keys. A column without a key is True throughout.
+    `only`: one kind of them."""
 
     def __init__(
         self,
@@ -173,7 +176,8 @@ class KeySource(Asking):
         return self._answers[key]
 
     def _answers_of(self, one: AskedKey, questions: Sequence[Question]) -> list[Answer | None]:
-        """`_answer` of each question; what is not kept yet is looked up together, and kept as long as that is little."""
+        """`_answer` of each question; what is not kept yet is looked up together, and kept as long as that is
+        little."""
         if not questions:
             return []
         kept = [(one.key.key_id, question) in self._answers for question in questions]

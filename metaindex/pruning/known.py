@@ -1,4 +1,5 @@
-"""What a run knows of a predicate's columns: statistics under their stored types, and keys that name them, alone or together."""
+"""What a run knows of a predicate's columns: statistics under their stored types, and keys that name them, alone or
+together."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ from .run_statistics import StoredColumn
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A predicate that is bound to the schema of a version, ready for the walk. `walked` has the leaves of combined keys besides, which `combinations` explains."""
+    """A predicate that is bound to the schema of a version, ready for the walk. `walked` has the leaves of combined
+    keys besides, which `combinations` explains."""
 
     predicate: Predicate
     schema: Schema
@@ -129,7 +131,8 @@ def _asked_key(index: OpenIndex, run: RunRef, key: CoveredKey, columns_: Columns
 
 
 def unkeyed_files(index: OpenIndex, run: RunRef, key: CoveredKey) -> Mask:
-    """True for each file of the run of which the key knows nothing. DamagedIndexError where they are not as many as the log entry says."""
+    """True for each file of the run of which the key knows nothing. DamagedIndexError where they are not as many as the
+    log entry says."""
     reader = index.reader(run)
 
     def read() -> Mask:

@@ -1,4 +1,5 @@
-"""Keyed look-ups (RFC-27): id -> file, id -> partition, and the prefix searches [column] and [column][partition]. Each reads only the row groups that can hold the key."""
+"""Keyed look-ups (RFC-27): id -> file, id -> partition, and the prefix searches [column] and [column][partition]. Each
+reads only the row groups that can hold the key."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ def files_by_id(index: OpenIndex, ids: Sequence[bytes]) -> pa.Table:
 
 
 def partitions_by_id(index: OpenIndex, ids: Sequence[int]) -> pa.Table:
-    """The `partitions` rows of the partition ids, with their run: one row for each run that has files of the partition."""
+    """The `partitions` rows of the partition ids, with their run: one row for each run that has files of the
+    partition."""
     wanted = sorted(set(ids))
     found = []
     for run in index.entry.content.runs:
@@ -50,8 +52,9 @@ def partitions_by_id(index: OpenIndex, ids: Sequence[int]) -> pa.Table:
 
 
 def statistics_of(index: OpenIndex, column: str, partition: str | None = None) -> pa.Table:
-    """The statistics of a column in every file (of one partition, by its text): path, then the row of `column_stats` with the bounds of the column's domain.
-    `column` is the name or the stable name that the index shows; files of all runs, live or not."""
+    """The statistics of a column in every file (of one partition, by its text): path, then the row of `column_stats`
+    with the bounds of the column's domain. `column` is the name or the stable name that the index shows; files of all
+    runs, live or not."""
     from expressions.physical import physical_type
 
     out = []

@@ -31,14 +31,16 @@ from .versions import Versions
 Ordinals = npt.NDArray[np.int64]
 
 ATTACHED = "attached"
-"""Stands in `FileTable.deletes` where an index knows that deletes are attached and the table's log was not asked which."""
+"""Stands in `FileTable.deletes` where an index knows that deletes are attached and the table's log was not asked
+which."""
 
 
 FULL_REFRESH = "refresh it with mode='full'"
 
 _GROUPS_AT_ONCE = 32
 _FEW_FILES = 4_096
-"""A run of so many is kept as it is listed: some hundred kilobytes, from which the rows of kept files are taken at once."""
+"""A run of so many is kept as it is listed: some hundred kilobytes, from which the rows of kept files are taken at
+once."""
 
 _DELETES = FILE_SCHEMA.names.index("deletes")
 _LISTED = [name for name in FILE_SCHEMA.names if name not in ("deletes", "deleted_count")]
@@ -86,7 +88,8 @@ class OpenIndex:
         return self._readers[run.run]
 
     def stored_columns(self, run: RunRef, refs: Sequence[ColumnRef], schema: Schema) -> dict[ColumnRef, StoredColumn]:
-        """Those of the predicate's columns that the run covers, found by stable name: a renamed column is the same, a dropped and re-added one is not."""
+        """Those of the predicate's columns that the run covers, found by stable name: a renamed column is the same, a
+        dropped and re-added one is not."""
         covered = {c.stable: c for c in run.columns}
         leaves = {leaf.parts: leaf for leaf in schema.leaves()}
         out: dict[ColumnRef, StoredColumn] = {}
@@ -102,7 +105,8 @@ class OpenIndex:
 
     @property
     def of_text(self) -> bool:
-        """Of text files, another type reads other values (and other NULLs) from the same bytes: statistics do not carry over."""
+        """Of text files, another type reads other values (and other NULLs) from the same bytes: statistics do not carry
+        over."""
         return self.entry.table.options.get("file_format") in ("csv", "json")
 
     def files_of(self, run: RunRef, ordinals: Ordinals, with_deletes: Mask) -> pa.Table:
@@ -183,7 +187,8 @@ class OpenIndex:
         return FileIdentities(run.table_uuid, one_array(table.column("file_id")))
 
     def locate(self, run: RunRef, files: FileIdentities) -> Ordinals:
-        """The ordinal of each file in the run, -1 where the run does not have it: not at all, or as other bytes, or of another table."""
+        """The ordinal of each file in the run, -1 where the run does not have it: not at all, or as other bytes, or of
+        another table."""
         out = np.full(len(files), -1, np.int64)
         if run.table_uuid != files.table_uuid:
             return out
@@ -195,7 +200,8 @@ class OpenIndex:
         return out
 
     def locate_paths(self, run: RunRef, files: FileIdentities) -> tuple[Ordinals, Ordinals]:
-        """What the run has of the paths of some files, whatever their bytes were: row and ordinal, side by side. Of another table it has nothing."""
+        """What the run has of the paths of some files, whatever their bytes were: row and ordinal, side by side. Of
+        another table it has nothing."""
         found: list[tuple[Ordinals, Ordinals]] = []
         if run.table_uuid == files.table_uuid:
             mine, ordinals = self._ids(run, files.ids)
@@ -208,7 +214,8 @@ class OpenIndex:
         return np.concatenate([rows for rows, _ in found]), np.concatenate([places for _, places in found])
 
     def _ids(self, run: RunRef, asked: pa.FixedSizeBinaryArray) -> tuple[npt.NDArray[np.uint64], Ordinals]:
-        """Ids of the run in order, as words, and their ordinals: all that share the path of one that is asked, and others."""
+        """Ids of the run in order, as words, and their ordinals: all that share the path of one that is asked, and
+        others."""
         reader = self.reader(run)
         parts = reader.parts("file_ids")
         if sum(part.rows for part in parts) != run.files:
@@ -229,7 +236,8 @@ class OpenIndex:
         return RunStatistics(self.reader(run), Units("column_stats", "ordinal", run.files), columns, scope)
 
     def expand(self, run: RunRef, partitions: Mask, column: int) -> Mask:
-        """A truth per partition as a truth per file: the files of a partition are one range of ordinals. `column`: a covered column whose aggregates are at hand."""
+        """A truth per partition as a truth per file: the files of a partition are one range of ordinals. `column`: a
+        covered column whose aggregates are at hand."""
         first, count = self.reader(run).derived("partition ranges", lambda: self._partition_ranges(run, column))
         out = np.zeros(run.files, np.bool_)
         inside = np.flatnonzero(partitions)
@@ -241,7 +249,8 @@ class OpenIndex:
         return out
 
     def _partition_ranges(self, run: RunRef, column: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """First ordinal and number of files of each partition, by its number: the aggregates of any column are in that order and count files."""
+        """First ordinal and number of files of each partition, by its number: the aggregates of any column are in that
+        order and count files."""
         reader = self.reader(run)
         counts, ords = [], []
         for part in reader.parts("partition_stats"):
@@ -273,12 +282,14 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch | pa.Table:
 
 
 def _groups_with(footer: Footer, ids: pa.FixedSizeBinaryArray) -> list[int]:
-    """The row groups that can hold one of the ids. They are sorted, and few of many are read where few ids are asked."""
+    """The row groups that can hold one of the ids. They are sorted, and few of many are read where few ids are
+    asked."""
     ranges = footer.range("file_id")
     count = len(footer.rows)
     if len(ids) >= 4 * count or not ranges.known.all():
         return list(range(count))
-    # The last group that starts at or below an id, by the id's first 8 bytes, and those before it while they reach as far.
+    # The last group that starts at or below an id, by the id's first 8 bytes, and those before it while they reach as
+    # far.
     first = np.array([int.from_bytes(least[:8], "big") for least in ranges.least], np.uint64)
     last = np.array([int.from_bytes(greatest[:8], "big") for greatest in ranges.greatest], np.uint64)
     asked = np.unique(id_words(ids)[:, 0])
@@ -288,7 +299,8 @@ def _groups_with(footer: Footer, ids: pa.FixedSizeBinaryArray) -> list[int]:
 
 
 def _neighbours(mine: npt.NDArray[np.uint64], asked: npt.NDArray[np.uint64]) -> Iterator[tuple[Ordinals, Ordinals]]:
-    """Pairs (row of `asked`, place in `mine`) that agree in the first word, by which `mine` is sorted: of each row one place after another, as far as they agree."""
+    """Pairs (row of `asked`, place in `mine`) that agree in the first word, by which `mine` is sorted: of each row one
+    place after another, as far as they agree."""
     rows = np.arange(len(asked))
     places = np.searchsorted(mine[:, 0], asked[:, 0])
     while len(rows):

@@ -1,4 +1,5 @@
-"""The version's files as the table's own snapshot lists them: every index answers for those that it finds by full identity, and the table's log answers, too."""
+"""The version's files as the table's own snapshot lists them: every index answers for those that it finds by full
+identity, and the table's log answers, too."""
 
 from __future__ import annotations
 

@@ -1,12 +1,14 @@
-"""The straight line of a query: version -> files that the index knows -> one walk -> what is not proved droppable is kept.
+"""The straight line of a query: version -> files that the index knows -> one walk -> what is not proved droppable is
+kept.
 
 Two ways to the set of files, one way through it:
 
     recorded   an index has recorded exactly the asked version: its own `files` rows are the list, the table's log is not replayed
     snapshot   otherwise the table's own snapshot is the list; every index answers for those files that it finds by full identity
 
-Any error in an index takes that index out, says so in the report and the log, and the walk starts again without it: the answer is wider, never wrong.
-"""
+Any error in an index takes that index out, says so in the report and the log, and the walk starts again without it: the
+answer is wider, never wrong.
+"""  # noqa: W505
 
 from __future__ import annotations
 
@@ -48,8 +50,9 @@ class Pruner:
         return any(recorded_at(index, version) is not None for index in self._indexes)
 
     def prune(self, question: Question, snapshot: Snapshot | None, *, alone: bool = False) -> PruneResult:
-        """`snapshot` is needed where `recorded` says no, or says no more once a damaged index is out (SnapshotNeeded is raised then). It helps where the table itself knows
-        more of what is asked and the indexes keep many files (SnapshotHelps is raised then, unless the indexes are to answer `alone`)."""
+        """`snapshot` is needed where `recorded` says no, or says no more once a damaged index is out (SnapshotNeeded is
+        raised then). It helps where the table itself knows more of what is asked and the indexes keep many files
+        (SnapshotHelps is raised then, unless the indexes are to answer `alone`)."""
         started = time.perf_counter()
         version = self._of_this_table(question.version, snapshot)
         while True:
@@ -78,7 +81,8 @@ class Pruner:
         )
 
     def _of_this_table(self, version: Version, snapshot: Snapshot | None) -> Version:
-        """The version with the table's id. What was built on a table that was here before is left out: it knows nothing of this one's files."""
+        """The version with the table's id. What was built on a table that was here before is left out: it knows nothing
+        of this one's files."""
         recorded = {index.name: found for index in self._indexes if (found := recorded_at(index, version))}
         tables = {found.record.version.table_uuid for found in recorded.values()}
         if snapshot is not None:

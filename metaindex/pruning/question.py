@@ -51,11 +51,13 @@ class SnapshotNeeded(Exception):
 
 
 class SnapshotHelps(SnapshotNeeded):
-    """The table itself knows more than the indexes, which keep many files: ask again with the snapshot, or where it is gone without it, `alone`."""
+    """The table itself knows more than the indexes, which keep many files: ask again with the snapshot, or where it is
+    gone without it, `alone`."""
 
 
 def bound(predicate: Predicate, schema: Schema, time_zone: str = "UTC", *, as_held: bool = False) -> Predicate:
-    """The predicate with the names and types of the schema. Binding what is bound changes nothing. `as_held`: as in `bind`."""
+    """The predicate with the names and types of the schema. Binding what is bound changes nothing. `as_held`: as in
+    `bind`."""
     return bind(predicate, list(_named_types(schema.fields, ())), time_zone=time_zone, as_held=as_held)
 
 

@@ -1,4 +1,5 @@
-"""The version's files as an index has recorded them: its own `files` rows are the list, and the table's log is not replayed."""
+"""The version's files as an index has recorded them: its own `files` rows are the list, and the table's log is not
+replayed."""
 
 from __future__ import annotations
 
@@ -29,12 +30,14 @@ _ONE_OF = 1_000
 
 
 def few(kept: int, total: int) -> bool:
-    """Are the kept files so few that reading them costs less than asking the table's log for more (docs/decisions/0010)?"""
+    """Are the kept files so few that reading them costs less than asking the table's log for more
+    (docs/decisions/0010)?"""
     return kept * 4 <= total and kept <= max(FEW_FILES, total // _ONE_OF)
 
 
 def over_recorded(question: Question, indexes: Sequence[OpenIndex], *, alone: bool) -> Walked:
-    """SnapshotHelps where the table itself may prove more and the indexes keep many files, unless they are to answer `alone`. Some index must have recorded the version."""
+    """SnapshotHelps where the table itself may prove more and the indexes keep many files, unless they are to answer
+    `alone`. Some index must have recorded the version."""
     primary, found = _primary(question, indexes)
     record = found.record
     asked = Asked.of(question.bound(found.schema), found.schema, indexes)
@@ -77,7 +80,8 @@ def over_recorded(question: Question, indexes: Sequence[OpenIndex], *, alone: bo
 
 
 def _primary(question: Question, indexes: Sequence[OpenIndex]) -> tuple[OpenIndex, Recorded]:
-    """The index whose list of files is taken: of those that recorded the version, the one that covers most of the columns asked."""
+    """The index whose list of files is taken: of those that recorded the version, the one that covers most of the
+    columns asked."""
     candidates = [(index, found) for index in indexes if (found := recorded_at(index, question.version)) is not None]
 
     if len(candidates) == 1:
@@ -101,8 +105,9 @@ def _covered(index: OpenIndex) -> set[str]:
 
 
 def _table_knows_more(asked: Asked, indexes: Sequence[OpenIndex]) -> bool:
-    """Is something asked that no index can answer as well as the table itself: of a column that none covers, or equality of a column whose hashes the files are
-    partitioned by? Then the table's own partitions and log are asked, too: an index never makes an answer much wider."""
+    """Is something asked that no index can answer as well as the table itself: of a column that none covers, or
+    equality of a column whose hashes the files are partitioned by? Then the table's own partitions and log are asked,
+    too: an index never makes an answer much wider."""
     runs = [run for index in indexes for run in index.entry.content.runs]
     covered = {c.stable for run in runs for c in run.columns} | {s for run in runs for s in _looked_up(run, asked)}
     named = {ref.parts for ref in asked.columns}
@@ -114,7 +119,8 @@ def _table_knows_more(asked: Asked, indexes: Sequence[OpenIndex]) -> bool:
 
 
 def _looked_up(run: RunRef, asked: Asked) -> Iterator[str]:
-    """Columns about which a key of the run answers what is asked: one of hashes answers only whether a column equals a value, one of several columns only where all are fixed."""
+    """Columns about which a key of the run answers what is asked: one of hashes answers only whether a column equals a
+    value, one of several columns only where all are fixed."""
     equal = {leaf.stable for leaf in asked.schema.leaves() if ColumnRef(leaf.parts) in asked.only_equal}
     together = {columns for one in asked.combinations.values() for columns in one.columns}
     fixed = {leaf.stable for leaf in asked.schema.leaves() if ColumnRef(leaf.parts) in together}
@@ -125,7 +131,8 @@ def _looked_up(run: RunRef, asked: Asked) -> Iterator[str]:
 
 
 def _log_knows_more(question: Question, asked: Asked, searched: Sequence[_Searched]) -> bool:
-    """Is a file kept of which no index knows some column, as a quick refresh names files, in a table whose own log may know it?"""
+    """Is a file kept of which no index knows some column, as a quick refresh names files, in a table whose own log may
+    know it?"""
     return question.format != "files" and any(one.unknown(asked) for one in searched)
 
 
@@ -140,9 +147,10 @@ class Segment:
     def narrowed(self) -> RunSource:
         """Partitions first (RFC-27): a source that looks only into those that may match.
 
-        It answers False for a file outside them, where its partition column answers or has no answer either, as its partition did. Every question is of the kind
-        "may some row ...?" and the walk only joins them with AND and OR, so what it answers for a file outside is at most what it answered for its partition: no.
-        A column whose equality a key answers is left out: its partitions' bounds would be read to learn less.
+        It answers False for a file outside them, where its partition column answers or has no answer either, as its
+        partition did. Every question is of the kind "may some row ...?" and the walk only joins them with AND and OR,
+        so what it answers for a file outside is at most what it answered for its partition: no. A column whose equality
+        a key answers is left out: its partitions' bounds would be read to learn less.
         """
         looked_up = self.known.looked_up(self.asked)
         stored = {ref: column for ref, column in self.known.stored.items() if ref not in looked_up}
@@ -158,7 +166,8 @@ class Segment:
         return RunSource(self.index, self.run, self.known)
 
     def with_later_runs(self, own: RunSource) -> RunSource | Gathered:
-        """What the run says, and other runs of the index of the same files: those that a quick refresh named, a later one has read."""
+        """What the run says, and other runs of the index of the same files: those that a quick refresh named, a later
+        one has read."""
         if not self._later:
             return own
         everything = np.arange(self.run.files)
@@ -245,7 +254,8 @@ def _search(segment: Segment, others: _Others, tallies: dict[str, Tally], indexe
 
 
 def _aligned(index: OpenIndex, runs: list[tuple[RunRef, Known]], segment: Segment) -> Gathered:
-    """Another index's answers for the files of a segment: by equal numbering where the digests agree, else by file id."""
+    """Another index's answers for the files of a segment: by equal numbering where the digests agree, else by file
+    id."""
     return Gathered(segment.run.files, _portions(index, runs, segment))
 
 

@@ -1,7 +1,9 @@
-"""Answers that were given before. An answer follows from what never changes: the predicate, the version (its schema included), the entries of the indexes that were asked, and the snapshot where one was.
+"""Answers that were given before. An answer follows from what never changes: the predicate, the version (its schema
+included), the entries of the indexes that were asked, and the snapshot where one was.
 
-An index's entry and a snapshot are the same where they are the same *object*: a handle keeps them as long as they are the newest, and what was read anew is asked anew. So is every question of which an index
-failed on the way: it may be mended.
+An index's entry and a snapshot are the same where they are the same *object*: a handle keeps them as long as they are
+the newest, and what was read anew is asked anew. So is every question of which an index failed on the way: it may be
+mended.
 """
 
 from __future__ import annotations
@@ -96,7 +98,8 @@ class Remembered:
 
 
 def _size(outcome: Outcome) -> int:
-    """Bytes, about: the files, the predicate, and the sources with the answers that they keep (`key_source.KEPT_BYTES`; a truth a file where few leaves were asked one by one)."""
+    """Bytes, about: the files, the predicate, and the sources with the answers that they keep (`key_source.KEPT_BYTES`;
+    a truth a file where few leaves were asked one by one)."""
     if not isinstance(outcome, PruneResult):
         return 1_000
     named = len(leaves(outcome.walked))

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """What one index (or the table's own log) did for a query. `reason` says why it was not used, or what it answered for."""
+    """What one index (or the table's own log) did for a query. `reason` says why it was not used, or what it answered
+    for."""
 
     name: str
     used: bool
@@ -37,8 +38,9 @@ class IndexReport:
 
 @dataclass(frozen=True, slots=True)
 class LeafReport:
-    """What one kind of one index (`index`: its name, or the table's log) answered to one part of a predicate: `leaf`, with the NOT above it. `together`: the part is that several
-    columns, which a key keys as one, have one of some combinations of values."""
+    """What one kind of one index (`index`: its name, or the table's log) answered to one part of a predicate: `leaf`,
+    with the NOT above it. `together`: the part is that several columns, which a key keys as one, have one of some
+    combinations of values."""
 
     leaf: Predicate
     index: str
@@ -49,7 +51,8 @@ class LeafReport:
 
 @dataclass(frozen=True)
 class PruneResult:
-    """Files to read, files proved out, files whose every row matches. A reader drops a file only if this proves it: what it does not name is read."""
+    """Files to read, files proved out, files whose every row matches. A reader drops a file only if this proves it:
+    what it does not name is read."""
 
     table: str
     format: str
@@ -71,7 +74,8 @@ class PruneResult:
 
     @cached_property
     def dropped(self) -> FileTable:
-        """The files proved out. Loaded when asked for: it may be a million rows. DamagedIndexError where the index's list of files cannot be read then."""
+        """The files proved out. Loaded when asked for: it may be a million rows. DamagedIndexError where the index's
+        list of files cannot be read then."""
         return self._walked.dropped()
 
     @cached_property
@@ -81,7 +85,8 @@ class PruneResult:
 
     @cached_property
     def leaves(self) -> tuple[LeafReport, ...]:
-        """Who answered which part of the predicate, worked out when asked for: each kind of each index, part by part, with the files that it proves out."""
+        """Who answered which part of the predicate, worked out when asked for: each kind of each index, part by part,
+        with the files that it proves out."""
         found: dict[tuple[Predicate, str, str], LeafReport] = {}
         for one in self._walked.leaves():
             key = (one.leaf, one.index, one.kind)
@@ -105,13 +110,15 @@ class PruneResult:
         return self._walked.knows_row_groups
 
     def in_file(self, path: str, groups: int) -> PruningStatistics[Mask] | None:
-        """What the indexes know of the row groups of a kept file (its path as in `files`) that has so many. None where it is no kept file."""
+        """What the indexes know of the row groups of a kept file (its path as in `files`) that has so many. None where
+        it is no kept file."""
         row = self._rows.get(path)
         return None if row is None else self._walked.row_groups(row, groups)
 
     def row_groups(self, path: str, groups: int) -> list[int]:
-        """The row groups of a kept file (its path as in `files`) that may hold matching rows, as far as the indexes tell them apart; a reader's own look at the file's footer may drop
-        more. `groups`: how many the file has. All of them for a file that the answer does not name."""
+        """The row groups of a kept file (its path as in `files`) that may hold matching rows, as far as the indexes
+        tell them apart; a reader's own look at the file's footer may drop more. `groups`: how many the file has. All of
+        them for a file that the answer does not name."""
         found = self.in_file(path, groups)
         if found is None:
             return list(range(groups))

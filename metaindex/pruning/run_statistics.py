@@ -1,7 +1,8 @@
 """The statistics of one run as answers to a walk (RFC-27's two levels).
 
-A question about a column reads only the row groups that may say yes: the row groups of a part are asked first, as if each were one file, from Parquet's own
-ranges in the footer; then the rows of those that remain. A row group is passed over only where the same question, by the same guards, is proved False for all of it.
+A question about a column reads only the row groups that may say yes: the row groups of a part are asked first, as if
+each were one file, from Parquet's own ranges in the footer; then the rows of those that remain. A row group is passed
+over only where the same question, by the same guards, is proved False for all of it.
 
     partition_stats   one answer a partition                     level "partition_stats"
     column_stats      one answer a file, in surviving partitions  level "column_stats"
@@ -38,7 +39,8 @@ _SUFFIX = {"int64": "int", "double": "double", "binary": "bytes"}
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """Where a column of the predicate stands in a run: its id, its type at write time and its type at the asked version."""
+    """Where a column of the predicate stands in a run: its id, its type at write time and its type at the asked
+    version."""
 
     column_id: int
     stored: pa.DataType
@@ -57,7 +59,8 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a question is answered from: bounds, counts (NULLs, NaNs, rows). Without counts, the state alone tells which units hold nothing but NULL."""
+    """What a question is answered from: bounds, counts (NULLs, NaNs, rows). Without counts, the state alone tells which
+    units hold nothing but NULL."""
 
     bounds: bool
     counts: bool
@@ -68,7 +71,8 @@ _BOUNDS, _COUNTS, _ALL = Needs(True, False), Needs(False, True), Needs(True, Tru
 
 
 class RunStatistics(ManyFiles):
-    """PruningStatistics[Mask] over the files (or the partitions) of one run. Columns it does not know are True throughout."""
+    """PruningStatistics[Mask] over the files (or the partitions) of one run. Columns it does not know are True
+    throughout."""
 
     def __init__(
         self,
@@ -77,7 +81,8 @@ class RunStatistics(ManyFiles):
         columns: Mapping[ColumnRef, StoredColumn],
         scope: Mask | None = None,
     ) -> None:
-        """`scope`: partitions that may hold matching rows; the answer for a file of any other is False, as its partition's was."""
+        """`scope`: partitions that may hold matching rows; the answer for a file of any other is False, as its
+        partition's was."""
         super().__init__(units.count)
         self._reader = reader
         self._units = units
@@ -109,7 +114,8 @@ class RunStatistics(ManyFiles):
         return self._answer("nan", column, _COUNTS, lambda s: s.some_nan(column))
 
     def many(self, questions: Sequence[Question]) -> Matrix:
-        """A row a question. Of each column the rows are found once, in the row groups that may say yes to one of its questions; each question keeps what its own row groups said."""
+        """A row a question. Of each column the rows are found once, in the row groups that may say yes to one of its
+        questions; each question keeps what its own row groups said."""
         out = np.ones((len(questions), self.count), np.bool_)
         alike = grouped(((question.column, _needed(question)), question) for question in questions)
         for (column, name), (places, some) in alike.items():
@@ -172,7 +178,8 @@ class RunStatistics(ManyFiles):
         return may[:, group_of[first:last]]
 
     def _holding(self, stored: StoredColumn) -> list[PartInfo]:
-        """The parts that may have rows of a column. Covered, says the log entry; where no part holds a row of it nothing is proved."""
+        """The parts that may have rows of a column. Covered, says the log entry; where no part holds a row of it
+        nothing is proved."""
         if self._scope is not None:
             self._cumulated_scope()
         parts = self._reader.parts(self._units.kind)
@@ -312,7 +319,8 @@ def _statistics(column: ColumnRef, bounds: ColumnBounds, stored: StoredColumn, c
 
 
 def _nothing_but_nan(table: pa.Table, stored: StoredColumn, suffix: str) -> bool:
-    """Has a unit values and no bounds? It holds nothing but NaN (and NULL), which only the counts tell from what is unknown."""
+    """Has a unit values and no bounds? It holds nothing but NaN (and NULL), which only the counts tell from what is
+    unknown."""
     if not column_domain_has_nan(stored.stored):
         return False
     bounded = valid_mask(one_array(table.column(f"lower_{suffix}")))
@@ -338,7 +346,8 @@ def _bounds_of_rows(table: pa.Table, type_: pa.DataType, suffix: str) -> ColumnB
 
 
 def _bounds_of_groups(footer: Footer, type_: pa.DataType, needs: Needs) -> ColumnBounds:
-    """Each row group as if it were one file: the union of its rows' values. A group with an UNKNOWN row is unknown. Only what the question needs is taken from the footer."""
+    """Each row group as if it were one file: the union of its rows' values. A group with an UNKNOWN row is unknown.
+    Only what the question needs is taken from the footer."""
     suffix = _SUFFIX[str(physical_type(type_))]
     states = _span(footer, "state")
     bounded = states.known & (states.least > StatState.UNKNOWN)

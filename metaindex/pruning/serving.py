@@ -1,7 +1,8 @@
 """What a covering key of an index can give of a table at a version: rows of which files, less which rows.
 
-The rows of an index are physical: those of every file that was ever indexed, deleted or not. Of a version it is known which files are live (recorded, or found by full identity in the table's own
-snapshot) and which rows of them are deleted; a file is served where its rows of the version follow from that, and else is read from the table.
+The rows of an index are physical: those of every file that was ever indexed, deleted or not. Of a version it is known
+which files are live (recorded, or found by full identity in the table's own snapshot) and which rows of them are
+deleted; a file is served where its rows of the version follow from that, and else is read from the table.
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ from .known import unkeyed_files
 from .open_index import OpenIndex, Ordinals
 
 MOST_DELETED = 1_000_000
-"""Deleted rows that are left out one by one; and files whose deletes are read for it. Beyond, files with deletes are read from the table."""
+"""Deleted rows that are left out one by one; and files whose deletes are read for it. Beyond, files with deletes are
+read from the table."""
 _MOST_FILES_WITH_DELETES = 2_000
 
 
 @dataclass(frozen=True)
 class ServedRun:
-    """Of one run: the ordinals of the files that are served, and of those whose rows it has and that are not live (or not served). `number`: a name for it in a query."""
+    """Of one run: the ordinals of the files that are served, and of those whose rows it has and that are not live (or
+    not served). `number`: a name for it in a query."""
 
     number: int
     run: RunRef
@@ -42,7 +45,8 @@ class ServedRun:
 
 @dataclass(frozen=True, eq=False)
 class Serving:
-    """What one covering key serves of a version. Told apart by identity. `deleted`: number of the run, ordinal, and the positions of the deleted rows, of each served file that has such."""
+    """What one covering key serves of a version. Told apart by identity. `deleted`: number of the run, ordinal, and the
+    positions of the deleted rows, of each served file that has such."""
 
     index: OpenIndex
     version: Version
@@ -92,7 +96,8 @@ class Serving:
 
 
 def usable_runs(index: OpenIndex, key_id: int, types: Mapping[str, object]) -> list[tuple[int, RunRef, CoveredKey]]:
-    """The runs, numbered, that have rows of the key, with the columns stored as these types (JSON of Spark's, by stable name): one that was written when a column had another type is not used."""
+    """The runs, numbered, that have rows of the key, with the columns stored as these types (JSON of Spark's, by stable
+    name): one that was written when a column had another type is not used."""
     found = []
     for number, run in enumerate(index.entry.content.runs):
         key = next((one for one in run.keys if one.kind == PARTITION and one.key_id == key_id), None)
@@ -127,8 +132,9 @@ def same_type(one: object, other: object) -> bool:
 def serving(
     index: OpenIndex, runs: Sequence[tuple[int, RunRef, CoveredKey]], resolved: Resolved, loaded: Snapshot | None
 ) -> Serving:
-    """What these runs of one key serve of a version. The table's log is replayed only where the index has not recorded the version, or files that it has rows of have deletes. Raises MetaIndexError.
-    `loaded`: the snapshot, where it is at hand."""
+    """What these runs of one key serve of a version. The table's log is replayed only where the index has not recorded
+    the version, or files that it has rows of have deletes. Raises MetaIndexError. `loaded`: the snapshot, where it is
+    at hand."""
     recorded = index.versions.find(resolved.version)
     if recorded is None:
         return _of_snapshot(index, runs, loaded or resolved.load())

@@ -1,4 +1,5 @@
-"""Answers about one set of files, put together: from both levels of a run and its keys, from several runs and indexes, from the table's own log."""
+"""Answers about one set of files, put together: from both levels of a run and its keys, from several runs and indexes,
+from the table's own log."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ class KnowsRowGroups(Asking):
 
 
 class RunSource(KnowsRowGroups):
-    """The files of one run: a partition column is answered by partition, any other column by its keys, and by the file's statistics where no exact key has answered."""
+    """The files of one run: a partition column is answered by partition, any other column by its keys, and by the
+    file's statistics where no exact key has answered."""
 
     def __init__(self, index: OpenIndex, run: RunRef, known: Known, scope: Mask | None = None) -> None:
         super().__init__(run.files)
@@ -189,7 +191,8 @@ def by_kind(source: PruningStatistics[Mask]) -> Mapping[str, PruningStatistics[M
 
 
 class FileSource(Asking):
-    """PruningStatistics[Mask] over the row groups of one file, from sources that know the file at a position of theirs. Whatever goes wrong in one of them proves nothing."""
+    """PruningStatistics[Mask] over the row groups of one file, from sources that know the file at a position of theirs.
+    Whatever goes wrong in one of them proves nothing."""
 
     def __init__(self, groups: int, sources: Sequence[PruningStatistics[Mask]], position: int) -> None:
         super().__init__(groups)
@@ -202,7 +205,8 @@ class FileSource(Asking):
         return out
 
     def may_match(self, predicate: Predicate) -> tuple[Mask, Question | None]:
-        """The row groups that may match; and the question that all of the walk came down to, if it was one: then its answer (`told`) for any other file is all of the walk there."""
+        """The row groups that may match; and the question that all of the walk came down to, if it was one: then its
+        answer (`told`) for any other file is all of the walk there."""
         self._told.clear()
         found = may_match(predicate, self)
         one = self._told[0] if len(self._told) == 1 and isinstance(predicate, LEAVES) else None

@@ -1,4 +1,5 @@
-"""An entry as far as this metaindex can read it: without the runs that need to be known in another way, and without the keys of other kinds or layouts. What is left out proves nothing, and its files stay."""
+"""An entry as far as this metaindex can read it: without the runs that need to be known in another way, and without the
+keys of other kinds or layouts. What is left out proves nothing, and its files stay."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from metaindex.log.history import without_runs
 
 
 def understood(entry: IndexLogEntry) -> tuple[IndexLogEntry, tuple[str, ...]]:
-    """The entry for readers, and the reason of each run and key that is not in it. Versions with files of such a run are not recorded, for this reader."""
+    """The entry for readers, and the reason of each run and key that is not in it. Versions with files of such a run
+    are not recorded, for this reader."""
     runs = entry.content.runs
     foreign = {run.run: why for run in runs if (why := needs.unknown(run)) is not None}
     keys = {run.run: why for run in runs if run.run not in foreign and (why := _unknown_keys(run)) is not None}

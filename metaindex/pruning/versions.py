@@ -1,7 +1,8 @@
 """The recorded versions of an index: which of its runs' files are live at each, and which of those have deletes.
 
-A version is the chain of records from one without a parent down to its own, applied in that order (docs/decisions/0003 and 0006). The newest records are in the entry;
-older ones are in segments, of which one is read when a version in it is asked.
+A version is the chain of records from one without a parent down to its own, applied in that order (docs/decisions/0003
+and 0006). The newest records are in the entry; older ones are in segments, of which one is read when a version in it is
+asked.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ _Bits = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class LiveFiles:
-    """Of every run that has live files at a version: those that are not, and those that have deletes. Runs not named in `dead` have none."""
+    """Of every run that has live files at a version: those that are not, and those that have deletes. Runs not named in
+    `dead` have none."""
 
     dead: Mapping[str, BitMap]
     deletes: Mapping[str, BitMap] = field(default_factory=dict)
@@ -56,7 +58,8 @@ class Recorded:
 
 
 class Versions:
-    """The recorded versions of one entry. `read` gives the bytes of an object that the entry names; `cache` keeps what is decoded, by the object's path."""
+    """The recorded versions of one entry. `read` gives the bytes of an object that the entry names; `cache` keeps what
+    is decoded, by the object's path."""
 
     def __init__(self, content: Content, read: ReadObject, cache: dict[tuple[str, str], object] | None = None) -> None:
         self._content = content
@@ -65,7 +68,8 @@ class Versions:
         self._found: dict[Version, Recorded | None] = {}
 
     def find(self, version: Version) -> Recorded | None:
-        """Exactly this version, or None: not recorded, or what records it is damaged (which is logged: the version's files are then asked of the table)."""
+        """Exactly this version, or None: not recorded, or what records it is damaged (which is logged: the version's
+        files are then asked of the table)."""
         if version not in self._found:
             try:
                 self._found[version] = self.resolve(version)
@@ -166,7 +170,8 @@ class Versions:
 
 
 def live_files(content: Content, record: VersionRecord) -> LiveFiles:
-    """The live files of a record whose chain is inside the entry, its bitmaps too. DamagedIndexError where it is not."""
+    """The live files of a record whose chain is inside the entry, its bitmaps too. DamagedIndexError where it is
+    not."""
     found = Versions(content, _refuse).resolve(record.version)
     assert found is not None
     return found.live
@@ -179,7 +184,8 @@ def _refuse(ref: ObjectRef) -> bytes:
 
 
 def difference(before: LiveFiles, now: LiveFiles, runs: Mapping[str, int]) -> dict[str, Any]:
-    """The fields of a record by which the files of `now` follow from those of `before`. `runs`: how many files each run has."""
+    """The fields of a record by which the files of `now` follow from those of `before`. `runs`: how many files each run
+    has."""
     added: list[str] = []
     changed: dict[str, dict[str, str]] = {name: {} for name in BITS}
     for run, count in runs.items():
@@ -220,7 +226,8 @@ def rooted(found: Recorded) -> VersionRecord:
 
 
 def to_text(bits: BitMap) -> str:
-    """A bitmap as a record holds it. The files of a partition are one range of ordinals: as a run it takes some bytes."""
+    """A bitmap as a record holds it. The files of a partition are one range of ordinals: as a run it takes some
+    bytes."""
     packed = BitMap(bits)
     packed.run_optimize()
     return base64.b64encode(packed.serialize()).decode()

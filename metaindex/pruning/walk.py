@@ -45,8 +45,8 @@ class Tally:
 
 @dataclass(slots=True)
 class Walked:
-    """The outcome of a walk. `dropped`, `certain` and `leaves` are worked out when asked for; `row_groups` gives what the sources know of the row groups of a kept file, by its
-    row in `files`."""
+    """The outcome of a walk. `dropped`, `certain` and `leaves` are worked out when asked for; `row_groups` gives what
+    the sources know of the row groups of a kept file, by its row in `files`."""
 
     files: FileTable
     total_files: int
@@ -66,7 +66,8 @@ class Walked:
 def walk(
     predicate: Predicate, sources: Sources, alone: dict[str, Tally], indexes: Sequence[OpenIndex], count: int
 ) -> tuple[Mask, dict[str, Mask]]:
-    """The files that may match, of `count`; and, for the report, by each source alone (its answers are kept, so that costs no read)."""
+    """The files that may match, of `count`; and, for the report, by each source alone (its answers are kept, so that
+    costs no read)."""
     by_name = {index.name: index for index in indexes}
     if many_leaves(predicate):
         return _walk_together(Steps.may_match(predicate), sources, alone, by_name, count)
@@ -108,7 +109,8 @@ def _walk_together(
 
 
 _FEW = 8
-"""Leaves up to which a walk is taken as it stands: a look-up of one value is over sooner than questions are gathered."""
+"""Leaves up to which a walk is taken as it stands: a look-up of one value is over sooner than questions are
+gathered."""
 
 
 def many_leaves(predicate: Predicate) -> bool:
@@ -130,7 +132,8 @@ class Failed(Exception):
 
 
 class guard:  # noqa: N801 - reads as a statement
-    """Whatever goes wrong inside is the index's fault: any exception takes it out of this query. Without an index, errors pass."""
+    """Whatever goes wrong inside is the index's fault: any exception takes it out of this query. Without an index,
+    errors pass."""
 
     def __init__(self, index: OpenIndex | None) -> None:
         self._index = index

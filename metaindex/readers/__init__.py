@@ -1,4 +1,5 @@
-"""Rows of chosen files of a snapshot: exactly those that Spark returns, deletes applied, the predicate applied again."""
+"""Rows of chosen files of a snapshot: exactly those that Spark returns, deletes applied, the predicate applied
+again."""
 
 from .scan import Scan, ScanError
 

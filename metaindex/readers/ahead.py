@@ -1,4 +1,5 @@
-"""Files of an object store are read ahead of their turn: while one is handed out the next ones wait for the network at the same time."""
+"""Files of an object store are read ahead of their turn: while one is handed out the next ones wait for the network at
+the same time."""
 
 from __future__ import annotations
 

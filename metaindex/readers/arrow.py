@@ -1,4 +1,5 @@
-"""A scan's rows as Arrow batches: each file read, its deletes applied, its columns brought to the table's, the predicate applied again."""
+"""A scan's rows as Arrow batches: each file read, its deletes applied, its columns brought to the table's, the
+predicate applied again."""
 
 from __future__ import annotations
 
@@ -33,12 +34,14 @@ _Part = tuple[int, int, list[pa.Array]]
 
 
 def read_batches(scan: Scan) -> Iterator[pa.RecordBatch]:
-    """What cannot be answered is refused here, before the first batch; a file that is gone or damaged when its turn comes."""
+    """What cannot be answered is refused here, before the first batch; a file that is gone or damaged when its turn
+    comes."""
     return _FileReader(scan).read(scan.file_rows)
 
 
 def matching_rows(scan: Scan) -> Iterator[tuple[int, int, int]]:
-    """Of each batch: the file's row in the snapshot, the place of its first row in the file, how many of its rows are live and match. A batch is of one row group."""
+    """Of each batch: the file's row in the snapshot, the place of its first row in the file, how many of its rows are
+    live and match. A batch is of one row group."""
     reader = _FileReader(scan, apart=True)
     for row in scan.file_rows.tolist():
         for first, batch in reader.matching(row):
@@ -153,7 +156,8 @@ class _FileReader:
                 yield first, count, columns
 
     def _shared(self, field: Field, row: int) -> pa.Scalar | None:
-        """The value that all rows of the file have. Iceberg files written under another partition spec hold the column themselves."""
+        """The value that all rows of the file have. Iceberg files written under another partition spec hold the column
+        themselves."""
         if self._snapshot.format == "iceberg":
             return self._partitions.known(field, row)
         return self._partitions.value(field, row)

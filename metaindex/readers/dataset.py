@@ -1,8 +1,8 @@
 """A scan as a pyarrow Dataset: what DuckDB, Polars, pandas and others query, with columns and filters pushed down.
 
-Each scan of the dataset asks the indexes about its filter, too, and reads only what may match both. Rows are read by this project's readers
-(deletes applied, columns as the table's version has them), and the filter is applied to rows in hand, by pyarrow's own meaning: a dataset of
-pyarrow's own drops row groups by footers that know nothing of NaN.
+Each scan of the dataset asks the indexes about its filter, too, and reads only what may match both. Rows are read by
+this project's readers (deletes applied, columns as the table's version has them), and the filter is applied to rows in
+hand, by pyarrow's own meaning: a dataset of pyarrow's own drops row groups by footers that know nothing of NaN.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ Columns: TypeAlias = Sequence[str] | Mapping[str, pc.Expression] | None
 
 
 class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no types
-    """`to_table`, `to_batches`, `scanner`, `head`, `take`, `count_rows` and `filter` are those of any dataset. What pyarrow does with a dataset's files without
-    asking `scanner` (joins, sorting, unions of datasets) is refused: it would know nothing of deletes."""
+    """`to_table`, `to_batches`, `scanner`, `head`, `take`, `count_rows` and `filter` are those of any dataset. What
+    pyarrow does with a dataset's files without asking `scanner` (joins, sorting, unions of datasets) is refused: it
+    would know nothing of deletes."""
 
     def __init__(self, scan: Scan, condition: pc.Expression | None = None) -> None:
         scan.to_batches()  # what cannot be answered is refused here and not within an engine
@@ -49,7 +50,8 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no
         batch_size: int | None = None,
         **_hints: object,
     ) -> Rows:
-        """The rows that pass the filter, as `columns`: names, or expressions by name. Hints about threads and reading ahead change no rows and are not taken."""
+        """The rows that pass the filter, as `columns`: names, or expressions by name. Hints about threads and reading
+        ahead change no rows and are not taken."""
         condition = self._and(filter)
         scan = self._scan
         if condition is not None:
@@ -174,7 +176,8 @@ class Rows:
 
 
 def _bare(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The batches for an engine in C, which prints an error of ours with its whole traceback and those of its causes: without them. The log has them at its lowest level."""
+    """The batches for an engine in C, which prints an error of ours with its whole traceback and those of its causes:
+    without them. The log has them at its lowest level."""
     try:
         yield from batches
     except MetaIndexError as error:
@@ -186,7 +189,8 @@ def _bare(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 class _Refusing(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow has no types
-    """The file system of the one file that pyarrow believes a scan's dataset to have: whoever opens it went past `scanner`."""
+    """The file system of the one file that pyarrow believes a scan's dataset to have: whoever opens it went past
+    `scanner`."""
 
     def _refuse(self, *_: object) -> NoReturn:
         raise ScanError(_FILES)

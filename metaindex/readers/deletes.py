@@ -1,4 +1,5 @@
-"""Which rows of a file are deleted at the snapshot: by position, and by value (equality deletes, where NULL equals NULL and NaN equals NaN)."""
+"""Which rows of a file are deleted at the snapshot: by position, and by value (equality deletes, where NULL equals NULL
+and NaN equals NaN)."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ class DeletedPositions:
 
 
 class ValueDeletes:
-    """The rows of one equality delete, made ready to be looked for in many batches. `keys` are its columns, those of a field inside a struct as structs of that field."""
+    """The rows of one equality delete, made ready to be looked for in many batches. `keys` are its columns, those of a
+    field inside a struct as structs of that field."""
 
     def __init__(self, keys: Sequence[pa.ChunkedArray | pa.Array]) -> None:
         self._values: list[pa.Array] = []

@@ -1,6 +1,7 @@
 """A scan as `deltalake` reads it: the pyarrow dataset that its `to_pyarrow_dataset()` makes, of the kept files only.
 
-pyarrow reads the files itself, so what deltalake's own datasets refuse is refused here, too (deletion vectors, mapped columns); `Scan.to_dataset` reads those.
+pyarrow reads the files itself, so what deltalake's own datasets refuse is refused here, too (deletion vectors, mapped
+columns); `Scan.to_dataset` reads those.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ _FOOTERS_AT_ONCE = 16
 
 
 def file_dataset(scan: Scan, table: DeltaTable | None = None) -> ds.Dataset:
-    """The dataset of the kept files, with the scan's predicate as its filter. `table`: whose store reads, at the version of the scan; without one, local files."""
+    """The dataset of the kept files, with the scan's predicate as its filter. `table`: whose store reads, at the
+    version of the scan; without one, local files."""
     snapshot = scan.snapshot
     if snapshot.format != "delta":
         raise _refused(scan, f"is of a Delta table; {snapshot.table} is {snapshot.format}")
@@ -72,7 +74,8 @@ def file_dataset(scan: Scan, table: DeltaTable | None = None) -> ds.Dataset:
 
 
 def _refuse_views(scan: Scan, made: Sequence[ds.ParquetFileFragment]) -> None:
-    """delta-rs writes texts as views where it rewrites files, which pyarrow's filters cannot compare with texts. The footers that are read here are not read again."""
+    """delta-rs writes texts as views where it rewrites files, which pyarrow's filters cannot compare with texts. The
+    footers that are read here are not read again."""
     assert scan.predicate is not None
     types = {field.name: field.type for field in scan.snapshot.schema if not field.partition}
     compared = [one for leaf in leaves(scan.predicate) if not isinstance(leaf, IsNull) for one in columns(leaf)]

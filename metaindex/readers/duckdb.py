@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def relation(scan: Scan, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
     """The rows as a relation of `con`, to be queried as often as one likes.
 
-    Each query reads the files anew and as it goes, so no result need fit in memory; who asks often of few rows gives DuckDB `to_arrow()`
-    instead. What DuckDB pushes down of a query's WHERE is asked of the indexes, too.
+    Each query reads the files anew and as it goes, so no result need fit in memory; who asks often of few rows gives
+    DuckDB `to_arrow()` instead. What DuckDB pushes down of a query's WHERE is asked of the indexes, too.
     """
     if not hasattr(con, "from_arrow"):
         raise ArgumentError(f"to_duckdb takes a connection, as duckdb.connect() gives it; got {con!r}")

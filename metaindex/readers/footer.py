@@ -1,7 +1,10 @@
-"""What a Parquet file's footer says, as a reader needs it: parsed once, and held for the next query where the file is still the one it was read from.
+"""What a Parquet file's footer says, as a reader needs it: parsed once, and held for the next query where the file is
+still the one it was read from.
 
-A local file may be replaced under its name, in place or by another. So a footer is taken again only for a file of the same size, time, inode and time of change, looked at after the
-file was opened; and none is held of a file that was changed so lately that it may change again without a sign. Of a store nothing is held: opening an object fetches its end anyway.
+A local file may be replaced under its name, in place or by another. So a footer is taken again only for a file of the
+same size, time, inode and time of change, looked at after the file was opened; and none is held of a file that was
+changed so lately that it may change again without a sign. Of a store nothing is held: opening an object fetches its end
+anyway.
 """
 
 from __future__ import annotations
@@ -47,7 +50,8 @@ class FileShape:
     _followed: tuple[tuple[Any, ...], Any] | None = None
 
     def following(self, key: tuple[Any, ...], make: Callable[[], _T]) -> _T:
-        """What follows from the columns and `key`: the last is kept, as queries of a handle mostly ask for the same columns. `make` may raise: nothing is kept then."""
+        """What follows from the columns and `key`: the last is kept, as queries of a handle mostly ask for the same
+        columns. `make` may raise: nothing is kept then."""
         held = self._followed
         if held is not None and held[0] == key:
             found: _T = held[1]
@@ -58,7 +62,8 @@ class FileShape:
 
 
 class FileFooter:
-    """One footer. Immutable; what follows from it is worked out when first asked for. `raw`: its bytes, for who reads statistics from it, where they were read apart."""
+    """One footer. Immutable; what follows from it is worked out when first asked for. `raw`: its bytes, for who reads
+    statistics from it, where they were read apart."""
 
     def __init__(self, metadata: FileMetaData, shape: FileShape, raw: bytes = b"") -> None:
         self.metadata = metadata
@@ -72,7 +77,8 @@ class FileFooter:
 
     @cached_property
     def groups(self) -> list[tuple[int, int]]:
-        """Of each row group: the file's first row in it, and its bytes uncompressed. Behind the last one: the number of all rows."""
+        """Of each row group: the file's first row in it, and its bytes uncompressed. Behind the last one: the number of
+        all rows."""
         out, first = [], 0
         for number in range(self.metadata.num_row_groups):
             group = self.metadata.row_group(number)
@@ -98,7 +104,8 @@ class FileFooter:
 
 @dataclass(slots=True)
 class HeldFooters:
-    """Footers by the path of their file, up to `limit_bytes` of memory; the least recently used go first. For threads."""
+    """Footers by the path of their file, up to `limit_bytes` of memory; the least recently used go first. For
+    threads."""
 
     limit_bytes: int = 32 << 20
     _held: OrderedDict[str, tuple[ObjectInfo, FileFooter]] = field(default_factory=OrderedDict)
@@ -151,8 +158,8 @@ class DataFile:
 def open_file(
     source: pa.NativeFile, held: HeldFooters, now: ObjectInfo | None, *, gather: bool, stated: bool
 ) -> DataFile:
-    """`now`: what the file is, looked at after it was opened; None: its footer is neither held nor taken from those that are. `gather`: reads of a row group's columns are joined.
-    `stated`: the footer's statistics will be read."""
+    """`now`: what the file is, looked at after it was opened; None: its footer is neither held nor taken from those
+    that are. `gather`: reads of a row group's columns are joined. `stated`: the footer's statistics will be read."""
     if now is not None and now.size_bytes != source.size():
         now = None  # another file has come to its name since
     footer = None if now is None else held.find(now)
@@ -171,7 +178,8 @@ def open_file(
 
 
 def _lately_changed(info: ObjectInfo) -> bool:
-    """By the time of the last change where the file's sign tells it, which nobody can set back, and by that of its bytes."""
+    """By the time of the last change where the file's sign tells it, which nobody can set back, and by that of its
+    bytes."""
     changed = (info.etag or "").rpartition("-")[2]
     since = time.time_ns() - RACY_NS
     return not changed.isdecimal() or int(changed) > since

@@ -1,4 +1,5 @@
-"""The row groups of kept files that may match parts of a predicate, told without reading data: by what the indexes know of them, and by the files' footers."""
+"""The row groups of kept files that may match parts of a predicate, told without reading data: by what the indexes know
+of them, and by the files' footers."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ from .row_groups import footer_statistics
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The row groups of a file: rows of each, and which are kept. A file without row groups, or whose footer cannot be read, is one of no number."""
+    """The row groups of a file: rows of each, and which are kept. A file without row groups, or whose footer cannot be
+    read, is one of no number."""
 
     rows: tuple[int | None, ...]
     kept: Mask
@@ -54,7 +56,8 @@ class FooterGroups:
     _read: dict[str, _Footer | None] = field(default_factory=dict)
 
     def of(self, result: PruneResult, path: str, parts: Sequence[Predicate]) -> list[Groups]:
-        """Of a kept file, for each of the parts of the predicate that was answered. ObjectNotFoundError where the file is gone, StorageError where the store does not answer."""
+        """Of a kept file, for each of the parts of the predicate that was answered. ObjectNotFoundError where the file
+        is gone, StorageError where the store does not answer."""
         footer = self._footer(path)
         if footer is None:
             return [Groups((None,), self._judged(part, result, path, 1, []), False) for part in parts]

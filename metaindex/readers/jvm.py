@@ -1,4 +1,5 @@
-"""The driver's JVM in few calls: a call through py4j costs a tenth of a millisecond, so lists of files cross as one text."""
+"""The driver's JVM in few calls: a call through py4j costs a tenth of a millisecond, so lists of files cross as one
+text."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Files as an index names them, in place of the table's own snapshot: enough to read them where nothing else is known of them that a reader asks.
+"""Files as an index names them, in place of the table's own snapshot: enough to read them where nothing else is known
+of them that a reader asks.
 
-The table's log then need not be replayed for the three files that hold a value. Who needs more of the table (Spark, or a file whose rows are deleted in part) loads its snapshot.
+The table's log then need not be replayed for the three files that hold a value. Who needs more of the table (Spark, or
+a file whose rows are deleted in part) loads its snapshot.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from metaindex.pruning.result import PruneResult
 
 @dataclass(frozen=True, slots=True)
 class NamedDetails:
-    """`SnapshotDetails` of Parquet files without deletes whose columns all stand in the files. `options`: how they are read."""
+    """`SnapshotDetails` of Parquet files without deletes whose columns all stand in the files. `options`: how they are
+    read."""
 
     options: Mapping[str, object]
 
@@ -37,8 +40,9 @@ class NamedDetails:
 def snapshot_of_kept(
     result: PruneResult, indexes: Iterable[OpenIndex], table_format: TableFormat, ref: TableRef
 ) -> Snapshot | None:
-    """The kept files of an answer that was given without the table's snapshot, as a snapshot of just them; None where more has to be known of them to read them: deletes, values of partitions,
-    defaults that the recorded schema does not tell, how texts are read."""
+    """The kept files of an answer that was given without the table's snapshot, as a snapshot of just them; None where
+    more has to be known of them to read them: deletes, values of partitions, defaults that the recorded schema does not
+    tell, how texts are read."""
     if result.files.table.column("deletes").null_count < len(result.files):
         return None
     if any(one.partition or not one.default_known for one in _fields(result.schema.fields)):

@@ -22,7 +22,8 @@ from .row_groups import RowGroups
 _BATCH_ROWS = 131_072
 _AHEAD_BYTES = 64 << 20  # of a file, read ahead of what is asked: Arrow fetches the row groups it is given at once
 _THREADS_BYTES = 4 << 20  # below, handing columns to threads takes longer than decoding them
-# Spark before 3.0, and later ones on demand, wrote dates and timestamps by the Julian calendar: different numbers before these days.
+# Spark before 3.0, and later ones on demand, wrote dates and timestamps by the Julian calendar: different numbers
+# before these days.
 _GREGORIAN_DAY = -141_427  # 1582-10-15
 _COMMON_MICROS = -2_208_988_800_000_000  # 1900-01-01: from here on zones agree too
 
@@ -37,7 +38,8 @@ def read_parquet(
     path: str = "",
     now: ObjectInfo | None = None,
 ) -> Iterator[tuple[int, int, list[pa.Array]]]:
-    """(first row, rows, one array per field) of each batch; only rows of row groups that cannot match are left out. `path`: of the file, as `row_groups` knows it; `now`: as there."""
+    """(first row, rows, one array per field) of each batch; only rows of row groups that cannot match are left out.
+    `path`: of the file, as `row_groups` knows it; `now`: as there."""
     try:
         file, runs = row_groups.open(source, path, now)
         reader = _Reader(file, fields, names, where)
@@ -57,7 +59,8 @@ def read_parquet(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How the table's columns are read from a file: what follows from its footer, the columns and how files name them."""
+    """How the table's columns are read from a file: what follows from its footer, the columns and how files name
+    them."""
 
     with_ids: bool
     places: tuple[int | None, ...]  # of each of the table's columns, among those of the file
@@ -104,7 +107,8 @@ class _Reader:
             )
 
     def _columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        # A name asked for brings every leaf below it, and a top-level column whose name begins with it and a dot: columns are picked by place here.
+        # A name asked for brings every leaf below it, and a top-level column whose name begins with it and a dot:
+        # columns are picked by place here.
         at_name = {name: i for i, name in enumerate(batch.schema.names)}
         arrays = []
         plan, in_file = self._plan, self._footer.shape.fields
@@ -151,7 +155,8 @@ def _leaves(reader: ParquetReader, in_file: tuple[pa.Field, ...], names: frozens
     if ends and ends[-1] == reader.metadata.num_columns:
         columns = zip(in_file, counts, ends, strict=True)
         return [at for f, count, end in columns if f.name in names for at in range(end - count, end)]
-    # Arrow's types do not tell the file's leaves. Their paths do, though a name may begin as another one and a dot: what is read too much is not looked at.
+    # Arrow's types do not tell the file's leaves. Their paths do, though a name may begin as another one and a dot:
+    # what is read too much is not looked at.
     paths = (path if isinstance(path, str) else ".".join(path) for path in reader.column_paths)
     return [at for at, path in enumerate(paths) if any(path == name or path.startswith(f"{name}.") for name in names)]
 

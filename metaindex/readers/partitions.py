@@ -53,7 +53,8 @@ class PartitionValues:
         return None
 
     def missing(self, field: Field, row: int) -> Field:
-        """The field as file `row` shows it where the file lacks the column: with the value of the file's own partition, or its default where the partition says nothing."""
+        """The field as file `row` shows it where the file lacks the column: with the value of the file's own partition,
+        or its default where the partition says nothing."""
         if field.children:
             return replace(field, children=tuple(self.missing(child, row) for child in field.children))
         default_of = getattr(self._snapshot.details, "initial_default", None)
@@ -101,7 +102,8 @@ def _is_null(text: str, field: Field) -> bool:
 
 
 def _is_tight(bounds: ColumnBounds, row: int) -> bool:
-    """Bounds that meet prove one value only for rows that have one; the formats call those of an identity partition exact."""
+    """Bounds that meet prove one value only for rows that have one; the formats call those of an identity partition
+    exact."""
     tight = (bounds.lower_exact, bounds.upper_exact)
     return all(t is not None and t[row].as_py() for t in tight)
 

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 
 def lazy_frame(scan: Scan) -> pl.LazyFrame:
-    """The rows as a LazyFrame: files are read when it is collected, as far as it is collected, only the columns that the query needs, and
-    only what may hold rows for the filters that Polars pushes down: the indexes are asked about them, too."""
+    """The rows as a LazyFrame: files are read when it is collected, as far as it is collected, only the columns that
+    the query needs, and only what may hold rows for the filters that Polars pushes down: the indexes are asked about
+    them, too."""
     try:
         import polars as pl
         from polars.io.plugins import register_io_source

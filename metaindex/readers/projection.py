@@ -1,10 +1,11 @@
 """Columns of a Parquet file -> the table's columns.
 
-A field is found by its id where the field has one and the file carries ids, else by its `source` name, at every depth. Where it is not found it
-shows its default. Types are brought to the table's by a short list of conversions that keep every value, those that Spark makes; any other pair is refused.
+A field is found by its id where the field has one and the file carries ids, else by its `source` name, at every depth.
+Where it is not found it shows its default. Types are brought to the table's by a short list of conversions that keep
+every value, those that Spark makes; any other pair is refused.
 
-Inside lists and maps the table's fields are known by their Arrow type only, whose metadata may carry a field id (`PARQUET:field_id`) or a physical
-name (`delta.columnMapping.physicalName`).
+Inside lists and maps the table's fields are known by their Arrow type only, whose metadata may carry a field id
+(`PARQUET:field_id`) or a physical name (`delta.columnMapping.physicalName`).
 """
 
 from __future__ import annotations
@@ -236,7 +237,8 @@ def _cast(target: pa.DataType) -> Callable[[pa.Array], pa.Array]:
 
 
 def _conversion(found: pa.DataType, target: pa.DataType) -> Callable[[pa.Array], pa.Array] | None:
-    """The function that brings values of one type to another without changing what they say, as Spark does; None where it reads no such pair."""
+    """The function that brings values of one type to another without changing what they say, as Spark does; None where
+    it reads no such pair."""
     is_ = pa.types
     if found.equals(target):
         return lambda values: values
@@ -276,7 +278,8 @@ def _conversion(found: pa.DataType, target: pa.DataType) -> Callable[[pa.Array],
 
 
 def _instants(values: pa.Array, target: pa.DataType) -> pa.Array:
-    """Both kinds of timestamps are read as the number that stands in the file; nanoseconds are cut as Spark cuts them, towards the past."""
+    """Both kinds of timestamps are read as the number that stands in the file; nanoseconds are cut as Spark cuts them,
+    towards the past."""
     if values.type.unit == "ns" and target.unit == "us":
         values = pc.floor_temporal(values, unit="microsecond")
     plain = values.cast(pa.timestamp(values.type.unit)) if values.type.tz else values

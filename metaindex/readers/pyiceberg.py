@@ -1,7 +1,9 @@
-"""A scan as a pyiceberg scan: pyiceberg's own reader, given only the files that are kept, each with the deletes that apply to it.
+"""A scan as a pyiceberg scan: pyiceberg's own reader, given only the files that are kept, each with the deletes that
+apply to it.
 
-pyiceberg is not asked to plan: it would read every manifest into Python objects, attaches some deletion vectors wrongly and refuses tables with
-equality deletes anywhere. Its reader is asked for what it reads exactly; the rest of a predicate is applied to the rows that it gives.
+pyiceberg is not asked to plan: it would read every manifest into Python objects, attaches some deletion vectors wrongly
+and refuses tables with equality deletes anywhere. Its reader is asked for what it reads exactly; the rest of a
+predicate is applied to the rows that it gives.
 """
 
 from __future__ import annotations
@@ -37,8 +39,9 @@ if TYPE_CHECKING:
 
 
 def data_scan(scan: Scan, table: Table | None = None) -> KeptScan:
-    """pyiceberg's DataScan of the kept files; `to_arrow`, `to_pandas`, `to_polars`, `select`, `filter` and the rest are its own, and further filters reach the
-    indexes, too. `table`: the pyiceberg table whose FileIO reads; without one, that of the catalog, or one made of the metadata file."""
+    """pyiceberg's DataScan of the kept files; `to_arrow`, `to_pandas`, `to_polars`, `select`, `filter` and the rest are
+    its own, and further filters reach the indexes, too. `table`: the pyiceberg table whose FileIO reads; without one,
+    that of the catalog, or one made of the metadata file."""
     snapshot = scan.snapshot
     details = snapshot.details
     if not isinstance(details, IcebergDetails):
@@ -67,8 +70,9 @@ def data_scan(scan: Scan, table: Table | None = None) -> KeptScan:
 
 
 class KeptScan(DataScan):
-    """A DataScan that reads what a scan of ours keeps. `residual` is applied to rows in hand: what Iceberg's expressions cannot say, and all that is about
-    floats, whose row groups pyarrow judges by bounds that know nothing of NaN."""
+    """A DataScan that reads what a scan of ours keeps. `residual` is applied to rows in hand: what Iceberg's
+    expressions cannot say, and all that is about floats, whose row groups pyarrow judges by bounds that know nothing of
+    NaN."""
 
     scan: Scan
     residual: Predicate

@@ -15,7 +15,8 @@ _LISTED_FROM = 64
 
 
 def seen(storage: Storage, snapshot: Snapshot, row: int) -> ObjectInfo | None:
-    """What a file is that was just opened, refused as by `refuse_replaced`. None where that is not to be told by a look at a local disk."""
+    """What a file is that was just opened, refused as by `refuse_replaced`. None where that is not to be told by a look
+    at a local disk."""
     plain, local = snapshot.format == "files", "://" not in storage.root
     if not plain and not local:
         return None

@@ -1,6 +1,8 @@
-"""The rows of a batch that match. Where the predicate asks that a column equals some value, that is compared first, by itself: rows that differ cannot match, and mostly none is left.
+"""The rows of a batch that match. Where the predicate asks that a column equals some value, that is compared first, by
+itself: rows that differ cannot match, and mostly none is left.
 
-Arrow applies an expression by a whole plan, which costs more than decoding a row group's worth of a few columns; one comparison of two columns costs next to nothing.
+Arrow applies an expression by a whole plan, which costs more than decoding a row group's worth of a few columns; one
+comparison of two columns costs next to nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ class RowFilter:
 
 
 def _equality(part: Predicate, schema: pa.Schema) -> _Compare | None:
-    """The comparison of a column of integers or texts with a value (or some) of its own type; None for what is not so simple."""
+    """The comparison of a column of integers or texts with a value (or some) of its own type; None for what is not so
+    simple."""
     match part:
         case Comparison(op=Op.EQ | Op.NULL_SAFE_EQ):
             values: tuple[Literal, ...] = (part.value,)

@@ -1,6 +1,8 @@
-"""Which row groups of a Parquet file can hold rows that match: asked of the keys of indexes, and of the footer, which the reader needs anyway.
+"""Which row groups of a Parquet file can hold rows that match: asked of the keys of indexes, and of the footer, which
+the reader needs anyway.
 
-Any doubt keeps the row group. Row positions count from the file's first row, so that deletes by position find their rows behind row groups left out.
+Any doubt keeps the row group. Row positions count from the file's first row, so that deletes by position find their
+rows behind row groups left out.
 """
 
 from __future__ import annotations
@@ -35,8 +37,9 @@ SMALL_BYTES = 1 << 20  # of a file, or of row groups that are left: read sooner 
 
 
 class RowGroups:
-    """The choice for the files of one scan. `result`: the answer that chose them, whose keys may tell row groups apart. Columns that the partition gives are no columns of the file.
-    `apart`: row groups are not read together, so that a batch is of one. `held`: footers that were read before."""
+    """The choice for the files of one scan. `result`: the answer that chose them, whose keys may tell row groups apart.
+    Columns that the partition gives are no columns of the file. `apart`: row groups are not read together, so that a
+    batch is of one. `held`: footers that were read before."""
 
     def __init__(
         self,
@@ -50,7 +53,8 @@ class RowGroups:
         self._predicate = predicate
         self._apart = apart
         self._held = HeldFooters(0) if held is None else held
-        # What another predicate was answered by says nothing of this one. Of very many values some is in every row group, and to find that out again for each file takes its time.
+        # What another predicate was answered by says nothing of this one. Of very many values some is in every row
+        # group, and to find that out again for each file takes its time.
         known = result is not None and result.knows_row_groups and result.predicate == predicate
         self._result = result if known and _values(predicate) <= MOST_VALUES else None
         asked = set() if predicate is None else {column.parts for column in columns(predicate)}
@@ -63,7 +67,8 @@ class RowGroups:
     def open(
         self, source: pa.NativeFile, path: str = "", now: ObjectInfo | None = None
     ) -> tuple[DataFile, list[range]]:
-        """The file, and the runs of neighbouring row groups to read. `path`: as the answer names the file. `now`: what it is since it was opened, where its footer may be held."""
+        """The file, and the runs of neighbouring row groups to read. `path`: as the answer names the file. `now`: what
+        it is since it was opened, where its footer may be held."""
         # What keys leave of a local file is little: to gather its reads first costs more than the reads.
         gather = self._result is None or not isinstance(source, pa.OSFile)
         worth = (
@@ -84,7 +89,8 @@ class RowGroups:
         return footer_statistics(raw, footer.metadata, self._layouts)
 
     def _by_keys(self, result: PruneResult, source: pa.NativeFile | None, footer: FileFooter, path: str) -> Mask:
-        """By the keys first: what they leave is mostly so little that no statistics are looked at. `source`: of a file of which they are worth a look."""
+        """By the keys first: what they leave is mostly so little that no statistics are looked at. `source`: of a file
+        of which they are worth a look."""
         count = footer.metadata.num_row_groups
         known = result.in_file(path, count)
         kept = np.ones(count, np.bool_) if known is None else self._known(known, result.walked)

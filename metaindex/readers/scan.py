@@ -1,7 +1,8 @@
 """A scan: which files of which snapshot, which columns, which rows; and the engines that can answer it.
 
-Every `to_...` returns the same rows: those of the files, less what is deleted at the snapshot's version, that satisfy the predicate (rows for
-which it is NULL are left out, as in SQL). No order is promised across files. A scan that cannot be answered exactly raises; it never returns fewer rows.
+Every `to_...` returns the same rows: those of the files, less what is deleted at the snapshot's version, that satisfy
+the predicate (rows for which it is NULL are left out, as in SQL). No order is promised across files. A scan that cannot
+be answered exactly raises; it never returns fewer rows.
 """
 
 from __future__ import annotations
@@ -47,9 +48,10 @@ Choose: TypeAlias = "Callable[[Predicate], tuple[npt.NDArray[np.int64], PruneRes
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """`rows` are indices into `snapshot.files` (None: all of them). `predicate` is bound: names and literals are those of `snapshot.schema`;
-    `predicate_text` is the user's own SQL, for an engine that reads it itself. `columns` are top-level names, in the order of the result
-    (None: all); names are matched exactly first and without regard to case second. A field inside a struct is not a column: ask for the struct."""
+    """`rows` are indices into `snapshot.files` (None: all of them). `predicate` is bound: names and literals are those
+    of `snapshot.schema`; `predicate_text` is the user's own SQL, for an engine that reads it itself. `columns` are
+    top-level names, in the order of the result (None: all); names are matched exactly first and without regard to case
+    second. A field inside a struct is not a column: ask for the struct."""
 
     snapshot: Snapshot
     storage: Storage
@@ -95,7 +97,8 @@ class Scan:
         return np.asarray(self.rows, dtype=np.int64)
 
     def whole(self) -> Scan:
-        """The same scan with the table's own snapshot: where an index answered without it, `snapshot` is of the kept files, and knows no more of them than it takes to read them."""
+        """The same scan with the table's own snapshot: where an index answered without it, `snapshot` is of the kept
+        files, and knows no more of them than it takes to read them."""
         if self.load is None:
             return self
         snapshot = self.load()
@@ -110,8 +113,9 @@ class Scan:
         return And(known) if len(known) > 1 else known[0] if known else None
 
     def narrowed(self, hint: Predicate) -> Scan:
-        """The same scan for a caller that applies `hint` to the rows itself: the indexes are asked again, and what holds no row for it is
-        not read. Parts of the hint that cannot be judged keep everything; no hint is an error."""
+        """The same scan for a caller that applies `hint` to the rows itself: the indexes are asked again, and what
+        holds no row for it is not read. Parts of the hint that cannot be judged keep everything; no hint is an
+        error."""
         try:
             known = bind(hint, self.snapshot.schema.asked(), time_zone=self.time_zone, as_held=True)
             if all(isinstance(leaf, Opaque | Constant) for leaf in leaves(known)):
@@ -133,11 +137,13 @@ class Scan:
         return read_batches(self)
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """The same as Arrow's own stream, to be read once: for `pq.ParquetWriter`, `pa.dataset.write_dataset`, and whatever else takes one."""
+        """The same as Arrow's own stream, to be read once: for `pq.ParquetWriter`, `pa.dataset.write_dataset`, and
+        whatever else takes one."""
         return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """A new stream of the rows each time it is asked for: a scan is itself an Arrow table to every library that takes one."""
+        """A new stream of the rows each time it is asked for: a scan is itself an Arrow table to every library that
+        takes one."""
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> pa.Table:
@@ -150,8 +156,8 @@ class Scan:
         return ScanDataset(self)
 
     def to_deltalake(self, table: DeltaTable | None = None) -> Dataset:
-        """As the pyarrow dataset that deltalake's `to_pyarrow_dataset` makes, of the kept files: of a Delta table that such a dataset can read. `table`: whose store
-        reads, needed where the table is in one."""
+        """As the pyarrow dataset that deltalake's `to_pyarrow_dataset` makes, of the kept files: of a Delta table that
+        such a dataset can read. `table`: whose store reads, needed where the table is in one."""
         from .deltalake import file_dataset
 
         return file_dataset(self, table)
@@ -167,7 +173,8 @@ class Scan:
         return lazy_frame(self)
 
     def to_pyiceberg(self, table: Table | None = None) -> KeptScan:
-        """As a pyiceberg scan, read by pyiceberg: of an Iceberg table. `table`: whose FileIO reads; see `readers.pyiceberg`."""
+        """As a pyiceberg scan, read by pyiceberg: of an Iceberg table. `table`: whose FileIO reads; see
+        `readers.pyiceberg`."""
         try:
             from .pyiceberg import data_scan
         except ImportError as error:

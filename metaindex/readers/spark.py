@@ -4,10 +4,10 @@
     Delta         Delta's own relation of the version, over the `add` actions of the kept files (deletion vectors, column mapping)
     Iceberg       scan tasks of the kept files, staged for a scan of the table (delete files, field ids)
 
-Spark asks the table for its schema and its protocol, not for its files: those are given to it, with all that the log says of them.
-Plain files have no log: a file that was replaced since it was listed is refused here; one that is replaced between this
-call and Spark's job is not noticed.
-"""
+Spark asks the table for its schema and its protocol, not for its files: those are given to it, with all that the log
+says of them. Plain files have no log: a file that was replaced since it was listed is refused here; one that is
+replaced between this call and Spark's job is not noticed.
+"""  # noqa: W505
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ def data_frame(scan: Scan, spark: SparkSession) -> DataFrame:
 
 
 def _known_to_spark(scan: Scan) -> Scan:
-    """With all that Spark is told of the files. An index knows it of plain files that are read without options of their own."""
+    """With all that Spark is told of the files. An index knows it of plain files that are read without options of their
+    own."""
     from formats.files.options import FilesOptions
 
     plain = scan.snapshot.format == "files" and not FilesOptions.of(scan.ref.options).reader
@@ -71,9 +72,11 @@ def _known_to_spark(scan: Scan) -> Scan:
 
 
 def _has_just_the_columns(scan: Scan) -> bool:
-    """Does a frame of the whole table have the columns of the result, in their order? To name each to Spark takes longer than to find the rows.
+    """Does a frame of the whole table have the columns of the result, in their order? To name each to Spark takes
+    longer than to find the rows.
 
-    Spark puts partition columns of folders behind the others, Delta may leave out columns without a type, and Iceberg adds those of row lineage.
+    Spark puts partition columns of folders behind the others, Delta may leave out columns without a type, and Iceberg
+    adds those of row lineage.
     """
     if scan.snapshot.format == "iceberg":
         return False

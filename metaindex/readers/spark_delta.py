@@ -1,4 +1,5 @@
-"""Delta: the version's own DataFrame over the kept files, so that deletion vectors and column mapping are Delta's business.
+"""Delta: the version's own DataFrame over the kept files, so that deletion vectors and column mapping are Delta's
+business.
 
 What the log says of each file is what metaindex read of it: Delta would run a job over its log to say it again.
 """

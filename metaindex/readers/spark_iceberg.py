@@ -1,6 +1,8 @@
-"""Iceberg: scan tasks of the kept files, staged for a scan of the table, so that delete files and field ids are Iceberg's business.
+"""Iceberg: scan tasks of the kept files, staged for a scan of the table, so that delete files and field ids are
+Iceberg's business.
 
-Iceberg would plan the whole snapshot. Which manifests list the files, and which deletes apply to them, metaindex has read already: the JVM reads those manifests, and keeps them.
+Iceberg would plan the whole snapshot. Which manifests list the files, and which deletes apply to them, metaindex has
+read already: the JVM reads those manifests, and keeps them.
 """
 
 from __future__ import annotations

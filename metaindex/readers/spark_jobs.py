@@ -1,4 +1,5 @@
-"""What holds of a Spark session for a block: a setting, and a tag by which the jobs that a thread starts there are told apart."""
+"""What holds of a Spark session for a block: a setting, and a tag by which the jobs that a thread starts there are told
+apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Spark uses the indexes by itself: `mi.enable(spark)`, and the session's SQL and DataFrames leave out files that an index proves to hold no matching row."""
+"""Spark uses the indexes by itself: `mi.enable(spark)`, and the session's SQL and DataFrames leave out files that an
+index proves to hold no matching row."""
 
 from .enabling import RuleCounts, counts, disable, enable, hint, is_enabled
 from .executed import ScanRead

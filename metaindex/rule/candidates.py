@@ -1,7 +1,8 @@
 """Which covering indexes may stand for a scan, and of the others why not.
 
-The rules are those of the paper. An index may stand for a scan where it has every column that the query needs of it, and a filter names its leading column, or both sides of an equi-join are covered by
-indexes on the join's keys, or a group's keys hold the columns of its buckets.
+The rules are those of the paper. An index may stand for a scan where it has every column that the query needs of it,
+and a filter names its leading column, or both sides of an equi-join are covered by indexes on the join's keys, or a
+group's keys hold the columns of its buckets.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from metaindex.api import Table
 
 MASK_BITS: Final = 1 << 25
-"""Deleted rows are left out by a mask (here 4 MB), which goes with every task, or by a join with what every executor is sent once."""
+"""Deleted rows are left out by a mask (here 4 MB), which goes with every task, or by a join with what every executor is
+sent once."""
 _HELD: Final = 16
 _held: OrderedDict[tuple[object, ...], Serving] = OrderedDict()
 _held_lock = threading.Lock()
@@ -73,8 +75,9 @@ class Offered:
 def offered(
     table: Table, scan: Mapping[str, Any], rule: RuleConfig, kept_bytes: int | None, broken: Collection[str] = ()
 ) -> Offered:
-    """The table's covering indexes for one scan of a request. `kept_bytes`: of the files that data skipping leaves, where it leaves some out; `broken`: runs that Spark could not read. What an index
-    raises when it is read leaves that index out."""
+    """The table's covering indexes for one scan of a request. `kept_bytes`: of the files that data skipping leaves,
+    where it leaves some out; `broken`: runs that Spark could not read. What an index raises when it is read leaves that
+    index out."""
     out = Offered()
     opened = [index for index in table._open_indexes(None)[0] if rule.allows(index.name)]
     for index in opened:
@@ -191,7 +194,8 @@ def _candidate(
 
 @dataclass(frozen=True, slots=True)
 class _At:
-    """The version that a scan reads, and its columns. `named`: with the table's id. `loaded`: its snapshot, where the index has not recorded it."""
+    """The version that a scan reads, and its columns. `named`: with the table's id. `loaded`: its snapshot, where the
+    index has not recorded it."""
 
     resolved: Resolved
     named: Version
@@ -200,7 +204,8 @@ class _At:
 
 
 def _version(table: Table, index: OpenIndex, scan: Mapping[str, Any]) -> _At | None:
-    """The one that Spark has pinned; of plain files the newest listing that the index recorded: Spark's own list is compared with it file by file. None where there is none yet."""
+    """The one that Spark has pinned; of plain files the newest listing that the index recorded: Spark's own list is
+    compared with it file by file. None where there is none yet."""
     newest = index.versions.newest()
     if newest is None or scan.get("version") == "null":
         return None
@@ -216,7 +221,8 @@ def _version(table: Table, index: OpenIndex, scan: Mapping[str, Any]) -> _At | N
 def _served(
     index: OpenIndex, key: CoveredKey, scan: Mapping[str, Any], at: _At, columns: Mapping[str, str]
 ) -> Serving | None:
-    """What the index serves of the version; None where no run has the columns as the types that Spark reads them with."""
+    """What the index serves of the version; None where no run has the columns as the types that Spark reads them
+    with."""
     types = {columns[one["name"]]: one["type"] for one in scan["needs"]}
     entry = index.entry
     name = (entry.index_uuid, entry.id, entry.nonce, key.key_id, at.resolved.version, str(sorted(types.items())))
@@ -253,7 +259,8 @@ def _in_range(
 
 
 def _stale(served: Serving, rule: RuleConfig) -> Reason | None:
-    """The limits of a hybrid scan, in the paper's words: appended bytes in those of the table, deleted bytes in those of the index."""
+    """The limits of a hybrid scan, in the paper's words: appended bytes in those of the table, deleted bytes in those
+    of the index."""
     appended = served.total_bytes - served.served_bytes
     if not rule.hybrid_scan and (not served.whole or served.dead_bytes or served.deleted):
         return Reason.NO_HYBRID_SCAN
@@ -272,7 +279,8 @@ def _prices(
     kept_bytes: int | None,
     share: float,
 ) -> tuple[float, float, float]:
-    """Of the scan, of the index with the files that it lacks, and of these alone, for the needed columns. `in_table`: what columns take there at least, which are smaller in the index."""
+    """Of the scan, of the index with the files that it lacks, and of these alone, for the needed columns. `in_table`:
+    what columns take there at least, which are smaller in the index."""
     sizes = served.column_bytes
     needed = float(sum(sizes.get(one, 0) for one in stables))
     there = float(sum(max(sizes.get(one, 0), in_table.get(one, 0)) for one in stables))

@@ -1,4 +1,5 @@
-"""What the optimizer's rule is told of the covering index that stands for a scan: its parts, the files it serves, and the rows that are to be left out (`Covering.java`)."""
+"""What the optimizer's rule is told of the covering index that stands for a scan: its parts, the files it serves, and
+the rows that are to be left out (`Covering.java`)."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ def told(cover: Cover, scan: Mapping[str, Any], root: str) -> dict[str, object]:
 
 
 def _size(one: Candidate, scan: Mapping[str, Any]) -> int:
-    """What Spark is told of the index's size, by which it decides whether to send it to every task: what its rows take in memory, and no more than it takes the table for."""
+    """What Spark is told of the index's size, by which it decides whether to send it to every task: what its rows take
+    in memory, and no more than it takes the table for."""
     needed = sum(one.serving.column_bytes.get(name, 0) for name in one.columns.values())
     stored = one.layout.stored
     rows = sum(part.info.rows for _, part in one.parts)

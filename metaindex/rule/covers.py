@@ -17,7 +17,8 @@ from .settings import RuleConfig
 
 @dataclass(frozen=True)
 class Cover:
-    """The index that stands for a scan. `partitioned`: a join or a group uses its buckets; `joined`: a join, which wants their order too. `read_bytes`, `source_bytes`: predicted, of the needed columns."""
+    """The index that stands for a scan. `partitioned`: a join or a group uses its buckets; `joined`: a join, which
+    wants their order too. `read_bytes`, `source_bytes`: predicted, of the needed columns."""
 
     candidate: Candidate
     partitioned: bool

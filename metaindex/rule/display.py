@@ -1,4 +1,5 @@
-"""The ways in which an explanation is shown: plain text, the colours of a terminal, HTML. What differs between the plans stands between two tags."""
+"""The ways in which an explanation is shown: plain text, the colours of a terminal, HTML. What differs between the
+plans stands between two tags."""
 
 from __future__ import annotations
 

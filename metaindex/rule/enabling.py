@@ -1,8 +1,9 @@
 """Spark uses the indexes by itself: `enable(spark)`, and existing SQL and DataFrame code reads fewer files.
 
-A rule of Spark's optimizer, in Java source that the Janino inside Spark compiles (no jar, no build step, executors never see it), asks this process once a plan: these scans, with these filters,
-at these versions of their tables; which files hold no matching row? All logic of indexes stays in Python (`skipping`). A query never fails or changes its answer because of the rule: what goes
-wrong, takes too long or is in doubt leaves the plan as it was, is counted and logged.
+A rule of Spark's optimizer, in Java source that the Janino inside Spark compiles (no jar, no build step, executors
+never see it), asks this process once a plan: these scans, with these filters, at these versions of their tables; which
+files hold no matching row? All logic of indexes stays in Python (`skipping`). A query never fails or changes its answer
+because of the rule: what goes wrong, takes too long or is in doubt leaves the plan as it was, is counted and logged.
 """
 
 from __future__ import annotations
@@ -55,8 +56,9 @@ _SOURCES: Final = (
     "Writes",
 )
 SORTED_BUCKETS: Final = "spark.sql.legacy.bucketedTableScan.outputOrdering"
-"""Where it is true and a bucket is one file, Spark does not sort what is sorted: the buckets of an optimized covering index are. The session's own setting stands, where it has one; where it has none,
-other tables are planned as without it (`Unsorted.java`)."""
+"""Where it is true and a bucket is one file, Spark does not sort what is sorted: the buckets of an optimized covering
+index are. The session's own setting stands, where it has one; where it has none, other tables are planned as without it
+(`Unsorted.java`)."""
 logger = logging.getLogger("metaindex")
 _LOCK = threading.Lock()
 _LOADERS: dict[
@@ -112,11 +114,13 @@ def enable(
     storage_options: Mapping[str, str] | None = None,
     rule: RuleConfig | None = None,
 ) -> None:
-    """Has this session's queries leave out the files that an index proves to hold no matching row: Delta, Iceberg, and folders of Parquet, CSV and JSON files that have indexes.
+    """Has this session's queries leave out the files that an index proves to hold no matching row: Delta, Iceberg, and
+    folders of Parquet, CSV and JSON files that have indexes.
 
-    Sessions made by `spark.newSession()` and a restarted session are enabled on their own. `config` and `storage_options` are those of `open_table`, for all tables. `rule` has
-    the knobs of the rule; what `spark.metaindex.*` in the session's configuration says when a query is planned goes before it. Enabling twice takes the newer values.
-    UnsupportedFeatureError for Spark Connect.
+    Sessions made by `spark.newSession()` and a restarted session are enabled on their own. `config` and
+    `storage_options` are those of `open_table`, for all tables. `rule` has the knobs of the rule; what
+    `spark.metaindex.*` in the session's configuration says when a query is planned goes before it. Enabling twice takes
+    the newer values. UnsupportedFeatureError for Spark Connect.
     """
     if _is_remote(spark):
         raise UnsupportedFeatureError(
@@ -149,7 +153,8 @@ def enable(
 
 
 def disable(spark: SparkSession) -> None:
-    """Queries of the session are planned as without metaindex. Nothing happens where it is not enabled. ArgumentError for what is no session."""
+    """Queries of the session are planned as without metaindex. Nothing happens where it is not enabled. ArgumentError
+    for what is no session."""
     if _is_remote(spark):
         return
     _check_session(spark)
@@ -175,9 +180,11 @@ def is_enabled(spark: SparkSession) -> bool:
 
 @contextmanager
 def hint(spark: SparkSession, *indexes: str) -> Iterator[None]:
-    """Queries of the session that are planned inside, in whatever thread, use no other index than these. A query is planned by the action on it (`collect`, `count`), not where it is written.
+    """Queries of the session that are planned inside, in whatever thread, use no other index than these. A query is
+    planned by the action on it (`collect`, `count`), not where it is written.
 
-    ArgumentError where none is named. It is the setting `spark.metaindex.hint`, which has its old value again afterwards.
+    ArgumentError where none is named. It is the setting `spark.metaindex.hint`, which has its old value again
+    afterwards.
     """
     if not indexes:
         raise ArgumentError(
@@ -257,7 +264,8 @@ def _loader_of(spark: SparkSession, sources: Mapping[str, bytes]) -> Any:
 
 
 def _strategy(spark: SparkSession, loader: Any, name: str, *arguments: Any) -> Any | None:
-    """What merges hybrid scans under joins, or groups rows in their order. None where this Spark has other insides than those that it is built upon: joins sort such scans then, groups are hashed."""
+    """What merges hybrid scans under joins, or groups rows in their order. None where this Spark has other insides than
+    those that it is built upon: joins sort such scans then, groups are hashed."""
     from py4j.protocol import Py4JJavaError
 
     try:
@@ -268,7 +276,8 @@ def _strategy(spark: SparkSession, loader: Any, name: str, *arguments: Any) -> A
 
 
 def _new(spark: SparkSession, loader: Any, name: str, *arguments: Any) -> Any:
-    """By reflection: py4j's own look-up of classes does not see the loader. A list takes Python's objects, an array does not."""
+    """By reflection: py4j's own look-up of classes does not see the loader. A list takes Python's objects, an array
+    does not."""
     values = jvm_of(spark).java.util.ArrayList()
     for one in arguments:
         values.add(one)

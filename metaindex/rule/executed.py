@@ -19,7 +19,8 @@ _VECTORED: Final = "parquet.hadoop.vectored.io.enabled"
 
 @dataclass(frozen=True, slots=True)
 class ScanRead:
-    """One scan of an executed plan. None where Spark does not count it: Iceberg counts files and bytes before a rule leaves any out; `splits` are then the pieces of files that were read."""
+    """One scan of an executed plan. None where Spark does not count it: Iceberg counts files and bytes before a rule
+    leaves any out; `splits` are then the pieces of files that were read."""
 
     scan: str
     files: int | None
@@ -38,8 +39,9 @@ class ScanRead:
 
 
 def run(session: SparkSession, execution: Any) -> tuple[tuple[ScanRead, ...], int]:
-    """Runs a query execution of Spark's, throws its rows away, and tells what its scans read, and the bytes that its tasks read in all: of the needed columns, row groups and footers alone, and none
-    that came out of a cache. Raises what Spark raises."""
+    """Runs a query execution of Spark's, throws its rows away, and tells what its scans read, and the bytes that its
+    tasks read in all: of the needed columns, row groups and footers alone, and none that came out of a cache. Raises
+    what Spark raises."""
     context = session.sparkContext
     with tagged(context) as tag, counted_bytes(session):
         execution.toRdd().count()
@@ -48,7 +50,8 @@ def run(session: SparkSession, execution: Any) -> tuple[tuple[ScanRead, ...], in
 
 
 def counted_bytes(session: SparkSession) -> AbstractContextManager[None]:
-    """Parquet is read in the tasks' own threads: what others read for them (vectored reads, the default) is in no metric of Spark's."""
+    """Parquet is read in the tasks' own threads: what others read for them (vectored reads, the default) is in no
+    metric of Spark's."""
     return setting(session, _VECTORED, "false")
 
 
@@ -66,7 +69,8 @@ def stages(context: SparkContext, tag: str) -> Iterator[Any]:
 
 
 def leaves(plan: Any) -> Iterator[Any]:
-    """The scans of an executed plan, those of its subqueries too. Adaptive plans and their stages look like leaves; what was reused has been counted where it was made."""
+    """The scans of an executed plan, those of its subqueries too. Adaptive plans and their stages look like leaves;
+    what was reused has been counted where it was made."""
     name = str(plan.getClass().getSimpleName())
     if name == "AdaptiveSparkPlanExec":
         yield from leaves(plan.executedPlan())

@@ -1,4 +1,5 @@
-"""A Spark query explained: its plan with and without the indexes, what each index does for each scan or why not, the files expected, and when it was run those read."""
+"""A Spark query explained: its plan with and without the indexes, what each index does for each scan or why not, the
+files expected, and when it was run those read."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedScan:
-    """One scan: what is expected of it, or why no index helps, and of each index of its table the same. `cover`: the covering index that is read in its place."""
+    """One scan: what is expected of it, or why no index helps, and of each index of its table the same. `cover`: the
+    covering index that is read in its place."""
 
     scan: str
     result: PruneResult | None
@@ -70,8 +72,9 @@ class ExplainedScan:
 
 @dataclass(frozen=True, slots=True)
 class QueryExplanation:
-    """`print` it, or let a notebook show it. Files are as expected before the query runs: Spark and the formats prune by themselves as well. `read`: what its scans did read, where it was run;
-    `read_bytes`: what its tasks read in all, of the needed columns alone."""
+    """`print` it, or let a notebook show it. Files are as expected before the query runs: Spark and the formats prune
+    by themselves as well. `read`: what its scans did read, where it was run; `read_bytes`: what its tasks read in all,
+    of the needed columns alone."""
 
     scans: tuple[ExplainedScan, ...]
     with_indexes: str  # physical plan
@@ -82,7 +85,8 @@ class QueryExplanation:
 
     @property
     def expected_bytes(self) -> int | None:
-        """What the ranker expects the scans to read of the needed columns; None where a covering index does not stand for all of them: the bytes of whole files say nothing about columns."""
+        """What the ranker expects the scans to read of the needed columns; None where a covering index does not stand
+        for all of them: the bytes of whole files say nothing about columns."""
         covers = [one.cover.read_bytes for one in self.scans if one.cover is not None]
         return sum(covers) if covers and len(covers) == len(self.scans) else None
 
@@ -135,10 +139,12 @@ class QueryExplanation:
 
 
 def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:
-    """How Spark would run the query with and without the indexes, and of each index of its tables what it does, or why it is not used.
+    """How Spark would run the query with and without the indexes, and of each index of its tables what it does, or why
+    it is not used.
 
-    Nothing is run, but with `run=True`: then the query is, with the indexes, its rows are thrown away, and `read` has what its scans read by Spark's own metrics.
-    ArgumentError where its session is not enabled, and for what is no DataFrame.
+    Nothing is run, but with `run=True`: then the query is, with the indexes, its rows are thrown away, and `read` has
+    what its scans read by Spark's own metrics. ArgumentError where its session is not enabled, and for what is no
+    DataFrame.
     """
     if not hasattr(query, "sparkSession"):
         raise ArgumentError(f"an explanation is of a DataFrame; got {query!r}; give one, as spark.sql(...) makes it")

@@ -23,8 +23,9 @@ def imagined(
     total_bytes: int,
     kept_bytes: int | None = None,
 ) -> Offer | Reason:
-    """The offer that an index of this kind would be for one scan of a request, or why it would not be used. Columns are by the names that the scan has for them; bytes are shared out by their widths.
-    `total_bytes`: of the table's files. `kept_bytes`: of those that the scan would read."""
+    """The offer that an index of this kind would be for one scan of a request, or why it would not be used. Columns are
+    by the names that the scan has for them; bytes are shared out by their widths. `total_bytes`: of the table's files.
+    `kept_bytes`: of those that the scan would read."""
     columns = {parse_path(one) for one in (*kind.indexed, *kind.included)}
     needs = [tuple(one.get("path", [one["name"]])) for one in scan["needs"]]
     if not set(needs) <= columns:

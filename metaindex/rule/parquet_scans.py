@@ -1,4 +1,5 @@
-"""Parquet in a Spark plan, in plain files or Delta's: does Spark show what stands in the files, under the names that an index knows?"""
+"""Parquet in a Spark plan, in plain files or Delta's: does Spark show what stands in the files, under the names that an
+index knows?"""
 
 from __future__ import annotations
 
@@ -14,13 +15,16 @@ _NO_MEANING: Final = frozenset({"path", "basepath", "serialization.format", "mer
 """Options of a Parquet relation that do not change what its columns mean; those of calendars by their values."""
 _BY_ID: Final = "spark.sql.parquet.fieldid.read.enabled"
 _ID: Final = "parquet.field.id"
-"""A column is found by its number where the session says so (as Delta's extension does) and the schema has numbers: else by its name."""
+"""A column is found by its number where the session says so (as Delta's extension does) and the schema has numbers:
+else by its name."""
 _SHOWN_WHERE_ABSENT: Final = "EXISTS_DEFAULT"
-"""In a field's metadata: what Spark shows in files that are older than the column, which hold nothing of it (ALTER TABLE ADD COLUMN ... DEFAULT)."""
+"""In a field's metadata: what Spark shows in files that are older than the column, which hold nothing of it (ALTER
+TABLE ADD COLUMN ... DEFAULT)."""
 
 
 def read_as_written(scan: Mapping[str, Any]) -> bool:
-    """Of a request's scan of Parquet files, or Delta's. False as well where the relation belongs to another session, of which nothing is known."""
+    """Of a request's scan of Parquet files, or Delta's. False as well where the relation belongs to another session, of
+    which nothing is known."""
     delta = scan["kind"] == "delta"
     if not delta and not (
         scan["format"] == "ParquetFileFormat" and {name.lower() for name in scan["options"]} <= _NO_MEANING
@@ -36,7 +40,8 @@ def read_as_written(scan: Mapping[str, Any]) -> bool:
 
 
 def types_of(scan: Mapping[str, Any]) -> dict[tuple[str, ...], pa.DataType]:
-    """The type of every column as Spark reads it from the files: a session may be told another schema than they have. Columns that show a default where a file has none are not among them."""
+    """The type of every column as Spark reads it from the files: a session may be told another schema than they have.
+    Columns that show a default where a file has none are not among them."""
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
 

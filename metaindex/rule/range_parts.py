@@ -1,4 +1,5 @@
-"""The parts of a covering index in ranges that a filter leaves: each holds the rows between its least and its greatest value of the leading column, which the manifest states as keys."""
+"""The parts of a covering index in ranges that a filter leaves: each holds the rows between its least and its greatest
+value of the leading column, which the manifest states as keys."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from metaindex.kinds.values.encoding import CUT, KEPT, as_bytes
 def parts_left(
     parts: Sequence[StoredPart], conjuncts: Sequence[Predicate], column: ColumnRef, type_: pa.DataType
 ) -> list[StoredPart]:
-    """Those that may hold rows that match. `column`: the leading one, as the predicate names it; `type_`: as it is stored. A part whose bounds are not known is kept."""
+    """Those that may hold rows that match. `column`: the leading one, as the predicate names it; `type_`: as it is
+    stored. A part whose bounds are not known is kept."""
     if not parts or not conjuncts:
         return list(parts)
     kept = may_match(And(tuple(conjuncts)), _Bounds(parts, column, type_))
@@ -28,7 +30,8 @@ def parts_left(
 
 
 class _Bounds(ManyFiles):
-    """PruningStatistics[Mask] over parts. Keys are bytes in the order of the values; NULL, which comes first, is the empty text."""
+    """PruningStatistics[Mask] over parts. Keys are bytes in the order of the values; NULL, which comes first, is the
+    empty text."""
 
     def __init__(self, parts: Sequence[StoredPart], column: ColumnRef, type_: pa.DataType) -> None:
         super().__init__(len(parts))
@@ -86,7 +89,8 @@ class _Bounds(ManyFiles):
 
 
 def _around(key: bytes | None) -> tuple[bytes | None, bytes | None]:
-    """What a part's bounds are compared with for one value: from KEPT bytes on a bound may be cut, and the hash that ends it has no order."""
+    """What a part's bounds are compared with for one value: from KEPT bytes on a bound may be cut, and the hash that
+    ends it has no order."""
     if key is None or len(key) < KEPT:
         return key, key
     return key[:KEPT], key[:KEPT] + b"\xff" * (CUT - KEPT + 1)

@@ -3,17 +3,20 @@
     source      what the needed columns take in the files that the scan would read; of CSV and JSON all of these files
     index       what they take in the parts that the filters leave, and the source's price for files that the index lacks
     shuffle     rows that stand in the buckets which a join or a group wants are not written, sent and read again: `SHUFFLED` times their bytes; nor sorted by a join, which rows of other files are merged
-                into: `SORTED` times. A group's rows are put together before they are sent: of few keys hardly anything is left to be saved
+                into: `SORTED` times. A group's rows are put together before they are sent: of few keys hardly anything
+                is left to be saved
     buckets     one without rows is a task all the same (`TASK`), and one with most of the rows keeps one core busy where others wait (`HOT`)
     reuse       scans that are alike up to the exchange are read once by a plan that has exchanges, and each for itself by one that has none
     pruning     where Spark leaves partitions out for a join when the query runs, the source, and what is shuffled of it, is `PRUNED` of what it would be; nobody knows before
     deletes     the lineage of every row, which is read; a mask says what is deleted for nearly nothing. More than a mask holds are left out by a join: for nearly nothing as long as they lie in a
                 core's cache (`CACHED`), `DELETED` bytes for each one more
 
-What the needed columns take is known of every index that is built: its log entry says it column by column. The same values take about as much in the table's own files, which is how the source is
-priced, but for a leading column of whole numbers: sorted, these take hardly anything (`KEY_SHARE`). An index that is not built yet (what if?) is priced by the widths of its columns. Shares of rows
-that a filter leaves are those of System R (Selinger et al., SIGMOD 1979) where nothing better is known.
-"""
+What the needed columns take is known of every index that is built: its log entry says it column by column. The same
+values take about as much in the table's own files, which is how the source is priced, but for a leading column of whole
+numbers: sorted, these take hardly anything (`KEY_SHARE`). An index that is not built yet (what if?) is priced by the
+widths of its columns. Shares of rows that a filter leaves are those of System R (Selinger et al., SIGMOD 1979) where
+nothing better is known.
+"""  # noqa: W505
 
 from __future__ import annotations
 
@@ -31,7 +34,8 @@ SHUFFLED: Final = 1.0
 SORTED: Final = 1.0
 CACHED: Final = 10_000
 DELETED: Final = 64
-"""A join of TPC-H over 6,000,000 rows took 0.75 s of CPU, 1.1 s with 6,000 of them deleted (most of it to read lineage, which is counted as bytes), 2.3 s with 600,000."""
+"""A join of TPC-H over 6,000,000 rows took 0.75 s of CPU, 1.1 s with 6,000 of them deleted (most of it to read lineage,
+which is counted as bytes), 2.3 s with 600,000."""
 GROUPED: Final = 0.5
 """Of the rows that a group sends, put together in part; how many these are follows from the number of keys."""
 CORES: Final = 8
@@ -43,7 +47,8 @@ TASK: Final = 256 << 10
 HOT: Final = 64 << 20
 """From so many bytes on a bucket that is larger than others counts as what its work costs while others wait."""
 KEY_SHARE: Final = 0.5
-"""Of the width of whole numbers, what they take in a table that is not sorted by them: 0.33 to 0.75 in TPC-H's keys, 0.4 in its days; in indexes 0.02 to 0.1."""
+"""Of the width of whole numbers, what they take in a table that is not sorted by them: 0.33 to 0.75 in TPC-H's keys,
+0.4 in its days; in indexes 0.02 to 0.1."""
 PRUNED: Final = EQUAL
 """Of a scan whose partitions Spark leaves out by the rows of the other side of a join, what is left."""
 MARGIN: Final = 0.95
@@ -52,7 +57,8 @@ MARGIN: Final = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the filters say of one column: that it equals one of `equal` values (0: not that), or lies in a range with so many ends (0: nothing is said)."""
+    """What the filters say of one column: that it equals one of `equal` values (0: not that), or lies in a range with
+    so many ends (0: nothing is said)."""
 
     equal: int = 0
     ends: int = 0
@@ -101,8 +107,9 @@ def _either(parts: Sequence[Mapping[ColumnRef, Asked]]) -> dict[ColumnRef, Asked
 
 
 def share_read(asked: Mapping[str, Asked], indexed: Sequence[str], buckets: int) -> float:
-    """Of an index's bytes, how much a scan with these filters (by stable name) reads. `buckets`: 0 for ranges. Spark leaves out buckets where one column makes them; the order inside a part
-    leaves out row groups and pages by the leading column."""
+    """Of an index's bytes, how much a scan with these filters (by stable name) reads. `buckets`: 0 for ranges. Spark
+    leaves out buckets where one column makes them; the order inside a part leaves out row groups and pages by the
+    leading column."""
     first = asked.get(indexed[0], Asked())
     if buckets and len(indexed) == 1 and first.equal:
         return min(first.equal / buckets, first.share)
@@ -110,7 +117,8 @@ def share_read(asked: Mapping[str, Asked], indexed: Sequence[str], buckets: int)
 
 
 def share_sent(keys: int, rows: int, table_bytes: int) -> float:
-    """Of a scan's rows, how many a group by so many keys (0: not known) sends: each task those that it has put together."""
+    """Of a scan's rows, how many a group by so many keys (0: not known) sends: each task those that it has put
+    together."""
     tasks = max(CORES, -(-table_bytes // SPLIT))
     return min(1.0, keys * tasks / rows) if keys and rows else 1.0
 
@@ -125,8 +133,9 @@ def unevenness(rows_of_bucket: Sequence[int], buckets: int, bytes_read: float) -
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An index, built or not, for one scan. All in bytes of the needed columns. `wants`: the joins (by number and side) and groups (None) whose partitioning it has; `of_use`: to the scan
-    alone, since its filters name the leading column, or it would read texts from end to end."""
+    """An index, built or not, for one scan. All in bytes of the needed columns. `wants`: the joins (by number and side)
+    and groups (None) whose partitioning it has; `of_use`: to the scan alone, since its filters name the leading column,
+    or it would read texts from end to end."""
 
     index: str
     source: float
@@ -153,7 +162,8 @@ class Offer:
 
     @property
     def grouped(self) -> float:
-        """What a group saves that shuffles nothing; 0 where that is nothing: the index is read as any files are then."""
+        """What a group saves that shuffles nothing; 0 where that is nothing: the index is read as any files are
+        then."""
         return (
             max(0.0, GROUPED * self.placed * self.pruned * self.sent / self.alike - self.uneven)
             if None in self.wants
@@ -197,7 +207,8 @@ class Chosen:
 
 
 def choose(offers: Sequence[Sequence[Offer]], joins: Sequence[JoinOf]) -> list[Chosen | None]:
-    """Of each scan's offers the one to take; None where nothing is expected to be cheaper than the source. Joins come first, the largest gain first."""
+    """Of each scan's offers the one to take; None where nothing is expected to be cheaper than the source. Joins come
+    first, the largest gain first."""
     chosen: list[Chosen | None] = []
     for some in offers:
         best = max(some, key=lambda one: one.alone, default=None)
@@ -223,7 +234,8 @@ def choose(offers: Sequence[Sequence[Offer]], joins: Sequence[JoinOf]) -> list[C
 
 
 def _pair(join: JoinOf, offers: Sequence[Sequence[Offer]]) -> tuple[float, tuple[Offer, Offer]] | None:
-    """The two indexes that save most of a join, equal numbers of buckets before others: where they differ, one side is shuffled all the same."""
+    """The two indexes that save most of a join, equal numbers of buckets before others: where they differ, one side is
+    shuffled all the same."""
     best: tuple[float, tuple[Offer, Offer]] | None = None
     partner = dict(zip(*join.keys, strict=True))
     for left in offers[join.scans[0]]:

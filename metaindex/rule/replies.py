@@ -1,4 +1,5 @@
-"""How a reply to the optimizer's rule is written (`Reply.java`): lists of texts, and one spelling of a file's name for every engine."""
+"""How a reply to the optimizer's rule is written (`Reply.java`): lists of texts, and one spelling of a file's name for
+every engine."""
 
 from __future__ import annotations
 
@@ -13,12 +14,14 @@ from formats.model import FileTable
 
 
 def packed(texts: Sequence[str]) -> str:
-    """Separated by NUL, gzip in base64: a list of a million names has to cross to the JVM. The same texts are the same bytes, whatever the time is."""
+    """Separated by NUL, gzip in base64: a list of a million names has to cross to the JVM. The same texts are the same
+    bytes, whatever the time is."""
     return base64.b64encode(gzip.compress("\0".join(texts).encode("utf-8", "surrogatepass"), 1, mtime=0)).decode()
 
 
 def signs(files: FileTable) -> pa.ChunkedArray:
-    """What tells each file from others of its path, as far as Spark's own lists say it (`Scans.sign`): size and time, of Iceberg size and data sequence number."""
+    """What tells each file from others of its path, as far as Spark's own lists say it (`Scans.sign`): size and time,
+    of Iceberg size and data sequence number."""
     size = files.table.column("size_bytes").cast(pa.string())
     time = files.table.column("modified_ms").cast(pa.string())
     if time.null_count:

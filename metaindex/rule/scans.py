@@ -1,6 +1,7 @@
 """What a scan of a request says: its conditions, and its columns by the names that an index has for them.
 
-A request's scan has `filters` (conjuncts, as `spark_json` reads them), `needs` (the columns that the query reads of it) and `wants` (the joins and groups that its partitioning would help).
+A request's scan has `filters` (conjuncts, as `spark_json` reads them), `needs` (the columns that the query reads of it)
+and `wants` (the joins and groups that its partitioning would help).
 """
 
 from __future__ import annotations
@@ -34,13 +35,14 @@ def of_texts(scan: Mapping[str, Any]) -> bool:
 
 
 def of_this_table(scan: Mapping[str, Any], version: Version) -> bool:
-    """Is a version that was read here of the table that Spark has read? Numbers of versions begin anew where a table is made anew, and Spark may hold the one before."""
+    """Is a version that was read here of the table that Spark has read? Numbers of versions begin anew where a table is
+    made anew, and Spark may hold the one before."""
     return str(scan.get("table", version.table_uuid)) == version.table_uuid
 
 
 def for_columns_alone(scan: Mapping[str, Any]) -> bool:
-    """May an index stand for it that has its columns, whatever the filters name? Where texts are read, unless somebody may look at them in the order of their lines, or lines are counted, which are
-    not rows."""
+    """May an index stand for it that has its columns, whatever the filters name? Where texts are read, unless somebody
+    may look at them in the order of their lines, or lines are counted, which are not rows."""
     partitions = {one["name"] for one in scan["partitions"]["fields"]} if of_texts(scan) else set()
     return of_texts(scan) and scan["gathered"] and any(one["name"] not in partitions for one in scan["needs"])
 
@@ -61,14 +63,16 @@ def _conjuncts(condition: Any) -> tuple[Predicate, ...]:
 
 
 def named(schema: Schema, scan: Mapping[str, Any]) -> dict[tuple[str, ...], str]:
-    """The stable name of each column, and of each field of a struct, by its names in the scan. Iceberg reads a version with the names of today, so its scan says which column is which."""
+    """The stable name of each column, and of each field of a struct, by its names in the scan. Iceberg reads a version
+    with the names of today, so its scan says which column is which."""
     if "ids" in scan:
         return {tuple(path): f"id:{number}" for path, number in scan["ids"]}
     return {leaf.parts: leaf.stable for leaf in columns_of(schema)}
 
 
 def at_version(condition: Predicate, scan: Mapping[str, Any]) -> Predicate | OfSchema:
-    """The condition by the names that the columns have at the version of the scan. What it is made of raises UnknownColumnError for a column that the version has not."""
+    """The condition by the names that the columns have at the version of the scan. What it is made of raises
+    UnknownColumnError for a column that the version has not."""
     if "ids" not in scan:
         return condition
 
@@ -105,7 +109,8 @@ def _folded(parts: Sequence[str]) -> tuple[str, ...]:
 
 
 def columns(schema: Schema, key: CoveredKey, scan: Mapping[str, Any]) -> dict[str, str] | None:
-    """Of each column (or field of a struct, whose path is said then) that the query needs, by its name, the index's; None where one is not there."""
+    """Of each column (or field of a struct, whose path is said then) that the query needs, by its name, the index's;
+    None where one is not there."""
     names = named(schema, scan)
     stored = {one.stable for one in key.columns}
     found = {}
@@ -119,7 +124,8 @@ def columns(schema: Schema, key: CoveredKey, scan: Mapping[str, Any]) -> dict[st
 
 
 def asked(schema: Schema, scan: Mapping[str, Any]) -> dict[str, Asked]:
-    """What the filters say, by stable name. Spark writes a column as the query does; where cases differ the only column that fits is meant."""
+    """What the filters say, by stable name. Spark writes a column as the query does; where cases differ the only column
+    that fits is meant."""
     names = named(schema, scan)
     folded: dict[tuple[str, ...], set[str]] = {}
     for parts, stable in names.items():
@@ -134,8 +140,9 @@ def asked(schema: Schema, scan: Mapping[str, Any]) -> dict[str, Asked]:
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """What the partitioning of an index would be of use to. `all`: the joins whose keys are the indexed columns, and None for a group whose keys hold them; `same`: its keys are these and no others;
-    `after`: of the joins those of what such a group leaves. `whole`: a window, which is given every row."""
+    """What the partitioning of an index would be of use to. `all`: the joins whose keys are the indexed columns, and
+    None for a group whose keys hold them; `same`: its keys are these and no others; `after`: of the joins those of what
+    such a group leaves. `whole`: a window, which is given every row."""
 
     all: frozenset[Any] = frozenset()
     same: bool = False
@@ -168,7 +175,8 @@ def wants(scan: Mapping[str, Any], columns: Mapping[str, str], indexed: Sequence
 
 
 def alike(request: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Of each scan of a query, how many (itself too) read, filter and partition alike, so that a plan with exchanges has one for all of them. Those that nobody partitions have none."""
+    """Of each scan of a query, how many (itself too) read, filter and partition alike, so that a plan with exchanges
+    has one for all of them. Those that nobody partitions have none."""
 
     def first(scan: Mapping[str, Any]) -> Any:
         return next((want.get("group") or want.get("keys") for want in scan["wants"]), None)

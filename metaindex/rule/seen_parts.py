@@ -1,8 +1,11 @@
-"""Are the parts of a covering index there, each the one that its manifest names? Looked at when a query is planned: Spark's reader, which opens them later, knows no manifest.
+"""Are the parts of a covering index there, each the one that its manifest names? Looked at when a query is planned:
+Spark's reader, which opens them later, knows no manifest.
 
-One listing of a run says whether all parts are there, as long as they should be; a footer names the run, the key and the bucket of its part, so that its digest tells a part from every other one
-(`parts.MARK`). Runs are immutable, so what was seen holds for `SEEN_SECONDS`; then the run is listed again, and footers are read again of parts that have changed since. The bytes of pages have
-checksums of their own, which Spark's reader verifies; a whole part put in another one's place in the meantime is no error to it.
+One listing of a run says whether all parts are there, as long as they should be; a footer names the run, the key and
+the bucket of its part, so that its digest tells a part from every other one (`parts.MARK`). Runs are immutable, so what
+was seen holds for `SEEN_SECONDS`; then the run is listed again, and footers are read again of parts that have changed
+since. The bytes of pages have checksums of their own, which Spark's reader verifies; a whole part put in another one's
+place in the meantime is no error to it.
 """
 
 from __future__ import annotations
@@ -36,7 +39,8 @@ class _Seen:
 
 
 def check(index: OpenIndex, run: RunRef, every: Sequence[StoredPart], wanted: Sequence[StoredPart]) -> None:
-    """Looks at the parts of a key in a run (`every`), and into those that are to be read (`wanted`). DamagedIndexError where one is not as the manifest says; StorageError."""
+    """Looks at the parts of a key in a run (`every`), and into those that are to be read (`wanted`). DamagedIndexError
+    where one is not as the manifest says; StorageError."""
     key = (index.storage.root, run.run)
     with _lock:
         seen = _seen.get(key)

@@ -1,7 +1,8 @@
-"""Every knob of the rule, with its unit and default: one frozen value for `metaindex.enable(spark, rule=...)`, and the same by `spark.metaindex.*` in the session's configuration, which wins.
+"""Every knob of the rule, with its unit and default: one frozen value for `metaindex.enable(spark, rule=...)`, and the
+same by `spark.metaindex.*` in the session's configuration, which wins.
 
-The names are those of Hyperspace where it had the knob. A bad value raises where it is given to `RuleConfig`; in the session's configuration, which a query must not fail of, it is counted, logged,
-and the value of `enable` stands.
+The names are those of Hyperspace where it had the knob. A bad value raises where it is given to `RuleConfig`; in the
+session's configuration, which a query must not fail of, it is counted, logged, and the value of `enable` stands.
 """
 
 from __future__ import annotations
@@ -25,11 +26,14 @@ class RuleConfig:
 
     * `enabled`: False leaves every plan alone, at the cost of one look at the configuration.
     * `hybrid_scan`: a covering index that is behind its table is used together with the files that it lacks.
-    * `max_appended_ratio`, `max_deleted_ratio`: and how far behind it may be: appended bytes in the bytes of the table, deleted bytes in those of the index; shares of 1.
-    * `use_bucket_spec`: a filter on a covering index reads it as a bucketed table, which leaves buckets out and takes one task a bucket.
+    * `max_appended_ratio`, `max_deleted_ratio`: and how far behind it may be: appended bytes in the bytes of the table,
+      deleted bytes in those of the index; shares of 1.
+    * `use_bucket_spec`: a filter on a covering index reads it as a bucketed table, which leaves buckets out and takes
+      one task a bucket.
     * `timeout_seconds`: an answer that takes longer is not waited for.
     * `cache_expiry_seconds`: a table without an index that can be used is looked at again after so long.
-    * `indexes`: names of the indexes that may be used; empty: all. `disabled_indexes`: those that may not. `hint`: of what is left, only these; `metaindex.hint` sets it for a block of code.
+    * `indexes`: names of the indexes that may be used; empty: all. `disabled_indexes`: those that may not. `hint`: of
+      what is left, only these; `metaindex.hint` sets it for a block of code.
     * `display_mode`: how `str` of an explanation looks: "plaintext", "console" (colours of a terminal) or "html".
     * `highlight_begin`, `highlight_end`: what stands around the nodes that differ; both empty: as the mode has it.
     """

@@ -1,8 +1,10 @@
 """Answers the optimizer's rule: which files of these scans hold no row that their filters let pass?
 
-A request is a list of scans, each with the table's place, the version that Spark has pinned and the filters above it; a reply names, for some of them, files by full identity (path, size and time; in
-Iceberg path, size and sequence number) that an index proves out. Spark's own list decides what is read: a file that is not in the reply stays. For plain files the newest version that an index recorded
-answers, without a listing: a file that was written since is not in the proof, one that was replaced has another identity.
+A request is a list of scans, each with the table's place, the version that Spark has pinned and the filters above it; a
+reply names, for some of them, files by full identity (path, size and time; in Iceberg path, size and sequence number)
+that an index proves out. Spark's own list decides what is read: a file that is not in the reply stays. For plain files
+the newest version that an index recorded answers, without a listing: a file that was written since is not in the proof,
+one that was replaced has another identity.
 """
 
 from __future__ import annotations
@@ -69,7 +71,8 @@ class Planned:
 
 
 class Requests:
-    """The last requests as they were read: the same query is planned again and again, and its filters may be long. What is read of one (`scans.conditions`) stays with it."""
+    """The last requests as they were read: the same query is planned again and again, and its filters may be long. What
+    is read of one (`scans.conditions`) stays with it."""
 
     def __init__(self) -> None:
         self._held: OrderedDict[str, dict[str, Any]] = OrderedDict()
@@ -95,7 +98,8 @@ class Requests:
 
 @dataclass(slots=True)
 class Skipping:
-    """Called with a request, gives a reply; an empty one where nothing is known. Never raises. Several threads of Spark may ask at once."""
+    """Called with a request, gives a reply; an empty one where nothing is known. Never raises. Several threads of Spark
+    may ask at once."""
 
     config: Config
     storage_options: Mapping[str, str]
@@ -133,7 +137,8 @@ class Skipping:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _note(self, broken: Mapping[str, str]) -> None:
-        """What Spark failed to read is not read again, by this session; whoever else plans with it looks at it again."""
+        """What Spark failed to read is not read again, by this session; whoever else plans with it looks at it
+        again."""
         new = {run: part for run, part in broken.items() if run not in self._broken}
         if not new:
             return
@@ -149,7 +154,8 @@ class Skipping:
             logger.warning("a Spark query failed because of an index: %s", self.counts.last_error)
 
     def settings(self, conf: dict[str, str]) -> RuleConfig:
-        """Those of `enable` with what the session's configuration says now; what cannot be read there is counted once, and as if it were not there."""
+        """Those of `enable` with what the session's configuration says now; what cannot be read there is counted once,
+        and as if it were not there."""
         read = self._read
         if read is None or read[0] != conf:
             rule, bad = self.rule.with_conf(conf)
@@ -185,7 +191,8 @@ class Skipping:
         return json.dumps(replies) if replies else ""
 
     def plan(self, scans: Sequence[dict[str, Any]], rule: RuleConfig) -> list[Planned]:
-        """Of each scan of a query what is proved about its files, which covering index stands for it, and of every other covering index why not."""
+        """Of each scan of a query what is proved about its files, which covering index stands for it, and of every
+        other covering index why not."""
         with ExitStack() as once:
             self._local.once = once
             try:
@@ -352,7 +359,8 @@ def _place(root: str) -> str:
 def _pruned(
     table: Table, filters: Sequence[Predicate], scan: Mapping[str, Any], allowed: Sequence[str] | None
 ) -> PruneResult | Reason:
-    """By all filters whose columns are the table's: Spark adds some of its own, and asks partitions and the table's statistics by itself."""
+    """By all filters whose columns are the table's: Spark adds some of its own, and asks partitions and the table's
+    statistics by itself."""
     if not filters:
         return Reason.NOT_UNDERSTOOD
     try:
@@ -369,13 +377,15 @@ def _pruned(
 
 
 def _of_partitions(condition: Predicate, scan: Mapping[str, Any]) -> bool:
-    """Does it name a partition column? What that holds the catalog says, which need not be what the folders' names say."""
+    """Does it name a partition column? What that holds the catalog says, which need not be what the folders' names
+    say."""
     names = {one["name"].lower() for one in scan["partitions"]["fields"]}
     return any(one.parts[0].lower() in names for one in columns(condition))
 
 
 def _read_as_written(scan: Mapping[str, Any], text: str | None) -> bool:
-    """Does Spark show what stands in the files, as the index was told it? Iceberg reads by itself, whatever the session says."""
+    """Does Spark show what stands in the files, as the index was told it? Iceberg reads by itself, whatever the session
+    says."""
     if text is not None:
         return text_scans.usual_session(scan["session"])
     return scan["kind"] == "iceberg" or parquet_scans.read_as_written(scan)

@@ -1,8 +1,10 @@
 """CSV and JSON in a Spark plan: does Spark read of the files what the index was built from?
 
-The bytes of a text file mean what schema and reader options make of them, so both have to be those of the index: the same columns in the same order with the same types, and every option that has a
-say, with Spark's default where nothing is said. Options that the index's own reader does not honour (`metaindex.text`) are never equal: modes that drop or refuse records, corrupt records as a
-column, patterns that it cannot read. Settings of the session that change what a text means count as options; its time zone does for columns of instants.
+The bytes of a text file mean what schema and reader options make of them, so both have to be those of the index: the
+same columns in the same order with the same types, and every option that has a say, with Spark's default where nothing
+is said. Options that the index's own reader does not honour (`metaindex.text`) are never equal: modes that drop or
+refuse records, corrupt records as a column, patterns that it cannot read. Settings of the session that change what a
+text means count as options; its time zone does for columns of instants.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ _NO_SAY: Final = frozenset(
         *("ignorecorruptfiles", "ignoremissingfiles"),
     }
 )  # fmt: skip
-"""Options that choose files, or columns and types that are compared as such; the time zone is asked for where it matters."""
+"""Options that choose files, or columns and types that are compared as such; the time zone is asked for where it
+matters."""
 _DEFAULTS: Final = {
     "csv": {
         "header": "false", "sep": ",", "quote": '"', "escape": "\\", "comment": "", "nullvalue": "", "emptyvalue": "", "ignoreleadingwhitespace": "false", "ignoretrailingwhitespace": "false",
@@ -75,7 +78,8 @@ def zone_of(options: Mapping[str, object], default: str) -> str:
 
 
 def usual_session(session: Mapping[str, Any] | None) -> bool:
-    """Is nothing set in the session that changes what texts mean? `session` is None where the relation belongs to another one."""
+    """Is nothing set in the session that changes what texts mean? `session` is None where the relation belongs to
+    another one."""
     if session is None:
         return False
     for key, value in session["set"].items():
@@ -89,7 +93,8 @@ def usual_session(session: Mapping[str, Any] | None) -> bool:
 
 
 def as_spark_reads(table: Table, file_format: str, scan: Mapping[str, Any]) -> Table | None:
-    """The table opened with the options that an index of it was built with, where those mean what Spark's mean; None where there is no such index.
+    """The table opened with the options that an index of it was built with, where those mean what Spark's mean; None
+    where there is no such index.
 
     `table` is the same as it is opened without any option.
     """
@@ -121,7 +126,8 @@ def _opened(table: Table, entry: IndexLogEntry, file_format: str, given: Mapping
 
 
 def _is_read_alike(file_format: str, options: Mapping[str, object], table: Table) -> bool:
-    """By the reader that the index's rows are by, wherever it was built: an option that it refuses is read otherwise, or not known to be read alike."""
+    """By the reader that the index's rows are by, wherever it was built: an option that it refuses is read otherwise,
+    or not known to be read alike."""
     try:
         for _, schema in table.recorded():
             TextReader(file_format, options, schema)
@@ -131,7 +137,8 @@ def _is_read_alike(file_format: str, options: Mapping[str, object], table: Table
 
 
 def same_columns(schema: Schema, file_format: str, scan: Mapping[str, Any]) -> bool:
-    """Are the columns of the files those of the scan, with their types, and the others partitions in both? CSV finds a column by its place, JSON by its name."""
+    """Are the columns of the files those of the scan, with their types, and the others partitions in both? CSV finds a
+    column by its place, JSON by its name."""
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class IndexVerdict:
-    """One index and one scan. `reason` is None where the index is used; `detail`: for people, what it does, or what the reason's sentence leaves open."""
+    """One index and one scan. `reason` is None where the index is used; `detail`: for people, what it does, or what the
+    reason's sentence leaves open."""
 
     index: str
     reason: Reason | None

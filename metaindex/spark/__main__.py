@@ -1,5 +1,5 @@
-"""`python -m metaindex.spark java|jars|daemon`: which Java is taken; fetch and check the jars (`make install` runs both); be the master or a worker of a standalone cluster, of the pyspark and the Java
-that are installed here."""
+"""`python -m metaindex.spark java|jars|daemon`: which Java is taken; fetch and check the jars (`make install` runs
+both); be the master or a worker of a standalone cluster, of the pyspark and the Java that are installed here."""
 
 import sys
 

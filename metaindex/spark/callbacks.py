@@ -1,7 +1,9 @@
 """What the JVM calls back over py4j, and nobody else may.
 
-PySpark's callback server listens on a port of the driver's host and asks nobody who he is: whoever can reach it may call any method of whatever was handed to the JVM. So what is handed over here has one method,
-which does nothing without a token that the Java side was given with it; no attribute of it can be read or set from there, the token least of all.
+PySpark's callback server listens on a port of the driver's host and asks nobody who he is: whoever can reach it may
+call any method of whatever was handed to the JVM. So what is handed over here has one method, which does nothing
+without a token that the Java side was given with it; no attribute of it can be read or set from there, the token least
+of all.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ logger = logging.getLogger("metaindex")
 
 
 class _Closed:
-    """Nothing can be asked of it but what the JVM calls: a call over py4j is `getattr(this, name)(...)` with a name that the caller chooses."""
+    """Nothing can be asked of it but what the JVM calls: a call over py4j is `getattr(this, name)(...)` with a name
+    that the caller chooses."""
 
     __slots__ = ()
 
@@ -31,7 +34,8 @@ class _Closed:
 
 
 def function(answer: Callable[[str], str]) -> tuple[str, Any]:
-    """A token, and a `java.util.function.Function` from text to text (an interface of the JDK, so that any class loader knows it): `token\\nrequest` is answered, anything else by nothing."""
+    """A token, and a `java.util.function.Function` from text to text (an interface of the JDK, so that any class loader
+    knows it): `token\\nrequest` is answered, anything else by nothing."""
     token = secrets.token_hex(32)
 
     class Function(_Closed):

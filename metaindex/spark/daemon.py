@@ -1,4 +1,5 @@
-"""A standalone cluster's processes from the pyspark that is installed: its package has the classes and not the scripts that start them."""
+"""A standalone cluster's processes from the pyspark that is installed: its package has the classes and not the scripts
+that start them."""
 
 import os
 from pathlib import Path
@@ -12,7 +13,8 @@ _CLASSES = {"master": "org.apache.spark.deploy.master.Master", "worker": "org.ap
 
 
 def run_daemon(role: Literal["master", "worker"], arguments: list[str]) -> NoReturn:
-    """Becomes the master or a worker, in the foreground; `arguments` are Spark's own (a worker's last one is the master's address). Never returns."""
+    """Becomes the master or a worker, in the foreground; `arguments` are Spark's own (a worker's last one is the
+    master's address). Never returns."""
     try:
         import pyspark
     except ImportError as error:

@@ -28,7 +28,8 @@ from .cache import cache_dir
 from .s3_jars import PINS
 
 REPOSITORY_VARIABLE = "METAINDEX_MAVEN_REPOSITORY"
-"""Names the repository to fetch from: any http(s) or file address with the usual Maven layout. Without it, the one that Spark itself fetches packages from."""
+"""Names the repository to fetch from: any http(s) or file address with the usual Maven layout. Without it, the one that
+Spark itself fetches packages from."""
 
 _RESOLVER = "org/apache/ivy/plugins/resolver/IBiblioResolver.class"
 _TIMEOUT_SECONDS = 60.0
@@ -52,11 +53,13 @@ class JarGroup(StrEnum):
     SQLITE = "sqlite"
     """The JDBC driver for an Iceberg catalog kept in an SQLite file; only taken when asked for."""
     S3 = "s3"
-    """Hadoop's connector to S3, by which Spark itself reads a store (metaindex does without); only taken when asked for."""
+    """Hadoop's connector to S3, by which Spark itself reads a store (metaindex does without); only taken when asked
+    for."""
 
 
 def default_repository() -> str:
-    """The repository that `spark.jars.packages` resolves from by default: a constant of the resolver among Spark's own jars, so that both fetch from one place."""
+    """The repository that `spark.jars.packages` resolves from by default: a constant of the resolver among Spark's own
+    jars, so that both fetch from one place."""
     import pyspark
 
     for jar in sorted(Path(pyspark.__file__).parent.glob("jars/ivy-*.jar")):

@@ -1,7 +1,8 @@
-"""The connector by which Spark itself reads and writes S3 (Hadoop's S3A), pinned: coordinate, size and SHA-256, as `jars.Jar` has them.
+"""The connector by which Spark itself reads and writes S3 (Hadoop's S3A), pinned: coordinate, size and SHA-256, as
+`jars.Jar` has them.
 
-Hadoop names a bundle of all that AWS has, of several hundred megabytes; these are the modules of the same version that S3A uses. What else they need Spark has. The version of hadoop-aws is that of
-Spark's own Hadoop.
+Hadoop names a bundle of all that AWS has, of several hundred megabytes; these are the modules of the same version that
+S3A uses. What else they need Spark has. The version of hadoop-aws is that of Spark's own Hadoop.
 """
 
 from __future__ import annotations

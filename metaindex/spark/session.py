@@ -45,7 +45,8 @@ def spark_session(
     With `delta`, Spark's own catalog is Delta's. With `iceberg` and a `warehouse`, the catalog `iceberg` keeps its
     tables there by path (a Hadoop catalog). With `s3`, Spark's own readers and writers know `s3://` and `s3a://`, by
     Hadoop's connector (12 MB are fetched once); endpoint and region are those of the environment, as metaindex has
-    them, and so are the credentials, on every machine. `conf` comes last and wins; its jars and extensions are added to ours.
+    them, and so are the credentials, on every machine. `conf` comes last and wins; its jars and extensions are added to
+    ours.
     """
     settings = (s3_settings(os.environ) if s3 else {}) | _settings(delta, iceberg, warehouse, dict(conf or {}))
     try:
@@ -80,7 +81,8 @@ def spark_session(
 
 
 def s3_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """What Hadoop's connector to S3 is told, of what the environment says to metaindex and every other client of AWS but this one."""
+    """What Hadoop's connector to S3 is told, of what the environment says to metaindex and every other client of AWS
+    but this one."""
     prefix = "spark.hadoop.fs.s3a."
     settings = {"spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem"}
     endpoint = next((environ[name] for name in _ENDPOINTS if environ.get(name)), None)

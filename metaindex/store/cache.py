@@ -1,6 +1,7 @@
 """What was read of runs before. Everything is immutable, so a cache can never be stale.
 
-Row groups that are decoded together stay together: they share their memory, so they are kept, counted and let go as one.
+Row groups that are decoded together stay together: they share their memory, so they are kept, counted and let go as
+one.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ _OBJECTS = 64
 
 @dataclass(slots=True)
 class Decoded:
-    """Columns of some row groups of a part, one group's rows behind the other's. `places`: of each group, its first row and how many."""
+    """Columns of some row groups of a part, one group's rows behind the other's. `places`: of each group, its first row
+    and how many."""
 
     path: str
     columns: dict[str, pa.ChunkedArray]
@@ -44,8 +46,8 @@ class Decoded:
 
 @dataclass(slots=True)
 class StoreCache:
-    """Immutable things read before, by path; decoded columns up to `limit_bytes`, the least recently used go first. The rest is small and as much as the runs in use have, as whoever knows
-    these says so (`keep_only`)."""
+    """Immutable things read before, by path; decoded columns up to `limit_bytes`, the least recently used go first. The
+    rest is small and as much as the runs in use have, as whoever knows these says so (`keep_only`)."""
 
     limit_bytes: int = 128 << 20
     manifests: dict[str, tuple[PartInfo, ...]] = field(default_factory=dict)
@@ -58,7 +60,8 @@ class StoreCache:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def keep_only(self, runs: Collection[str]) -> None:
-        """Forgets what is small of all other runs: they are out of use. Who reads one of them still reads it again. Of version objects the last ones stay."""
+        """Forgets what is small of all other runs: they are out of use. Who reads one of them still reads it again. Of
+        version objects the last ones stay."""
         for path in list(self.manifests):
             if path.rpartition("/")[2].removesuffix(".json") not in runs:
                 self.manifests.pop(path, None)

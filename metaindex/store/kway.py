@@ -1,4 +1,5 @@
-"""Merges sorted streams of Arrow tables window by window: what is in memory is a chunk of each stream, however long they are."""
+"""Merges sorted streams of Arrow tables window by window: what is in memory is a chunk of each stream, however long
+they are."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ import pyarrow.compute as pc
 
 
 def merged(streams: Sequence[Iterator[pa.Table]], keys: Sequence[str]) -> Iterator[pa.Table]:
-    """The rows of all streams in order of the keys, NULL first. Each stream is in that order; equal rows stay in order of their streams, and in one table."""
+    """The rows of all streams in order of the keys, NULL first. Each stream is in that order; equal rows stay in order
+    of their streams, and in one table."""
     waiting = [_Stream(stream, keys) for stream in streams]
     while True:
         for stream in waiting:

@@ -6,7 +6,7 @@ several roots    <parent>/_metaindex/<base>-<hash of the patterns>/<index>/, whe
 elsewhere        <location>/<folder>-<hash of the table's path>/<index>/ when a location is configured
 
 The indexes of a namespace lie in `_namespaces/<namespace>/` of that folder: whoever does not name it does not see them.
-"""
+"""  # noqa: W505
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ NAMESPACES = "_namespaces"
 _NAMESPACED = re.compile(rf"/{NAMESPACES}(/[^/]+)?\Z")
 _RUN = "run="
 INTEGERS = "_int"
-"""Behind the folder's name of keys that are integers: the parts of a folder have one schema, so that engines can read all of them as one table."""
+"""Behind the folder's name of keys that are integers: the parts of a folder have one schema, so that engines can read
+all of them as one table."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}\Z")
 
@@ -51,7 +52,8 @@ def check_asked(name: str) -> None:
 def indexes_folder(
     table_root: str, table_format: str, location: str | None = None, patterns: Sequence[str] = ()
 ) -> str:
-    """The folder that holds all indexes of a table: absolute path or URI. `patterns`: of plain files with several roots."""
+    """The folder that holds all indexes of a table: absolute path or URI. `patterns`: of plain files with several
+    roots."""
     root = table_root.rstrip("/")
     last = name_of(root, patterns)
     if location is not None:
@@ -62,7 +64,8 @@ def indexes_folder(
 
 
 def namespace_folder(folder: str, namespace: str | None) -> str:
-    """The folder of the indexes of a namespace (None: the common one), below that of the table's indexes. ArgumentError for a name that no folder may have."""
+    """The folder of the indexes of a namespace (None: the common one), below that of the table's indexes. ArgumentError
+    for a name that no folder may have."""
     if namespace is None:
         return folder
     check_name(namespace)
@@ -75,13 +78,15 @@ def list_namespaces(folder: str, options: dict[str, str] | None = None) -> list[
 
 
 def list_names(folder: str, options: dict[str, str] | None = None) -> list[str]:
-    """Names that may be indexes: the folders there whose name an index may have. One call; each has an operation log or is ignored."""
+    """Names that may be indexes: the folders there whose name an index may have. One call; each has an operation log or
+    is ignored."""
     storage = own_folder(folder, _home(folder), options=_for(folder, options))
     return [name for name in storage.folders("") if _NAME.match(name)]
 
 
 def run_folder(kind: str, run: str) -> str:
-    """The folder of a run's parts of a metadata partition. Engines that know Hive's partitions take the run for a column."""
+    """The folder of a run's parts of a metadata partition. Engines that know Hive's partitions take the run for a
+    column."""
     return f"{kind}/{_RUN}{run}"
 
 
@@ -91,7 +96,8 @@ def run_of(kind: str, path: str) -> str:
 
 
 def index_storage(folder: str, name: str, options: dict[str, str] | None = None, table: str = "") -> Storage:
-    """The storage rooted at the index's folder. `table`: the root of the table, whose permissions are those of its indexes. IndexNotFoundError for a name that could never be an index's."""
+    """The storage rooted at the index's folder. `table`: the root of the table, whose permissions are those of its
+    indexes. IndexNotFoundError for a name that could never be an index's."""
     check_asked(name)
     return own_folder(f"{folder}/{name}", _home(folder), table, _for(folder, options))
 

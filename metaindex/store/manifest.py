@@ -1,7 +1,8 @@
 """The manifest of a run: which objects are its parts, and what each has to be. One line of JSON a part.
 
-Digests of the footers stand in it, and its own in the log entry. It is read field by field, as the entry is: what is missing, not known or of another type is refused. What a reader needs to know of the run
-is looked at before all else: of a run that it cannot read, the rest of the manifest may be as its writer likes.
+Digests of the footers stand in it, and its own in the log entry. It is read field by field, as the entry is: what is
+missing, not known or of another type is refused. What a reader needs to know of the run is looked at before all else:
+of a run that it cannot read, the rest of the manifest may be as its writer likes.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def manifest_bytes(parts: Iterable[PartInfo]) -> bytes:
 
 
 def parts_from_manifest(data: bytes, run: str) -> tuple[PartInfo, ...]:
-    """The parts of a run. ValueError, or RecursionError, where it is no manifest; ForeignIndexError where it is one of a run that this metaindex does not know to read."""
+    """The parts of a run. ValueError, or RecursionError, where it is no manifest; ForeignIndexError where it is one of
+    a run that this metaindex does not know to read."""
     value = Fields(from_text(data), "the manifest")
     written = value.whole("format_version")
     if written != FORMAT_VERSION:

@@ -4,8 +4,8 @@
     footer        one exact read a part, digest in the manifest
     row groups    one read for neighbouring groups, the asked columns only, page checksums verified
 
-What does not match raises DamagedIndexError; the caller then does without the index. Manifests, footers and decoded row groups are kept in a `StoreCache`:
-they are immutable, so a cache can never be stale.
+What does not match raises DamagedIndexError; the caller then does without the index. Manifests, footers and decoded row
+groups are kept in a `StoreCache`: they are immutable, so a cache can never be stale.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class ReadCount:
 
 @dataclass(slots=True)
 class GroupRange:
-    """Of one column, for every row group of a part: least and greatest value and how many nulls; `known` is False where the footer does not say."""
+    """Of one column, for every row group of a part: least and greatest value and how many nulls; `known` is False where
+    the footer does not say."""
 
     least: list[Any]
     greatest: list[Any]
@@ -133,7 +134,8 @@ class RunReader:
         return frozenset(part.kind for part in self._manifest())
 
     def each(self, items: Sequence[_T], work: Callable[[_T], _R]) -> list[_R]:
-        """What the work makes of each item, in their order, where each reads a part of its own: side by side, as reading a store is waiting, and decoding lets other threads on."""
+        """What the work makes of each item, in their order, where each reads a part of its own: side by side, as
+        reading a store is waiting, and decoding lets other threads on."""
         look()
         if len(items) < _PARTS_APART:
             return [work(item) for item in items]
@@ -158,11 +160,13 @@ class RunReader:
         return found
 
     def vouch(self, part: PartInfo) -> None:
-        """Reads a part's footer, which is not kept: DamagedIndexError where it is not the one that the manifest names."""
+        """Reads a part's footer, which is not kept: DamagedIndexError where it is not the one that the manifest
+        names."""
         self._footer_bytes(part)
 
     def read(self, part: PartInfo, groups: Sequence[int], columns: Sequence[str], *, keep: bool = True) -> pa.Table:
-        """The asked columns of the asked row groups, in order. One storage read for neighbours; what is cached is not read again. `keep=False` leaves the cache to others."""
+        """The asked columns of the asked row groups, in order. One storage read for neighbours; what is cached is not
+        read again. `keep=False` leaves the cache to others."""
         held = self._cache.find(part.path, groups, columns)
         one = next(iter(held.values()), None)
         if one is not None and list(one.places) == list(groups) and all(c in one.columns for c in columns):
@@ -204,7 +208,8 @@ class RunReader:
             raise self.damaged(part.path, f"row groups cannot be decoded ({_line(error)})") from error
 
     def open(self, part: PartInfo) -> ParquetReader:
-        """A part, to be read row group by row group: its footer is checked here, its pages when they are read. What Arrow reads of it is not counted."""
+        """A part, to be read row group by row group: its footer is checked here, its pages when they are read. What
+        Arrow reads of it is not counted."""
         footer = self.footer(part)
         try:
             return _opened(self._storage.open_input(part.path), footer.metadata)
@@ -212,15 +217,17 @@ class RunReader:
             raise self.damaged(part.path, f"it cannot be opened ({_line(error)})") from error
 
     def whole(self, part: PartInfo) -> bytes:
-        """A part, byte for byte. DamagedIndexError where its size or its footer is not as the manifest says; its pages have checksums of their own."""
+        """A part, byte for byte. DamagedIndexError where its size or its footer is not as the manifest says; its pages
+        have checksums of their own."""
         data = self._read(part.path, 0, part.size_bytes)
         if digest(data[part.size_bytes - part.footer_bytes :]) != part.footer_digest:
             raise self.damaged(part.path, "the footer does not match its digest")
         return data
 
     def stretches(self, wanted: Sequence[tuple[PartInfo, int, int]]) -> list[memoryview]:
-        """Bytes of parts: `length` from `start` on, of each that is wanted, in their order. One storage read for neighbours; on an object store all reads at once.
-        Nothing vouches for the bytes: who asks has a way to check them."""
+        """Bytes of parts: `length` from `start` on, of each that is wanted, in their order. One storage read for
+        neighbours; on an object store all reads at once. Nothing vouches for the bytes: who asks has a way to check
+        them."""
         spans: dict[str, list[tuple[int, int]]] = {}
         for part, start, length in wanted:
             spans.setdefault(part.path, []).append((start, start + length))
@@ -285,7 +292,8 @@ class RunReader:
         return data
 
     def _fetch(self, part: PartInfo, footer: Footer, groups: Sequence[int], columns: Sequence[str]) -> pa.NativeFile:
-        """The bytes of the column chunks, fetched by few range reads, as a file that has nothing else: what was not fetched is zeros, which no page is."""
+        """The bytes of the column chunks, fetched by few range reads, as a file that has nothing else: what was not
+        fetched is zeros, which no page is."""
         at = sorted(footer.columns[column] for column in columns)
         spans: list[tuple[int, int]] = []
         for group in groups:

@@ -1,4 +1,5 @@
-"""Puts that are under way side by side: a put waits for its disk or its store, and the parts of a run need no order among themselves.
+"""Puts that are under way side by side: a put waits for its disk or its store, and the parts of a run need no order
+among themselves.
 
 with side_by_side(sink) as many:
     ...                          # parts, written into `many`
@@ -29,8 +30,8 @@ _LARGE = 4 << 20
 
 @contextmanager
 def side_by_side(sink: RunSink) -> Iterator[RunSink]:
-    """A sink whose puts return before they are done. All are when the block ends; it raises what the first that failed raised. An error in the block waits for them too, so that
-    whoever removes what was written then finds it."""
+    """A sink whose puts return before they are done. All are when the block ends; it raises what the first that failed
+    raised. An error in the block waits for them too, so that whoever removes what was written then finds it."""
     puts = _Puts(sink.storage, threading.BoundedSemaphore(_WAITING), [])
     try:
         yield replace(sink, storage=puts)
@@ -102,7 +103,8 @@ class _Puts:
 
 _shared: builtins.list[ThreadPoolExecutor] = []
 _here = threading.local()
-"""`puts` is set in the pool's own threads: what a storage does inside of a put is done there, as waiting for threads that wait for it would never end."""
+"""`puts` is set in the pool's own threads: what a storage does inside of a put is done there, as waiting for threads
+that wait for it would never end."""
 
 
 def _pool() -> ThreadPoolExecutor:

@@ -1,6 +1,8 @@
-"""Writes sorted runs: immutable Parquet parts, and a manifest that names them with key range, rows, bytes and the digest of each footer.
+"""Writes sorted runs: immutable Parquet parts, and a manifest that names them with key range, rows, bytes and the
+digest of each footer.
 
-A part is written whole, then named by the manifest, then the manifest by a log entry: what no entry names is garbage, never data.
+A part is written whole, then named by the manifest, then the manifest by a log entry: what no entry names is garbage,
+never data.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from .manifest import manifest_bytes as manifest_bytes
 
 _RUN = re.compile(r"r[0-9a-f]{16}\Z")
 SUFFIX = ".mix"
-"""Parts are plain Parquet under another suffix, so that a glob for `*.parquet` over the lake never takes index rows for table data."""
+"""Parts are plain Parquet under another suffix, so that a glob for `*.parquet` over the lake never takes index rows for
+table data."""
 
 PLAIN_SORTED = (
     "ordinal",
@@ -41,7 +44,8 @@ PLAIN_SORTED = (
 WITHOUT_DICTIONARY = ("lower_double", "upper_double", "lower_bytes", "upper_bytes", "file_id", "path")
 
 KEYS = ("key",)
-"""Sorted byte strings. Each is stored as its common prefix with the one before and the rest, or whole and left to the compression: whichever is smaller for a sample of them."""
+"""Sorted byte strings. Each is stored as its common prefix with the one before and the rest, or whole and left to the
+compression: whichever is smaller for a sample of them."""
 _SAMPLE_ROWS = 8192
 
 RANGED = (
@@ -64,11 +68,13 @@ RANGED = (
     "key",
     "key_int",
 )
-"""Columns by which row groups are passed over. The others get no ranges: a footer is read whole before anything else."""
+"""Columns by which row groups are passed over. The others get no ranges: a footer is read whole before anything
+else."""
 
 SMALL_GROUPS = {"files": 1024, "file_ids": 4096}
-"""`files` and `file_ids` are read a few rows here and there, `column_stats` in long stretches. The files that a predicate keeps are scattered over all row groups, and what is decoded
-in vain is paths: hence the smallest. Still smaller ones make a footer that takes longer than they save."""
+"""`files` and `file_ids` are read a few rows here and there, `column_stats` in long stretches. The files that a
+predicate keeps are scattered over all row groups, and what is decoded in vain is paths: hence the smallest. Still
+smaller ones make a footer that takes longer than they save."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +85,8 @@ class RunSink:
     run: str
 
     def write(self, kind: str, table: pa.Table, number: int) -> PartInfo:
-        """Writes one sorted part durably and says what it is. The caller has sorted `table` and kept it below PART_ROWS."""
+        """Writes one sorted part durably and says what it is. The caller has sorted `table` and kept it below
+        PART_ROWS."""
         folder = f"{kind}{INTEGERS}" if "key_int" in table.schema.names else kind
         return write_part(self.storage, self._path(folder, number), kind, table)
 
@@ -94,7 +101,8 @@ class RunSink:
 
 
 def new_run_id() -> str:
-    """A run's name: random, so that no two writers share a folder. It begins with a letter that no number has, as engines guess the type of what folders are called (`12e4` is one)."""
+    """A run's name: random, so that no two writers share a folder. It begins with a letter that no number has, as
+    engines guess the type of what folders are called (`12e4` is one)."""
     return f"r{secrets.token_hex(8)}"
 
 
@@ -156,7 +164,8 @@ def _smallest(keys: pa.ChunkedArray) -> str:
 
 
 def _second_range(table: pa.Table) -> tuple[str | None, str | None]:
-    """The least and greatest value of the column by which the parts of a key are found, as text; NULL, which comes first, is the empty text."""
+    """The least and greatest value of the column by which the parts of a key are found, as text; NULL, which comes
+    first, is the empty text."""
     name = next((n for n in table.schema.names if n in ("entry", "key", "key_int")), None)
     if name is None or not table.num_rows:
         return None, None

@@ -62,8 +62,8 @@ def line_end(block: bytes, start: int, end: str | None) -> int:
 
 
 def one_line_end(data: bytes, named: str | None, where: str) -> bytes:
-    """A multiLine file with \\n at the end of its lines. Spark takes the first line end of a file, in quotes or not, for
-    the end of all its lines; the others are characters like any other."""
+    """A multiLine file with \\n at the end of its lines. Spark takes the first line end of a file, in quotes or not,
+    for the end of all its lines; the others are characters like any other."""
     if named is not None:
         if named != "\n":
             raise ScanError(

@@ -13,8 +13,9 @@
     a,"               a | "         a quote that opens nothing is one
     "a"b,c            refused: a quote inside quotes that is not escaped (Spark's answer depends on what follows)
 
-Blocks in which every quote opens or closes a whole field, or is doubled where that is the escape, go through Arrow's parser; the others line by line.
-"""
+Blocks in which every quote opens or closes a whole field, or is doubled where that is the escape, go through Arrow's
+parser; the others line by line.
+"""  # noqa: W505
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ _BLANKS = "".join(map(chr, range(33)))  # what Java trims
 
 
 class CsvRows:
-    """`columns` are those of the files, in their order: a column is found by its place, whatever the header calls it."""
+    """`columns` are those of the files, in their order: a column is found by its place, whatever the header calls
+    it."""
 
     def __init__(self, dialect: CsvDialect, columns: tuple[Field, ...], values: Values) -> None:
         self._dialect = dialect

@@ -1,5 +1,5 @@
-"""The encodings of text files: UTF-8, those of one byte a character that hold ASCII, and UTF-16 and UTF-32 where lines are
-not told by bytes: in multiLine files, and in JSON files with a lineSep."""
+"""The encodings of text files: UTF-8, those of one byte a character that hold ASCII, and UTF-16 and UTF-32 where lines
+are not told by bytes: in multiLine files, and in JSON files with a lineSep."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Lines of JSON -> columns, with the rules of Spark's reader.
 
-A line that is no JSON object gives a row of NULLs, a line that is an array gives a row for each object in it, a blank line none. Names are matched exactly;
-of two fields with one name the last counts. A value of another type than its column's is NULL, and takes the list or map around it with it, while a
-struct keeps its other fields. What stands behind the object on its line is ignored. Texts in single quotes, which Spark reads, are refused.
+A line that is no JSON object gives a row of NULLs, a line that is an array gives a row for each object in it, a blank
+line none. Names are matched exactly; of two fields with one name the last counts. A value of another type than its
+column's is NULL, and takes the list or map around it with it, while a struct keeps its other fields. What stands behind
+the object on its line is ignored. Texts in single quotes, which Spark reads, are refused.
 """
 
 from __future__ import annotations
@@ -108,7 +109,8 @@ class JsonRows:
         return arrays
 
     def _fast(self, lines: list[bytes], fields: tuple[Field, ...], where: str) -> list[pa.Array] | None:
-        """Arrow's parser, where every line is one object and every value of its column's own kind; None where that is not certain.
+        """Arrow's parser, where every line is one object and every value of its column's own kind; None where that is
+        not certain.
 
         Lines that begin and end as objects do hold one object each when there are as many objects as lines."""
         kinds = [_fast_type(f.type) for f in fields]

@@ -1,7 +1,8 @@
-"""Texts of CSV and JSON files -> typed values, by the rules of Spark's readers: a text that is no value of its column's type is NULL.
+"""Texts of CSV and JSON files -> typed values, by the rules of Spark's readers: a text that is no value of its column's
+type is NULL.
 
-Columns in regular form are cast as a whole by Arrow; in any other column each distinct text is read by the rules below. A text on which
-Spark's answer is not certain (a zone by name, a time without a date) is refused.
+Columns in regular form are cast as a whole by Arrow; in any other column each distinct text is read by the rules below.
+A text on which Spark's answer is not certain (a zone by name, a time without a date) is refused.
 """
 
 from __future__ import annotations

@@ -44,7 +44,8 @@ def verify(
     every_version: bool,
     progress: Progress | None = None,
 ) -> Verification:
-    """Of the latest entry that can be read. `sample`: data files to compare, None for all. IndexNotFoundError where there is no log."""
+    """Of the latest entry that can be read. `sample`: data files to compare, None for all. IndexNotFoundError where
+    there is no log."""
     report = Verification(name)
     entry = _entries(log, report)
     if entry is None:
@@ -76,7 +77,8 @@ def verify(
 
 
 def _entries(log: OperationLog, report: Verification) -> IndexLogEntry | None:
-    """The newest entry that can be read. One that cannot is a finding where it is newer; an older one is of use to `history` alone."""
+    """The newest entry that can be read. One that cannot is a finding where it is newer; an older one is of use to
+    `history` alone."""
     newest: IndexLogEntry | None = None
     unreadable: list[Finding] = []
     numbers = log.numbers()

@@ -1,4 +1,5 @@
-"""The rows of covering indexes, against the rows of data files: those of sampled files are read as the table shows them, and what is stored must be exactly that, to the bit."""
+"""The rows of covering indexes, against the rows of data files: those of sampled files are read as the table shows
+them, and what is stored must be exactly that, to the bit."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The parts of a covering index read back, and that they fit each other and the run.
 
-Each row group is read (checksums). The rows of a bucket, or of all ranges, ascend in Spark's order; they are of files of the run that are not unkeyed. Of a file with n rows the rows 0 to n-1
-are there, each once (texts have no row numbers), and n is what the table's log says. Every row hashes to its
-bucket, as Spark does it.
+Each row group is read (checksums). The rows of a bucket, or of all ranges, ascend in Spark's order; they are of files
+of the run that are not unkeyed. Of a file with n rows the rows 0 to n-1 are there, each once (texts have no row
+numbers), and n is what the table's log says. Every row hashes to its bucket, as Spark does it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from .report import Mismatch
 
 
 def check_parts(reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.ChunkedArray) -> None:
-    """Raises Mismatch, or what reading raises, where something is wrong. `records`: by ordinal, how many rows the table's log says, NULL where it does not."""
+    """Raises Mismatch, or what reading raises, where something is wrong. `records`: by ordinal, how many rows the
+    table's log says, NULL where it does not."""
     layout = CoveringLayout.of(key)
     counts = np.zeros(len(unkeyed), np.int64)
     sums, most = counts.copy(), np.full(len(unkeyed), -1, np.int64)

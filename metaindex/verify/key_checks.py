@@ -1,4 +1,5 @@
-"""Checks of keys: they key the rows of some files again and compare what is stored of these files with it, kind by kind."""
+"""Checks of keys: they key the rows of some files again and compare what is stored of these files with it, kind by
+kind."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ value_keys, value_lists   keys ascend, NULL first, and the units of each; units 
 bloom_filters             every frame has its check; rows, classes and members are those that the directory says, and what a reader of Parquet finds
 covering                  see `covering_parts`
 unkeyed                   as many as the entry says; no row is of such a file
-"""
+"""  # noqa: W505
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ _FRAME_BYTES = 32 << 20
 
 
 def check_keys(index: OpenIndex, run: RunRef, named: set[int], records: pa.ChunkedArray) -> None:
-    """`named`: ids of all keys of the run, of those too that are not known here. `records`: by ordinal, how many rows the table's log says. Raises Mismatch, or what reading raises, where something is wrong."""
+    """`named`: ids of all keys of the run, of those too that are not known here. `records`: by ordinal, how many rows
+    the table's log says. Raises Mismatch, or what reading raises, where something is wrong."""
     reader = index.reader(run)
     unkeyed = unkeyed_of(reader)
     if strange := unkeyed.keys() - named:
@@ -169,7 +170,8 @@ def _listed(reader: RunReader, key: CoveredKey) -> Iterator[tuple[int, Units]]:
 
 
 def _rows(reader: RunReader, key: CoveredKey) -> Iterator[tuple[int, int, int]]:
-    """Of every row its blocks, its first block, and the bytes of its filters, by Parquet: look-ups compute where frames stand, and never see the heads of pages."""
+    """Of every row its blocks, its first block, and the bytes of its filters, by Parquet: look-ups compute where frames
+    stand, and never see the heads of pages."""
     for part in reader.parts(PARTITION):
         if part.first_key == key.key_id and part.rows:
             for group in range(len(reader.footer(part).rows)):

@@ -1,7 +1,9 @@
-"""What the index says of data files, against the rows in them: every value is read, nothing is taken from a footer or a log.
+"""What the index says of data files, against the rows in them: every value is read, nothing is taken from a footer or a
+log.
 
-No non-null, non-NaN value lies outside the bounds; a bound that is said to be exact is attained; ALL_NULL means no value; the counts that are known are right. What a data
-file shows in other ways than its rows (a column that it does not have, values that a table reader converts) is told as not compared.
+No non-null, non-NaN value lies outside the bounds; a bound that is said to be exact is attained; ALL_NULL means no
+value; the counts that are known are right. What a data file shows in other ways than its rows (a column that it does
+not have, values that a table reader converts) is told as not compared.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Every value of a run read back: digests of manifest and footers, checksums of pages, and whether what is said in several places is the same.
+"""Every value of a run read back: digests of manifest and footers, checksums of pages, and whether what is said in
+several places is the same.
 
 files            ordinals 0..N-1 in order of (partition, path); the ids follow from path and size; their digest is the entry's
 file_ids         the same ids, sorted
@@ -6,7 +7,7 @@ partitions       follow from files
 column_stats     one row for every file and covered column, in order
 partition_stats  the aggregate of those, and one row for every partition and partition column
 keys             see `key_runs`
-"""
+"""  # noqa: W505
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ class RunRows:
 def check_run(
     index: OpenIndex, run: RunRef, stored: RunRef, report: Verification, progress: Progress | None = None
 ) -> RunRows | None:
-    """The run's rows, or None where it is not right, and a finding says why. `stored`: with the keys that this metaindex does not know, too. Memory: the rows of `files`, and of one column."""
+    """The run's rows, or None where it is not right, and a finding says why. `stored`: with the keys that this
+    metaindex does not know, too. Memory: the rows of `files`, and of one column."""
     report.runs += 1
     where = ""
     try:

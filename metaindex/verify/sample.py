@@ -27,8 +27,9 @@ Ordinals = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """`limit` files (None: all) that are live at the version `found`, spread over its runs, of which `rows` were read back. `snapshot` says how the files are read, and what
-    stands under their paths now: `replaced` marks those of each run that are not it."""
+    """`limit` files (None: all) that are live at the version `found`, spread over its runs, of which `rows` were read
+    back. `snapshot` says how the files are read, and what stands under their paths now: `replaced` marks those of each
+    run that are not it."""
 
     index: OpenIndex
     rows: Mapping[str, RunRows]
@@ -52,7 +53,8 @@ class Sample:
         report: Verification,
         progress: Progress | None,
     ) -> Sample:
-        """Tells the report how many of the files are not what stands under their paths now: the index is behind there, and not wrong."""
+        """Tells the report how many of the files are not what stands under their paths now: the index is behind there,
+        and not wrong."""
         replaced = _replaced([rows[run] for run in found.live.dead], snapshot)
         report.replaced = sum(
             int(np.count_nonzero(mask & found.live.mask(rows[run].run))) for run, mask in replaced.items()
@@ -84,7 +86,8 @@ def _replaced(runs: Sequence[RunRows], snapshot: Snapshot) -> dict[str, Mask]:
 
 
 def sampled(live: Sequence[Ordinals], sample: int | None) -> list[Ordinals]:
-    """At most so many of all ordinals, evenly spread: the same ones each time, so that a finding can be seen again. None: all."""
+    """At most so many of all ordinals, evenly spread: the same ones each time, so that a finding can be seen again.
+    None: all."""
     count = sum(map(len, live))
     if sample is None or count <= sample:
         return list(live)

@@ -1,4 +1,5 @@
-"""The recorded versions of an index: each can be resolved and counts its files; and those that the table still reads have the files, and the deletes, that the table has."""
+"""The recorded versions of an index: each can be resolved and counts its files; and those that the table still reads
+have the files, and the deletes, that the table has."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ def check_versions(
     every: bool,
     report: Verification,
 ) -> list[Recorded]:
-    """The versions that are right, oldest first. `rows`: the sound runs; a version that needs another one cannot be looked at, and is no finding of its own."""
+    """The versions that are right, oldest first. `rows`: the sound runs; a version that needs another one cannot be
+    looked at, and is no finding of its own."""
     try:
         records: Sequence[VersionRecord] = [record for record, _ in index.versions.all()]
     except MetaIndexError as error:

@@ -1,4 +1,5 @@
-"""A Delta table of tiny real files whose log is written by hand, so that anything can happen to it; and what is true of each of its versions."""
+"""A Delta table of tiny real files whose log is written by hand, so that anything can happen to it; and what is true of
+each of its versions."""
 
 from __future__ import annotations
 

@@ -98,14 +98,16 @@ class Killed(BaseException):
 
 Fault = Literal["kill before", "kill after", "lose the call", "lose the answer", "gone", "read-only"]
 FAULTS: tuple[Fault, ...] = ("kill before", "kill after", "lose the call", "lose the answer", "gone", "read-only")
-"""At a call: die before or after it takes effect; fail once before or after it; fail from then on, all calls or those that write."""
+"""At a call: die before or after it takes effect; fail once before or after it; fail from then on, all calls or those
+that write."""
 
 WRITES = ("put_if_absent", "put", "delete")
 
 
 @dataclass
 class FaultStorage:
-    """Passes calls on, and does what `fault` says at call number `at`. `between`: called before each call with its number (another writer's turn)."""
+    """Passes calls on, and does what `fault` says at call number `at`. `between`: called before each call with its
+    number (another writer's turn)."""
 
     inner: Storage
     at: int | None = None

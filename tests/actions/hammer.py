@@ -1,4 +1,5 @@
-"""One of many writers on one index: random verbs until the time is over. `python -m tests.actions.hammer TABLE SEED SECONDS INDEX_LOCATION`; a JSON line for each verb."""
+"""One of many writers on one index: random verbs until the time is over. `python -m tests.actions.hammer TABLE SEED
+SECONDS INDEX_LOCATION`; a JSON line for each verb."""
 
 from __future__ import annotations
 

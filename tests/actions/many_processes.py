@@ -1,4 +1,5 @@
-"""Many processes on one index, some of them killed at random: the log is some serial order of what they say they did, no query ever loses a row, nothing is left behind."""
+"""Many processes on one index, some of them killed at random: the log is some serial order of what they say they did,
+no query ever loses a row, nothing is left behind."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def hammer(folder: Path, location: str, processes: int, seconds: float, *, killing: bool) -> None:
-    """A table in the folder, its index at the location, processes that do what they like to it. Raises AssertionError where what they leave is no serial order of it."""
+    """A table in the folder, its index at the location, processes that do what they like to it. Raises AssertionError
+    where what they leave is no serial order of it."""
     root = folder / "lake"
     root.mkdir()
     for number in range(1, 4):

@@ -1,4 +1,5 @@
-"""What happens to an index besides death, on a real disk or store: clocks that are wrong by hours, and readers that hold on to what is cleaned away."""
+"""What happens to an index besides death, on a real disk or store: clocks that are wrong by hours, and readers that
+hold on to what is cleaned away."""
 
 from __future__ import annotations
 
@@ -68,7 +69,8 @@ def a_life_under_wrong_clocks(folder: Path, location: str, ahead: float, behind:
 
 
 def a_reader_holds_what_is_cleaned_away(folder: Path, location: str) -> None:
-    """Files of the entry that it took are gone: it reads what it must, and says so where it is asked for nothing else."""
+    """Files of the entry that it took are gone: it reads what it must, and says so where it is asked for nothing
+    else."""
     root = folder / "lake"
     root.mkdir()
     for number in range(1, 6):

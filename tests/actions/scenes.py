@@ -1,4 +1,5 @@
-"""A small table, its index in every state a verb begins from, and the verbs: shared by the crash tests and the races."""
+"""A small table, its index in every state a verb begins from, and the verbs: shared by the crash tests and the
+races."""
 
 from __future__ import annotations
 
@@ -96,7 +97,8 @@ AFTER = {
 
 
 def make_scene(folder: Path) -> Scene:
-    """Three runs of which one file has left the table, one file that no run knows, garbage of an optimize; also deleted, disabled, and with dead writers."""
+    """Three runs of which one file has left the table, one file that no run knows, garbage of an optimize; also
+    deleted, disabled, and with dead writers."""
     lake = parquet_lake(folder)
     storage = MemoryStorage()
     lake.append(rows(0))
@@ -153,7 +155,8 @@ def latest(storage: MemoryStorage) -> IndexLogEntry | None:
 
 
 def check_reader(scene: Scene, storage: MemoryStorage) -> None:
-    """A query never loses a row, whatever the index went through: of this version and of those that the index records; and the index is not damaged."""
+    """A query never loses a row, whatever the index went through: of this version and of those that the index records;
+    and the index is not damaged."""
     table = scene.open(storage)
     for predicate, files in (("id >= 0", {"f000", "f002", "f003", "f004"}), ("id = 25", {"f002"})):
         found = table.prune(predicate)

@@ -1,5 +1,6 @@
-"""A writer dies, or its storage fails, at every call of every verb, before and after the call took effect. Afterwards readers see stable content, the verb can be run again
-or cancelled, clean removes what was left, and nothing within the retention is removed."""
+"""A writer dies, or its storage fails, at every call of every verb, before and after the call took effect. Afterwards
+readers see stable content, the verb can be run again or cancelled, clean removes what was left, and nothing within the
+retention is removed."""
 
 from __future__ import annotations
 
@@ -85,7 +86,8 @@ def test_every_call_of_every_verb_may_be_the_last(scene: Scene, verb: str, state
 
 
 def _chosen(calls: list[tuple[str, str]], fault: Fault) -> list[int]:
-    """Dying before a call is dying after the one before it, and a failed read is much as the next: one in three of those. In a soak all."""
+    """Dying before a call is dying after the one before it, and a failed read is much as the next: one in three of
+    those. In a soak all."""
     everywhere = range(len(calls))
     if SOAK:
         return list(everywhere)

@@ -1,4 +1,5 @@
-"""Verbs on disks that fill up, become read-only or are taken away half way: readers see what was stable, and the verb can be run again."""
+"""Verbs on disks that fill up, become read-only or are taken away half way: readers see what was stable, and the verb
+can be run again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Removal stays at home and takes what is its own: links, foreign objects, names that no writer gives, other writers' runs, what killed puts left."""
+"""Removal stays at home and takes what is its own: links, foreign objects, names that no writer gives, other writers'
+runs, what killed puts left."""
 
 from __future__ import annotations
 
@@ -302,7 +303,8 @@ mi.open_table(sys.argv[1]).refresh_index("stats", mode="full", builder="local")
 
 @pytest.fixture
 def killed(tmp_path: Path, request: pytest.FixtureRequest) -> mi.Table:
-    """A table whose refresh was killed inside a put; in what that left stand values. The file that has them is then gone from the table, and the operation is cancelled."""
+    """A table whose refresh was killed inside a put; in what that left stand values. The file that has them is then
+    gone from the table, and the operation is cancelled."""
     root = tmp_path / "lake"
     root.mkdir()
     for name in ("alice", "barbara"):

@@ -1,4 +1,5 @@
-"""Erasure: what no retained version of the table holds is in no byte of the index, at once, and answers are what they were."""
+"""Erasure: what no retained version of the table holds is in no byte of the index, at once, and answers are what they
+were."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ def deleting(file: dict[str, object], *rows: int) -> dict[str, object]:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Version 0: a, b, c; 1: b is removed, e added; 2: the greatest row of c is deleted by a vector. An index of all three versions."""
+    """Version 0: a, b, c; 1: b is removed, e added; 2: the greatest row of c is deleted by a vector. An index of all
+    three versions."""
     root = tmp_path / "lake"
     root.mkdir()
     files = {name: write(root, name) for name in SECRETS}
@@ -111,7 +113,8 @@ def test_files_that_left_and_rows_under_vectors_are_erased(root: Path) -> None:
 
 
 def test_a_version_that_lost_a_file_holds_nothing(tmp_path: Path) -> None:
-    """VACUUM took b; version 0 cannot be read any more, though its log and the other files are there: a, which left the table too, and all rows of c."""
+    """VACUUM took b; version 0 cannot be read any more, though its log and the other files are there: a, which left the
+    table too, and all rows of c."""
     root = tmp_path / "lake"
     root.mkdir()
     files = {name: write(root, name) for name in "abce"}

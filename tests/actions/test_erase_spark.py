@@ -1,5 +1,6 @@
-"""Erasure after the deletes of real engines: DELETE with deletion vectors (Delta, Iceberg V3), position deletes (Iceberg V2), copy-on-write, whole files, OPTIMIZE, REORG and
-rewrite_data_files; before and after VACUUM and expire_snapshots have ended what the table retains."""
+"""Erasure after the deletes of real engines: DELETE with deletion vectors (Delta, Iceberg V3), position deletes
+(Iceberg V2), copy-on-write, whole files, OPTIMIZE, REORG and rewrite_data_files; before and after VACUUM and
+expire_snapshots have ended what the table retains."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ class Engine:
         self.open().refresh_index("stats", builder="local")
 
     def erase(self, versions: int = 2) -> str:
-        """Every byte that is left. Queries at the last so many versions, where Spark can read them, are what Spark says."""
+        """Every byte that is left. Queries at the last so many versions, where Spark can read them, are what Spark
+        says."""
         self.open().erase_index("stats")
         self.check(self.versions()[-versions:])
         return everything(self.index_folder)
@@ -122,7 +124,8 @@ EXPIRE = "CALL iceberg.system.expire_snapshots(table => '{short}', older_than =>
 
 
 def lived(engine: Engine) -> Engine:
-    """One file a person; the last row of barbara's is deleted, all of carlos', and one of dorothy's is changed; the index was there all along."""
+    """One file a person; the last row of barbara's is deleted, all of carlos', and one of dorothy's is changed; the
+    index was there all along."""
     engine.write()
     engine.index()
     engine.change("DELETE FROM {t} WHERE name = 'barbara-9'")

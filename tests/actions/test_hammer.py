@@ -1,4 +1,5 @@
-"""Many processes on one index on a local disk, as `many_processes` has it: 8 for seconds, 64 for minutes in a soak (`METAINDEX_SOAK`)."""
+"""Many processes on one index on a local disk, as `many_processes` has it: 8 for seconds, 64 for minutes in a soak
+(`METAINDEX_SOAK`)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""A file is not its path and size: other bytes under the same name and of the same length are another file, for every kind and every verb.
+"""A file is not its path and size: other bytes under the same name and of the same length are another file, for every
+kind and every verb.
 
-The tables here are written by hand, so that paths and sizes are equal on purpose: numbers of fixed width, without compression.
+The tables here are written by hand, so that paths and sizes are equal on purpose: numbers of fixed width, without
+compression.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What Spark's own writers do to the identity of files: what was only moved about in a log is known still, what was written anew is not taken for what it was."""
+"""What Spark's own writers do to the identity of files: what was only moved about in a log is known still, what was
+written anew is not taken for what it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What deltalake and pyiceberg do to the identity of files, and what an index makes of it: what was only moved about in a log is not read again, what was written anew is."""
+"""What deltalake and pyiceberg do to the identity of files, and what an index makes of it: what was only moved about in
+a log is not read again, what was written anew is."""
 
 from __future__ import annotations
 
@@ -126,7 +127,8 @@ def test_pyiceberg_adds_a_path_again_and_merges_manifests(tmp_path: Path, format
 
 
 def written(path: Path, first: int) -> Any:
-    """A file of ten numbers with the field id of `a`, as many bytes whatever they are, as a data file of an Iceberg table of which its manifest says no bounds."""
+    """A file of ten numbers with the field id of `a`, as many bytes whatever they are, as a data file of an Iceberg
+    table of which its manifest says no bounds."""
     from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
     from pyiceberg.typedef import Record
 

@@ -1,4 +1,5 @@
-"""Keys over the life of an index: created, refreshed, optimized, erased; what its verbs tell of them, and what a query finds afterwards."""
+"""Keys over the life of an index: created, refreshed, optimized, erased; what its verbs tell of them, and what a query
+finds afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What happens to indexes on real disks besides death: clocks that are wrong by hours, and readers that hold on to what is cleaned away."""
+"""What happens to indexes on real disks besides death: clocks that are wrong by hours, and readers that hold on to what
+is cleaned away."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ def test_clocks_that_are_wrong_by_hours_decide_nothing(tmp_path: Path, ahead: fl
 @pytest.mark.slow
 @pytest.mark.parametrize("predicate", ["id = 25", "id >= 0", "id = 45 OR id < 5"])
 def test_a_query_loses_no_row_whenever_everything_is_rewritten_and_cleaned(scene: Scene, predicate: str) -> None:
-    """At every storage call of the query all runs are replaced, and the old ones removed at once, as no retention would have it."""
+    """At every storage call of the query all runs are replaced, and the old ones removed at once, as no retention would
+    have it."""
     counting = FaultStorage(scene.begin("active"))
     right = _kept(scene.open(counting).prune(predicate))
     for at in range(len(counting.calls)):

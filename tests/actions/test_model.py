@@ -1,8 +1,10 @@
-"""Random lives of an index against a perfect model of its log, with writers that die at any storage call between the steps.
+"""Random lives of an index against a perfect model of its log, with writers that die at any storage call between the
+steps.
 
-The model knows three things: the stable state, whether the index is enabled, and which operations are under way. It says what every verb must answer; where a writer dies, it says
-which outcomes there can be (nothing happened, begun, done) and takes the one that the log shows. After every step the log is a sequence of legal steps, and every query, of every
-version that the index records, gives the files that a listing of that version would.
+The model knows three things: the stable state, whether the index is enabled, and which operations are under way. It
+says what every verb must answer; where a writer dies, it says which outcomes there can be (nothing happened, begun,
+done) and takes the one that the log shows. After every step the log is a sequence of legal steps, and every query, of
+every version that the index records, gives the files that a listing of that version would.
 """
 
 from __future__ import annotations

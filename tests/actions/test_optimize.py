@@ -1,4 +1,5 @@
-"""Every version of a table of any format gets the same answer before and after an optimize, wherever its record lies: in the entry, in a segment, in an object of bitmaps."""
+"""Every version of a table of any format gets the same answer before and after an optimize, wherever its record lies:
+in the entry, in a segment, in an object of bitmaps."""
 
 from __future__ import annotations
 
@@ -85,7 +86,8 @@ def test_every_version_of_every_format_is_answered_as_before(name: str, mode: st
 
 @pytest.mark.usefixtures("no_upkeep")
 def test_bitmaps_that_grow_too_large_for_the_entry_leave_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run's files are neighbours; in the run that it is merged into they are scattered, and so are the bits that say which were there."""
+    """A run's files are neighbours; in the run that it is merged into they are scattered, and so are the bits that say
+    which were there."""
     table = refreshed(FORMATS["delta"](tmp_path), 5)
     versions = table.indexes()[0].versions
     before = answers(table, versions, 5)

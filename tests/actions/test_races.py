@@ -1,5 +1,5 @@
-"""Two writers at once: every pair of verbs, one running whole at every storage call of the other. Compatible ones both succeed, incompatible ones are refused with who holds
-what; the outcome is some serial order; no reader loses a row."""
+"""Two writers at once: every pair of verbs, one running whole at every storage call of the other. Compatible ones both
+succeed, incompatible ones are refused with who holds what; the outcome is some serial order; no reader loses a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""An index kept up by refreshes of any mode, at versions asked in any order, answers like a new one: at every version, recorded or not, whatever happened to the table."""
+"""An index kept up by refreshes of any mode, at versions asked in any order, answers like a new one: at every version,
+recorded or not, whatever happened to the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Histories of an Iceberg table with branches, rollbacks, rewritten files and new columns against an index refreshed at versions asked in any order."""
+"""Histories of an Iceberg table with branches, rollbacks, rewritten files and new columns against an index refreshed at
+versions asked in any order."""
 
 from __future__ import annotations
 

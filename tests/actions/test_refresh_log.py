@@ -1,4 +1,5 @@
-"""What a refresh looks at and leaves: the log and not the table; nothing for files that left; limits; quick ones; two at once."""
+"""What a refresh looks at and leaves: the log and not the table; nothing for files that left; limits; quick ones; two
+at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""An index that is refreshed again and again stays small: few runs, a short log, and clean still knows what went out of use when."""
+"""An index that is refreshed again and again stays small: few runs, a short log, and clean still knows what went out of
+use when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A process whose clock is wrong by hours: `python -m tests.actions.wrong_clock HOURS TABLE INDEX_LOCATION VERB...`. "stall": begin a refresh and stand still until killed."""
+"""A process whose clock is wrong by hours: `python -m tests.actions.wrong_clock HOURS TABLE INDEX_LOCATION VERB...`.
+"stall": begin a refresh and stand still until killed."""
 
 from __future__ import annotations
 

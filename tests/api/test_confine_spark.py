@@ -1,4 +1,5 @@
-"""Builds of confined tables by Spark: every format is indexed as an unconfined one; files outside are refused, named by a log, by a link, or by a link that came between the check and a task."""
+"""Builds of confined tables by Spark: every format is indexed as an unconfined one; files outside are refused, named by
+a log, by a link, or by a link that came between the check and a task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""An index of an older version: built from that version's files, recorded for it, and brought up to date by the next refresh."""
+"""An index of an older version: built from that version's files, recorded for it, and brought up to date by the next
+refresh."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ def kept(table: mi.Table, predicate: str, version: str | None = None) -> int:
 
 
 def grown(tmp_path: Path, name: str) -> tuple[Lake, mi.Table, list[str]]:
-    """A table of three versions, each with a file more; and their ids. A plain folder's are those that an index remembers."""
+    """A table of three versions, each with a file more; and their ids. A plain folder's are those that an index
+    remembers."""
     lake = FORMATS[name](tmp_path)
     for number in range(3):
         lake.append(rows(number * 100))

@@ -1,4 +1,5 @@
-"""A table with a file whose columns are in part encrypted: what cannot be read is not covered, everything else is indexed and asked as ever."""
+"""A table with a file whose columns are in part encrypted: what cannot be read is not covered, everything else is
+indexed and asked as ever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`export_index`: what an index knows of the live files, as plain Delta and Iceberg tables that `deltalake`, DuckDB and pyiceberg read."""
+"""`export_index`: what an index knows of the live files, as plain Delta and Iceberg tables that `deltalake`, DuckDB and
+pyiceberg read."""
 
 import math
 from decimal import Decimal

@@ -1,4 +1,5 @@
-"""Where a value is: files, row groups and rows, candidates and exact, at a version and at all of them; and a text in all keyed columns."""
+"""Where a value is: files, row groups and rows, candidates and exact, at a version and at all of them; and a text in
+all keyed columns."""
 
 from __future__ import annotations
 
@@ -176,7 +177,8 @@ def of_command_line(words: tuple[str, ...]) -> list[object]:
 
 
 def test_deletion_vectors_of_each_version_are_applied(tmp_path: Path) -> None:
-    """Version 0: user 7 in rows 4, 5 and 7; 1: rows 4 and 5 are deleted by a vector; 2: rows 4 and 7; 3: restored as at 0."""
+    """Version 0: user 7 in rows 4, 5 and 7; 1: rows 4 and 5 are deleted by a vector; 2: rows 4 and 7; 3: restored as at
+    0."""
     from pyroaring import BitMap64
 
     from formats.deletion_vectors import encode_framed

@@ -1,4 +1,5 @@
-"""The rooms look one way, engines are imported where they are needed and nowhere else, and a look-up never loads pandas."""
+"""The rooms look one way, engines are imported where they are needed and nowhere else, and a look-up never loads
+pandas."""
 
 from __future__ import annotations
 
@@ -103,7 +104,8 @@ def test_relative_imports_stay_inside_their_room(room: str) -> None:
 
 
 def test_inside_metaindex_imports_point_down() -> None:
-    """As `docs/architecture.md` orders the folders: what stands in one row may import its own row and those above it."""
+    """As `docs/architecture.md` orders the folders: what stands in one row may import its own row and those above
+    it."""
     found = []
     for file in sources("metaindex"):
         inside = file.relative_to(ROOT / "metaindex").with_suffix("").parts
@@ -162,7 +164,8 @@ def test_importing_a_room_loads_no_engine(room: str) -> None:
 
 
 def test_importing_metaindex_loads_none_of_what_makes_a_start_slow() -> None:
-    """The wrappers of all Arrow functions, the file systems of Arrow and `ssl` take longer than a look-up in a million files (docs/decisions/0008)."""
+    """The wrappers of all Arrow functions, the file systems of Arrow and `ssl` take longer than a look-up in a million
+    files (docs/decisions/0008)."""
     slow = ["pyarrow.compute", "pyarrow.parquet", "pyarrow.fs", "ssl", "zoneinfo", "secrets"]
     code = f"import sys, metaindex; print([name for name in {slow} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

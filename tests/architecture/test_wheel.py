@@ -1,4 +1,5 @@
-"""The wheel works without the repository: installed into an environment of its own, beside a user's own code, typed, and with its command."""
+"""The wheel works without the repository: installed into an environment of its own, beside a user's own code, typed,
+and with its command."""
 
 from __future__ import annotations
 
@@ -62,7 +63,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     subprocess.run(
         [*pip, "--python", str(home / "bin" / "python"), "install", "--no-deps", "--no-index", str(wheel)], check=True
     )
-    # What it depends on is that of this environment; a path file found there is not read, so its editable metaindex is not found.
+    # What it depends on is that of this environment; a path file found there is not read, so its editable metaindex is
+    # not found.
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return Installed(wheel, home / "bin")
 

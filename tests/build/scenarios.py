@@ -20,7 +20,8 @@ NAN = float("nan")
 
 
 def every_type(root: Path) -> BuildRequest:
-    """All types of columns, NULLs among them, in two files of a partition and one of another, names with % and spaces."""
+    """All types of columns, NULLs among them, in two files of a partition and one of another, names with % and
+    spaces."""
     table = pa.table(
         {
             "b": pa.array([True, None, False]),

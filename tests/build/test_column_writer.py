@@ -1,4 +1,5 @@
-"""A column written in pieces is the column written whole: the rows, their order, the aggregates; and what waits compressed comes back as it was."""
+"""A column written in pieces is the column written whole: the rows, their order, the aggregates; and what waits
+compressed comes back as it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Data files read for their keys: what is certain of a file is in them, what is not makes it unkeyed, and every value that pyarrow reads is found."""
+"""Data files read for their keys: what is certain of a file is in them, what is not makes it unkeyed, and every value
+that pyarrow reads is found."""
 
 from __future__ import annotations
 

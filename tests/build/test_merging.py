@@ -1,4 +1,5 @@
-"""Merged runs say what a run built of the same files at once would say, row by row; every version gets the answers it got before."""
+"""Merged runs say what a run built of the same files at once would say, row by row; every version gets the answers it
+got before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Keys of merged runs answer as before; what was taken out of them is gone; and runs whose keys do not go together stay apart."""
+"""Keys of merged runs answer as before; what was taken out of them is gone; and runs whose keys do not go together stay
+apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Statistics from the table's log: files are not opened where it says enough, and no file is dropped that footers would have kept for a row."""
+"""Statistics from the table's log: files are not opened where it says enough, and no file is dropped that footers would
+have kept for a row."""
 
 from __future__ import annotations
 

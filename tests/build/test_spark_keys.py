@@ -1,4 +1,5 @@
-"""Keys built by Spark's tasks are those of the local builder: the same rows under the same layout, whatever the shares of files and ranges; and what is left when a task fails, or a build is killed."""
+"""Keys built by Spark's tasks are those of the local builder: the same rows under the same layout, whatever the shares
+of files and ranges; and what is left when a task fails, or a build is killed."""
 
 from __future__ import annotations
 

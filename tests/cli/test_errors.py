@@ -1,4 +1,5 @@
-"""What goes wrong is one line on stderr with the cure and exit code 1; machines get it as JSON; a traceback only with --debug."""
+"""What goes wrong is one line on stderr with the cure and exit code 1; machines get it as JSON; a traceback only with
+--debug."""
 
 from pathlib import Path
 

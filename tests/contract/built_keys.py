@@ -1,4 +1,5 @@
-"""Keys of a run that are built from values alone: by the collectors of their kinds, row group by row group, without any data file; and merged."""
+"""Keys of a run that are built from values alone: by the collectors of their kinds, row group by row group, without any
+data file; and merged."""
 
 from __future__ import annotations
 
@@ -92,7 +93,8 @@ def written(
     shares: int = 0,
     pieces: int = 1,
 ) -> Built:
-    """Builds a key. `limit`: of the spill. `shares`: of the files, each collected by itself and handed over (0: one collector that closes)."""
+    """Builds a key. `limit`: of the spill. `shares`: of the files, each collected by itself and handed over (0: one
+    collector that closes)."""
     storage = LocalStorage(str(root))
     sink, plan = RunSink(storage, "run"), plan_of(kind, types)
     if not shares:

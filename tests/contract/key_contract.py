@@ -1,7 +1,8 @@
-"""What every kind that keys values promises, over random values of every type: a file that has the value is never dropped, and what is built does not depend on how.
+"""What every kind that keys values promises, over random values of every type: a file that has the value is never
+dropped, and what is built does not depend on how.
 
-A kind inherits `KeyContract` and says which kinds it is about. Keys are built by its collectors from arrays, row group by row group, without any data file; what is true of the
-rows is told by `expressions.evaluate`, value by value.
+A kind inherits `KeyContract` and says which kinds it is about. Keys are built by its collectors from arrays, row group
+by row group, without any data file; what is true of the rows is told by `expressions.evaluate`, value by value.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ from formats.storage import ObjectInfo, Storage
 
 
 class StorageContract:
-    """Inherit, and define the fixture `storage`. `many`: more objects than one page of the store's listing has, where it has pages."""
+    """Inherit, and define the fixture `storage`. `many`: more objects than one page of the store's listing has, where
+    it has pages."""
 
     many = 120
 

@@ -1,4 +1,5 @@
-"""The statements of docs/sql/duckdb.sql, run as a user would paste them: what they keep is what the files' own values say."""
+"""The statements of docs/sql/duckdb.sql, run as a user would paste them: what they keep is what the files' own values
+say."""
 
 import math
 import os
@@ -185,7 +186,8 @@ def test_a_value_is_looked_up_by_bloom_filter(pasted: Pasted, value: Any) -> Non
 
 @pytest.mark.parametrize("files", [1, 255, 261, pytest.param(17_000, marks=pytest.mark.slow)])
 def test_filters_of_many_files_are_read_alike(tmp_path: Path, files: int) -> None:
-    """One class and another of most of the files; of 256 and more a vector begins at a byte, of 16,384 and more it has a check of its own."""
+    """One class and another of most of the files; of 256 and more a vector begins at a byte, of 16,384 and more it has
+    a check of its own."""
     values = {n: pa.array(range(n * 3, n * 3 + (400 if n % 50 == 7 else 2)), pa.int64()) for n in range(files)}
     run = filters.write(tmp_path, values)
     connection = duckdb.connect()

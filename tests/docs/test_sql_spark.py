@@ -1,4 +1,5 @@
-"""The statements of docs/sql/spark.sql, run by Spark one after the other: what they keep is what the files' own values say."""
+"""The statements of docs/sql/spark.sql, run by Spark one after the other: what they keep is what the files' own values
+say."""
 
 import math
 import re

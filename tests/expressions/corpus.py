@@ -1,6 +1,7 @@
 """A fixed corpus of files and predicates that finds any wrong answer of the package, or of a copy of it.
 
-Every small file over a few values of every physical encoding, with exact, loose, partly unknown and self-contradicting statistics, under every leaf over the same values, negated and joined.
+Every small file over a few values of every physical encoding, with exact, loose, partly unknown and self-contradicting
+statistics, under every leaf over the same values, negated and joined.
 """
 
 from __future__ import annotations
@@ -227,7 +228,8 @@ UNCOMPARED = "uncompared"
 
 
 def _answer(p: Any, value: Any) -> Any:
-    """TRUE, FALSE, NULL; a zoned moment against one without, and long against a far double: whatever an engine says, so no answer is wrong but True."""
+    """TRUE, FALSE, NULL; a zoned moment against one without, and long against a far double: whatever an engine says, so
+    no answer is wrong but True."""
     try:
         return expressions.matches(p, {"a": value})
     except (TypeError, ValueError):

@@ -1,4 +1,5 @@
-"""Which literals a column's type takes, and what they mean there: the whole table, type by kind, against oracles. What does not stand in it is refused by one error of ours."""
+"""Which literals a column's type takes, and what they mean there: the whole table, type by kind, against oracles. What
+does not stand in it is refused by one error of ours."""
 
 from __future__ import annotations
 

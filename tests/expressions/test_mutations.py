@@ -1,7 +1,8 @@
-"""Every guard of soundness matters: with any single one switched off in a copy of the package, a fixed corpus of files and predicates finds a wrong answer.
+"""Every guard of soundness matters: with any single one switched off in a copy of the package, a fixed corpus of files
+and predicates finds a wrong answer.
 
-A mutation is a piece of source and what to put in its place. The piece must stand exactly once in the module: whoever rewrites a guard is told to bring
-its mutation along.
+A mutation is a piece of source and what to put in its place. The piece must stand exactly once in the module: whoever
+rewrites a guard is told to bring its mutation along.
 """
 
 from __future__ import annotations
@@ -107,7 +108,8 @@ DEPENDENTS = {
     "arrow_statistics": ("arrow_statistics",),
     "skipping": ("skipping",),
 }
-"""Which modules are copied when one is mutated: itself, and those that take functions from it. The classes of nodes and literals stay the package's own."""
+"""Which modules are copied when one is mutated: itself, and those that take functions from it. The classes of nodes and
+literals stay the package's own."""
 
 
 def mutated(number: int, module: str, old: str, new: str) -> SimpleNamespace:

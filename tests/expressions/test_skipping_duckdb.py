@@ -1,4 +1,5 @@
-"""What DuckDB says matches is never in a file that the walk drops, and what the walk calls certain DuckDB finds whole."""
+"""What DuckDB says matches is never in a file that the walk drops, and what the walk calls certain DuckDB finds
+whole."""
 
 from __future__ import annotations
 

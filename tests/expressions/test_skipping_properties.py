@@ -1,4 +1,5 @@
-"""No dropped file holds a matching row, and every row of a certain file matches: for random rows, statistics and predicates."""
+"""No dropped file holds a matching row, and every row of a certain file matches: for random rows, statistics and
+predicates."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ def test_one_file_is_answered_as_soundly_and_as_sharply_as_many(case: tuple[File
         answers = [matches(p, row) for row in rows]
         assert may_match(p, one) or True not in answers
         assert not must_match(p, one) or all(answer is True for answer in answers)
-        # Vectors round (open bounds of text between literals) and refuse a comparison now and then, they never know more than they should.
+        # Vectors round (open bounds of text between literals) and refuse a comparison now and then, they never know
+        # more than they should.
         assert kept[i] or not may_match(p, one) or True not in answers
         assert not certain[i] or rows == [] or all(answer is True for answer in answers)
 

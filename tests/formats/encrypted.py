@@ -1,4 +1,5 @@
-"""Parquet files with a plaintext footer and encrypted columns, as pyarrow writes them: the keys are wrapped in themselves."""
+"""Parquet files with a plaintext footer and encrypted columns, as pyarrow writes them: the keys are wrapped in
+themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Parquet footers changed by hand: read as Thrift's compact protocol with every type kept, changed, and written back behind the same data."""
+"""Parquet footers changed by hand: read as Thrift's compact protocol with every type kept, changed, and written back
+behind the same data."""
 
 from __future__ import annotations
 

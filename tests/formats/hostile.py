@@ -1,7 +1,8 @@
 """Tables that are broken or hostile, made of real ones by systematic change of one object of their metadata.
 
-Every object is cut, emptied, removed, replaced by its neighbours and by an object of another table, has bytes turned, is nested beyond any stack; every value of those that are JSON is replaced
-by values of other types and by numbers that are too large, and every field is left out.
+Every object is cut, emptied, removed, replaced by its neighbours and by an object of another table, has bytes turned,
+is nested beyond any stack; every value of those that are JSON is replaced by values of other types and by numbers that
+are too large, and every field is left out.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ _VALUES: tuple[Any, ...] = (None, -1, 2**70, "x", [], {}, True, 1.5, [[]], "\ud8
 
 @dataclass(frozen=True)
 class RealTable:
-    """A table to be changed. `metadata`: the objects that say what it is; `own`: its rows as the format's own reader gives them; `foreign`: an object of another table, by suffix."""
+    """A table to be changed. `metadata`: the objects that say what it is; `own`: its rows as the format's own reader
+    gives them; `foreign`: an object of another table, by suffix."""
 
     root: Path
     metadata: tuple[Path, ...]

@@ -1,4 +1,5 @@
-"""Which column of a file is asked for, what is said of one that it does not hold, and of one that was written as another type."""
+"""Which column of a file is asked for, what is said of one that it does not hold, and of one that was written as
+another type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Every broken or hostile table is read right or refused by an error of ours: no other exception, no hang, no memory without bound."""
+"""Every broken or hostile table is read right or refused by an error of ours: no other exception, no hang, no memory
+without bound."""
 
 from __future__ import annotations
 

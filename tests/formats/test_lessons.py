@@ -1,4 +1,5 @@
-"""What not to believe of statistics, row by row of the list of wrong answers that other systems gave: real writers, and footers changed by hand.
+"""What not to believe of statistics, row by row of the list of wrong answers that other systems gave: real writers, and
+footers changed by hand.
 
 row  of what                                   tested here, or in
 15   NOT LIKE, unknown NULLs                   expressions/test_lessons (15)
@@ -27,7 +28,7 @@ row  of what                                   tested here, or in
 38   NOT IN with NULL                          expressions (38)
 39   explicit null                             expressions (39); delta test_statistics (null)
 40   partition coarser than the question       iceberg test_partitions; pruning test_no_false_skip
-"""
+"""  # noqa: W505
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The same rows of the list of wrong answers, with what Spark itself writes: times of every age and zone, statistics under deletes, columns outside the indexed ones."""
+"""The same rows of the list of wrong answers, with what Spark itself writes: times of every age and zone, statistics
+under deletes, columns outside the indexed ones."""
 
 from __future__ import annotations
 

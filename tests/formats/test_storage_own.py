@@ -1,4 +1,5 @@
-"""A folder of our own: the contract, no link followed by any call, what killed puts leave, and permissions that are the table's."""
+"""A folder of our own: the contract, no link followed by any call, what killed puts leave, and permissions that are the
+table's."""
 
 from __future__ import annotations
 
@@ -256,7 +257,8 @@ def test_without_a_table_the_process_decides(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("times", [1, 3])
 def test_a_put_whose_temporary_file_is_taken_away_is_made_again(tmp_path: Path, times: int) -> None:
-    """Who cancels an operation removes what its writer has begun; the writer learns of it at its commit, and not by a file that is gone."""
+    """Who cancels an operation removes what its writer has begun; the writer learns of it at its commit, and not by a
+    file that is gone."""
     storage = OwnFolder(str(tmp_path / "index"))
     taken = []
 

@@ -1,4 +1,5 @@
-"""Hooks: indexes follow commits, in the background or before the call returns; nothing that goes wrong with them reaches the writer."""
+"""Hooks: indexes follow commits, in the background or before the call returns; nothing that goes wrong with them
+reaches the writer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Random histories of a table with hooks on, in the background, and the operator's verbs in between: every query at every version equals a full read, and the index is found right."""
+"""Random histories of a table with hooks on, in the background, and the operator's verbs in between: every query at
+every version equals a full read, and the index is found right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Spark's writes are followed: batch, SQL, DML and micro-batches, Delta, Iceberg and plain folders; reads and failures are not, and the session is as it was after `disable`."""
+"""Spark's writes are followed: batch, SQL, DML and micro-batches, Delta, Iceberg and plain folders; reads and failures
+are not, and the session is as it was after `disable`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a writer knows of its commit: floats are not read again to count NaN, and nothing is believed that the commit does not bear out."""
+"""What a writer knows of its commit: floats are not read again to count NaN, and nothing is believed that the commit
+does not bear out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Canonical forms: alike hashes alike whatever the type, a literal hashes like every value that equals it, and xxHash64 is xxHash64."""
+"""Canonical forms: alike hashes alike whatever the type, a literal hashes like every value that equals it, and xxHash64
+is xxHash64."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Parts that a merge takes over byte for byte: what comes out is what a build of all files writes, whatever is carried; and nothing is carried that would not have come out so."""
+"""Parts that a merge takes over byte for byte: what comes out is what a build of all files writes, whatever is carried;
+and nothing is carried that would not have come out so."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Keys as they were written when their format was settled stay readable, and are written the same today, row by row.
 
-`golden/` has the first form, in which every key by value is bytes; `golden_integers/` the columns whose keys have been integers since. The first form is written no more: nothing makes it anew.
-Regenerate the second after a change of the format, with a new name: `python -m tests.kinds.test_golden_keys`
+`golden/` has the first form, in which every key by value is bytes; `golden_integers/` the columns whose keys have been
+integers since. The first form is written no more: nothing makes it anew. Regenerate the second after a change of the
+format, with a new name: `python -m tests.kinds.test_golden_keys`
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ KINDS: dict[str, Keyed] = {
 
 
 def files(column: str) -> list[File]:
-    """Three files: each value in a row group of its own, each but the first and NULL, and one of nothing but the first."""
+    """Three files: each value in a row group of its own, each but the first and NULL, and one of nothing but the
+    first."""
     some = VALUES[column]
     return [[[(value,)] for value in some], [[(value,) for value in some[1:]], [(None,)]], [[(some[0],)]]]
 

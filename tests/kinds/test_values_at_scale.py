@@ -1,4 +1,5 @@
-"""Values of many rows: several row groups, parts and windows of a merge; keys of one sort are stored in the encoding that is smaller for them."""
+"""Values of many rows: several row groups, parts and windows of a merge; keys of one sort are stored in the encoding
+that is smaller for them."""
 
 from __future__ import annotations
 

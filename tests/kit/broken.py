@@ -105,7 +105,8 @@ def _unknown_layout(one: Folders) -> None:
 
 
 def _needs_more(one: Folders) -> None:
-    """Of a newer writer: each run has the other's statistics, by its own lights, and says what one must know to read it."""
+    """Of a newer writer: each run has the other's statistics, by its own lights, and says what one must know to read
+    it."""
     first, second = one.parts("column_stats")
     data = first.read_bytes()
     one.replace(first, second.read_bytes())
@@ -140,7 +141,8 @@ def _unknown_name_in_layout(one: Folders) -> None:
 
 
 def _integers_in_bytes(one: Folders) -> None:
-    """As runs were written before keys could be integers: 8 bytes of each, in the folder of all other keys, and a layout that says nothing of it."""
+    """As runs were written before keys could be integers: 8 bytes of each, in the folder of all other keys, and a
+    layout that says nothing of it."""
     entry = one.said()
     for run in entry["content"]["runs"]:
         for key in run["keys"]:
@@ -194,7 +196,8 @@ def _frames_turned(one: Folders) -> None:
 
 
 def _buried(one: Folders) -> None:
-    """A tombstone, and an older entry that is left below it: of another index, which knows nothing of this one's files."""
+    """A tombstone, and an older entry that is left below it: of another index, which knows nothing of this one's
+    files."""
     latest = one.said()
     stone = {"format_version": 1, "lowest": latest["id"], "outdated": {}}
     (one.index / tombstone_path(latest["id"])).write_text(json.dumps(stone))
@@ -241,7 +244,8 @@ BROKEN: dict[str, tuple[str, Callable[[Folders], None]]] = {
     "manifests that need more": ("nothing", _manifest_needs_more),
     "bloom filters emptied": ("sound", _frames_turned),
 }
-"""What a reader makes of it. use: as if nothing had been; nothing: no file is left out; sound: no file with a match is."""
+"""What a reader makes of it. use: as if nothing had been; nothing: no file is left out; sound: no file with a match
+is."""
 
 
 def write_broken(case: Case, target: Path) -> None:

@@ -41,8 +41,8 @@ class Case:
         table_uuid: str = "",
         uncovered: Sequence[str] = (),
     ) -> None:
-        """`must`: the row groups that hold a match, by the files' own values; `may`: the files that the program keeps by this index; and those that no kind
-        covers, of which the table's folders say more."""
+        """`must`: the row groups that hold a match, by the files' own values; `may`: the files that the program keeps
+        by this index; and those that no kind covers, of which the table's folders say more."""
         self.versions[version] = {"table_uuid": table_uuid, "columns": columns, "live": live}
         at = int(version) if version.isdigit() else None
         for leaves in asked:

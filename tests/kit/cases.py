@@ -37,7 +37,8 @@ def _all_about(column: str, values: Iterable[Any]) -> list[list[Question]]:
 
 
 def types(folder: Path) -> Case:
-    """Every type, bounds at their ends, NaN, files of nothing, of NULLs and of none; runs of a build, two refreshes and two quick ones, and a file that no run knows."""
+    """Every type, bounds at their ends, NaN, files of nothing, of NULLs and of none; runs of a build, two refreshes and
+    two quick ones, and a file that no run knows."""
     files = Folder(folder / "lake")
     root = str(files.root)
     parts = {"nans": ("y y", None), "nulls": ("ü", 7), "ends": (None, -1)}
@@ -109,7 +110,8 @@ def types(folder: Path) -> Case:
 
 
 def delta(folder: Path) -> Case:
-    """Columns with ids, three versions: a rename by which a column takes another's old name, a file removed and one put anew under its path, a column that came later."""
+    """Columns with ids, three versions: a rename by which a column takes another's old name, a file removed and one put
+    anew under its path, a column that came later."""
     table = DeltaTable(Folder(folder / "lake"))
     root = str(table.folder.root)
     first = pa.schema([("c1", pa.int64()), ("c2", pa.string())])
@@ -173,7 +175,8 @@ def delta(folder: Path) -> Case:
 
 
 def widened(folder: Path) -> Case:
-    """Columns whose types grew: what was written before answers for some of them. Of floats it is not known whether there is NaN."""
+    """Columns whose types grew: what was written before answers for some of them. Of floats it is not known whether
+    there is NaN."""
     files = Folder(folder / "lake")
     old = pa.schema(
         [
@@ -242,7 +245,8 @@ def widened(folder: Path) -> Case:
 
 
 def many(folder: Path) -> Case:
-    """Bloom filters of classes with one file, 255 and 259: slices that stand bit by bit, and slices that begin at bytes."""
+    """Bloom filters of classes with one file, 255 and 259: slices that stand bit by bit, and slices that begin at
+    bytes."""
     files = Folder(folder / "lake")
     schema = pa.schema([("v", pa.int64())])
     for number in range(515):

@@ -164,7 +164,8 @@ def delta_schema(*columns: tuple[str, str, int, str]) -> str:
 
 @dataclass
 class DeltaTable:
-    """A Delta table whose log is written by hand, so that nothing in it is random: columns have ids, and names change."""
+    """A Delta table whose log is written by hand, so that nothing in it is random: columns have ids, and names
+    change."""
 
     folder: Folder
     version: int = 0

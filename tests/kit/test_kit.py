@@ -1,4 +1,5 @@
-"""The kit that is published with the format is what the program writes; a reader that imports nothing of it answers all of it; and one that misreads a sentence does not."""
+"""The kit that is published with the format is what the program writes; a reader that imports nothing of it answers all
+of it; and one that misreads a sentence does not."""
 
 import ast
 import importlib.util
@@ -194,7 +195,8 @@ MUTANTS: dict[str, tuple[str, str]] = {
         'cut(b"".join(one))',
     ),
 }
-"""A reading that is wrong, for each sentence of the documents that can be misread: some text of the reader, and what stands there then."""
+"""A reading that is wrong, for each sentence of the documents that can be misread: some text of the reader, and what
+stands there then."""
 
 
 @pytest.mark.slow

@@ -44,7 +44,8 @@ def run(number: int) -> RunRef:
 
 @pytest.mark.parametrize(("commits", "removed"), [(1500, 2), (1500, 1400)])
 def test_an_entry_stays_small_over_many_versions(commits: int, removed: int) -> None:
-    """Commits that take out many files that lie apart have bitmaps of 3 to 4 KB each, just below what a record may hold."""
+    """Commits that take out many files that lie apart have bitmaps of 3 to 4 KB each, just below what a record may
+    hold."""
     objects: dict[str, bytes] = {}
 
     def write(records: Sequence[VersionRecord], schemas: Sequence[Schema]) -> SegmentRef:

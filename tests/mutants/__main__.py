@@ -1,6 +1,8 @@
-"""Changes one critical line at a time in a copy of the project, and says whether its tests notice: `make mutants`, or `python -m tests.mutants [NAME ...] [--list]`.
+"""Changes one critical line at a time in a copy of the project, and says whether its tests notice: `make mutants`, or
+`python -m tests.mutants [NAME ...] [--list]`.
 
-The exit code is 0 only where every mutant was killed. A test run that ends in an error of its own (a file that is not there, no test found) counts as survived.
+The exit code is 0 only where every mutant was killed. A test run that ends in an error of its own (a file that is not
+there, no test found) counts as survived.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The written list of mutants fits the sources: each line stands once, what takes its place is Python, and its tests exist."""
+"""The written list of mutants fits the sources: each line stands once, what takes its place is Python, and its tests
+exist."""
 
 from __future__ import annotations
 

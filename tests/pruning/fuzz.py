@@ -1,7 +1,10 @@
-"""Changes stored objects of an index at random and asks the table: `python -m tests.pruning.fuzz FOLDER SEED FIRST LAST`, run by `test_fuzz` as a child process, which can be waited for in vain and can die.
+"""Changes stored objects of an index at random and asks the table: `python -m tests.pruning.fuzz FOLDER SEED FIRST
+LAST`, run by `test_fuzz` as a child process, which can be waited for in vain and can die.
 
-Every kind of object is changed: bytes turned, cut, put in, repeated, swapped with another object's; values of JSON replaced by others, nested, repeated, left out; objects replaced by what is no file. In half of
-the mutations whatever vouches for the object (the digest in the entry, the one in the manifest, the entry's own line) is made right again: the object is then what a strange writer may have written.
+Every kind of object is changed: bytes turned, cut, put in, repeated, swapped with another object's; values of JSON
+replaced by others, nested, repeated, left out; objects replaced by what is no file. In half of the mutations whatever
+vouches for the object (the digest in the entry, the one in the manifest, the entry's own line) is made right again: the
+object is then what a strange writer may have written.
 
     no exception          of any query, whatever was changed
     no wrong row          where what vouches for the object was left as it was
@@ -84,7 +87,8 @@ def rows(number: int) -> pa.Table:
 
 
 def make(lake: Lake) -> None:
-    """A table of some versions, and an index that has every kind of object: entries, a tombstone, manifests, parts of every kind, a segment of versions, bitmaps, a heartbeat."""
+    """A table of some versions, and an index that has every kind of object: entries, a tombstone, manifests, parts of
+    every kind, a segment of versions, bitmaps, a heartbeat."""
     history.MAX_INLINE, history.KEPT_INLINE, history.MAX_BITS = 5, 2, 8
     lake.append(rows(0))
     kinds = (mi.ColumnStats(), mi.Values("id"), mi.Values("s", by="value"), mi.Bloom("s"), mi.ValueList("x"))

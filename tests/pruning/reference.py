@@ -1,4 +1,5 @@
-"""A key's reader that is its definition: the values of every row group of every file in a dictionary, compared one by one. What the kinds answer is judged by it."""
+"""A key's reader that is its definition: the values of every row group of every file in a dictionary, compared one by
+one. What the kinds answer is judged by it."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ Rows = Sequence[tuple[object, ...]]
 
 @dataclass(frozen=True)
 class Reference:
-    """`files`: of each file, its row groups; of each row group, its rows; of each row, the values of the key's columns. `able`: the questions that it answers."""
+    """`files`: of each file, its row groups; of each row group, its rows; of each row, the values of the key's columns.
+    `able`: the questions that it answers."""
 
     files: Sequence[Sequence[Rows]]
     group_bits: int = 4

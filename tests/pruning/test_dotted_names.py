@@ -1,4 +1,5 @@
-"""Columns whose names hold dots, or look like ids, are told from fields of structs: an index of the one says nothing of the other."""
+"""Columns whose names hold dots, or look like ids, are told from fields of structs: an index of the one says nothing of
+the other."""
 
 from __future__ import annotations
 

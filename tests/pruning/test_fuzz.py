@@ -1,4 +1,5 @@
-"""Stored objects of any content: every query answers, in time, and right where a digest covers what was changed (`tests.pruning.fuzz`)."""
+"""Stored objects of any content: every query answers, in time, and right where a digest covers what was changed
+(`tests.pruning.fuzz`)."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ def test_queries_answer_whatever_lies_among_the_objects_of_an_index(part: int, t
 
 
 def _run(folder: Path, seed: int, first: int, wrong: list[str]) -> int:
-    """A child from a mutation on, until it is through, or found some wrong, or dies, or hangs; the next mutation to try."""
+    """A child from a mutation on, until it is through, or found some wrong, or dies, or hangs; the next mutation to
+    try."""
     words = [sys.executable, "-m", "tests.pruning.fuzz", str(folder), str(seed), str(first), str(MUTATIONS)]
     with (folder / "errors").open("w+b") as errors:
         child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, cwd=Path(__file__).parents[2])

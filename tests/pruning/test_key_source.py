@@ -1,4 +1,5 @@
-"""Keys in the walk: with statistics, with other keys, of several columns; for files and for the row groups of a file. Judged by every row."""
+"""Keys in the walk: with statistics, with other keys, of several columns; for files and for the row groups of a file.
+Judged by every row."""
 
 from __future__ import annotations
 

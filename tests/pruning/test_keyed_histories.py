@@ -1,5 +1,6 @@
-"""Keys over the life of a table: columns renamed, widened, dropped and added again under the same name, rows deleted, old versions, refresh and optimize in between.
-At every version, each kind alone and all at once keep every row that a full read finds."""
+"""Keys over the life of a table: columns renamed, widened, dropped and added again under the same name, rows deleted,
+old versions, refresh and optimize in between. At every version, each kind alone and all at once keep every row that a
+full read finds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What an engine asks that has the table's own statistics by itself: the indexes alone, and the table only where one of them may help."""
+"""What an engine asks that has the table's own statistics by itself: the indexes alone, and the table only where one of
+them may help."""
 
 from __future__ import annotations
 

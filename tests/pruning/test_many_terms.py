@@ -1,4 +1,5 @@
-"""Predicates of many leaves: asked together they keep, drop and call certain what the walk does leaf by leaf; whatever knows the columns, in runs of many parts and row groups, partitioned or not, stale or not."""
+"""Predicates of many leaves: asked together they keep, drop and call certain what the walk does leaf by leaf; whatever
+knows the columns, in runs of many parts and row groups, partitioned or not, stale or not."""
 
 from __future__ import annotations
 

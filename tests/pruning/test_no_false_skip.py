@@ -1,4 +1,5 @@
-"""The first promise, end to end: no dropped file holds a matching row, every row of a certain file matches, a scan gives the matching rows and no other."""
+"""The first promise, end to end: no dropped file holds a matching row, every row of a certain file matches, a scan
+gives the matching rows and no other."""
 
 from __future__ import annotations
 

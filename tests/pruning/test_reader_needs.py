@@ -1,4 +1,5 @@
-"""What a newer metaindex wrote in a way that this one does not know leaves out the run, or the key, and nothing else: queries stay right, and nobody takes it for damage."""
+"""What a newer metaindex wrote in a way that this one does not know leaves out the run, or the key, and nothing else:
+queries stay right, and nobody takes it for damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""An answer is remembered as long as nothing that it follows from has changed: a handle that has answered before says what a new one says."""
+"""An answer is remembered as long as nothing that it follows from has changed: a handle that has answered before says
+what a new one says."""
 
 from __future__ import annotations
 

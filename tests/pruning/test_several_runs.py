@@ -1,4 +1,5 @@
-"""Files that several runs and several indexes know: each may prove, and what a quick refresh only names is asked of the table and of later runs."""
+"""Files that several runs and several indexes know: each may prove, and what a quick refresh only names is asked of the
+table and of later runs."""
 
 from __future__ import annotations
 
@@ -78,7 +79,8 @@ WORDS = st.sampled_from(
 def test_certain_and_dropped_are_true_of_the_rows(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """Quick and other refreshes in any order, one index or two: at every version what is dropped has no match, what is certain nothing else."""
+    """Quick and other refreshes in any order, one index or two: at every version what is dropped has no match, what is
+    certain nothing else."""
     lake = delta_lake(tmp_path_factory.mktemp("t"))
     held: list[set[int]] = []
 

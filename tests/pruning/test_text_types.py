@@ -1,4 +1,5 @@
-"""Files of texts read by another schema: the same bytes are other values, and other NULLs, so that what was indexed under one type says nothing under another."""
+"""Files of texts read by another schema: the same bytes are other values, and other NULLs, so that what was indexed
+under one type says nothing under another."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ WIDENED = [
     (pa.decimal128(4, 1), pa.decimal128(9, 1), "12345.5", 12345.5),
     (pa.float32(), pa.float64(), "16777217", 16777217.0),
 ]
-"""Pairs whose bounds carry over where files are not texts, a text that is NULL (or another value) under the first, and its value under the second."""
+"""Pairs whose bounds carry over where files are not texts, a text that is NULL (or another value) under the first, and
+its value under the second."""
 
 
 @pytest.mark.parametrize("ending", ["csv", "json"])

@@ -1,4 +1,5 @@
-"""A column that no index covers is asked of the table itself: an index on another column never makes an answer wider."""
+"""A column that no index covers is asked of the table itself: an index on another column never makes an answer
+wider."""
 
 from __future__ import annotations
 

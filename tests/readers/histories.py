@@ -1,7 +1,8 @@
-"""Random histories of Delta and Iceberg tables, written by Spark itself: every verb that its SQL has, in random order, on random columns.
+"""Random histories of Delta and Iceberg tables, written by Spark itself: every verb that its SQL has, in random order,
+on random columns.
 
-A history is its seed: the same seed writes the same statements. A statement that Spark refuses (a column of a partition cannot be dropped, say) is
-noted and the history goes on.
+A history is its seed: the same seed writes the same statements. A statement that Spark refuses (a column of a partition
+cannot be dropped, say) is noted and the history goes on.
 """
 
 from __future__ import annotations
@@ -278,7 +279,8 @@ class History:
         )
 
     def aside(self) -> None:
-        """Iceberg: a branch is written, and sometimes becomes the table. Delta: the rows of a condition are replaced."""
+        """Iceberg: a branch is written, and sometimes becomes the table. Delta: the rows of a condition are
+        replaced."""
         if not self.iceberg:
             names = [n for n in self.spark.table(self.name).columns if n != "id"]
             if set(names) == set(self.columns):

@@ -1,4 +1,5 @@
-"""Reading ahead: the order stays, errors come in turn, what is held is bounded, and who stops early leaves nothing running."""
+"""Reading ahead: the order stays, errors come in turn, what is held is bounded, and who stops early leaves nothing
+running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tables written by deltalake, pyiceberg and pyarrow, read through their formats: the rows are those of the writers' own full reads. No JVM."""
+"""Tables written by deltalake, pyiceberg and pyarrow, read through their formats: the rows are those of the writers'
+own full reads. No JVM."""
 
 from __future__ import annotations
 

@@ -41,7 +41,8 @@ def write(path: Path, table: pa.Table, groups: int = 4) -> None:
 
 
 def age(path: Path, seconds: int = 60) -> None:
-    """Says that the file was written so long ago; the time of its last change is the system's, and nobody can feign it."""
+    """Says that the file was written so long ago; the time of its last change is the system's, and nobody can feign
+    it."""
     then = time.time_ns() - seconds * 10**9
     os.utime(path, ns=(then, then))
 
@@ -230,7 +231,8 @@ def test_the_least_recently_used_are_let_go(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("settled")
 def test_files_of_other_columns_are_of_another_shape(tmp_path: Path) -> None:
-    """What follows from the columns of one file is taken for those that have the same, in the same order, with the same ids."""
+    """What follows from the columns of one file is taken for those that have the same, in the same order, with the same
+    ids."""
     lake = Lake(tmp_path, Schema(fields_of(SCHEMA)))
     lake.add("a.parquet", rows(0, 3))
     lake.add("b.parquet", rows(3, 3).select(["s", "n"]))

@@ -1,4 +1,5 @@
-"""Random histories written by Spark, with deletes of every sort, indexed by all kinds at once: at every version a look-up finds the rows that Spark finds."""
+"""Random histories written by Spark, with deletes of every sort, indexed by all kinds at once: at every version a
+look-up finds the rows that Spark finds."""
 
 from __future__ import annotations
 

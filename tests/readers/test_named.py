@@ -1,4 +1,5 @@
-"""A scan reads the files that an index names without the table's snapshot, where nothing else of them is needed; else the snapshot is loaded. The rows are the same."""
+"""A scan reads the files that an index names without the table's snapshot, where nothing else of them is needed; else
+the snapshot is loaded. The rows are the same."""
 
 from __future__ import annotations
 

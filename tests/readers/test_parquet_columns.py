@@ -1,4 +1,5 @@
-"""Columns of Parquet files: found by name, id or place, defaults where they are absent, values brought to the table's type, and what is refused."""
+"""Columns of Parquet files: found by name, id or place, defaults where they are absent, values brought to the table's
+type, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Parquet files by Arrow: which files and columns, predicates, partitions, files that are not what the table says; the same rows in other engines."""
+"""Parquet files by Arrow: which files and columns, predicates, partitions, files that are not what the table says; the
+same rows in other engines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A needle is found by work that does not grow with the table: columns of files are judged at once, and only kept files are touched."""
+"""A needle is found by work that does not grow with the table: columns of files are judged at once, and only kept files
+are touched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Filters that DuckDB, Polars and users of pyarrow put on a scan reach the indexes: fewer files are read, and the rows are those of the engine's own full scan."""
+"""Filters that DuckDB, Polars and users of pyarrow put on a scan reach the indexes: fewer files are read, and the rows
+are those of the engine's own full scan."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ FILES = 8
 
 
 def rows_of(file: int) -> pa.Table:
-    """Near values are in one file; the last but one has nothing but NULL, the last one nothing but NaN in its floats, one nothing but 0.1."""
+    """Near values are in one file; the last but one has nothing but NULL, the last one nothing but NaN in its floats,
+    one nothing but 0.1."""
     if file == FILES - 2:
         return pa.table({f.name: pa.nulls(3, f.type) for f in SCHEMA}, SCHEMA)
     floats = {FILES - 1: [math.nan] * 5, 5: [0.1] * 5}.get(file, (FLOATS * 2)[file : file + 5])
@@ -170,7 +172,8 @@ def whole_frame(lake: Given) -> pl.LazyFrame:
     return frame.lazy()
 
 
-# As users of each engine write them: literals of other types, casts, functions -----------------------------------------------
+# As users of each engine write them: literals of other types, casts, functions
+# -----------------------------------------------
 
 SQL = [
     "g = 0.1", "g = 0.1::FLOAT", "f >= 1.5", "f = 'nan'", "g > 1", "f < 'infinity'", "f IN (0.1, -0.0)", "f = -0.0", "isnan(f)", "NOT f > 1",

@@ -1,4 +1,5 @@
-"""A scan read by pyiceberg itself: the rows of its own full scan, of the model where it cannot read the table, or a refusal."""
+"""A scan read by pyiceberg itself: the rows of its own full scan, of the model where it cannot read the table, or a
+refusal."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqlCatalog]:
 
 @pytest.fixture(scope="module")
 def written(catalog: SqlCatalog) -> Table:
-    """Partitioned by a name and a day, with a float file of nothing but NaN, rows deleted, a column renamed, one added, types widened."""
+    """Partitioned by a name and a day, with a float file of nothing but NaN, rows deleted, a column renamed, one added,
+    types widened."""
     plain_table = catalog.create_table("db.plain", ROWS.schema)
     fields = plain_table.schema()
     spec = PartitionSpec(

@@ -1,6 +1,8 @@
-"""Random histories written by Spark: at every version, every engine returns the rows that Spark returns, with and without an index.
+"""Random histories written by Spark: at every version, every engine returns the rows that Spark returns, with and
+without an index.
 
-A failing seed is reproduced by `-k` with its name; the statements that led to it are in the message. `METAINDEX_SOAK=1` runs many more seeds.
+A failing seed is reproduced by `-k` with its name; the statements that led to it are in the message. `METAINDEX_SOAK=1`
+runs many more seeds.
 """
 
 from __future__ import annotations

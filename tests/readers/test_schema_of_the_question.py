@@ -1,4 +1,5 @@
-"""Iceberg schemas change without a new snapshot: the schema of an answer is the one of the question, whichever engine gives the rows and whatever it filters further."""
+"""Iceberg schemas change without a new snapshot: the schema of an answer is the one of the question, whichever engine
+gives the rows and whatever it filters further."""
 
 from __future__ import annotations
 

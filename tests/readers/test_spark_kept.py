@@ -1,4 +1,5 @@
-"""What Spark is told of kept files instead of asking for them itself: of Delta's log, and of Iceberg's manifests and delete files."""
+"""What Spark is told of kept files instead of asking for them itself: of Delta's log, and of Iceberg's manifests and
+delete files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Spark reads the kept files only, and Arrow returns the rows that Spark returns: over tables that Spark, deltalake and pyiceberg wrote."""
+"""Spark reads the kept files only, and Arrow returns the rows that Spark returns: over tables that Spark, deltalake and
+pyiceberg wrote."""
 
 from __future__ import annotations
 

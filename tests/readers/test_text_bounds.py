@@ -1,4 +1,5 @@
-"""A line of a text file is bounded, unpacked: what has a longer one stays uncovered, and the writer's process its memory."""
+"""A line of a text file is bounded, unpacked: what has a longer one stays uncovered, and the writer's process its
+memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""CSV and JSON by Arrow: the answers of Spark (`text_cases`), options, compression, encodings, large files, and what is refused."""
+"""CSV and JSON by Arrow: the answers of Spark (`text_cases`), options, compression, encodings, large files, and what is
+refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Iceberg's uuid, time and fixed columns: Spark shows a UUID as text, Arrow as 16 bytes; no index takes the one for the other, and no row is lost either way."""
+"""Iceberg's uuid, time and fixed columns: Spark shows a UUID as text, Arrow as 16 bytes; no index takes the one for the
+other, and no row is lost either way."""
 
 from __future__ import annotations
 
@@ -158,7 +159,8 @@ QUERIES = [f"u = '{WANTED}'", f"u != '{WANTED}'", "u >= '0'", "u < 'a'", "u LIKE
 
 
 def test_sparks_own_sql_loses_no_row(spark: SparkSession, written: Table, table: mi.Table) -> None:
-    """With the indexes as without. `scan` answers as Spark does of the texts themselves: Iceberg's own planning compares UUIDs by sign, and drops files of ranges beyond it."""
+    """With the indexes as without. `scan` answers as Spark does of the texts themselves: Iceberg's own planning
+    compares UUIDs by sign, and drops files of ranges beyond it."""
     spark.read.format("iceberg").load(written.metadata_location).createOrReplaceTempView("uuids")
     texts = [(n, str(one), (str(one),)) for n, one in enumerate(IDS)]
     frame = spark.createDataFrame([*texts, (100, None, (None,))], "id int, u string, s struct<u: string>")

@@ -1,5 +1,5 @@
-"""Files whose lines are not told by bytes, lines with an end of their own, and patterns of dates: what Spark 4.1 reads (PERMISSIVE, session zone UTC). The answers were
-printed by Spark; `test_spark_text.py` asks it again."""
+"""Files whose lines are not told by bytes, lines with an end of their own, and patterns of dates: what Spark 4.1 reads
+(PERMISSIVE, session zone UTC). The answers were printed by Spark; `test_spark_text.py` asks it again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Of what random histories are made: types, the values of their columns as SQL, what a type may be widened to, literals to compare with, names."""
+"""Of what random histories are made: types, the values of their columns as SQL, what a type may be widened to, literals
+to compare with, names."""
 
 from __future__ import annotations
 

@@ -99,7 +99,8 @@ def without_the_rule(spark: SparkSession, text: str) -> list[str]:
 
 
 def asked(spark: SparkSession, text: str, *, by: str | None = "cov: covering") -> str:
-    """The plan with the rule, whose rows are those without it. `by`: what the plan says; None: nothing of metaindex; "": whatever is cheaper."""
+    """The plan with the rule, whose rows are those without it. `by`: what the plan says; None: nothing of metaindex;
+    "": whatever is cheaper."""
     before = rule.counts(spark).failed
     frame = spark.sql(text)
     found = sorted(map(repr, frame.collect()))

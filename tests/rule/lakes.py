@@ -1,4 +1,5 @@
-"""Small tables in every format and state, each indexed, for `test_corpus`: some hundred rows with NULLs, NaN and an unusual order, in eight files."""
+"""Small tables in every format and state, each indexed, for `test_corpus`: some hundred rows with NULLs, NaN and an
+unusual order, in eight files."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def location_of(spark: SparkSession, name: str) -> str:
 
 @dataclass(frozen=True)
 class Lake:
-    """A table in a state: how a session sees it as the view `t`, and whether it still has files that the indexes know."""
+    """A table in a state: how a session sees it as the view `t`, and whether it still has files that the indexes
+    know."""
 
     name: str
     view: Callable[[SparkSession], DataFrame]
@@ -169,7 +171,8 @@ def _delta(path: str, version: int) -> Callable[[SparkSession], DataFrame]:
 
 
 def iceberg(spark: SparkSession, folder: Path) -> list[Lake]:
-    """Snapshots: written; changed by deletes, indexed; appended; then `CHANGES`, merged by copy on write; rolled back. The catalog's own folder has them; the given one's name is theirs."""
+    """Snapshots: written; changed by deletes, indexed; appended; then `CHANGES`, merged by copy on write; rolled back.
+    The catalog's own folder has them; the given one's name is theirs."""
     name = f"iceberg.corpus.`{folder.name}`"
     spark.sql(
         f"CREATE TABLE {name} ({SCHEMA}) USING iceberg TBLPROPERTIES ('format-version'='3', 'write.delete.mode'='merge-on-read', 'write.update.mode'='merge-on-read', "

@@ -1,5 +1,7 @@
-"""Queries at random, the same for a seed: joins of all types, aggregates, windows, set operations, subqueries, CTEs, over views `t` (id bigint, k int, name string, v double, at timestamp,
-day date, Flag boolean, p int; every one but id NULL at times) and `dim` (k int, label string, id bigint). Names in any case. Sums and doubles are exact whatever the order of rows; every LIMIT has a total order."""
+"""Queries at random, the same for a seed: joins of all types, aggregates, windows, set operations, subqueries, CTEs,
+over views `t` (id bigint, k int, name string, v double, at timestamp, day date, Flag boolean, p int; every one but id
+NULL at times) and `dim` (k int, label string, id bigint). Names in any case. Sums and doubles are exact whatever the
+order of rows; every LIMIT has a total order."""
 
 from __future__ import annotations
 

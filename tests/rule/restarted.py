@@ -1,4 +1,5 @@
-"""`python -m tests.rule.restarted FOLDER`: a program that stops its Spark session and starts another one in the same JVM; `enable` is for one session."""
+"""`python -m tests.rule.restarted FOLDER`: a program that stops its Spark session and starts another one in the same
+JVM; `enable` is for one session."""
 
 from __future__ import annotations
 

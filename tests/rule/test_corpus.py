@@ -1,4 +1,5 @@
-"""Several hundred queries at random over every format and state of tables: each gives what it gives without the rule; also while a writer commits, on many sessions and threads, and while indexes go."""
+"""Several hundred queries at random over every format and state of tables: each gives what it gives without the rule;
+also while a writer commits, on many sessions and threads, and while indexes go."""
 
 from __future__ import annotations
 
@@ -120,7 +121,8 @@ def test_every_answer_is_that_without_the_rule(
 def test_a_covering_index_in_place_of_the_table_gives_the_same(
     spark: SparkSession, made: Callable[[str], list[lakes.Lake]], name: str, seed: int
 ) -> None:
-    """No other index, however far it is behind, and no small side that is sent to every task, so that joins take its buckets."""
+    """No other index, however far it is behind, and no small side that is sent to every task, so that joins take its
+    buckets."""
     any_age = mi.RuleConfig(
         max_appended_ratio=1.0, max_deleted_ratio=1.0, timeout_seconds=60.0, indexes=(lakes.COPIES,)
     )
@@ -139,7 +141,8 @@ def test_a_covering_index_in_place_of_the_table_gives_the_same(
                 idle.append(lake.name)
         counts = rule.counts(session)
         assert (counts.failed, counts.timed_out, idle) == (0, 0, []), counts
-        # Of the rest Spark folds what can't be true, and groups by few values or rows with no condition cost less plain.
+        # Of the rest Spark folds what can't be true, and groups by few values or rows with no condition cost less
+        # plain.
         assert covered * 3 >= asked, (covered, asked)
 
 
@@ -163,7 +166,8 @@ def test_a_cached_frame_gives_the_same(
 
 @pytest.mark.skipif(not IN_SOAK, reason="a writer and a reader of Delta on two cores take minutes; make soak")
 def test_a_writer_commits_meanwhile(spark: SparkSession, session: SparkSession, tmp_path: Path) -> None:
-    """What it adds and takes away the queries do not ask for, so that the answers stay the same; and it refreshes and optimizes the indexes that they use."""
+    """What it adds and takes away the queries do not ask for, so that the answers stay the same; and it refreshes and
+    optimizes the indexes that they use."""
     path = str(tmp_path / "live")
     lakes.rows(session).write.format("delta").option("delta.enableDeletionVectors", "true").save(path)
     lakes.index(session, path)

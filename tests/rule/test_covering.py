@@ -1,4 +1,5 @@
-"""A covering index stands for a scan: the same rows as with the rule off, at every version, whatever was deleted or appended since; joins and groups by its keys shuffle nothing."""
+"""A covering index stands for a scan: the same rows as with the rule off, at every version, whatever was deleted or
+appended since; joins and groups by its keys shuffle nothing."""
 
 from __future__ import annotations
 
@@ -98,7 +99,8 @@ def test_a_fresh_index_stands_for_scans(sorting: SparkSession, tmp_path: Path, m
 
 @pytest.mark.parametrize("make", MAKERS)
 def test_what_was_deleted_and_appended_since(sorting: SparkSession, tmp_path: Path, make: Make) -> None:
-    """The index is behind: rows deleted by position, whole files gone, files it does not have. Joins shuffle the appended part at most, at every version."""
+    """The index is behind: rows deleted by position, whole files gone, files it does not have. Joins shuffle the
+    appended part at most, at every version."""
     spark = sorting
     lake = covered(make(spark, tmp_path))
     delete_rows(lake, "id % 50 = 8")  # some rows of every file
@@ -201,7 +203,8 @@ def test_dml_streams_and_samples_do_not_see_an_index(sorting: SparkSession, tmp_
         gone = sum(1 for i in range(ROWS) if i % 31 and i * 17 % 50 in (9, 11))
         assert rows is not None
         assert rows[0] == ROWS - gone
-        # Its rows are not compared: Iceberg plans the files of a query in no certain order, and a repeatable sample is one of that order.
+        # Its rows are not compared: Iceberg plans the files of a query in no certain order, and a repeatable sample is
+        # one of that order.
         sample = spark.sql(f"SELECT id FROM {lake.name} TABLESAMPLE (50 PERCENT) REPEATABLE (3) WHERE k = 7")
         assert set(map(repr, sample.collect())) <= set(
             without_the_rule(spark, f"SELECT id FROM {lake.name} WHERE k = 7")
@@ -210,7 +213,8 @@ def test_dml_streams_and_samples_do_not_see_an_index(sorting: SparkSession, tmp_
 
 
 def test_rows_deleted_by_their_values_are_the_tables_to_leave_out(sorting: SparkSession, tmp_path: Path) -> None:
-    """Iceberg's equality deletes: files before one are read from the table, those after it, and versions before it, from the index."""
+    """Iceberg's equality deletes: files before one are read from the table, those after it, and versions before it,
+    from the index."""
     spark = sorting
     lake = covered(make_iceberg(spark, tmp_path, partitioned=""))
     lake.append(rows_of(spark, 10_000, 60, 1))
@@ -283,7 +287,8 @@ def test_csv(sorting: SparkSession, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["csv", "json"])
 def test_texts_are_read_by_columns_alone(sorting: SparkSession, tmp_path: Path, form: str) -> None:
-    """Of texts a scan reads every byte: an index with the columns is taken for them, whatever the filters are, but where rows are seen in the order of the lines, or lines are counted."""
+    """Of texts a scan reads every byte: an index with the columns is taken for them, whatever the filters are, but
+    where rows are seen in the order of the lines, or lines are counted."""
     path = str(tmp_path / form)
     getattr(rows_of(sorting).drop("p").write, form)(path, **({"header": True} if form == "csv" else {}))
     schema = "id bigint, k int, name string, v double, d date, pad string"

@@ -1,4 +1,5 @@
-"""Which column an index has: after renames and other types, fields of structs, names with dots, texts with a collation."""
+"""Which column an index has: after renames and other types, fields of structs, names with dots, texts with a
+collation."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
 
 def test_columns_of_another_type_and_other_names(sorting: SparkSession, tmp_path: Path) -> None:
-    """Renamed columns are the same ones; a column that was re-typed since is served only by runs that have the new type."""
+    """Renamed columns are the same ones; a column that was re-typed since is served only by runs that have the new
+    type."""
     spark = sorting
     lake = covered(make_iceberg(spark, tmp_path))
     spark.sql(f"ALTER TABLE {lake.name} RENAME COLUMN name TO called")

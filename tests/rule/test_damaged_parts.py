@@ -1,5 +1,6 @@
-"""Parts of a covering index that are lost, cut, changed or put in each other's place: what is seen when a query is planned leaves the index out; what Spark's reader finds fails that query, never
-its rows, and the session reads the table from then on."""
+"""Parts of a covering index that are lost, cut, changed or put in each other's place: what is seen when a query is
+planned leaves the index out; what Spark's reader finds fails that query, never its rows, and the session reads the
+table from then on."""
 
 from __future__ import annotations
 

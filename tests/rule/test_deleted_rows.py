@@ -1,4 +1,5 @@
-"""Rows deleted by position (vectors of Delta and of Iceberg, delete files of Iceberg): a look-up by a covering index reads what it reads without them, and they are left out by a mask where one is small enough."""
+"""Rows deleted by position (vectors of Delta and of Iceberg, delete files of Iceberg): a look-up by a covering index
+reads what it reads without them, and they are left out by a mask where one is small enough."""
 
 from __future__ import annotations
 

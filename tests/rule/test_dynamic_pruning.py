@@ -1,4 +1,5 @@
-"""A covering index beside dynamic partition pruning: a look-up is read of the index, and a join that keeps few partitions of the table goes on to leave the others out; the rows are the same."""
+"""A covering index beside dynamic partition pruning: a look-up is read of the index, and a join that keeps few
+partitions of the table goes on to leave the others out; the rows are the same."""
 
 from __future__ import annotations
 

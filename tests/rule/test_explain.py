@@ -1,4 +1,5 @@
-"""An explanation says what each scan leaves out and by which index, and for the others why not, by a code from a closed list."""
+"""An explanation says what each scan leaves out and by which index, and for the others why not, by a code from a closed
+list."""
 
 from __future__ import annotations
 

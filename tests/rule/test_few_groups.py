@@ -1,4 +1,5 @@
-"""A covering index is not read bucket by bucket where that saves nothing: groups by few keys (what scans that Spark reads once for several places cost: `test_ranking`)."""
+"""A covering index is not read bucket by bucket where that saves nothing: groups by few keys (what scans that Spark
+reads once for several places cost: `test_ranking`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Hybrid scans under joins: rows of files that the index lacks are merged into its order, and nothing else is sorted."""
+"""Hybrid scans under joins: rows of files that the index lacks are merged into its order, and nothing else is
+sorted."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ KEYS = {
     "boolean": "id % 3 = 0",
     "binary": "CAST(concat('b', id % 130) AS binary)",
 }
-"""By type: of the row's number, in no order, with many equal ones. Spark joins floats by an expression of them, which no index has."""
+"""By type: of the row's number, in no order, with many equal ones. Spark joins floats by an expression of them, which
+no index has."""
 JOINS = [
     "SELECT a.id, b.id FROM {a} a JOIN {b} b ON a.k = b.k",
     "SELECT a.id, b.v FROM {a} a LEFT JOIN {b} b ON a.k = b.k AND b.v < 300",
@@ -131,7 +133,8 @@ def test_runs_are_merged_before_they_are_made_one(sorting: SparkSession, tmp_pat
 
 
 def test_many_runs_of_many_columns(sorting: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Merges stand above each other: what one asks of the one below must not grow with every step. Runs stay apart here as large ones do."""
+    """Merges stand above each other: what one asks of the one below must not grow with every step. Runs stay apart here
+    as large ones do."""
     monkeypatch.setattr("metaindex.actions.upkeep.ON_REFRESH", MergePolicy(max_files=0, max_bytes=0))
     path, columns = str(tmp_path / "t"), [f"c{i}" for i in range(12)]
     rows = "SELECT CAST(id * 17 % 90 AS int) AS k, {} FROM range({}, {}, 1, 1)"

@@ -1,4 +1,5 @@
-"""Joins on more columns than an index is on: where Spark lets rows that are partitioned by some of the keys stay where they are, so do an index's; it does not by default."""
+"""Joins on more columns than an index is on: where Spark lets rows that are partitioned by some of the keys stay where
+they are, so do an index's; it does not by default."""
 
 from __future__ import annotations
 

@@ -90,7 +90,8 @@ def test_a_range_leaves_one_part() -> None:
 
 
 def test_a_long_text_is_in_one_of_the_parts_that_are_left() -> None:
-    """Keys of 256 bytes and more end in a hash, which has no order: neither a value nor a bound tells more than its first 248 bytes."""
+    """Keys of 256 bytes and more end in a hash, which has no order: neither a value nor a bound tells more than its
+    first 248 bytes."""
     values = sorted("p" * 250 + f"{number:02}" + "q" * (number % 3 * 10) for number in range(60))
     parts = [part(at, pa.array(values[at * 6 : at * 6 + 6])) for at in range(10)]
     for number, value in enumerate(values):

@@ -154,7 +154,8 @@ def test_an_index_that_is_not_built_yet_is_offered_like_any_other() -> None:
 
 
 def test_a_group_by_few_keys_saves_no_shuffle() -> None:
-    """Each task sends one row of each key: nothing is left to be saved, and the buckets without rows are tasks all the same."""
+    """Each task sends one row of each key: nothing is left to be saved, and the buckets without rows are tasks all the
+    same."""
     rows = 400_000
     few = replace(offer(read=100, of_use=False, wants=frozenset([None])), sent=share_sent(2, rows, 10 << 20))
     assert few.sent < 0.001

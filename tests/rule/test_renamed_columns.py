@@ -1,4 +1,5 @@
-"""Names that are used again: Iceberg reads the present snapshot, and branches, by the names of today, and an old one by those of its time. Filters are of columns, whatever they are called."""
+"""Names that are used again: Iceberg reads the present snapshot, and branches, by the names of today, and an old one by
+those of its time. Filters are of columns, whatever they are called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Looking at the parts of a covering index before a query is planned with it: every damage that a listing or a footer shows is seen, and what was seen costs nothing."""
+"""Looking at the parts of a covering index before a query is planned with it: every damage that a listing or a footer
+shows is seen, and what was seen costs nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Whatever a session is told of buckets, shuffles, readers and time: a covering index with files that it lacks, and with deleted rows, gives the rows of the table."""
+"""Whatever a session is told of buckets, shuffles, readers and time: a covering index with files that it lacks, and
+with deleted rows, gives the rows of the table."""
 
 from __future__ import annotations
 

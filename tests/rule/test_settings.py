@@ -1,4 +1,5 @@
-"""The knobs of the rule: one value in Python, the same in the session's configuration, which wins; a bad one raises in Python and is counted in the session."""
+"""The knobs of the rule: one value in Python, the same in the session's configuration, which wins; a bad one raises in
+Python and is counted in the session."""
 
 from __future__ import annotations
 
@@ -176,13 +177,15 @@ def test_a_hint_holds_for_a_block(session: SparkSession, lake: str) -> None:
 
 @pytest.mark.spark
 def test_a_hint_of_sql_is_not_heard(session: SparkSession, lake: str) -> None:
-    """Spark takes hints that it does not know out of a query before any rule of its optimizer sees it; `docs/spark.md` says so."""
+    """Spark takes hints that it does not know out of a query before any rule of its optimizer sees it; `docs/spark.md`
+    says so."""
     plan = session.sql(f"SELECT /*+ METAINDEX(of_k) */ id FROM parquet.`{lake}` WHERE id = 210")
     assert "1/4 files" in plan._jdf.queryExecution().executedPlan().toString()
 
 
 def test_spark_connect_is_told_what_to_do_instead() -> None:
-    """A session of Spark Connect needs packages that are not installed here; all that is looked at is where its class comes from."""
+    """A session of Spark Connect needs packages that are not installed here; all that is looked at is where its class
+    comes from."""
     session = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
     with pytest.raises(
         mi.MetaIndexError, match=r"Spark Connect session has none .* table\.scan\(predicate\)\.to_arrow\(\)"

@@ -1,4 +1,5 @@
-"""Queries of an enabled session read fewer files and give the same rows; what must not be rewritten is not; nothing that goes wrong is felt."""
+"""Queries of an enabled session read fewer files and give the same rows; what must not be rewritten is not; nothing
+that goes wrong is felt."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ def indexed(path: str, **options: Any) -> mi.Table:
 
 
 def read_files(frame: DataFrame) -> int:
-    """Files that the scans of an executed query read, from their own metrics; Iceberg counts before the rule does, so there it is told by the rows that its scans gave."""
+    """Files that the scans of an executed query read, from their own metrics; Iceberg counts before the rule does, so
+    there it is told by the rows that its scans gave."""
     leaves = frame._jdf.queryExecution().executedPlan().collectLeaves()
     total = 0
     for i in range(leaves.size()):
@@ -275,7 +277,8 @@ def test_an_answer_that_fails_or_is_late_leaves_the_query_alone(
     try:
         rule.enable(spark)
 
-        # Damage and stores out of reach are answered without an error (see below); what is patched in here stands for any mistake of ours.
+        # Damage and stores out of reach are answered without an error (see below); what is patched in here stands for
+        # any mistake of ours.
         def broken(*_: object, **__: object) -> object:
             raise RuntimeError("boom")
 

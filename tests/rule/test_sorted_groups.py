@@ -1,4 +1,5 @@
-"""Groups of a covering index's keys: counted from rows in their order where groups are small, or where a join wants them sorted; hashed elsewhere."""
+"""Groups of a covering index's keys: counted from rows in their order where groups are small, or where a join wants
+them sorted; hashed elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What `enable` tells Spark so that buckets of an index are not sorted again holds for indexes alone: of a user's table Spark believes no more than without metaindex."""
+"""What `enable` tells Spark so that buckets of an index are not sorted again holds for indexes alone: of a user's table
+Spark believes no more than without metaindex."""
 
 from __future__ import annotations
 

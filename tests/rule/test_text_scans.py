@@ -1,4 +1,5 @@
-"""CSV and JSON in a Spark plan: files are left out where Spark reads of them what the index was built from, and nowhere else."""
+"""CSV and JSON in a Spark plan: files are left out where Spark reads of them what the index was built from, and nowhere
+else."""
 
 from __future__ import annotations
 
@@ -209,7 +210,8 @@ def test_texts_without_a_zone_are_of_the_sessions_zone(session: SparkSession, tm
 
 @pytest.mark.spark
 def test_inferred_types_partitions_views_and_tabs(session: SparkSession, tmp_path: Path) -> None:
-    """Types that both infer alike; partitions in folder names; SQL over a view; a separator that only the name of the files says."""
+    """Types that both infer alike; partitions in folder names; SQL over a view; a separator that only the name of the
+    files says."""
     rows = session.range(0, 80, 1, 4).selectExpr(
         "id", "id * 2 AS twice", "CAST(id AS string) AS text", "id DIV 20 AS p"
     )

@@ -1,4 +1,5 @@
-"""Plain inserts read their sources by the indexes; whatever writes by what its scans give, or to what it reads, is left alone. Numbers that are drawn for what is shown are no hindrance."""
+"""Plain inserts read their sources by the indexes; whatever writes by what its scans give, or to what it reads, is left
+alone. Numbers that are drawn for what is shown are no hindrance."""
 
 from __future__ import annotations
 
@@ -82,7 +83,8 @@ def test_inserts_into_iceberg_tables_read_their_sources_by_the_indexes(
         assert ids(spark, f"SELECT id FROM {made}") == sorted(wanted * times)
     merge = f"MERGE INTO {made} t USING ({query}) s ON t.id = s.id"
     assert rewritten_by(spark, lambda: spark.sql(f"{merge} WHEN NOT MATCHED THEN INSERT *")) == 0  # it reads its target
-    # Which files have rows that match Spark asks by a query of its own, which is one like any other; what it writes anew it reads by itself.
+    # Which files have rows that match Spark asks by a query of its own, which is one like any other; what it writes
+    # anew it reads by itself.
     spark.sql(f"{merge} WHEN MATCHED AND s.id > 206 THEN UPDATE SET t.name = 'changed'")
     assert ids(spark, f"SELECT id FROM {made}") == wanted
     assert ids(spark, f"SELECT id FROM {made} WHERE name = 'changed'") == [one for one in wanted if one > 206]

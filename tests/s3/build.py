@@ -1,4 +1,5 @@
-"""Builds the S3 server of the tests: `make s3-server`. Needs Go once; the program is kept in the user's cache (`metaindex.spark.cache`), by its version.
+"""Builds the S3 server of the tests: `make s3-server`. Needs Go once; the program is kept in the user's cache
+(`metaindex.spark.cache`), by its version.
 
 Without Go nothing is built and the tests that need the server are skipped.
 """

@@ -1,4 +1,5 @@
-"""Small tables of the same rows in every format on S3, written there by real writers without a JVM: pyarrow, deltalake, pyiceberg."""
+"""Small tables of the same rows in every format on S3, written there by real writers without a JVM: pyarrow, deltalake,
+pyiceberg."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A proxy between a client and the S3 server that counts requests and, where told, misbehaves as networks and busy stores do.
+"""A proxy between a client and the S3 server that counts requests and, where told, misbehaves as networks and busy
+stores do.
 
 The client's Host header is passed on as it is, so that signatures stay good.
 """
@@ -40,8 +41,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong with a request: `acts` says whether the server gets it. `status` is answered in place of the server's; 0: the connection
-    is closed without an answer. `cut`: so many bytes of the body are answered, then the connection is closed."""
+    """What goes wrong with a request: `acts` says whether the server gets it. `status` is answered in place of the
+    server's; 0: the connection is closed without an answer. `cut`: so many bytes of the body are answered, then the
+    connection is closed."""
 
     acts: bool
     status: int = 0
@@ -74,7 +76,8 @@ Choose = Callable[[Request], "Fault | None"]
 
 
 class Proxy:
-    """`requests` are all that came, in order. `fault` decides what goes wrong; `fail_next` is the usual way to set it."""
+    """`requests` are all that came, in order. `fault` decides what goes wrong; `fail_next` is the usual way to set
+    it."""
 
     def __init__(self, upstream: int) -> None:
         self.requests: list[Request] = []

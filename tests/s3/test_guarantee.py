@@ -1,4 +1,5 @@
-"""Stores of which it is not known whether put-if-absent has one winner: read, and written only by who says that he is alone."""
+"""Stores of which it is not known whether put-if-absent has one winner: read, and written only by who says that he is
+alone."""
 
 from __future__ import annotations
 

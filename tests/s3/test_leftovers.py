@@ -1,4 +1,5 @@
-"""What a killed put leaves on a store: of an object that goes in one request, nothing. And what the store says of versions."""
+"""What a killed put leaves on a store: of an object that goes in one request, nothing. And what the store says of
+versions."""
 
 from __future__ import annotations
 

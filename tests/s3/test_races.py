@@ -1,4 +1,5 @@
-"""Writers that race for one index on a real S3 server: some serial order explains what is left, and nobody's work is lost without a sign."""
+"""Writers that race for one index on a real S3 server: some serial order explains what is left, and nobody's work is
+lost without a sign."""
 
 from __future__ import annotations
 

@@ -34,7 +34,8 @@ def told(requests: list[Request]) -> list[str]:
 INDEX = ["list indexes", "list log", "entry"]
 LOOK_UP = ["manifest", "footer", "rows", "footer", "rows"]  # of column_stats, then of files
 TABLE = {"delta": 1, "iceberg": 3, "parquet": 0, "csv": 0, "json": 0}
-"""Requests that say which version is meant: a commit; hint, listing and metadata; nothing, as the version names the listing."""
+"""Requests that say which version is meant: a commit; hint, listing and metadata; nothing, as the version names the
+listing."""
 
 
 @pytest.mark.parametrize("kind", MAKERS)

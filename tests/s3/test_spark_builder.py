@@ -1,4 +1,5 @@
-"""The Spark builder on S3: its Python tasks read and write through the same storage, so Parquet, Delta and Iceberg need no connector in the JVM."""
+"""The Spark builder on S3: its Python tasks read and write through the same storage, so Parquet, Delta and Iceberg need
+no connector in the JVM."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ def test_spark_builds_what_the_local_builder_builds(
 def test_text_files_need_the_connector_and_that_is_said(
     spark: SparkSession, s3: S3Server, bucket: str, tmp_path: Path
 ) -> None:
-    """Spark's own readers are the truth of CSV and JSON, and they read a store by a connector that is not fetched here."""
+    """Spark's own readers are the truth of CSV and JSON, and they read a store by a connector that is not fetched
+    here."""
     lake = next(MAKERS["csv"](s3, bucket, tmp_path))
     lake.append(rows(0))
     lake.append(rows(10))

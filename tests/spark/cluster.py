@@ -39,7 +39,8 @@ class Cluster:
 
 @contextmanager
 def cluster(folder: Path, workers: int = 2, environment: Mapping[str, str] | None = None) -> Iterator[Cluster]:
-    """Starts it, and ends every process of it. `environment`: what workers, and so executors, have besides this process's own."""
+    """Starts it, and ends every process of it. `environment`: what workers, and so executors, have besides this
+    process's own."""
     port = _free_port()
     address = f"spark://127.0.0.1:{port}"
     with ExitStack() as stack:

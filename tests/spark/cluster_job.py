@@ -1,4 +1,5 @@
-"""A user's driver on a cluster, for as long as the tests want it: one command a line on stdin, one answer a line on stdout, both JSON.
+"""A user's driver on a cluster, for as long as the tests want it: one command a line on stdin, one answer a line on
+stdout, both JSON.
 
 `python -m tests.spark.cluster_job MASTER [s3]`; storage options come from the environment.
 """

@@ -1,4 +1,5 @@
-"""PySpark's callback server answers whoever can reach its port; what is called there answers its JVM alone. Asked as any process of the host may: by a socket."""
+"""PySpark's callback server answers whoever can reach its port; what is called there answers its JVM alone. Asked as
+any process of the host may: by a socket."""
 
 from __future__ import annotations
 

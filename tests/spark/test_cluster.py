@@ -1,4 +1,5 @@
-"""A standalone cluster (master, two workers, executors in JVMs of their own) builds, keeps and uses indexes; a worker that is lost in mid-build costs time and nothing else."""
+"""A standalone cluster (master, two workers, executors in JVMs of their own) builds, keeps and uses indexes; a worker
+that is lost in mid-build costs time and nothing else."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ WORKERS = 2
 
 
 def events(number: int) -> pa.Table:
-    """The rows of a file: a fifth of all users, from everywhere among them, so that bounds tell no file from another; amounts are the file's own."""
+    """The rows of a file: a fifth of all users, from everywhere among them, so that bounds tell no file from another;
+    amounts are the file's own."""
     users = (np.arange(ROWS) * 7 + number * 20_011) % 100_000
     return pa.table({"user": [f"user-{user:05}" for user in users.tolist()], "amount": np.arange(ROWS) + number * ROWS})
 
@@ -107,7 +109,8 @@ def same_as_built_here(table: mi.Table) -> None:
 
 
 def rows_held(table: mi.Table, runs: int) -> int:
-    """How many rows the covering index of the cluster has: each of each file once, in its bucket, in order; and nothing lies beside it."""
+    """How many rows the covering index of the cluster has: each of each file once, in its bucket, in order; and nothing
+    lies beside it."""
     report = table.verify_index("rows", files=None if SOAK else 2)
     assert report.sound, str(report)
     held = Held.of(table, "rows")
@@ -119,7 +122,8 @@ def rows_held(table: mi.Table, runs: int) -> int:
 
 
 def asked(site: Site, path: str, form: str, query: str, says: str = "") -> None:
-    """The same rows with the rule and without it; and what the plan says of the index, where it is sure to cost less than the table."""
+    """The same rows with the rule and without it; and what the plan says of the index, where it is sure to cost less
+    than the table."""
     found = site.driver.do("ask", path, form, "rows", query)
     assert found["indexed"] == found["plain"]
     assert None not in found["plain"].values()
@@ -141,7 +145,8 @@ def test_a_cluster_builds_and_uses_an_index(site: Site, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["delta", pytest.param("parquet", marks=pytest.mark.skipif(not SOAK, reason="soak"))])
 def test_a_cluster_keeps_indexes_on_a_store(site: Site, form: str) -> None:
-    """Table and indexes on S3: built, used, used beside files that came since, refreshed and merged there, by tasks that read and write through the project's own storage."""
+    """Table and indexes on S3: built, used, used beside files that came since, refreshed and merged there, by tasks
+    that read and write through the project's own storage."""
     server = site.s3
     if server is None:
         pytest.skip(str(missing()))

@@ -1,4 +1,5 @@
-"""Spark's own connector to S3 is told what the environment tells metaindex. That it then reads a store is shown on a cluster: `test_cluster`."""
+"""Spark's own connector to S3 is told what the environment tells metaindex. That it then reads a store is shown on a
+cluster: `test_cluster`."""
 
 import pytest
 

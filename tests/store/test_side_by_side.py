@@ -23,7 +23,8 @@ TABLE = pa.table([pa.array([bytes(16)], pa.binary(16)), pa.array([0], pa.int32()
 
 
 class Slow(MemoryStorage):
-    """Every put takes a while (how long decides nothing: it is time for what does not wait to show); those of `bad` fail."""
+    """Every put takes a while (how long decides nothing: it is time for what does not wait to show); those of `bad`
+    fail."""
 
     def __init__(self, bad: str = "nothing") -> None:
         super().__init__()

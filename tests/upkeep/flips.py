@@ -13,7 +13,8 @@ from tests.tables import Lake
 
 
 def found_by_verify(lake: Lake, index: str, objects: Sequence[Path], tries: int) -> int:
-    """How many of so many flipped bits are found; the others lie where they change nothing that is read (in a page's header), which is checked."""
+    """How many of so many flipped bits are found; the others lie where they change nothing that is read (in a page's
+    header), which is checked."""
     chance, found = random.Random(5), 0
     for _ in range(tries):
         path = chance.choice(objects)

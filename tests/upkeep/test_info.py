@@ -1,4 +1,5 @@
-"""What an operator is told: state, versions, staleness in files and bytes, size, dead writers; and the history of an index, with its lag."""
+"""What an operator is told: state, versions, staleness in files and bytes, size, dead writers; and the history of an
+index, with its lag."""
 
 from __future__ import annotations
 

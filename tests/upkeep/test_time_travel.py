@@ -1,5 +1,6 @@
-"""One index answers for every version whose files it knows: by version and by time, older and newer ones, after RESTORE, branches, changes of the schema, optimize, and for a table that was
-dropped and created again. Wherever a table is read, the version can be said; explain says what was covered there."""
+"""One index answers for every version whose files it knows: by version and by time, older and newer ones, after
+RESTORE, branches, changes of the schema, optimize, and for a table that was dropped and created again. Wherever a table
+is read, the version can be said; explain says what was covered there."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ def rows(first: int, **more: Any) -> pa.Table:
 
 
 def at_each(table: mi.Table, expected: dict[str, set[int]], *, covered: bool = True) -> None:
-    """At every version: a scan has the rows that match, few files are kept, also when asked by time; explain and indexes say so."""
+    """At every version: a scan has the rows that match, few files are kept, also when asked by time; explain and
+    indexes say so."""
     for version, ids in expected.items():
         snapshot = table.snapshot(version)
         for asked in ({"version": version}, {"timestamp": snapshot.timestamp_ms}):

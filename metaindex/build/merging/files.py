@@ -1,4 +1,5 @@
-"""Merges `files`, `file_ids` and `partitions`: numbers the files anew by (partition, path). A file that stands in several runs counts once."""
+"""Merges `files`, `file_ids` and `partitions`: numbers the files anew by (partition, path). A file that stands in
+several runs counts once."""
 
 from __future__ import annotations
 
@@ -90,7 +91,8 @@ def merge_files(sources: Sequence[RunReader], sink: RunSink, keep: Mapping[str, 
 
 
 def _windows(streams: Sequence[Iterator[pa.Table]], files: int) -> Iterator[pa.Table]:
-    """All files in order: a few at once, many window by window. Files with the same id are neighbours, in one window."""
+    """All files in order: a few at once, many window by window. Files with the same id are neighbours, in one
+    window."""
     if files > _AT_ONCE:
         yield from merged(streams, _KEYS)
     elif tables := [table for stream_ in streams for table in stream_]:

@@ -1,8 +1,10 @@
-"""Merges the keys of runs: which source says what of each file is decided here, once for all kinds; how rows are merged is the kind's.
+"""Merges the keys of runs: which source says what of each file is decided here, once for all kinds; how rows are merged
+is the kind's.
 
-A file that stands in several runs is taken from the last one that keys it. A file of which no source knows anything, or that is blanked, is unkeyed, and nothing of its values is left. Runs that do
-not cover the same keys are not merged: the files of the one would become unkeyed. Nor are those whose values of a key do not compare (a column that changed its type in a way that readers do not
-carry over).
+A file that stands in several runs is taken from the last one that keys it. A file of which no source knows anything, or
+that is blanked, is unkeyed, and nothing of its values is left. Runs that do not cover the same keys are not merged: the
+files of the one would become unkeyed. Nor are those whose values of a key do not compare (a column that changed its
+type in a way that readers do not carry over).
 """
 
 from __future__ import annotations
@@ -58,8 +60,8 @@ def merge_keys(
     blank: Mapping[str, Mask],
     write: WritesPieces | None = None,
 ) -> tuple[tuple[CoveredKey, ...], list[PartInfo]]:
-    """Writes the rows of all keys of a run of so many files. `ordinals`: by source, the new ordinal of each of its files, -1 where it is left out. `keys`: as `keys_together` says. `write`: as in
-    `kinds.merging.merge`."""
+    """Writes the rows of all keys of a run of so many files. `ordinals`: by source, the new ordinal of each of its
+    files, -1 where it is left out. `keys`: as `keys_together` says. `write`: as in `kinds.merging.merge`."""
     blanked = np.zeros(files, np.bool_)
     for source, places in zip(sources, ordinals, strict=True):
         if source.run.run in blank:
@@ -87,7 +89,8 @@ def merge_keys(
 
 
 def unkeyed_of(source: RunReader) -> dict[int, Units]:
-    """Of each key of a run, the ordinals of which it knows nothing. DamagedIndexError where they are not as many as the log entry says."""
+    """Of each key of a run, the ordinals of which it knows nothing. DamagedIndexError where they are not as many as the
+    log entry says."""
     found: dict[int, list[npt.NDArray[np.int64]]] = {}
     for part in source.parts("unkeyed"):
         table = source.read(part, range(len(source.footer(part).rows)), ["key_id", "ordinal"], keep=False)

@@ -1,7 +1,8 @@
 """Merges runs into one that says the same of the same files, in their new order; no data file is read.
 
-Rows pass by in windows (`store.kway`); what is held of each file is a few integers and its id. A file that stands in several runs counts once: each column takes its row from the last run that covers
-it. A column that a run does not cover gets UNKNOWN rows for its files, which keeps them as before. Aggregates are computed anew from the files' rows.
+Rows pass by in windows (`store.kway`); what is held of each file is a few integers and its id. A file that stands in
+several runs counts once: each column takes its row from the last run that covers it. A column that a run does not cover
+gets UNKNOWN rows for its files, which keeps them as before. Aggregates are computed anew from the files' rows.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class Merged:
 
 
 def together(a: Sequence[CoveredColumn], b: Sequence[CoveredColumn]) -> tuple[CoveredColumn, ...] | None:
-    """The columns of a run merged of two that cover these; None where a column's bounds are not of one physical domain and scale, so that the runs stay apart."""
+    """The columns of a run merged of two that cover these; None where a column's bounds are not of one physical domain
+    and scale, so that the runs stay apart."""
     columns = {column.stable: column for column in a}
     for column in b:
         before = columns.get(column.stable)
@@ -68,8 +70,9 @@ def merge_runs(
     blank: Mapping[str, Mask] | None = None,
     write: WritesPieces | None = None,
 ) -> Merged:
-    """Writes the run of all files of the sources, or of those that `keep` marks in a source; of those that `blank` marks nothing is said but that they are there. `write`: as in `kinds.merging.merge`.
-    DamagedIndexError where a source cannot be read."""
+    """Writes the run of all files of the sources, or of those that `keep` marks in a source; of those that `blank`
+    marks nothing is said but that they are there. `write`: as in `kinds.merging.merge`. DamagedIndexError where a
+    source cannot be read."""
     columns: tuple[CoveredColumn, ...] | None = ()
     keys: tuple[CoveredKey, ...] | None = sources[0].run.keys if sources else ()
     for source in sources:

@@ -1,4 +1,5 @@
-"""Merges all columns of a few files at once, for the merges that refreshes after commits make: the rows are those of `stats`, at a fraction of the calls."""
+"""Merges all columns of a few files at once, for the merges that refreshes after commits make: the rows are those of
+`stats`, at a fraction of the calls."""
 
 from __future__ import annotations
 

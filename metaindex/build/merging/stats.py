@@ -86,7 +86,8 @@ def _unknown_rows(files: MergedFiles, column: int, ordinals: npt.NDArray[np.int6
 
 
 def merge_partition_column(sources: Sequence[RunReader], files: MergedFiles, column: CoveredColumn) -> pa.Table:
-    """The aggregates of a partition column: its value is the partition's, whichever run says it; how many rows show it is counted anew."""
+    """The aggregates of a partition column: its value is the partition's, whichever run says it; how many rows show it
+    is counted anew."""
     type_ = type_from_text(column.type_text)
     domain = domain_of(type_) if type_ is not None else pa.int64()
     known = np.full(files.partitions.num_rows, False)

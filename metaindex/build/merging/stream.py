@@ -22,7 +22,8 @@ _SCHEMAS = {"files": FILES, "partitions": PARTITIONS, "column_stats": COLUMN_STA
 
 
 def stream(source: RunReader, kind: str, names: Sequence[str], column: int | None, among: int) -> Iterator[pa.Table]:
-    """The rows of a metadata partition, those of one column where one is asked. `among`: how many streams share the memory. Small parts hold many columns and stay in the cache."""
+    """The rows of a metadata partition, those of one column where one is asked. `among`: how many streams share the
+    memory. Small parts hold many columns and stay in the cache."""
     schema = _SCHEMAS[kind]
     rows_at_once = _ROWS.get(kind, _MOST_ROWS) // max(among, 1)
     for part in source.parts(kind):

@@ -1,4 +1,5 @@
-"""Split-block bloom filters (the Parquet specification's BloomFilter.md), one a file and key, stored across the files of a run.
+"""Split-block bloom filters (the Parquet specification's BloomFilter.md), one a file and key, stored across the files
+of a run.
 
 sizing                                        how many blocks a filter of so many values has
 blocks                                        the bits of a filter, and bits by files turned into files by bits
@@ -6,4 +7,4 @@ layout                                        where a block of all filters of a 
 reader                                        look-ups
 distinct, spill, pieces, writer, collector    build: loaded by verbs that write
 stored, merge                                 filters read back, whole
-"""
+"""  # noqa: W505

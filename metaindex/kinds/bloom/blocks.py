@@ -1,10 +1,13 @@
-"""The bits of split-block bloom filters, as https://github.com/apache/parquet-format/blob/master/BloomFilter.md defines them.
+"""The bits of split-block bloom filters, as https://github.com/apache/parquet-format/blob/master/BloomFilter.md defines
+them.
 
-A filter of z blocks takes a hash h to block `(h >> 32) * z >> 32`, and sets one bit in each of the block's eight 32-bit words: bit `(low 32 bits of h * salt[i] mod 2^32) >> 27` of
-word i. A block is 32 bytes, little-endian, so that its bit number `32 * i + bit` is also bit `number % 8` of byte `number // 8`.
+A filter of z blocks takes a hash h to block `(h >> 32) * z >> 32`, and sets one bit in each of the block's eight 32-bit
+words: bit `(low 32 bits of h * salt[i] mod 2^32) >> 27` of word i. A block is 32 bytes, little-endian, so that its bit
+number `32 * i + bit` is also bit `number % 8` of byte `number // 8`.
 
-**Sliced**, a block of n filters is 256 vectors of n bits, one for each bit number: a look-up needs 8 of them and not all n blocks. A vector has one bit a file, the first file in the
-lowest bit. Below 256 files the vectors stand bit by bit one behind the other (32 bytes a file, as before; of one file it is its block), from there on each begins at a byte.
+**Sliced**, a block of n filters is 256 vectors of n bits, one for each bit number: a look-up needs 8 of them and not
+all n blocks. A vector has one bit a file, the first file in the lowest bit. Below 256 files the vectors stand bit by
+bit one behind the other (32 bytes a file, as before; of one file it is its block), from there on each begins at a byte.
 """
 
 from __future__ import annotations
@@ -35,13 +38,15 @@ def block_of(hashes: Hashes, blocks: int) -> Ints:
 
 
 def bits_of(hashes: Hashes) -> Ints:
-    """The eight bit numbers of each hash inside its block: a matrix, a row a hash. They do not depend on the number of blocks."""
+    """The eight bit numbers of each hash inside its block: a matrix, a row a hash. They do not depend on the number of
+    blocks."""
     low = hashes.astype(np.uint32)
     return ((low[:, None] * _SALT) >> np.uint32(27)).astype(np.int64) + np.arange(0, BLOCK_BITS, 32)
 
 
 def set_bits(words: npt.NDArray[np.uint32], hashes: Hashes, blocks: int, first: int = 0) -> None:
-    """Sets the bits of ascending hashes in a stretch of a filter: `words` is a matrix of 8 words a block, that of block `first` first."""
+    """Sets the bits of ascending hashes in a stretch of a filter: `words` is a matrix of 8 words a block, that of block
+    `first` first."""
     if not len(hashes):
         return
     block = block_of(hashes, blocks) - first
@@ -106,7 +111,8 @@ def unsliced(rows: Bytes, files: int) -> Bytes:
 
 
 def vectors(rows: Bytes, files: int) -> Bytes:
-    """The 256 vectors of each sliced block, one behind the other, a row each: bytes of bits, or below PACKED_BELOW a byte 0 or 1 a file."""
+    """The 256 vectors of each sliced block, one behind the other, a row each: bytes of bits, or below PACKED_BELOW a
+    byte 0 or 1 a file."""
     if files < PACKED_BELOW:
         return np.unpackbits(rows, axis=1, bitorder="little").reshape(-1, files)
     return rows.reshape(-1, vector_bytes(files))

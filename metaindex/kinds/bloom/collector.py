@@ -1,4 +1,5 @@
-"""Builds the bloom filters of one key: a file's distinct hashes, then its filter, then all filters of the run across files."""
+"""Builds the bloom filters of one key: a file's distinct hashes, then its filter, then all filters of the run across
+files."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ from .writer import FilterWriter
 
 
 class BloomCollector:
-    """A `KeyCollector`. Memory: a quarter of the spill's limit for filters that wait, and three quarters at most for the hashes of the file that is read."""
+    """A `KeyCollector`. Memory: a quarter of the spill's limit for filters that wait, and three quarters at most for
+    the hashes of the file that is read."""
 
     def __init__(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> None:
         self._plan, self._sink, self._spill, self._files = plan, sink, spill, files

@@ -1,4 +1,5 @@
-"""The distinct hashes of one file, however many: in memory up to a bound, beyond it as sorted stretches in a temporary file."""
+"""The distinct hashes of one file, however many: in memory up to a bound, beyond it as sorted stretches in a temporary
+file."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ _TOGETHER = 1 << 20  # hashes that wait before they are sorted into the others
 
 
 class DistinctHashes:
-    """Takes hashes in any order and as often as they come; gives each once, in order. `most`: hashes held in memory, about."""
+    """Takes hashes in any order and as often as they come; gives each once, in order. `most`: hashes held in memory,
+    about."""
 
     def __init__(self, most: int) -> None:
         self._most = max(most, 1)

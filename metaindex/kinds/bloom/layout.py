@@ -1,14 +1,18 @@
-"""Where the filters of a run stand in the metadata partition `bloom_filters`, so that what a look-up needs is a computed range read.
+"""Where the filters of a run stand in the metadata partition `bloom_filters`, so that what a look-up needs is a
+computed range read.
 
-A row `(key_id, blocks, block, bits, ordinals)` holds some neighbouring blocks, from number `block` on, of all files of the size class whose filters have `blocks` blocks. `bits` are frames:
+A row `(key_id, blocks, block, bits, ordinals)` holds some neighbouring blocks, from number `block` on, of all files of
+the size class whose filters have `blocks` blocks. `bits` are frames:
 
     frame     8 bytes, the xxh3_64 (little-endian) of what follows, seeded with where it stands; then the bytes
     a row     one frame of sliced blocks, as many as make 16 KB (at least one); or, where one block is above 512 KB, 256 frames, each a vector of one block
 
-A flipped bit would make a look-up lose a file: nothing is believed before its frame is checked. Rows stand uncompressed and plain in one page a row group, and a row group has rows of one class
-only: all lengths are known, so an offset is a multiplication. The first part of a key names the classes, which files are in them and with what row each part begins, in its footer
-(`metaindex.bloom_filters`), which is read before all else and has a digest: a file in no class has no value at all.
-"""
+A flipped bit would make a look-up lose a file: nothing is believed before its frame is checked. Rows stand uncompressed
+and plain in one page a row group, and a row group has rows of one class only: all lengths are known, so an offset is a
+multiplication. The first part of a key names the classes, which files are in them and with what row each part begins,
+in its footer (`metaindex.bloom_filters`), which is read before all else and has a digest: a file in no class has no
+value at all.
+"""  # noqa: W505
 
 from __future__ import annotations
 
@@ -38,7 +42,8 @@ ROWS = pa.schema(
         pa.field("ordinals", pa.list_(pa.field("element", pa.int32(), nullable=False))),
     ]
 )
-"""Sorted by (key_id, blocks, block). `ordinals`: the files of the class, in the row of its first block: for SQL, which has no way to the directory."""
+"""Sorted by (key_id, blocks, block). `ordinals`: the files of the class, in the row of its first block: for SQL, which
+has no way to the directory."""
 
 DIRECTORY = b"metaindex.bloom_filters"
 """The name of the directory in the footer's metadata."""
@@ -91,7 +96,8 @@ def size_class(blocks: int, files: int) -> SizeClass:
 class Directory:
     """The classes of a key, ascending, and the first row (blocks, block) of each of its parts.
 
-    `member`: for every file of the run, 1 + the number of its class, 0 where it has no filter; shorter where no later file has one, empty where one class has all files from the first on.
+    `member`: for every file of the run, 1 + the number of its class, 0 where it has no filter; shorter where no later
+    file has one, empty where one class has all files from the first on.
     """
 
     classes: tuple[SizeClass, ...] = ()

@@ -1,4 +1,5 @@
-"""Filters of several runs as those of one: blocks are turned back from bits by files into filters by files, put in the new order, and sliced again."""
+"""Filters of several runs as those of one: blocks are turned back from bits by files into filters by files, put in the
+new order, and sliced again."""
 
 from __future__ import annotations
 

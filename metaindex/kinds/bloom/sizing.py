@@ -1,13 +1,16 @@
-"""How many blocks a filter has: as many as the asked false-positive rate takes for the file's distinct values, in size classes.
+"""How many blocks a filter has: as many as the asked false-positive rate takes for the file's distinct values, in size
+classes.
 
-The usual formula counts the bits of all blocks as if they were evenly filled; blocks are not (their loads are binomial, nearly Poisson), and its filters give 1.5 to 2 times the
-rate that was asked. Here the rate is computed from the loads. With z blocks and n values, a block has K ~ Binomial(n, 1/z) values, each of its 8 words is hit in vain with
-probability 1 - q^K, q = 31/32, and
+The usual formula counts the bits of all blocks as if they were evenly filled; blocks are not (their loads are binomial,
+nearly Poisson), and its filters give 1.5 to 2 times the rate that was asked. Here the rate is computed from the loads.
+With z blocks and n values, a block has K ~ Binomial(n, 1/z) values, each of its 8 words is hit in vain with probability
+1 - q^K, q = 31/32, and
 
     rate(n, z) = E[(1 - q^K)^8] = sum over j of (-1)^j binom(8, j) (1 - (1 - q^j) / z)^n
 
-Size classes are the numbers 1 to 32 and from there 16 to an octave, in equal steps: whole numbers below 2^26 whose binary form ends in zeros after 5 digits. A file is in the smallest class whose rate is at
-most 8/7 of the asked one, so that over all files the rate is about the asked one, and of none more than a seventh above.
+Size classes are the numbers 1 to 32 and from there 16 to an octave, in equal steps: whole numbers below 2^26 whose
+binary form ends in zeros after 5 digits. A file is in the smallest class whose rate is at most 8/7 of the asked one, so
+that over all files the rate is about the asked one, and of none more than a seventh above.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Finished filters that wait for those of the other files: in memory up to a bound, beyond it in objects, block by block, so that a block of many files is one stretch to read."""
+"""Finished filters that wait for those of the other files: in memory up to a bound, beyond it in objects, block by
+block, so that a block of many files is one stretch to read."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from .pieces import HeldPiece, Piece, SpilledPiece
 _OBJECT_BYTES = 300  # an array in a tuple in a list
 
 Chunk = tuple[str, int, int, bytes]
-"""Of an object: its path, where some filters begin, their blocks, their ordinals (int32, little-endian). Plain data that travels."""
+"""Of an object: its path, where some filters begin, their blocks, their ordinals (int32, little-endian). Plain data
+that travels."""
 
 
 class WaitingFilters:

@@ -1,4 +1,5 @@
-"""Writes the filters of a key: which classes and parts there will be follows from the number of files in each class, so that parts can be written apart."""
+"""Writes the filters of a key: which classes and parts there will be follows from the number of files in each class, so
+that parts can be written apart."""
 
 from __future__ import annotations
 

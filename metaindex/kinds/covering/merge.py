@@ -1,7 +1,9 @@
-"""Merges the rows of a covering index of several runs, piece by piece: a bucket, or a stretch of the ranges. Sorted streams in windows, so that a row group of each part is in memory.
+"""Merges the rows of a covering index of several runs, piece by piece: a bucket, or a stretch of the ranges. Sorted
+streams in windows, so that a row group of each part is in memory.
 
-Pieces are plain data but for the storage: whoever writes them (`WritesPieces`) may be threads of this process or tasks on other machines. What they tell counts only if every piece was
-written once; and of every part every row was read once, hashes to its bucket, stands behind the one before it, and was written once where its file stays.
+Pieces are plain data but for the storage: whoever writes them (`WritesPieces`) may be threads of this process or tasks
+on other machines. What they tell counts only if every piece was written once; and of every part every row was read
+once, hashes to its bucket, stands behind the one before it, and was written once where its file stays.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ PIECES_MERGED = "buckets and ranges of a covering index merged"
 STRETCH_BYTES = 256 << 20
 """Of parts, that a stretch of ranges is made of, at least."""
 _THREADS = 8
-"""Pieces that are merged at a time on a store, where that is waiting; on a disk half as many, and no more than processors."""
+"""Pieces that are merged at a time on a store, where that is waiting; on a disk half as many, and no more than
+processors."""
 
 PART_NUMBERS = 10_000_000
 """Of each key of a run, as `keyed.part_number` has it."""
@@ -88,7 +91,8 @@ class CoveringMerge:
     pieces: tuple[Piece, ...]
 
     def write(self, number: int, attempt: int = 0) -> MergedPiece:
-        """Writes one piece, in parts of names that no other attempt has. DamagedIndexError where its parts are not what they should be."""
+        """Writes one piece, in parts of names that no other attempt has. DamagedIndexError where its parts are not what
+        they should be."""
         piece, layout = self.pieces[number], self.layout
         tag = f"{attempt:06d}" if piece.bucket is not None else f"{number:06d}-{attempt:06d}"
         most = RANGE_BYTES if piece.bucket is None else PART_BYTES

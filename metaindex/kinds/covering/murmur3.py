@@ -6,8 +6,9 @@
     string, binary                         words of four bytes, little-endian, then each byte that is left, signed, as a word of its own; mixed with the length
     wider decimals                         as binary: the unscaled value, big-endian, as short as two's complement allows
 
-A column's hash is the seed of the next one's; NULL leaves the seed as it is. `org.apache.spark.unsafe.hash.Murmur3_x86_32` and `HashExpression` are the source.
-"""
+A column's hash is the seed of the next one's; NULL leaves the seed as it is.
+`org.apache.spark.unsafe.hash.Murmur3_x86_32` and `HashExpression` are the source.
+"""  # noqa: W505
 
 from __future__ import annotations
 

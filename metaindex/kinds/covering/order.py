@@ -1,4 +1,5 @@
-"""Spark's order of rows, in Arrow: NULL first, numbers by value with -0.0 as 0.0 and NaN above all, texts and bytes by their bytes."""
+"""Spark's order of rows, in Arrow: NULL first, numbers by value with -0.0 as 0.0 and NaN above all, texts and bytes by
+their bytes."""
 
 from __future__ import annotations
 

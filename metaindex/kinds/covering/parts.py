@@ -3,8 +3,8 @@
     covering/run=<run>/<place>-<tag>-<piece>_<bucket>.mix      a bucket; Spark finds its number in the name
     covering/run=<run>/<place>-<tag>-<piece>.mix               a range: the tags ascend with the values
 
-Rows are sorted by the indexed columns in Spark's order (NULL first, NaN last, -0.0 as 0.0), then by `_mi_ordinal` and `_mi_row`. A bucket without rows has no part. Names are never written
-twice: a task that is run again has another tag.
+Rows are sorted by the indexed columns in Spark's order (NULL first, NaN last, -0.0 as 0.0), then by `_mi_ordinal` and
+`_mi_row`. A bucket without rows has no part. Names are never written twice: a task that is run again has another tag.
 """
 
 from __future__ import annotations
@@ -35,18 +35,21 @@ GROUP_BYTES = 64 << 20
 PART_BYTES, RANGE_BYTES = 256 << 20, 64 << 20
 """Of a part of a bucket and of a range, as stored, from which on the next begins: a part is put whole."""
 SAMPLE_ROWS, DICTIONARY_BYTES = 1 << 16, 256 << 10
-"""A column has a dictionary where half of so many rows have a value that came before, and its values take so much at most."""
+"""A column has a dictionary where half of so many rows have a value that came before, and its values take so much at
+most."""
 
 _BUCKET = re.compile(r".*_(\d+)\.mix\Z")
 _SPARK = {b"org.apache.spark.version": b"4.0.0"}
 """Tells Spark that days and instants are of the Gregorian calendar, whatever the session says of files by others."""
 MARK = b"metaindex.part"
-"""In a footer the part's own path, and so its run, key and bucket: no two parts have one footer, whose digest stands in the manifest."""
+"""In a footer the part's own path, and so its run, key and bucket: no two parts have one footer, whose digest stands in
+the manifest."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenPart:
-    """A part, what each of its columns takes, and how often the indexed columns change from one row to the next, from the first row on: so many keys."""
+    """A part, what each of its columns takes, and how often the indexed columns change from one row to the next, from
+    the first row on: so many keys."""
 
     info: PartInfo
     column_bytes: Mapping[str, int]
@@ -55,7 +58,8 @@ class WrittenPart:
 
 @dataclass(slots=True)
 class PartWriter:
-    """Takes sorted tables of `with_lineage(stored)` and writes a bucket's or a range's parts. `tag`: as in the names."""
+    """Takes sorted tables of `with_lineage(stored)` and writes a bucket's or a range's parts. `tag`: as in the
+    names."""
 
     sink: RunSink
     key_id: int
@@ -158,7 +162,8 @@ def sizes_of(parts: Iterable[WrittenPart]) -> CoveredSizes:
 
 
 def remove_strays(sink: RunSink, named: Collection[str], place: int | None = None) -> None:
-    """Removes parts of the run (of one of its keys) that are not named: of tasks that were run twice, and of tries that came to nothing. What a store does not remove now is for `clean`."""
+    """Removes parts of the run (of one of its keys) that are not named: of tasks that were run twice, and of tries that
+    came to nothing. What a store does not remove now is for `clean`."""
     folder = run_folder(PARTITION, sink.run)
     start = f"{folder}/" + ("" if place is None else f"{place:03d}-")
     with suppress(StorageError):
@@ -178,7 +183,8 @@ def _writer(out: pa.BufferOutputStream, first: pa.Table, path: str) -> pq.Parque
         schema,
         compression="zstd",
         use_dictionary=_leaves(schema, lambda name, _: name not in plain and name not in delta),
-        # Arrow's bounds of floats leave NaN out, which Spark holds for the greatest value: by them it would pass over rows that match.
+        # Arrow's bounds of floats leave NaN out, which Spark holds for the greatest value: by them it would pass over
+        # rows that match.
         write_statistics=_leaves(schema, lambda _, leaf: not pa.types.is_floating(leaf)),
         column_encoding=dict.fromkeys(delta, "DELTA_BINARY_PACKED"),
         write_page_checksum=True,
@@ -191,7 +197,8 @@ def _writer(out: pa.BufferOutputStream, first: pa.Table, path: str) -> pq.Parque
 
 
 def _repeats(column: pa.ChunkedArray, sorted_: bool) -> bool:
-    """Whether a dictionary of its values is worth its bytes, by its first rows: whoever looks up one row reads all of it. Nested columns are taken to repeat."""
+    """Whether a dictionary of its values is worth its bytes, by its first rows: whoever looks up one row reads all of
+    it. Nested columns are taken to repeat."""
     if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
         return True
     sample = column.slice(0, SAMPLE_ROWS)
@@ -251,7 +258,8 @@ def _column_bytes(metadata: pq.FileMetaData, stored: pa.Schema) -> dict[str, int
 
 
 def _bound(row: pa.Table) -> str:
-    """The value of the first indexed column as `value_keys` has its keys, in hex of their bytes; NULL, which comes first, is the empty text."""
+    """The value of the first indexed column as `value_keys` has its keys, in hex of their bytes; NULL, which comes
+    first, is the empty text."""
     from metaindex.kinds.values.encoding import as_bytes, encode_values
 
     column = row.column(0).combine_chunks()

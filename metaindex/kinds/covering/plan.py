@@ -1,4 +1,5 @@
-"""A covering index to build: what the user asked for, with its columns at the version that is indexed; and what a stored row is."""
+"""A covering index to build: what the user asked for, with its columns at the version that is indexed; and what a
+stored row is."""
 
 from __future__ import annotations
 
@@ -25,15 +26,17 @@ ORDINAL, ROW = "_mi_ordinal", "_mi_row"
 RUN = "_mi_run"
 """No column of a part: the rule numbers the runs that a scan reads by it."""
 LINEAGE = (pa.field(ORDINAL, pa.int32()), pa.field(ROW, pa.int64()))
-"""The last columns of a part: which file of the run a row is of, and which row of it. Files of texts have no row numbers: -1."""
+"""The last columns of a part: which file of the run a row is of, and which row of it. Files of texts have no row
+numbers: -1."""
 
 NO_ROW = -1
 
 
 @dataclass(frozen=True)
 class CoveredSizes:
-    """Of the parts of a key in a run. `column_bytes`: what each stored column takes, compressed, lineage too. `keys`: how many different values of the indexed columns follow on each other (what stands
-    at the end of one part and the beginning of the next counts twice); 0: not known, which runs before this was counted do not tell."""
+    """Of the parts of a key in a run. `column_bytes`: what each stored column takes, compressed, lineage too. `keys`:
+    how many different values of the indexed columns follow on each other (what stands at the end of one part and the
+    beginning of the next counts twice); 0: not known, which runs before this was counted do not tell."""
 
     column_bytes: Mapping[str, int]
     keys: int = 0
@@ -46,7 +49,8 @@ class CoveredSizes:
 
 @dataclass(frozen=True)
 class CoveringPlan:
-    """`columns`: the indexed ones first; each by the fields that lead to it. `place`: its number among the covering keys of its run, so that the parts of each have names of their own."""
+    """`columns`: the indexed ones first; each by the fields that lead to it. `place`: its number among the covering
+    keys of its run, so that the parts of each have names of their own."""
 
     kind: AnyCovering
     key_id: int
@@ -127,8 +131,9 @@ def with_lineage(stored: pa.Schema) -> pa.Schema:
 
 
 def covering_plans(kinds: Sequence[Kind], schema: Schema) -> list[CoveringPlan]:
-    """The covering indexes that kinds ask for at a schema, each once. UnknownColumnError, with the near names, for a column that is not there; UnsupportedFeatureError for one whose type is not
-    stored, or that is indexed and has no order."""
+    """The covering indexes that kinds ask for at a schema, each once. UnknownColumnError, with the near names, for a
+    column that is not there; UnsupportedFeatureError for one whose type is not stored, or that is indexed and has no
+    order."""
     plans: dict[int, CoveringPlan] = {}
     for kind in kinds:
         if isinstance(kind, Covering | CoveringRange):
@@ -141,7 +146,8 @@ def covering_plans(kinds: Sequence[Kind], schema: Schema) -> list[CoveringPlan]:
 
 
 def sized(kinds: Sequence[Kind], schema: Schema, table_bytes: int) -> list[Kind]:
-    """The same, with the number of buckets where none is said: for the share of the table's bytes that the stored columns have by the widths of their types."""
+    """The same, with the number of buckets where none is said: for the share of the table's bytes that the stored
+    columns have by the widths of their types."""
     every = sum(width(field.type) for field in schema.fields) or 1
     widths = {leaf.parts: width(leaf.type) for leaf in columns_of(schema)}
     out: list[Kind] = []

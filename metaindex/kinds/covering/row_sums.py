@@ -1,4 +1,5 @@
-"""A sum over rows by which a lost row shows, and one that is there twice: beside their number, of a number for each row that is far from those of others."""
+"""A sum over rows by which a lost row shows, and one that is there twice: beside their number, of a number for each row
+that is far from those of others."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ from metaindex.log.entry import KindSpec
 MOST_BUCKETS = 100_000
 """The five digits of a bucket in a part's name, by which Spark finds it."""
 BUCKETS = (8, 64, 512, 4096, 32768)
-"""Numbers that are chosen where none is said: few steps, so that tables of about a size have as many, and each divides the next."""
+"""Numbers that are chosen where none is said: few steps, so that tables of about a size have as many, and each divides
+the next."""
 BUCKET_BYTES = 128 << 20
 """Of the stored columns, that a bucket has at most then."""
 
@@ -23,10 +24,13 @@ def buckets_for(size_bytes: float) -> int:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Covering:
-    """A covering index (Hyperspace): the indexed and included columns of every row, in `buckets` buckets by Spark's own hash of the indexed columns and sorted by them in each.
+    """A covering index (Hyperspace): the indexed and included columns of every row, in `buckets` buckets by Spark's own
+    hash of the indexed columns and sorted by them in each.
 
-    Spark reads it in the place of the table where a query needs no other columns: for filters on the first indexed column, and for joins and groups by the indexed columns, which then
-    need no shuffle. Where `buckets` is not said it follows from the table's size when the index is created (`BUCKETS`). Columns are top-level ones or fields of structs (`payload.user`); the indexed ones have a primitive type. Built by Spark.
+    Spark reads it in the place of the table where a query needs no other columns: for filters on the first indexed
+    column, and for joins and groups by the indexed columns, which then need no shuffle. Where `buckets` is not said it
+    follows from the table's size when the index is created (`BUCKETS`). Columns are top-level ones or fields of structs
+    (`payload.user`); the indexed ones have a primitive type. Built by Spark.
     """
 
     indexed: tuple[str, ...]
@@ -55,7 +59,8 @@ class Covering:
 
 @dataclass(frozen=True, slots=True, init=False)
 class CoveringRange:
-    """As `Covering`, but for ranges that cross partitions: the rows of a run are cut into ranges of the indexed columns, each sorted, so that `BETWEEN` reads few parts. Joins shuffle."""
+    """As `Covering`, but for ranges that cross partitions: the rows of a run are cut into ranges of the indexed
+    columns, each sorted, so that `BETWEEN` reads few parts. Joins shuffle."""
 
     indexed: tuple[str, ...]
     included: tuple[str, ...]

@@ -1,7 +1,8 @@
-"""Cuts the ranges of a covering index into stretches that can be merged apart: rows whose first indexed column is between two keys.
+"""Cuts the ranges of a covering index into stretches that can be merged apart: rows whose first indexed column is
+between two keys.
 
-The keys are those of the parts' bounds (`parts.PartInfo.least`), of which the first bytes alone are compared: what stands behind them in a long text's key has no order. NULL, which comes first,
-is the empty text.
+The keys are those of the parts' bounds (`parts.PartInfo.least`), of which the first bytes alone are compared: what
+stands behind them in a long text's key has no order. NULL, which comes first, is the empty text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The types of stored columns: those that Arrow, Parquet and Spark carry without a change, and their names in Spark's schemas (the JSON of `StructType`).
+"""The types of stored columns: those that Arrow, Parquet and Spark carry without a change, and their names in Spark's
+schemas (the JSON of `StructType`).
 
     Arrow                                stored as              Spark
     bool, int8 ... int64                 the same               boolean, byte, short, integer, long

@@ -1,4 +1,5 @@
-"""Literals as the keys that equal them, and intervals as ranges of keys (`encoding`). Of `value_keys` and `value_lists`."""
+"""Literals as the keys that equal them, and intervals as ranges of keys (`encoding`). Of `value_keys` and
+`value_lists`."""
 
 from __future__ import annotations
 
@@ -70,7 +71,8 @@ def encode_all_literals(
 def encode_each_list(
     lists: Sequence[Sequence[Sequence[Literal]]], stored: Sequence[pa.DataType], now: Sequence[pa.DataType]
 ) -> tuple[list[Key], list[int], frozenset[int]]:
-    """The keys of the values of many lists, with the number of the list that each is of; and the lists of which some value's cannot be said."""
+    """The keys of the values of many lists, with the number of the list that each is of; and the lists of which some
+    value's cannot be said."""
     flat = [(number, value) for number, values in enumerate(lists) for value in values]
     if len(stored) == 1:
         fast = _plain_keys([literal.value for _, (literal,) in flat], plain_type(stored[0]), plain_type(now[0]))
@@ -107,7 +109,8 @@ def in_order(keys: Iterable[Key], type_: pa.DataType) -> Keys:
 
 
 def _encode_plain(values: list[object], stored: pa.DataType, now: pa.DataType) -> Keys | None:
-    """Of integers for integers, or texts for texts: kinds of which every one is its own physical value. None: not so."""
+    """Of integers for integers, or texts for texts: kinds of which every one is its own physical value. None: not
+    so."""
     kinds, is_ = set(map(type, values)), pa.types
     if kinds == {int} and all(is_.is_integer(t) and not is_.is_uint64(t) for t in (stored, now)):
         try:
@@ -126,7 +129,8 @@ def _encode_plain(values: list[object], stored: pa.DataType, now: pa.DataType) -
 def encode_literals(
     literals: Sequence[Literal], stored: Sequence[pa.DataType], now: Sequence[pa.DataType]
 ) -> Key | Absent | None:
-    """The key that equals the literals, which are of the types that the columns have now. NO_VALUE where none can; None where that cannot be said."""
+    """The key that equals the literals, which are of the types that the columns have now. NO_VALUE where none can; None
+    where that cannot be said."""
     parts: list[Key] = []
     doubt = False
     for literal, old, new in zip(literals, stored, now, strict=True):
@@ -162,7 +166,8 @@ def encode_literal(literal: Literal, stored: pa.DataType, now: pa.DataType) -> K
 
 
 def encode_interval(interval: Interval, stored: pa.DataType, now: pa.DataType) -> KeyRange | Absent | None:
-    """The keys of non-null, non-NaN values inside the interval, and perhaps a few more. NO_VALUE where none can be; None where it cannot be compared."""
+    """The keys of non-null, non-NaN values inside the interval, and perhaps a few more. NO_VALUE where none can be;
+    None where it cannot be compared."""
     found = physical_interval(interval, now)
     if found is None:
         return None
@@ -223,11 +228,13 @@ def _cut_one(value: bytes) -> bytes:
     return value if len(value) < CUT else value[:KEPT] + xxhash.xxh64_digest(value)
 
 
-# An interval of the type that a column has now, as one of the type that it had ------------------------------------------
+# An interval of the type that a column has now, as one of the type that it had
+# ------------------------------------------
 
 
 def _in_stored(found: PhysicalInterval, stored: pa.DataType, now: pa.DataType) -> PhysicalInterval | None:
-    """Stored values are those of the present type exactly (`canonical.answers_for`), but numbers in another domain, unit or scale."""
+    """Stored values are those of the present type exactly (`canonical.answers_for`), but numbers in another domain,
+    unit or scale."""
     if found.empty or _alike(stored, now):
         return found
     low = None if found.low is None else _number(found.low, now)

@@ -1,7 +1,8 @@
 """Builds `values`: of every value a hash, and the units where it stands.
 
-Held in memory: 8 bytes for each distinct value of each row group. Beyond the spill's limit they are sorted by hash and put aside; at the end the range of hashes is cut evenly
-(hashes are as good as random) and each range is packed, sorted and written by itself.
+Held in memory: 8 bytes for each distinct value of each row group. Beyond the spill's limit they are sorted by hash and
+put aside; at the end the range of hashes is cut evenly (hashes are as good as random) and each range is packed, sorted
+and written by itself.
 """
 
 from __future__ import annotations
@@ -113,13 +114,15 @@ class HashFinisher(Finisher):
 
 
 def part_rows(entries: int) -> int:
-    """Rows of a part of a key of so many: a cold look-up reads the manifest (some 330 bytes a part) and a footer (some 110 bytes a row group), and their sum is least so."""
+    """Rows of a part of a key of so many: a cold look-up reads the manifest (some 330 bytes a part) and a footer (some
+    110 bytes a row group), and their sum is least so."""
     best = math.isqrt(3 * ROW_GROUP_ROWS * entries)
     return max(PART_ROWS, best // ROW_GROUP_ROWS * ROW_GROUP_ROWS)
 
 
 def write_entries(plan: KeyPlan, sink: RunSink, entries: Units, first: int, total: int) -> list[PartInfo]:
-    """Sorted entries as parts. `first`: number of the first of them; `total`: entries of the whole key, by which parts are sized."""
+    """Sorted entries as parts. `first`: number of the first of them; `total`: entries of the whole key, by which parts
+    are sized."""
     parts, rows = [], part_rows(total)
     for number, start in enumerate(range(0, len(entries), rows)):
         some = entries[start : start + rows]

@@ -1,7 +1,8 @@
 """Builds `value_keys` and `value_lists`: the values themselves, in order, and the units where they stand.
 
-Held in memory: the keys of the values of each row group (of a value list: the distinct ones of each file). Beyond the spill's limit they are sorted and put aside; at the end
-sampled keys cut their range evenly, and each range is sorted and written by itself.
+Held in memory: the keys of the values of each row group (of a value list: the distinct ones of each file). Beyond the
+spill's limit they are sorted and put aside; at the end sampled keys cut their range evenly, and each range is sorted
+and written by itself.
 """
 
 from __future__ import annotations
@@ -152,7 +153,8 @@ def by_key(keys: pa.Array, units: Units) -> tuple[pa.Array, Units]:
 
 
 def in_order(keys: pa.Array, units: Units, unit_bits: int) -> tuple[pa.Array, Units]:
-    """Rows by key with NULL first, then by unit, each once. Keys that are the same are one number, which beside the unit is one word, and words are sorted as vectors."""
+    """Rows by key with NULL first, then by unit, each once. Keys that are the same are one number, which beside the
+    unit is one word, and words are sorted as vectors."""
     keys, units = by_key(keys, units)
     if not len(keys):
         return keys, units
@@ -235,7 +237,8 @@ def _inside(keys: pa.ChunkedArray, low: Key | None, high: Key | None) -> pa.Chun
 def write_keys(
     plan: KeyPlan, sink: RunSink, layout: Layout, keys: pa.Array, raw: Units, first: int, total: int
 ) -> list[PartInfo]:
-    """Keys with raw units as sorted parts. `first`: number of the first of them; `total`: entries of the whole key, by which parts are sized."""
+    """Keys with raw units as sorted parts. `first`: number of the first of them; `total`: entries of the whole key, by
+    which parts are sized."""
     keys, units = in_order(keys, units_of(raw, layout.group_bits), layout.unit_bits)
     parts, rows = [], part_rows(total)
     for number, start in enumerate(range(0, len(units), rows)):

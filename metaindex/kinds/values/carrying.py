@@ -1,7 +1,9 @@
-"""Which parts of a key's sources go into the merged run as they are, byte for byte: algorithm 2 of the EDBT paper, as far as files keep their numbers (docs/decisions/0014).
+"""Which parts of a key's sources go into the merged run as they are, byte for byte: algorithm 2 of the EDBT paper, as
+far as files keep their numbers (docs/decisions/0014).
 
-A part is carried over where no other source has a row in its range, every unit in it is what it would be written as, and it is not so small that carrying it again and again would leave
-a run of small parts. Whether another source has rows in a range is told by the bounds of its row groups, whether units stay by looking at each.
+A part is carried over where no other source has a row in its range, every unit in it is what it would be written as,
+and it is not so small that carrying it again and again would leave a run of small parts. Whether another source has
+rows in a range is told by the bounds of its row groups, whether units stay by looking at each.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What collecting by hash and by value have in common: a row group at a time, files that fail after all, and putting aside what does not fit."""
+"""What collecting by hash and by value have in common: a row group at a time, files that fail after all, and putting
+aside what does not fit."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ T = TypeVar("T", bound=_Held)
 
 
 class GroupCollector(ABC, Generic[T]):
-    """Keeps an array of values for each row group, under its raw unit, and puts all aside when they are more than `spill.limit_bytes / held`."""
+    """Keeps an array of values for each row group, under its raw unit, and puts all aside when they are more than
+    `spill.limit_bytes / held`."""
 
     held: int  # bytes at the peak for each byte kept
 
@@ -172,7 +174,8 @@ def unkeyed_of(gathered: Sequence[Gathered]) -> Units:
 
 
 def torn_of(gathered: Sequence[Gathered]) -> Units:
-    """The ordinals whose rows are left out when spills are read back: those of files that failed after something of them was put aside."""
+    """The ordinals whose rows are left out when spills are read back: those of files that failed after something of
+    them was put aside."""
     return unkeyed_of(gathered) if any(one.details["torn"] for one in gathered) else np.empty(0, np.int64)
 
 

@@ -1,4 +1,5 @@
-"""Keys as the values that they are of: `encoding`, backwards, for people and other tools. A key that was cut, and one of several columns that was, is of no certain value."""
+"""Keys as the values that they are of: `encoding`, backwards, for people and other tools. A key that was cut, and one
+of several columns that was, is of no certain value."""
 
 from __future__ import annotations
 

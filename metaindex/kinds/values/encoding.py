@@ -8,11 +8,12 @@
     text, binary                                       the bytes; of values longer than 255: their first 248, then the big-endian xxHash64 of the whole: 256 bytes, as no other has
     several columns                                    of each part two bytes of length, big-endian, and its bytes; cut as texts are. Their order means nothing
 
-As a part of several columns, and in runs that were written before keys could be integers, an integer is 8 bytes: big-endian, sign bit flipped.
+As a part of several columns, and in runs that were written before keys could be integers, an integer is 8 bytes:
+big-endian, sign bit flipped.
 
-Cut values are in order up to their first 248 bytes, and two that differ may (hardly) be the same 256 bytes: ranges err wide around them, and nothing is concluded from equality of cut bytes
-but that a file may hold the value.
-"""
+Cut values are in order up to their first 248 bytes, and two that differ may (hardly) be the same 256 bytes: ranges err
+wide around them, and nothing is concluded from equality of cut bytes but that a file may hold the value.
+"""  # noqa: W505
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def key_type(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def encode_key(columns: Sequence[pa.Array], types: Sequence[pa.DataType]) -> pa.Array:
-    """Each row's key (`key_type`), null where a part is NULL. `types`: of the table's columns. UnkeyedValuesError as in `canonical.hash_values`; ArrowInvalid for what a type does not hold."""
+    """Each row's key (`key_type`), null where a part is NULL. `types`: of the table's columns. UnkeyedValuesError as in
+    `canonical.hash_values`; ArrowInvalid for what a type does not hold."""
     if len(columns) == 1:
         return encode_values(columns[0], types[0])
     import pyarrow.compute as pc

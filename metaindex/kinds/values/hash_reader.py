@@ -1,6 +1,8 @@
-"""Looks up values in `values`: the top bits of a value's hash are a range of entries, found by the ranges of parts (manifest) and of row groups (footer).
+"""Looks up values in `values`: the top bits of a value's hash are a range of entries, found by the ranges of parts
+(manifest) and of row groups (footer).
 
-One value reads one row group, or two where it lies across their border. Many values are looked up together: their row groups are read once each, and searched as vectors.
+One value reads one row group, or two where it lies across their border. Many values are looked up together: their row
+groups are read once each, and searched as vectors.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ from .rows import Layout
 from .spans import by_owner, covered, spans, spread
 
 _FEW_GROUPS = 16
-"""Row groups of a look-up up to which they are kept in the cache: it is for look-ups of few values, and not for one of all."""
+"""Row groups of a look-up up to which they are kept in the cache: it is for look-ups of few values, and not for one of
+all."""
 _NONE = np.empty(0, np.int64)
 
 

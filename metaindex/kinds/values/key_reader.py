@@ -1,6 +1,7 @@
 """Looks up values, ranges and NULL in `value_keys` and `value_lists`, whose rows are sorted by key (`stored`).
 
-A question that most rows would have to be read for (a wide range, `!=` over a large index) is not answered: other sources are cheaper there.
+A question that most rows would have to be read for (a wide range, `!=` over a large index) is not answered: other
+sources are cheaper there.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ _FEW_GROUPS = 16
 _MOST_GROUPS = 128
 """Row groups that one question may read: two million rows, of which a range reads the units only."""
 _MOST_WHOLE = {"value_lists": 128, "value_keys": 16}
-"""Row groups of a key of which all are read, keys and units, for what stands in most files anyway (`!=`, a value at all): lists of few values can say more of it."""
+"""Row groups of a key of which all are read, keys and units, for what stands in most files anyway (`!=`, a value at
+all): lists of few values can say more of it."""
 _NONE = np.empty(0, np.int64)
 _R = TypeVar("_R")
 
@@ -122,7 +124,8 @@ class KeyValueReader:
         return [units for found in self._each_part(asked, self._equal_in) for units in found]
 
     def _each_part(self, asked: Keys, work: Callable[[tuple[PartInfo, Keys, int]], _R]) -> list[_R]:
-        """Parts that may hold some of the keys, each with those and the place of the first of them. They are looked through side by side."""
+        """Parts that may hold some of the keys, each with those and the place of the first of them. They are looked
+        through side by side."""
         parts = self._keys.parts()
         first = np.searchsorted(asked, parts.least) if len(asked) else np.zeros(len(parts.parts), np.int64)
         last = np.searchsorted(asked, parts.greatest, side="right") if len(asked) else first

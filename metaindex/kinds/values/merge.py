@@ -1,7 +1,9 @@
-"""Merges the rows of a key of several runs (algorithm 2 of the EDBT paper): the ranges of their values are gone through window by window, so that no more than a window is in memory; parts by value that
-would come out as they are go over byte for byte.
+"""Merges the rows of a key of several runs (algorithm 2 of the EDBT paper): the ranges of their values are gone through
+window by window, so that no more than a window is in memory; parts by value that would come out as they are go over
+byte for byte.
 
-Units are numbered anew; rows of files that are not taken from a source are left out, so that nothing of their values remains. No data file is read.
+Units are numbered anew; rows of files that are not taken from a source are left out, so that nothing of their values
+remains. No data file is read.
 """
 
 from __future__ import annotations
@@ -68,8 +70,9 @@ def merge_values(
     window_rows: int = WINDOW_ROWS,
     least_carried: int | None = None,
 ) -> tuple[dict[str, int | str], list[PartInfo]]:
-    """Of `value_keys` and `value_lists`. See `kinds.merging.Merge`. Parts that would come out as they are go over byte for byte (`carrying`). Keys that an old run has as the bytes of
-    integers become integers. `least_carried`: rows of a part below which it is merged (None: half of those of a new part)."""
+    """Of `value_keys` and `value_lists`. See `kinds.merging.Merge`. Parts that would come out as they are go over byte
+    for byte (`carrying`). Keys that an old run has as the bytes of integers become integers. `least_carried`: rows of a
+    part below which it is merged (None: half of those of a new part)."""
     layout, total = _layout(some)
     sources = [(StoredKeys(run, source), Layout.of(source.layout), places) for run, source, places in some]
     type_ = sources[0][0].type

@@ -1,9 +1,10 @@
-"""The rows of the metadata partitions `values`, `value_keys` and `value_lists`, and the units they name (`kinds.keyed` says what a unit is).
+"""The rows of the metadata partitions `values`, `value_keys` and `value_lists`, and the units they name (`kinds.keyed`
+says what a unit is).
 
 values                     one number a (value, unit): hash_top << unit_bits | unit, where hash_top is the top `hash_bits` bits of the value's hash; never negative
 value_keys, value_lists    the value's key (`values.encoding`) and the unit; a NULL row is a NULL of the column (keys of one column only). Keys that are integers stand in `key_int`; runs that
                            were written before there were such keys have them in `key`, as 8 bytes
-"""
+"""  # noqa: W505
 
 from __future__ import annotations
 
@@ -47,8 +48,9 @@ _LEAST_SPARE_BITS = 6
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The bits of a unit, and of an entry (0 hash bits: rows by value). `groups`: row groups of the file that has most; where the bits of a group do not hold so many, some files'
-    row groups share numbers, and only whole files can be told apart in a run that is merged of this one. `integers`: rows are VALUE_INTEGERS."""
+    """The bits of a unit, and of an entry (0 hash bits: rows by value). `groups`: row groups of the file that has most;
+    where the bits of a group do not hold so many, some files' row groups share numbers, and only whole files can be
+    told apart in a run that is merged of this one. `integers`: rows are VALUE_INTEGERS."""
 
     hash_bits: int
     unit_bits: int
@@ -75,7 +77,8 @@ class Layout:
 
 
 def hash_layout(files: int, entries: int, groups: int) -> Layout:
-    """The bits for a run of so many files, the largest of so many row groups. Row groups share numbers before the hash becomes so short that values collide."""
+    """The bits for a run of so many files, the largest of so many row groups. Row groups share numbers before the hash
+    becomes so short that values collide."""
     ordinal_bits = bits_of_ordinals(files)
     hash_bits = max(_LEAST_HASH_BITS, entries.bit_length() + _SPARE_BITS)
     group_bits = max(0, min(_bits_of_groups(groups), 63 - ordinal_bits - hash_bits))
@@ -90,7 +93,8 @@ def key_layout(files: int, groups: int, integers: bool = False) -> Layout:
 
 
 def merged_layout(sources: Sequence[Layout], files: int, entries: int) -> Layout:
-    """The bits of a run merged of others: hashes as short as the shortest. Row groups keep their numbers where these mean the same in all sources and there is room for them."""
+    """The bits of a run merged of others: hashes as short as the shortest. Row groups keep their numbers where these
+    mean the same in all sources and there is room for them."""
     ordinal_bits, by_hash = bits_of_ordinals(files), min(one.hash_bits for one in sources)
     groups, group_bits = max(one.groups for one in sources), max(one.group_bits for one in sources)
     needed = entries.bit_length() + _LEAST_SPARE_BITS if by_hash else 0

@@ -29,7 +29,8 @@ def spans(start: _Places, end: _Places) -> npt.NDArray[np.int64]:
 
 
 def by_owner(units: Sequence[_Places], owners: Sequence[_Places], count: int) -> list[npt.NDArray[np.int64]]:
-    """Units that were found in pieces, each with its owner's number below `count`, as those of each owner: sorted, each once."""
+    """Units that were found in pieces, each with its owner's number below `count`, as those of each owner: sorted, each
+    once."""
     every = np.concatenate([np.empty(0, np.int64), *units])
     owner = np.concatenate([np.empty(0, np.int64), *owners])
     order = np.lexsort((every, owner))
@@ -42,6 +43,7 @@ def by_owner(units: Sequence[_Places], owners: Sequence[_Places], count: int) ->
 
 
 def spread(found: _Places, asked: _Places, owners: _Places) -> tuple[_Places, _Places]:
-    """Of things that were found for what was `asked` (sorted numbers of it, each as often as it found something), each as often as somebody asked: its place, and who."""
+    """Of things that were found for what was `asked` (sorted numbers of it, each as often as it found something), each
+    as often as somebody asked: its place, and who."""
     first, last = found.searchsorted(asked), found.searchsorted(asked, "right")
     return spans(first, last), np.repeat(owners, last - first)

@@ -1,4 +1,5 @@
-"""What collectors cannot hold: sorted tables as objects in a storage, read again range by range, so that more distinct values than memory are no trouble."""
+"""What collectors cannot hold: sorted tables as objects in a storage, read again range by range, so that more distinct
+values than memory are no trouble."""
 
 from __future__ import annotations
 

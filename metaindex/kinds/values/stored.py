@@ -1,6 +1,8 @@
-"""The rows of `value_keys` and `value_lists` where they stand: parts are found by the manifest, row groups by the footer, and keys are read in one form.
+"""The rows of `value_keys` and `value_lists` where they stand: parts are found by the manifest, row groups by the
+footer, and keys are read in one form.
 
-A key of one column whose physical domain is int64 is an integer here, also where an older run has its 8 bytes; every other key is bytes.
+A key of one column whose physical domain is int64 is an integer here, also where an older run has its 8 bytes; every
+other key is bytes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Spark's own predicates: what its optimizer really leaves is read with Spark's meaning, and what is written keeps Spark's rows."""
+"""Spark's own predicates: what its optimizer really leaves is read with Spark's meaning, and what is written keeps
+Spark's rows."""
 
 import datetime as dt
 import math

@@ -1,4 +1,5 @@
-"""Predicates as SQL text: the same rows in DuckDB, the same predicate when read again, and nothing escapes its quotes."""
+"""Predicates as SQL text: the same rows in DuckDB, the same predicate when read again, and nothing escapes its
+quotes."""
 
 import datetime as dt
 import math

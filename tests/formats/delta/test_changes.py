@@ -1,4 +1,5 @@
-"""Changes from the commits alone: with the base's files they make the target's, and a base that is not on the target's line is refused."""
+"""Changes from the commits alone: with the base's files they make the target's, and a base that is not on the target's
+line is refused."""
 
 from pathlib import Path
 from typing import Any

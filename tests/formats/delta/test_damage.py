@@ -1,4 +1,5 @@
-"""Bad input: what is damaged or hostile raises one error of ours that names table, version and file; a snapshot is whole or not there."""
+"""Bad input: what is damaged or hostile raises one error of ours that names table, version and file; a snapshot is
+whole or not there."""
 
 import copy
 import json

@@ -100,7 +100,8 @@ def write_and_check(path: Path, written: pa.Table) -> None:
 def test_bounds_of_converted_files_enclose_decimals(
     tmp_path_factory: pytest.TempPathFactory, numbers: list[int], types: list[tuple[int, int]]
 ) -> None:
-    """Their decimals are bytes in Parquet, of which deltalake takes the next double nearer to zero where the whole digits are full."""
+    """Their decimals are bytes in Parquet, of which deltalake takes the next double nearer to zero where the whole
+    digits are full."""
     path, written = tmp_path_factory.mktemp("table"), rows(numbers, types)
     pq.write_table(written, path / "a.parquet")
     deltalake.convert_to_deltalake(str(path), configuration=STATISTICS_AS_STRUCT)

@@ -1,4 +1,5 @@
-"""Tables written by `deltalake`, which is also the oracle of their live files and statistics; the contract of formats."""
+"""Tables written by `deltalake`, which is also the oracle of their live files and statistics; the contract of
+formats."""
 
 import datetime as dt
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Listings of random folders: the files are those that a plain walk finds and Spark does not hide, in path order, under any change told from before."""
+"""Listings of random folders: the files are those that a plain walk finds and Spark does not hide, in path order, under
+any change told from before."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ def made(root: Path, tree: dict[str, int]) -> dict[str, int]:
 
 
 def hidden(name: str, folder: bool) -> bool:
-    """Spark's rule (HadoopFSUtils.shouldFilterOutPathName), which looks at `_metadata` as at any name for files of a table."""
+    """Spark's rule (HadoopFSUtils.shouldFilterOutPathName), which looks at `_metadata` as at any name for files of a
+    table."""
     if folder and name.startswith(("_metadata", "_common_metadata")):
         return False
     return (name.startswith("_") and "=" not in name) or name.startswith(".") or name.endswith("._COPYING_")

@@ -1,4 +1,5 @@
-"""Iceberg metadata written by hand (fastavro), for tables that no writer at hand makes: old formats, odd inheritance, equality deletes, damage."""
+"""Iceberg metadata written by hand (fastavro), for tables that no writer at hand makes: old formats, odd inheritance,
+equality deletes, damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tables by their name in a catalog: a SqlCatalog on sqlite, in this process, from the command line, and shared with Spark."""
+"""Tables by their name in a catalog: a SqlCatalog on sqlite, in this process, from the command line, and shared with
+Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Changes from commits: with the base's files they make the target's, between any two snapshots of real histories; what commits cannot say is left to snapshots."""
+"""Changes from commits: with the base's files they make the target's, between any two snapshots of real histories; what
+commits cannot say is left to snapshots."""
 
 from __future__ import annotations
 

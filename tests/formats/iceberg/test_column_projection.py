@@ -1,4 +1,5 @@
-"""What a file shows of a column that it lacks: its identity partition's value, the schema's default, the name mapping's column (specification, "Column Projection")."""
+"""What a file shows of a column that it lacks: its identity partition's value, the schema's default, the name mapping's
+column (specification, "Column Projection")."""
 
 from __future__ import annotations
 
@@ -257,7 +258,8 @@ def test_equality_deletes_of_every_type(tmp_path: Path, kind: str, arrow: pa.Dat
 
 
 def test_buckets_still_count_beside_an_index(tmp_path: Path) -> None:
-    """The bounds of a hashed column say nothing: of `=` and IN the table's partitions know more than an index of statistics."""
+    """The bounds of a hashed column say nothing: of `=` and IN the table's partitions know more than an index of
+    statistics."""
     from formats.iceberg.buckets import murmur3
 
     buckets: dict[int, list[int]] = {}

@@ -1,4 +1,5 @@
-"""Which deletes apply to which files, against the specification's rules written as plain loops; and what they delete."""
+"""Which deletes apply to which files, against the specification's rules written as plain loops; and what they
+delete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The rows of every version, with deletes of every kind: Arrow, DuckDB and Polars as the model has them, and as Spark reads them."""
+"""The rows of every version, with deletes of every kind: Arrow, DuckDB and Polars as the model has them, and as Spark
+reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Metadata of every form that public tables have: old ones that leave things out, packed ones, copied ones; and those that no reader may accept."""
+"""Metadata of every form that public tables have: old ones that leave things out, packed ones, copied ones; and those
+that no reader may accept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Partition transforms: every source value lies inside the bounds that its partition value gives, and partitions read as text without collision."""
+"""Partition transforms: every source value lies inside the bounds that its partition value gives, and partitions read
+as text without collision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What partitions prove: as much as pyiceberg's planner by its inclusive projection, and never of a file whose rows match."""
+"""What partitions prove: as much as pyiceberg's planner by its inclusive projection, and never of a file whose rows
+match."""
 
 from __future__ import annotations
 
@@ -91,7 +92,8 @@ def may(snapshot: Snapshot, predicate: Predicate) -> Mask:
 
 
 def by_pyiceberg(kind: str, transform: str, predicate: Predicate, snapshot: Snapshot, partition: Any) -> bool | None:
-    """May a file of the partition hold a row that matches, by pyiceberg's projection? None: it does not take the predicate."""
+    """May a file of the partition hold a row that matches, by pyiceberg's projection? None: it does not take the
+    predicate."""
     from pydantic import TypeAdapter
     from pyiceberg.expressions.visitors import expression_evaluator, inclusive_projection
     from pyiceberg.partitioning import PartitionField, PartitionSpec
@@ -159,7 +161,8 @@ def test_partitions_drop_what_pyiceberg_drops_and_no_match(data: st.DataObject) 
 
 
 def _rounded(transform: str, value: Any) -> bool:
-    """Java widens periods up to 1970 for old writers, as we do; pyiceberg does not. Nor does it think of the lowest numbers, which wrap round among the highest when they are cut."""
+    """Java widens periods up to 1970 for old writers, as we do; pyiceberg does not. Nor does it think of the lowest
+    numbers, which wrap round among the highest when they are cut."""
     if transform.startswith("truncate") and isinstance(value, int):
         width = int(transform[9:-1])
         return 2**31 - 1 - width < value < 2**31 or value > 2**63 - 1 - width

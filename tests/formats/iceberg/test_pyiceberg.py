@@ -1,4 +1,5 @@
-"""Tables written by pyiceberg in a SqlCatalog on sqlite: random histories, pyiceberg being the second opinion on files, rows and statistics."""
+"""Tables written by pyiceberg in a SqlCatalog on sqlite: random histories, pyiceberg being the second opinion on files,
+rows and statistics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tables written by Spark with Iceberg: files, deleted positions, rows and diffs as Spark itself sees them, at every version."""
+"""Tables written by Spark with Iceberg: files, deleted positions, rows and diffs as Spark itself sees them, at every
+version."""
 
 from __future__ import annotations
 

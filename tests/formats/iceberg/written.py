@@ -1,4 +1,5 @@
-"""Histories of real Parquet files under metadata made by hand, with deletes of every kind; and a model of them in plain loops.
+"""Histories of real Parquet files under metadata made by hand, with deletes of every kind; and a model of them in plain
+loops.
 
 Spark reads equality deletes and writes none, so its opinion on them is to be had only of tables like these.
 """

@@ -121,7 +121,8 @@ def by_name(row: Row, schema: pa.Schema) -> dict[str, Any]:
 
 
 def plain(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Rows in a form that compares: NaN equals NaN, zeros keep their sign, of times with a zone only the moment counts."""
+    """Rows in a form that compares: NaN equals NaN, zeros keep their sign, of times with a zone only the moment
+    counts."""
 
     def one(value: Any) -> Any:
         if isinstance(value, dict):

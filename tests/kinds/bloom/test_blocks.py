@@ -73,7 +73,8 @@ def _place_by_arrow(path: Path) -> tuple[int, int]:
 
 
 def written_filter(path: Path, offset: int, length: int) -> bytes:
-    """The bits behind the header (Thrift compact: numBytes, then three empty unions) of a bloom filter in a Parquet file."""
+    """The bits behind the header (Thrift compact: numBytes, then three empty unions) of a bloom filter in a Parquet
+    file."""
     data = path.read_bytes()[offset : offset + length]
     assert data[0] == 0x15
     size, at, shift = 0, 1, 0

@@ -1,4 +1,5 @@
-"""A byte that is not what was written: either it is nothing that an answer comes from, or the look-up fails by name. No file that holds a value is ever left out."""
+"""A byte that is not what was written: either it is nothing that an answer comes from, or the look-up fails by name. No
+file that holds a value is ever left out."""
 
 from __future__ import annotations
 

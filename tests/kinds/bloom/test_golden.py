@@ -1,4 +1,5 @@
-"""A part that an earlier version wrote is read, and a part written today has the same bytes but for what Parquet's writer says of itself.
+"""A part that an earlier version wrote is read, and a part written today has the same bytes but for what Parquet's
+writer says of itself.
 
 Regenerate, only with a new version of the directory: `python -m tests.kinds.bloom.test_golden`.
 """

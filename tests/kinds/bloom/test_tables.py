@@ -1,4 +1,5 @@
-"""Bloom filters of tables: created, refreshed, merged and erased, whatever the format; and what is left of a run that is damaged."""
+"""Bloom filters of tables: created, refreshed, merged and erased, whatever the format; and what is left of a run that
+is damaged."""
 
 from __future__ import annotations
 

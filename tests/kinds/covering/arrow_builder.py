@@ -1,4 +1,5 @@
-"""A builder of covering indexes without a JVM, for tests of what comes after the build: the project's own tasks, with its own form of Spark's hash between them. All rows are in memory."""
+"""A builder of covering indexes without a JVM, for tests of what comes after the build: the project's own tasks, with
+its own form of Spark's hash between them. All rows are in memory."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ from metaindex.store.writer import RunSink
 
 @dataclass(frozen=True, slots=True)
 class ArrowBuilder(LocalBuilder):
-    """`ranges`: into how many the rows of a range index are cut. A faulty builder reads, hashes or sorts in another way."""
+    """`ranges`: into how many the rows of a range index are cut. A faulty builder reads, hashes or sorts in another
+    way."""
 
     ranges: int = 3
     source: type[RowSource] = RowSource

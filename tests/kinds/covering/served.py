@@ -1,4 +1,5 @@
-"""What a covering index holds, read by pyarrow from its parts and checked: the rows of every run, and those that it serves at a version."""
+"""What a covering index holds, read by pyarrow from its parts and checked: the rows of every run, and those that it
+serves at a version."""
 
 from __future__ import annotations
 
@@ -83,7 +84,8 @@ class Held:
         return found
 
     def served(self, version: str | None = None, place: int = 0) -> tuple[Rows, int]:
-        """The rows of the files that it serves at a version, less those that are deleted then; and how many files of the version it does not serve."""
+        """The rows of the files that it serves at a version, less those that are deleted then; and how many files of
+        the version it does not serve."""
         snapshot = self.table.snapshot(version=version)
         found = self.index.versions.find(snapshot.version)
         assert found is not None, "the version is recorded"
@@ -110,7 +112,8 @@ class Held:
         return out, left
 
     def check_buckets(self, spark: SparkSession) -> None:
-        """Every row is in the bucket that Spark says, and Spark's reader of Parquet finds in the parts what pyarrow finds."""
+        """Every row is in the bucket that Spark says, and Spark's reader of Parquet finds in the parts what pyarrow
+        finds."""
         from pyspark.sql import functions as F  # noqa: N812
         from pyspark.sql.types import StructType
 

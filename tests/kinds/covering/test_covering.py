@@ -1,4 +1,5 @@
-"""Covering indexes without a JVM: what may be asked for, and what becomes of the parts: merged, erased, read back, damaged."""
+"""Covering indexes without a JVM: what may be asked for, and what becomes of the parts: merged, erased, read back,
+damaged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Covering indexes against Spark: rows, buckets and order are its own, for every format; and stay so through deletes, refreshes, merges, erasure and damage."""
+"""Covering indexes against Spark: rows, buckets and order are its own, for every format; and stay so through deletes,
+refreshes, merges, erasure and damage."""
 
 from __future__ import annotations
 
@@ -71,7 +72,8 @@ def test_every_type_as_spark_reads_it_in_its_own_buckets(spark: SparkSession, tm
 
 @pytest.mark.parametrize("vectorized", ["true", "false"])
 def test_rows_amid_pages_of_differences_are_found(spark: SparkSession, tmp_path: Path, vectorized: str) -> None:
-    """Keys that hardly repeat are stored as differences: pages before the asked one are passed over, rows of it skipped."""
+    """Keys that hardly repeat are stored as differences: pages before the asked one are passed over, rows of it
+    skipped."""
     count = 150_000
     numbers = np.random.default_rng(3).permutation(count)
     whole = pa.table(

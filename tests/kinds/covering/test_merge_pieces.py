@@ -1,4 +1,5 @@
-"""Runs of covering indexes are merged piece by piece: every piece once, every row once, where it belongs; else nothing is visible."""
+"""Runs of covering indexes are merged piece by piece: every piece once, every row once, where it belongs; else nothing
+is visible."""
 
 from __future__ import annotations
 
@@ -132,7 +133,8 @@ texts = st.text("ab\U0001f600", max_size=3) | st.just("x" * 300) | st.just("x" *
 @settings(max_examples=50)
 @given(st.lists(texts, min_size=1, max_size=40), st.randoms(use_true_random=False), st.integers(1, 200))
 def test_stretches_hold_every_row_once(values: list[str | None], order_: random.Random, share: int) -> None:
-    """Of parts that lap over each other, each row is in one stretch of those that its part touches; and stretches ascend."""
+    """Of parts that lap over each other, each row is in one stretch of those that its part touches; and stretches
+    ascend."""
     rows = sorted(values, key=lambda one: (one is not None, (one or "").encode()))
     runs = [[one for one in rows if order_.random() < 0.5] for _ in range(3)]
     parts = [run[at : at + 4] for run in runs for at in range(0, len(run), 4)]

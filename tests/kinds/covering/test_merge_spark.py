@@ -1,4 +1,5 @@
-"""Merges of covering indexes by tasks of Spark: the rows, order and parts that this process makes of the same runs, told of as they go, and nothing of them where one part is damaged."""
+"""Merges of covering indexes by tasks of Spark: the rows, order and parts that this process makes of the same runs,
+told of as they go, and nothing of them where one part is damaged."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ RANGE = mi.CoveringRange(["f", "s"], ["k"])
 
 
 def test_bounds_of_floats_are_not_stored(tmp_path: Path) -> None:
-    """They would leave NaN out, which Spark holds for the greatest value: it would pass over row groups with rows that match."""
+    """They would leave NaN out, which Spark holds for the greatest value: it would pass over row groups with rows that
+    match."""
     table = mi.open_table(str(parquet_folder(tmp_path / "lake", 1)))
     table.create_index("c", WIDE, RANGE, builder=ArrowBuilder())
     columns = [
