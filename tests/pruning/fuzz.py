@@ -22,9 +22,11 @@ import resource
 import shutil
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,7 @@ from deltalake import DeltaTable
 
 import metaindex as mi
 from expressions.errors import MetaIndexError
+from metaindex.actions import records
 from metaindex.actions.clean import trim
 from metaindex.log import history
 from metaindex.log.operation_log import OperationLog
@@ -53,6 +56,7 @@ PREDICATES = (
 _MEMORY = 8 << 30
 _DEEP = "@deep@"
 _HUGE = "@huge@"
+_MOST_PLACES = 100_000
 
 
 def main() -> None:
@@ -89,7 +93,7 @@ def rows(number: int) -> pa.Table:
 def make(lake: Lake) -> None:
     """A table of some versions, and an index that has every kind of object: entries, a tombstone, manifests, parts of
     every kind, a segment of versions, bitmaps, a heartbeat."""
-    history.MAX_INLINE, history.KEPT_INLINE, history.MAX_BITS = 5, 2, 8
+    history.MAX_INLINE, history.KEPT_INLINE, records.MAX_BITS = 5, 2, 8
     lake.append(rows(0))
     kinds = (mi.ColumnStats(), mi.Values("id"), mi.Values("s", by="value"), mi.Bloom("s"), mi.ValueList("x"))
     lake.open().create_index(INDEX, *kinds, builder="local")
@@ -211,7 +215,7 @@ class Fuzz:
         """The JSON value, changed in some places; as bytes where what it holds twice is no value."""
         value = json.loads(data.split(b"\n")[0] if name == self.entry or is_entry(name) else data)
         for _ in range(chance.choice([1, 1, 1, 2, 5])):
-            ways = list(places(value))
+            ways = places(value)
             way = chance.choice(ways)
             new = self._new(chance, value, ways, way)
             self.what += f": {'.'.join(map(str, way))} = {str(new)[:40]}"
@@ -232,7 +236,7 @@ class Fuzz:
             case 3:
                 return copy.deepcopy(inside(value, chance.choice(ways)))
             case 4 if isinstance(held, list):
-                return held * chance.choice([0, 2, 300])
+                return held * min(chance.choice([0, 2, 300]), _MOST_PLACES // len(places(held)))
             case 4 if isinstance(held, dict):
                 return {**held, chance.choice(["surprise", "", "run"]): chance.choice(ATOMS)}
             case 5 if isinstance(held, int):
@@ -378,12 +382,17 @@ def as_bytes(name: str, changed: Any, before: bytes | None) -> bytes:
     return text
 
 
-def places(value: object, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The way to a value and to every value inside."""
-    yield way
-    names = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for name, one in names:
-        yield from places(one, (*way, name))
+def places(value: object) -> list[tuple[Any, ...]]:
+    """The way to a value and to the values inside, the outer ones first, and no more than so many: what was repeated
+    and put into itself has more than memory can hold."""
+    found: list[tuple[Any, ...]] = []
+    left: deque[tuple[object, tuple[Any, ...]]] = deque([(value, ())])
+    while left and len(found) < _MOST_PLACES:
+        one, way = left.popleft()
+        found.append(way)
+        names = one.items() if isinstance(one, dict) else enumerate(one) if isinstance(one, list) else ()
+        left.extend((inner, (*way, name)) for name, inner in islice(names, _MOST_PLACES - len(found)))
+    return found
 
 
 def inside(value: Any, way: tuple[Any, ...]) -> Any:
