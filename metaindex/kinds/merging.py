@@ -13,7 +13,7 @@ from expressions.physical import physical_type
 from metaindex.log.entry import CoveredKey
 
 from .canonical import answers_for
-from .layouts import unknown
+from .layouts import readable
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write
     from metaindex.store.layout import PartInfo
@@ -66,7 +66,7 @@ _HASHED = frozenset({"values", "bloom_filters"})
 
 def mergeable(key: CoveredKey) -> bool:
     """Can the rows of this key be merged? Not those of a partition, or in a form, that this metaindex does not know."""
-    return key.kind in MERGED and unknown(key) is None
+    return key.kind in MERGED and readable(key)
 
 
 def merge(

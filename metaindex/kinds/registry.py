@@ -10,7 +10,7 @@ from metaindex.log.entry import CoveredKey
 from metaindex.log.types import type_from_text
 
 from .canonical import answers_for
-from .layouts import unknown
+from .layouts import readable
 from .specs import Bloom, ValueList, Values
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write
@@ -39,7 +39,7 @@ def reader(run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> Key
     stored = [type_from_text(column.type_text) for column in key.columns]
     if any(old is None or not answers_for(old, now) for old, now in zip(stored, types, strict=True)):
         return None
-    make = _reading(key) if unknown(key) is None else None
+    make = _reading(key) if readable(key) else None
     return None if make is None else make(run, key, types)
 
 

@@ -234,6 +234,8 @@ def _key_from_json(value: object) -> CoveredKey:
         v.count("unkeyed_files"),
     )
     v.done()
+    if not key.columns or len({column.stable for column in key.columns}) < len(key.columns):
+        raise ValueError("a key: 'columns' names at least one column, and each once")
     if not all(type(one) in (int, str) for one in key.layout.values()):
         raise ValueError("a key: 'layout' has plain numbers and texts")
     return key

@@ -62,7 +62,8 @@ def _sources(
     sources: dict[str, PruningStatistics[Mask]] = {}
     used: dict[str, tuple[str, ...]] = {}
     for index in indexes:
-        runs = known_runs(index, asked)
+        with guard(index):
+            runs = known_runs(index, asked)
         if not runs:
             continue
         files = files or FileIdentities.of(snapshot)

@@ -17,7 +17,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from expressions.errors import first_line
+from expressions.errors import MetaIndexError, first_line
 from expressions.references import leaves
 from expressions.tree import Opaque
 from formats.model import Snapshot, Version
@@ -66,6 +66,15 @@ class Pruner:
                 self._take_out(failed.index, failed.__cause__)
                 if snapshot is None and not self.recorded(question.version):
                     raise SnapshotNeeded from failed
+            except (MetaIndexError, SnapshotNeeded):
+                raise  # of the question or the table; or to be asked again
+            except Exception as error:
+                if not self._indexes:
+                    raise
+                for index in list(self._indexes):  # whose fault it is cannot be told: the table answers alone
+                    self._take_out(index, error)
+                if snapshot is None:
+                    raise SnapshotNeeded from error
         return PruneResult(
             table=question.table,
             format=question.format,

@@ -44,7 +44,11 @@ def over_recorded(question: Question, indexes: Sequence[OpenIndex], *, alone: bo
     with guard(primary):
         runs = [run for run in primary.entry.content.runs if run.run in found.live.dead]
         segments = [Segment(primary, run, found.live, Known.of(primary, run, asked), asked) for run in runs]
-    others = [(index, known_runs(index, asked)) for index in indexes if index is not primary]
+    others = []
+    for index in indexes:
+        if index is not primary:
+            with guard(index):
+                others.append((index, known_runs(index, asked)))
     tallies = {index.name: Tally() for index in indexes}
     searched = [_search(segment, others, tallies, indexes) for segment in segments]
     kept = sum(one.count for one in searched)

@@ -25,11 +25,14 @@ def understood(entry: IndexLogEntry) -> tuple[IndexLogEntry, tuple[str, ...]]:
 
 
 def _known(run: RunRef) -> RunRef:
-    return replace(run, keys=tuple(key for key in run.keys if layouts.unknown(key) is None))
+    return replace(run, keys=tuple(key for key in run.keys if layouts.readable(key)))
 
 
 def _unknown_keys(run: RunRef) -> str | None:
-    found = dict.fromkeys(why for key in run.keys if (why := layouts.unknown(key)) is not None)
-    if not found:
-        return None
-    return f"run {run.run!r} has keys of a newer metaindex, which are not asked: one must know {', '.join(found)}; upgrade metaindex"
+    newer = dict.fromkeys(why for key in run.keys if (why := layouts.unknown(key)) is not None)
+    if newer:
+        return f"run {run.run!r} has keys of a newer metaindex, which are not asked: one must know {', '.join(newer)}; upgrade metaindex"
+    wrong = dict.fromkeys(why for key in run.keys if (why := layouts.senseless(key)) is not None)
+    if wrong:
+        return f"run {run.run!r} has keys that are not asked: {', '.join(wrong)}; recreate the index"
+    return None

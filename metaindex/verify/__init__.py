@@ -17,6 +17,7 @@ from expressions.errors import MetaIndexError
 from formats.protocol import TableFormat, TableRef
 from metaindex.build.protocol import Progress
 from metaindex.errors import IndexNotFoundError
+from metaindex.kinds.layouts import senseless
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.sealed import digest
@@ -55,6 +56,9 @@ def verify(
     entry = index.entry
     for reason in index.left_out:
         report.skipped(reason)
+    for run in stored.values():
+        wrong = dict.fromkeys(why for key in run.keys if (why := senseless(key)) is not None)
+        report.found([Finding("log", f"a key of it cannot be asked: {why}", run=run.run) for why in wrong])
     rows = {}
     for run in entry.content.runs:
         checked = check_run(index, run, stored[run.run], report, progress)

@@ -76,7 +76,7 @@ def check_run(
     except MetaIndexError as error:
         report.found([Finding("run", str(error), "", run.run)])
         return None
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001 - whatever is stored: what raises is what is wrong with it
         message = first_line(error)
         report.found([Finding("run", f"it cannot be understood ({message})", where, run.run)])
         return None

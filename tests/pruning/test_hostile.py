@@ -3,6 +3,7 @@ reason, nobody waits, and a verb makes it right again."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -340,3 +341,77 @@ def test_a_mark_of_any_time_is_told(lake: Lake) -> None:
     assert "stats" in str(found)
     assert lake.open().history("stats").entries
     used(lake)
+
+
+@pytest.fixture
+def keyed(tmp_path: Path) -> Lake:
+    found = FORMATS["delta"](tmp_path)
+    kinds = (mi.ColumnStats("id"), mi.Values("id"), mi.Values("id", by="value"), mi.Bloom("id"), mi.ValueList("id"))
+    found.append(ROWS)
+    found.open().create_index("stats", *kinds, builder="local")
+    for _ in range(3):
+        found.append(ROWS)
+        found.open().refresh_index("stats", builder="local")
+    return found
+
+
+ROWS = pa.table({"id": pa.array(range(20, 30), pa.int64())})
+OF_A_KEY: dict[str, Callable[[dict[str, Any]], object]] = {
+    "no_columns": lambda key: key.update(columns=[]),
+    "a_column_twice": lambda key: key.update(columns=key["columns"] * 2),
+    "a_type_that_nobody_knows": lambda key: key["columns"][0].update(type="striAg"),
+    "no_type": lambda key: key["columns"][0].update(type=""),
+    "another_type": lambda key: key["columns"][0].update(type="string"),
+    "a_column_of_no_name": lambda key: key["columns"][0].update(stable=""),
+    "no_layout": lambda key: key.update(layout={}),
+    "a_layout_of_texts": lambda key: key.update(layout=dict.fromkeys(key["layout"], "x")),
+    "a_layout_of_huge_numbers": lambda key: key.update(layout=dict.fromkeys(key["layout"], 10**30)),
+    "another_key_id": lambda key: key.update(key_id="1"),
+    "another_kind": lambda key: key.update(kind="value_lists"),
+    "more_unkeyed_files_than_files": lambda key: key.update(unkeyed_files=9),
+}
+
+
+@pytest.mark.parametrize("name", OF_A_KEY)
+@pytest.mark.parametrize("place", range(4))
+def test_a_key_that_makes_no_sense_loses_no_row_and_no_verb_its_words(keyed: Lake, name: str, place: int) -> None:
+    path = newest(log_of(keyed))
+    value = said(path)
+    for run in value["content"]["runs"]:
+        OF_A_KEY[name](run["keys"][place])
+    path.write_bytes(seal(value, None))
+
+    for version in keyed.open().versions():
+        found = keyed.open().scan("id = 23", version=version).to_arrow()
+        assert found.column("id").to_pylist() == [23] * found.num_rows
+        assert (
+            found.num_rows
+            == keyed.open(config=mi.Config(use_indexes=False)).scan("id = 23", version=version).to_arrow().num_rows
+        )
+    table = keyed.open()
+    str(table.explain("id = 23"))
+    assert table.locate("id = 23").table.num_rows
+    assert str(table.indexes())
+    with contextlib.suppress(mi.MetaIndexError):
+        report = table.verify_index("stats")
+        assert str(report)
+        assert not report.sound or name != "another_key_id"
+    for verb in (table.refresh_index, table.optimize_index, table.history):
+        with contextlib.suppress(mi.MetaIndexError):
+            str(verb("stats"))
+    with contextlib.suppress(mi.MetaIndexError):
+        table.search("23")
+    with contextlib.suppress(mi.MetaIndexError):
+        table.export_index("stats", str(path.parents[3] / "exported"))
+
+
+def test_what_fails_by_no_single_index_s_fault_leaves_them_all_out(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metaindex.pruning.recorded._table_knows_more", lambda *_: 1 // 0)
+    monkeypatch.setattr("metaindex.pruning.recorded.few", lambda *_: False)
+
+    left_out_of(lake.open().prune("id = 23"))
+    assert lake.open().scan("id = 23").to_arrow().column("id").to_pylist() == [23]
+
+
+def left_out_of(result: mi.PruneResult) -> None:
+    assert [(one.name, one.used) for one in result.indexes if one.name == "stats"] == [("stats", False)]

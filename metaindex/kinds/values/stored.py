@@ -61,7 +61,7 @@ class StoredKeys:
         self._run, self._key = run, key
         self.by_integers = Layout.of(key.layout).integers
         self.column = "key_int" if self.by_integers else "key"
-        self.types = [_type(column.type_text) for column in key.columns]
+        self.types = [self._type(column.type_text) for column in key.columns]
         self.type = key_type(self.types)
 
     def parts(self) -> Parts:
@@ -148,8 +148,8 @@ class StoredKeys:
     def _damaged(self, what: str) -> DamagedIndexError:
         return self._run.damaged(f"{self._key.kind}/{self._run.run.run}", what)
 
-
-def _type(text: str) -> pa.DataType:
-    found = type_from_text(text)
-    assert found is not None  # `registry.reader` has looked
-    return found
+    def _type(self, text: str) -> pa.DataType:
+        found = type_from_text(text)
+        if found is None:
+            raise self._damaged(f"the type {text[:80]!r} of a column is not known")
+        return found
