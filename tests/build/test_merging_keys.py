@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import metaindex as mi
 from metaindex.actions.merge_policy import ON_REFRESH, full_groups, quick_groups
 from metaindex.build.merging import keys_together
+from metaindex.keys import key_id
 from metaindex.kinds.specs import Kind
 from metaindex.log.entry import CoveredColumn, CoveredKey, RunRef
 from tests import strategies
@@ -131,7 +132,8 @@ def test_a_column_that_grew_is_one_key(tmp_path: Path) -> None:
 
 
 def _key(number: int, type_text: str, kind: str = "values") -> CoveredKey:
-    return CoveredKey(kind, number, (CoveredColumn("a", 7, "a", type_text),))
+    layout = {"hash_bits": 40, "unit_bits": 4, "group_bits": 0, "groups": 1}
+    return CoveredKey(kind, key_id(kind, [f"a{number}"]), (CoveredColumn(f"a{number}", 7, "a", type_text),), layout)
 
 
 def test_runs_whose_keys_do_not_go_together_stay_apart() -> None:

@@ -51,7 +51,7 @@ def _run(folder: Path, seed: int, first: int, wrong: list[str]) -> int:
                 count("mutations")
                 count("mutations whose seals were made right", said["resealed"])
                 if said["wrong"]:
-                    wrong.append(f"{ended}: {said['what']}\n{said['wrong']}")
+                    wrong.append(_plain(f"{ended}: {said['what']}\n{said['wrong']}"))
             if begun > ended:
                 died = child.poll()
                 how = "no answer" if died is None else f"the process ended with {died}"
@@ -72,3 +72,8 @@ def _line(out: IO[bytes]) -> bytes:
     """The next line; none at the end, or where none comes in time."""
     ready, _, _ = select.select([out], [], [], SECONDS)
     return out.readline() if ready else b""
+
+
+def _plain(text: str) -> str:
+    """Halves of characters, which a fuzzer writes, cannot be sent from a worker."""
+    return text.encode(errors="backslashreplace").decode()
