@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from expressions.errors import ObjectNotFoundError, OutsideTableError
+from expressions.errors import OutsideTableError
 
 from .storage import ObjectInfo, Storage
-from .storage_local import LocalStorage, disk_errors, local_path
+from .storage_local import LocalStorage, at_once, disk_errors, local_path, size_of_regular
 
 _HANDLES = "/proc/self/fd"
 
@@ -96,10 +96,9 @@ class ConfinedDisk(LocalStorage):
         """What was opened is asked where it is: the name may lead elsewhere by now."""
         where = LocalStorage.uri(self, path)
         with disk_errors(where, "open"):
-            handle = os.open(where, os.O_RDONLY | os.O_CLOEXEC)
+            handle = at_once(where, os.O_RDONLY)
             try:
-                if os.path.isdir(f"{_HANDLES}/{handle}"):
-                    raise ObjectNotFoundError(f"cannot open {where!r}: it is a folder")
+                size_of_regular(os.fstat(handle), where)
                 if not os.path.isdir(_HANDLES):
                     self.confines.check([where])
                     return pa.OSFile(where, "rb")

@@ -104,7 +104,7 @@ class LocalStorage:
 
     def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
         where = self.uri(path)
-        with disk_errors(where, "read"), open(where, "rb", buffering=0, opener=_at_once) as file:
+        with disk_errors(where, "read"), open(where, "rb", buffering=0, opener=at_once) as file:
             size = size_of_regular(os.fstat(file.fileno()), where)
             if start:
                 file.seek(start)
@@ -204,7 +204,7 @@ def _temporary(where: str, data: bytes) -> Iterator[str]:
             os.unlink(temporary)
 
 
-def _at_once(path: str, flags: int) -> int:
+def at_once(path: str, flags: int) -> int:
     """Opens without waiting: a pipe would keep its reader until somebody writes."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
 

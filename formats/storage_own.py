@@ -25,7 +25,7 @@ from expressions.errors import ObjectNotFoundError, StorageError
 
 from .storage import ObjectInfo, Storage, storage_for
 from .storage_local import NO_LINKS, TEMPORARY, disk_errors, info_of, is_folder, local_path, mapped, passed, sync_folder
-from .storage_rights import Rights, rights_of
+from .storage_rights import Rights, rights_of, shared_in
 
 _FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | _FLAGS
@@ -230,7 +230,7 @@ class OwnFolder:
         except FileNotFoundError:
             if not make:
                 raise
-            _make_above(above)
+            _make_above(above, self.like)
             folder = os.open(above or "/", _ABOVE)
         said = above
         first = True
@@ -382,15 +382,31 @@ def meant_by(temporary: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
-def _make_above(folder: str) -> None:
-    """The folders above ours, with the process's own permissions: others' indexes come to lie there, too."""
+def _make_above(folder: str, like: str) -> None:
+    """The folders above ours, with the process's own permissions, but for the one that lies beside the table: other
+    tables of that place come to have indexes in it, so it is as open as the place."""
     missing = []
     while not os.path.isdir(folder):
         missing.append(folder)
         folder = os.path.dirname(folder)
+    beside = os.path.dirname(like) if like else ""
     for one in reversed(missing):
-        os.makedirs(one, exist_ok=True)
-        sync_folder(os.path.dirname(one))
+        above = os.path.dirname(one)
+        if above == beside:
+            with suppress(FileExistsError):
+                os.mkdir(one, 0o700)
+                _open_as(one, shared_in(above))
+        else:
+            os.makedirs(one, exist_ok=True)
+        sync_folder(above)
+
+
+def _open_as(folder: str, rights: Rights) -> None:
+    handle = os.open(folder, _FOLDER)
+    try:
+        rights.give_folder(handle)
+    finally:
+        os.close(handle)
 
 
 def _sync(above: int) -> None:

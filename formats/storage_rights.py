@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import dataclass
-from stat import S_IMODE, S_ISDIR, S_ISLNK
+from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISVTX
 
 _LOOKED_AT = 256
 _ACL = "system.posix_acl_access"
@@ -58,7 +58,7 @@ def rights_of(table: str) -> Rights:
     alone."""
     try:
         root = os.stat(table)
-        acl = _ACL in os.listxattr(table) if hasattr(os, "listxattr") else False
+        acl = _has_acl(table)
     except OSError:
         return Rights(0o700, os.getegid())
     folder = S_ISDIR(root.st_mode)
@@ -69,6 +69,24 @@ def rights_of(table: str) -> Rights:
             writes = folder and S_IMODE(root.st_mode) >> shift & 0o2
             mode |= (0o7 if writes else 0o5) << shift
     return Rights(mode & ~0o070 if acl else mode, root.st_gid)
+
+
+def shared_in(place: str) -> Rights:
+    """Of a folder that the tables of a place share: that of the place. Where its writers may not take one another's
+    files away (the sticky bit), they do not write into the folder either: they would make indexes of others' tables."""
+    found = os.stat(place)
+    mode = S_IMODE(found.st_mode) & 0o7777 | 0o700
+    if mode & S_ISVTX:
+        mode &= ~(S_ISVTX | 0o022)
+    return Rights(mode & ~0o070 if _has_acl(place) else mode, found.st_gid)
+
+
+def _has_acl(path: str) -> bool:
+    """Where that cannot be told, it has."""
+    try:
+        return _ACL in os.listxattr(path) if hasattr(os, "listxattr") else False
+    except OSError:
+        return True
 
 
 def _readers(stat: os.stat_result, group: int) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -149,6 +151,24 @@ def test_a_name_that_comes_to_lead_elsewhere_is_refused_when_it_is_opened(tmp_pa
     for call in (storage.read, storage.open_input, storage.head, storage.uri):
         with pytest.raises(OutsideTableError):
             call("x")
+
+
+@pytest.mark.parametrize("call", ["read", "open_input"])
+def test_a_pipe_is_refused_and_waited_for_by_nobody(tmp_path: Path, call: str) -> None:
+    """Who writes the table may make one where its log names a file."""
+    code = f"""
+from formats.storage_confined import Confines, confined
+from formats.storage_local import LocalStorage
+inner = LocalStorage({str(tmp_path)!r})
+try:
+    confined(inner, Confines.of(inner)).{call}("pipe")
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    os.mkfifo(tmp_path / "pipe")
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith("StorageError cannot read"), done.stderr
+    assert "no regular file" in done.stdout
 
 
 def test_a_store_is_confined_by_names(tmp_path: Path) -> None:

@@ -207,6 +207,47 @@ def test_folders_and_objects_are_as_open_as_the_table(
         assert mode == (folder if (home / path).is_dir() else file), path
 
 
+@pytest.mark.parametrize("umask", [0o022, 0o077, 0o002])
+@pytest.mark.parametrize(
+    ("lake", "shared"),
+    [
+        (0o755, 0o755),
+        (0o700, 0o700),
+        (0o750, 0o750),
+        (0o2775, 0o2775),
+        (0o777, 0o777),
+        (0o1777, 0o755),  # there nobody takes away the tables of others: nor do they make indexes of them
+        (0o711, 0o711),
+    ],
+)
+def test_the_folder_that_tables_of_a_lake_share_is_as_open_as_the_lake(
+    tmp_path: Path, umask: int, lake: int, shared: int
+) -> None:
+    """Of plain folders: whoever may reach, or add, a table there may do so with its indexes."""
+    table = tmp_path / "lake/table"
+    place_files(table, {"f.parquet": b"x"})
+    (tmp_path / "lake").chmod(lake)
+    home = tmp_path / "lake/_metaindex/table"
+    before = os.umask(umask)
+    try:
+        OwnFolder(str(home / "ix"), str(home), str(table)).put("part", b"x")
+    finally:
+        os.umask(before)
+    assert home.parent.stat().st_mode & 0o7777 == shared
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives files to another group")
+def test_the_group_of_that_folder_is_the_lakes(tmp_path: Path) -> None:
+    table = tmp_path / "lake/table"
+    place_files(table, {"f.parquet": b"x"})
+    os.chown(tmp_path / "lake", -1, 4242)
+    (tmp_path / "lake").chmod(0o770)
+    home = tmp_path / "lake/_metaindex/table"
+    OwnFolder(str(home), "", str(table)).put("part", b"x")
+    found = home.parent.stat()
+    assert (found.st_gid, found.st_mode & 0o7777) == (4242, 0o770)
+
+
 def test_one_file_that_is_closed_closes_the_index(tmp_path: Path) -> None:
     table = tmp_path / "table"
     place_files(table, {f"p={n}/f{n}.parquet": b"x" for n in range(30)})
