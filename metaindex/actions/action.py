@@ -14,7 +14,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from expressions.errors import StorageError
 from metaindex.errors import ConcurrentWriteError
@@ -53,6 +53,13 @@ class Action(Protocol):
 
     def undo(self) -> None:
         """Removes what was written, where the action fails: best effort, for what stays is garbage and never data."""
+
+
+@runtime_checkable
+class Asked(Protocol):
+    """An action that people ask for by another verb than that of its operation."""
+
+    verb: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +110,7 @@ def _begin(log: OperationLog, action: Action) -> tuple[IndexLogEntry, UnderWay]:
     for attempt in range(TRIES):
         base = log.latest()
         entry = action.first_entry(base)
-        validate(action.operation, base, entry.name)
+        validate(action.operation, base, entry.name, action.verb if isinstance(action, Asked) else "")
         mark = UnderWay(action.operation, entry.id, nonce, who(), now_ms(), action.runs())
         under_way = base.under_way if base is not None else ()
         begun = replace(

@@ -57,6 +57,7 @@ class Erase:
     retained: Callable[[Version], bool]
     there: Callable[[pa.Table], Mask]
     operation: Operation = Operation.OPTIMIZE
+    verb: str = "erase"
     forward_only: bool = False
     rebases: bool = True
     cache: StoreCache = field(default_factory=StoreCache)

@@ -34,6 +34,7 @@ class Repair(Refresh):
 
     bad_runs: frozenset[str] = frozenset()
     bad_versions: frozenset[str] | None = None
+    verb: str = "repair"
     revived: bool = False  # the index goes on from an older entry: it may be behind
 
     def run(self, begun: IndexLogEntry) -> Change:
@@ -104,7 +105,7 @@ def check(name: str, entry: IndexLogEntry | None, log: OperationLog) -> IndexLog
         raise DamagedIndexError(
             f"a repair starts from a log entry that can be read; index {name!r} has none; remove {log.storage.uri('')} and create the index anew"
         )
-    validate(Operation.REFRESH, entry, name)
+    validate(Operation.REFRESH, entry, name, "repair")
     return entry
 
 

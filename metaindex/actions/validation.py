@@ -9,19 +9,21 @@ from metaindex.log.needs import check_writable
 from metaindex.log.states import COMPATIBLE, NEEDS, Operation, State
 
 
-def validate(operation: Operation, base: IndexLogEntry | None, name: str) -> None:
+def validate(operation: Operation, base: IndexLogEntry | None, name: str, verb: str = "") -> None:
     """IndexStateError, IndexExistsError or IndexNotFoundError where the operation cannot begin; ForeignIndexError where
-    it would change what this metaindex cannot read."""
+    it would change what this metaindex cannot read. `verb`: what the user asked for, where it is not the
+    operation's."""
+    verb = verb or operation.value
     stable = base.stable if base is not None else State.DOESNOTEXIST
     for other in base.under_way if base is not None else ():
         if operation not in COMPATIBLE[other.operation]:
             raise IndexStateError(
-                f"{operation.value} does not go beside {other.operation.value}; index {name!r} is {base.state.value if base else ''}: {held(other)}; "
+                f"{verb} does not go beside {other.operation.value}; index {name!r} is {base.state.value if base else ''}: {held(other)}; "
                 "wait for it, or cancel it if its writer is dead"
             )
     needs = NEEDS[operation]
     if base is not None and stable is needs and operation in (Operation.REFRESH, Operation.OPTIMIZE):
-        check_writable(operation.value, base)
+        check_writable(verb, base)
     if needs is None or stable is needs:
         return
     if operation is Operation.CREATE:
@@ -32,9 +34,9 @@ def validate(operation: Operation, base: IndexLogEntry | None, name: str) -> Non
         )
         raise IndexExistsError(f"an index name is used once a table; {name!r} is {stable.value}; {cure}")
     if stable is State.DOESNOTEXIST:
-        raise missing(operation.value, name)
+        raise missing(verb, name)
     raise IndexStateError(
-        f"{operation.value} needs state {needs.value}; index {name!r} is {stable.value} (entry {base.id if base else 0}); "
+        f"{verb} needs state {needs.value}; index {name!r} is {stable.value} (entry {base.id if base else 0}); "
         + {State.ACTIVE: "delete it first", State.DELETED: "restore it first"}[stable]
     )
 

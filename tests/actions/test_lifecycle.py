@@ -93,6 +93,14 @@ class Failing(LocalBuilder):
         raise mi.BuildError("broken on purpose")
 
 
+@pytest.mark.parametrize("verb", ["refresh", "optimize", "delete", "erase", "repair", "enable", "disable"])
+def test_a_refusal_names_the_verb_that_was_asked(table: Table, verb: str) -> None:
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+    table.delete_index("stats")
+    with pytest.raises(mi.IndexStateError, match=rf"^{verb} needs state ACTIVE; .* restore it first"):
+        getattr(table, f"{verb}_index")("stats")
+
+
 def test_a_build_that_fails_leaves_nothing(table: Table) -> None:
     with pytest.raises(mi.BuildError, match="on purpose"):
         table.create_index("stats", mi.ColumnStats(), builder=Failing())
