@@ -66,6 +66,22 @@ def field_type(schema: pa.Schema, column: ColumnRef) -> pa.DataType | None:
     return fields.get(column.parts[-1])
 
 
+def type_by_any_case(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType | None:
+    """The type of the column that the name fits when case is ignored; None where none or several do."""
+    exact = field_type(schema, ColumnRef(path))
+    if exact is not None:
+        return exact
+    fields = list(schema)
+    for n, part in enumerate(path):
+        found = [field.type for field in fields if field.name.lower() == part.lower()]
+        if len(found) != 1:
+            return None
+        if n + 1 == len(path):
+            return found[0]
+        fields = list(found[0]) if pa.types.is_struct(found[0]) else []
+    return None
+
+
 def is_bytes(known: pa.DataType) -> bool:
     """Any form of binary, in a dictionary too, and not of text."""
     return is_bytes(known.value_type) if pa.types.is_dictionary(known) else arrow_types.is_bytes(known)

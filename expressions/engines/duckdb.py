@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from expressions.errors import ExpressionError
 from expressions.literals import LiteralValue
-from expressions.tree import ColumnRef, Comparison, In, Leaf, Opaque, Predicate, transform
+from expressions.tree import Comparison, In, Leaf, Opaque, Predicate, transform
 
-from .casts import field_type
+from .casts import type_by_any_case
 from .sql_text import to_sql
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _as_duckdb_compares(leaf: Leaf, schema: pa.Schema) -> Predicate:
             pass
         case _:
             return leaf
-    known = _by_any_case(schema, column.parts)
+    known = type_by_any_case(schema, column.parts)
     if known is None or all(_is_same(value.value, known) for value in values):
         return leaf
     shown = ", ".join(repr(value.value) for value in values[:5])
@@ -84,22 +84,6 @@ def _is_same(value: LiteralValue, known: pa.DataType) -> bool:
             return abs(number) <= 1 << 24 and Decimal(float(np.float32(float(number)))) == number
         case _:
             return True
-
-
-def _by_any_case(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType | None:
-    """The type of the column that the name fits when case is ignored, as DuckDB does; None where none or several do."""
-    exact = field_type(schema, ColumnRef(path))
-    if exact is not None:
-        return exact
-    fields = list(schema)
-    for n, part in enumerate(path):
-        found = [field.type for field in fields if field.name.lower() == part.lower()]
-        if len(found) != 1:
-            return None
-        if n + 1 == len(path):
-            return found[0]
-        fields = list(found[0]) if pa.types.is_struct(found[0]) else []
-    return None
 
 
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")

@@ -40,6 +40,7 @@ from expressions.tree import (
 )
 
 from .casts import loses_nothing
+from .nullness import null_of
 from .sql_values import NotReadable, cast_value, date_value, like_pattern, timestamp_value
 
 Node = Mapping[str, Any]
@@ -55,6 +56,8 @@ _COMPARISONS: Final = {
     "GreaterThan": Op.GT,
     "GreaterThanOrEqual": Op.GE,
 }
+_STRICT: Final = _COMPARISONS.keys() - {"EqualNullSafe"}
+_CONDITIONS: Final = {*_COMPARISONS, "And", "Or", "Not", "In", "InSet", "IsNull", "IsNotNull", "StartsWith", "Like"}
 _FUNCTIONS: Final = {
     "=": "EqualTo",
     "==": "EqualTo",
@@ -142,6 +145,7 @@ def _function_kind(fields: Node) -> str:
 class _Reader:
     def __init__(self, timezone: str | None) -> None:
         self.timezone = timezone
+        self.pairs: dict[Opaque, tuple[ColumnRef, ColumnRef]] = {}
 
     def predicate(self, node: _Expression) -> Predicate:
         try:
@@ -158,6 +162,8 @@ class _Reader:
                 return Or(tuple(self.predicate(part) for part in _flat(node)))
             case "Not":
                 return Not(self.predicate(children[0]))
+            case kind if kind in _STRICT and all(child.kind != "Literal" for child in children):
+                return self._of_two(node)
             case kind if kind in _COMPARISONS and len(children) == 2:
                 return self._comparison(_COMPARISONS[kind], *children)
             case "In":
@@ -175,9 +181,9 @@ class _Reader:
                     raise NotReadable
                 return In(column, tuple(self._literal(value, found) for value in node.fields["values"]))
             case "IsNull":
-                return IsNull(self._column(children[0])[0])
+                return self._is_null(children[0])
             case "IsNotNull":
-                return Not(IsNull(self._column(children[0])[0]))
+                return Not(self._is_null(children[0]))
             case "IsNaN":
                 return IsNan(self._column(children[0])[0])
             case "StartsWith":
@@ -194,6 +200,22 @@ class _Reader:
                 if found not in {"boolean", None}:
                     raise NotReadable
                 return Comparison(column, Op.EQ, Literal(True))
+
+    def _is_null(self, node: _Expression) -> Predicate:
+        """A comparison that Spark has resolved is NULL where its column is: its casts stand in the tree, and those that
+        lose something are not read."""
+        if node.kind not in _CONDITIONS:
+            return IsNull(self._column(node)[0])
+        if any("Unresolved" in str(one.fields["class"]) for one in node.walk()):
+            raise NotReadable
+        return null_of(self.predicate(node), self.pairs, lambda _column, _value: True)
+
+    def _of_two(self, node: _Expression) -> Opaque:
+        (left, one), (right, other) = map(self._column, node.children)
+        found = Opaque(_text(node), tuple(dict.fromkeys(_columns(node))))
+        if isinstance(one, str) and isinstance(other, str):
+            self.pairs[found] = left, right
+        return found
 
     def _comparison(self, op: Op, left: _Expression, right: _Expression) -> Predicate:
         if left.kind == "Literal":

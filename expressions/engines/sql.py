@@ -39,7 +39,8 @@ from expressions.tree import (
     StartsWith,
 )
 
-from .casts import keeps_values
+from .casts import keeps_values, type_by_any_case
+from .nullness import are_plain, is_plain, null_of
 from .sql_plain import plain_condition, plain_equality, reads_as_column
 from .sql_text import to_sql
 from .sql_values import NotReadable, blob_value, cast_value, like_pattern, number_value
@@ -139,6 +140,7 @@ class _Reader:
 
     def __init__(self, dialect: str, timezone: str, schema: pa.Schema | None, *, hex_is_binary: bool) -> None:
         self.dialect, self.timezone, self.schema = dialect, timezone, schema
+        self.pairs: dict[Opaque, tuple[ColumnRef, ColumnRef]] = {}
         self.hex_is_binary = hex_is_binary  # the parser reads X'1F' and 0x1F, which is a name to Spark, as one
 
     def predicate(self, node: exp.Expression) -> Predicate:
@@ -172,7 +174,16 @@ class _Reader:
             if not _reads_column(right):
                 return _fold(self._value(left), op, self._value(right))
             left, right, op = right, left, MIRRORED.get(op, op)
+        elif op is not Op.NULL_SAFE_EQ and _reads_column(right):
+            return self._of_two(node, self._column(left), self._column(right))
         return Comparison(self._column(left), op, Literal(self._value(right)))
+
+    def _of_two(self, node: exp.Expression, left: ColumnRef, right: ColumnRef) -> Opaque:
+        """What nobody answers but where it is NULL, which the types of both columns tell."""
+        found = Opaque(self._text(node), _columns(node))
+        if are_plain(self._type(left), self._type(right)):
+            self.pairs[found] = left, right
+        return found
 
     def _between(self, node: exp.Expression) -> Predicate:
         _only(node, "this", "low", "high")
@@ -190,12 +201,24 @@ class _Reader:
 
     def _is(self, node: exp.Expression) -> Predicate:
         _only(node, "this", "expression")
-        column, what = self._column(node.this.unnest()), node.expression
+        asked, what = node.this.unnest(), node.expression
         if isinstance(what, exp.Null):
-            return IsNull(column)
-        if isinstance(what, exp.Boolean):
-            return Comparison(column, Op.NULL_SAFE_EQ, Literal(bool(what.this)))
-        raise NotReadable
+            return self._is_null(asked)
+        if not isinstance(what, exp.Boolean):
+            raise NotReadable
+        if _may_be_column(asked):
+            return Comparison(self._column(asked), Op.NULL_SAFE_EQ, Literal(bool(what.this)))
+        said = self.predicate(asked)
+        return And((said if what.this else Not(said), Not(self._null_of(said))))
+
+    def _is_null(self, node: exp.Expression) -> Predicate:
+        return IsNull(self._column(node)) if _may_be_column(node) else self._null_of(self.predicate(node))
+
+    def _null_of(self, found: Predicate) -> Predicate:
+        return null_of(found, self.pairs, lambda column, value: is_plain(value, self._type(column), self.timezone))
+
+    def _type(self, column: ColumnRef) -> pa.DataType | None:
+        return None if self.schema is None else type_by_any_case(self.schema, column.parts)
 
     def _like(self, node: exp.Expression, escape: str = "\\") -> Predicate:
         _only(node, "this", "expression", "negate")
@@ -236,7 +259,7 @@ class _Reader:
         name = str(node.this).lower()
         if name not in {"isnull", "isnotnull"} or len(node.expressions) != 1:
             raise NotReadable
-        found = IsNull(self._column(node.expressions[0].unnest()))
+        found = self._is_null(node.expressions[0].unnest())
         return found if name == "isnull" else Not(found)
 
     def _column(self, node: exp.Expression, *, text: bool = False) -> ColumnRef:
@@ -332,6 +355,10 @@ def _only(node: exp.Expression, *known: str) -> None:
     """An argument that we do not know may change what the node means."""
     if any(value for name, value in node.args.items() if name not in known):
         raise NotReadable
+
+
+def _may_be_column(node: exp.Expression) -> bool:
+    return type(node) in {exp.Cast, exp.TryCast, exp.Dot, exp.Column}
 
 
 def _reads_column(node: exp.Expression) -> bool:
