@@ -1,7 +1,9 @@
 """Predicates as pyiceberg's boolean expressions; `iceberg_reading` is the way back.
 
 Iceberg's readers differ on what `!=`, NOT IN and NOT STARTS WITH say of NULL: each is joined with IS NOT NULL, which
-all agree on. What still cannot be said exactly is handed back as a residual.
+all agree on. So is a range whose end is beyond 32 bits: where a file has the column as an integer, from before it was
+widened, pyiceberg takes that for true of all its rows, NULL too. What cannot be said exactly is handed back as a
+residual.
 """
 
 from __future__ import annotations
@@ -82,7 +84,7 @@ class _Writer:
             case Comparison(column, op, literal):
                 return self._comparison(column, op, literal.value)
             case In(column, values):
-                found = [self._value(column, value.value) for value in values if value.value is not None]
+                found = self._values(column, [value.value for value in values if value.value is not None])
                 return ice.In(self._name(column), set(found)) if found else ice.AlwaysFalse()
             case IsNull(column):
                 return ice.IsNull(self._name(column))
@@ -106,9 +108,8 @@ class _Writer:
                 if any(value.value is None for value in values):
                     return ice.AlwaysFalse()
                 name = self._name(column)
-                return ice.And(
-                    ice.NotIn(name, {self._value(column, value.value) for value in values}), ice.NotNull(name)
-                )
+                among = set(self._values(column, [value.value for value in values]))
+                return ice.And(ice.NotIn(name, among), ice.NotNull(name))
             case StartsWith(column, prefix):
                 name = self._text(column)
                 return ice.And(ice.NotStartsWith(name, prefix), ice.NotNull(name))
@@ -126,12 +127,12 @@ class _Writer:
                 return ice.EqualTo(name, found)
             case Op.NE:
                 return ice.And(ice.NotEqualTo(name, found), ice.NotNull(name))
-            case Op.LT:
-                return ice.LessThan(name, found)
-            case Op.LE:
-                return ice.LessThanOrEqual(name, found)
+            case Op.LT | Op.LE:
+                below = ice.LessThan(name, found) if op is Op.LT else ice.LessThanOrEqual(name, found)
+                return ice.And(below, ice.NotNull(name)) if _is_long(found) else below
             case Op.GT | Op.GE:
                 above = ice.GreaterThan(name, found) if op is Op.GT else ice.GreaterThanOrEqual(name, found)
+                above = ice.And(above, ice.NotNull(name)) if _is_long(found) else above
                 number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
                 return ice.Or(above, ice.IsNaN(name)) if number and self._is_float(column) else above
             case _:
@@ -158,6 +159,12 @@ class _Writer:
             raise NotReadable  # pyiceberg's reader hands such a filter to pyarrow, which compares no UUIDs
         return ".".join(column.parts)
 
+    def _values(self, column: ColumnRef, values: list[LiteralValue]) -> list[Any]:
+        found = [self._value(column, value) for value in values]
+        if len(set(found)) > 1 and any(map(_is_long, found)):
+            raise NotReadable  # in a file of integers pyiceberg takes a longer one for the nearest that they have
+        return found
+
     def _value(self, column: ColumnRef, value: LiteralValue) -> Any:
         known = None if self.schema is None else field_type(self.schema, column)
         if known is not None and on_grid(known, value) is not None:
@@ -176,6 +183,10 @@ class _Writer:
         if known is not None and pa.types.is_decimal(known) and not isinstance(value, bool | str | bytes):
             return _at_scale(known, value)
         return value
+
+
+def _is_long(value: object) -> bool:
+    return isinstance(value, int) and not -(1 << 31) <= value < 1 << 31
 
 
 def _at_scale(known: pa.DataType, value: LiteralValue) -> Any:

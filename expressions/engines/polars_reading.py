@@ -96,25 +96,41 @@ class _Reader:
             left, right, found = right, left, _MIRRORED.get(found, found)
         return self._comparison(left, found, right)
 
-    def _comparison(self, column: Any, op: Op, literal: Any) -> Comparison:
+    def _comparison(self, column: Any, op: Op, literal: Any) -> Predicate:
         if "Cast" in column:
             return Comparison(self._cast(column["Cast"]), op, Literal(_value(literal)))
         found = self._column(column)
-        return Comparison(found, op, Literal(self._as_compared(literal, found)))
+        value = self._as_compared(literal, found)
+        if isinstance(value, dt.datetime) and (step := self._step(literal, found)) is not None:
+            return _of_cut(found, op, value, value + step)
+        return Comparison(found, op, Literal(value))
 
     def _as_compared(self, literal: Any, column: ColumnRef) -> LiteralValue:
         """The literal's value once Polars has brought it to the column's type."""
         value = _value(literal)
         known = None if self.schema is None else field_type(self.schema, column)
         bare = "Dyn" in literal["Literal"]
-        if bare and isinstance(value, int | float) and (known is None or pa.types.is_float32(known)):
-            rounded = float(np.float32(value))
+        short = known is not None and pa.types.is_float16(known)
+        if bare and isinstance(value, int | float) and (known is None or short or pa.types.is_float32(known)):
+            with np.errstate(over="ignore"):
+                rounded = float(np.float16(value) if short else np.float32(value))
             if known is None and rounded != value:
                 raise NotReadable
             return rounded if known is not None else value
         if isinstance(value, dt.datetime) and known is not None and pa.types.is_timestamp(known):
             return _cut(value, known.unit)
         return value
+
+    def _step(self, literal: Any, column: ColumnRef) -> dt.timedelta | None:
+        """The literal's unit, where the column's is finer: Polars then cuts the column to it."""
+        unit = _unit(literal)
+        known = None if self.schema is None else field_type(self.schema, column)
+        if unit is None or (known is not None and not pa.types.is_timestamp(known)):
+            return None  # a day is never cut
+        if known is None and unit != "us":
+            raise NotReadable
+        finer = known is not None and _FINENESS[known.unit] > _FINENESS[unit]
+        return {"ms": dt.timedelta(milliseconds=1), "us": dt.timedelta(microseconds=1)}.get(unit) if finer else None
 
     def _cast(self, body: Any) -> ColumnRef:
         """A cast that changes neither equality nor order."""
@@ -140,6 +156,8 @@ class _Reader:
             case {"Boolean": {"IsBetween": {"closed": closed, **rest}}}, [child, low, high] if not rest:
                 above = {"Both": Op.GE, "Left": Op.GE, "Right": Op.GT, "None": Op.GT}[closed]
                 below = {"Both": Op.LE, "Right": Op.LE, "Left": Op.LT, "None": Op.LT}[closed]
+                if _unit(low) != _unit(high) and {"ms", "ns"} & {_unit(low), _unit(high)}:
+                    raise NotReadable  # all three are brought to the coarsest
                 return And((self._comparison(child, above, low), self._comparison(child, below, high)))
             case {"Boolean": {"IsIn": {"nulls_equal": bool() as nulls_equal, **rest}}}, [child, values] if not rest:
                 return _is_in(self._column(child), _members(values), nulls_equal)
@@ -187,6 +205,34 @@ def _value(node: Any) -> LiteralValue:
 def _cut(moment: dt.datetime, unit: str) -> dt.datetime:
     """Towards the past, as Polars cuts a moment to a coarser unit; one of seconds is one of milliseconds there."""
     return moment if unit in {"us", "ns"} else moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def _unit(node: Any) -> str | None:
+    """The unit of a literal that is a moment."""
+    match node:
+        case {"Literal": {"Scalar": {"Datetime": [_, str() as unit, _]} | {"DatetimeOwned": [_, str() as unit, _]}}}:
+            return {"Milliseconds": "ms", "Microseconds": "us", "Nanoseconds": "ns"}[unit]
+        case _:
+            return None
+
+
+def _of_cut(column: ColumnRef, op: Op, start: dt.datetime, end: dt.datetime) -> Predicate:
+    """What a comparison says of a column cut to the unit of a literal, which stands for all from `start` to before
+    `end`."""
+    from_start = Comparison(column, Op.GE, Literal(start))
+    before_start, before_end = Comparison(column, Op.LT, Literal(start)), Comparison(column, Op.LT, Literal(end))
+    from_end = Comparison(column, Op.GE, Literal(end))
+    inside, outside = And((from_start, before_end)), Or((before_start, from_end))
+    found: dict[Op, Predicate] = {
+        Op.EQ: inside,
+        Op.NE: outside,
+        Op.LT: before_start,
+        Op.LE: before_end,
+        Op.GT: from_end,
+        Op.GE: from_start,
+        Op.NULL_SAFE_EQ: And((inside, Not(IsNull(column)))),
+    }
+    return found[op]
 
 
 def _scalar(kind: str, value: Any) -> LiteralValue:
@@ -258,5 +304,6 @@ _OPS: Final = {
     "EqValidity": Op.NULL_SAFE_EQ,
 }
 _MIRRORED: Final = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
+_FINENESS: Final = {"s": 0, "ms": 0, "us": 1, "ns": 2}  # to Polars, which has no seconds
 _EXACT: Final = Context(prec=60)  # Python's own context rounds to 28 digits
 _WIDER: Final = {"Int16": pa.int16(), "Int32": pa.int32(), "Int64": pa.int64(), "Float64": pa.float64()}

@@ -180,6 +180,59 @@ def test_what_the_tree_cannot_say_is_opaque_and_names_its_columns(expression: pl
     assert A in found.columns
 
 
+_TICKS = st.sampled_from([-2001, -2000, -1999, -1001, -1000, -999, -1, 0, 1, 999, 1000, 1001, 1999, 2000, 2001])
+_COMPARED = ["__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "eq_missing", "ne_missing"]
+
+
+@given(
+    st.lists(st.none() | _TICKS, min_size=1, max_size=8),
+    st.sampled_from(["ms", "us", "ns"]),
+    st.sampled_from(["ms", "us"]),
+    st.sampled_from(["ms", "us"]),
+    st.integers(-2, 2),
+    st.sampled_from([*_COMPARED, "is_between"]),
+    st.booleans(),
+)
+def test_a_moment_of_a_coarser_unit_cuts_the_column_as_it_does_in_polars(
+    held: list[int | None], column: str, unit: str, other: str, ticks: int, how: str, denied: bool
+) -> None:
+    schema = pa.schema({"a": pa.timestamp(column)})
+    frame = pl.from_arrow(pa.table({"a": pa.array(held, pa.int64()).cast(schema.field("a").type)}, schema))
+    assert isinstance(frame, pl.DataFrame)
+    literals = [pl.lit(_after_epoch(ticks, one), pl.Datetime(one)) for one in (unit, other)]
+    asked = getattr(pl.col("a"), how)(*(literals if how == "is_between" else literals[:1]))
+    expression = ~asked if denied else asked
+    found = from_polars(expression, schema)
+    if not any(isinstance(leaf, Opaque) for leaf in leaves(found)):
+        kept = frame.with_row_index("row number").filter(expression)["row number"].to_list()
+        p = bind(found, schema)
+        rows_held = frame["a"].to_arrow()
+        assert kept == [n for n, v in enumerate(rows_held) if matches(p, {"a": v.as_py()}) is True], found
+    else:
+        assert how == "is_between"
+
+
+def _after_epoch(ticks: int, unit: str) -> dt.datetime:
+    return dt.datetime(1970, 1, 1) + dt.timedelta(**{{"ms": "milliseconds", "us": "microseconds"}[unit]: ticks})
+
+
+@given(
+    st.lists(st.none() | st.floats(width=16), min_size=1, max_size=6),
+    st.floats() | st.sampled_from([0.1, 1 / 3, -0.1, 65504, 1e9]),
+    st.sampled_from(_COMPARED[:6]),
+)
+def test_a_bare_number_is_the_nearest_float_of_16_bits(held: list[float | None], number: float, how: str) -> None:
+    schema = pa.schema({"a": pa.float16()})
+    frame = pl.from_arrow(pa.table({"a": pa.array(held, pa.float16())}, schema))
+    assert isinstance(frame, pl.DataFrame)
+    expression = getattr(pl.col("a"), how)(number)
+    found = from_polars(expression, schema)
+    if not isinstance(found, Opaque):
+        kept = frame.with_row_index("row number").filter(expression)["row number"].to_list()
+        p = bind(found, schema)
+        assert kept == [n for n, v in enumerate(held) if matches(p, {"a": v}) is True], found
+
+
 def test_struct_fields_are_read_by_path() -> None:
     expected = Comparison(ColumnRef(("a", "b.c")), Op.EQ, Literal(1))
     assert from_polars(pl.col("a").struct.field("b.c") == 1) == expected
