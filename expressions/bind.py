@@ -17,13 +17,15 @@ answer differently, the leaf becomes `Opaque` (kept, never wrong); plain nonsens
     UUID          text of 36         the UUID; any other text: opaque (Spark shows a text)
     any           NULL               NULL
 
+`s IS NULL` of a struct is that and `s.x IS NULL AND s.y IS NULL ...`, which files can be asked.
+
 A path into a list or map, and a column of a type without order (nested, duration, interval), is opaque.
 """  # noqa: W505
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TypeAlias, assert_never
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, TypeAlias, assert_never
 from uuid import UUID
 
 import pyarrow as pa
@@ -34,6 +36,7 @@ from .errors import AmbiguousColumnError, LiteralTypeError, UnknownColumnError
 from .literals import Literal
 from .physical import column_domain_has_nan, physical_type
 from .tree import (
+    And,
     ColumnRef,
     Comparison,
     Constant,
@@ -50,6 +53,8 @@ from .tree import (
 SchemaLike: TypeAlias = (
     pa.Schema | Mapping[tuple[str, ...], pa.DataType] | Iterable[tuple[tuple[str, ...], pa.DataType]]
 )
+
+_MOST_FIELDS: Final = 32  # of a struct that is asked whether it is NULL; each may prove that it is not
 
 
 def bind(
@@ -101,7 +106,7 @@ class _Binder:
                 return In(column, known) if len(known) == len(values) else _opaque(leaf, column)
             case IsNull():
                 column, t = self._resolve(leaf.column)
-                return IsNull(column) if t is not None else _opaque(leaf, column)
+                return IsNull(column) if t is not None else self._null_struct(leaf, column)
             case IsNan():
                 column, t = self._resolve(leaf.column)
                 number = t is not None and (
@@ -115,6 +120,20 @@ class _Binder:
                 return StartsWith(column, leaf.prefix) if text else _opaque(leaf, column)
             case _:
                 assert_never(leaf)
+
+    def _null_struct(self, leaf: IsNull, column: ColumnRef) -> Predicate:
+        """A struct is NULL only in rows in which all of its fields are: a file in which one of them never is has none.
+        That all fields are NULL does not say that the struct is."""
+        said = _opaque(leaf, column)
+        fields = [ColumnRef(path) for path in self._below(column.parts)]
+        return And((*(IsNull(field) for field in fields[:_MOST_FIELDS]), said)) if fields else said
+
+    def _below(self, parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        """Columns with statistics inside a struct."""
+        for path, t in self._types.items():
+            inside = len(path) > len(parts) and path[: len(parts)] == parts
+            if inside and t is not None and (physical_type(t) is not None or is_uuid(t)):
+                yield path
 
     def _coerced(self, column: ColumnRef, t: pa.DataType, lit: Literal) -> Literal | None:
         if self._as_held and is_uuid(t) and isinstance(lit.value, bytes):
