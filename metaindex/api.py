@@ -23,6 +23,7 @@ from formats.storage import is_remote, parent_of
 from formats.storage_confined import Confines, confined
 from formats.storage_own import own_folder
 
+from .apart import check_apart, check_no_index
 from .asked import TimestampLike, VersionLike, at_version
 from .config import Config, sealing
 from .errors import IndexNotFoundError
@@ -309,8 +310,19 @@ class Table(LookUps, IndexUpkeep):
             self._folder = IndexFolder(folder, self.format, self._storage_options, self._cache, root, key)
         return self._folder
 
+    def _check_target(self, target: str) -> None:
+        if not isinstance(target, str | os.PathLike) or not os.fspath(target):
+            raise ArgumentError(f"an export goes to a folder or URI; got {target!r}; name one")
+        if not self._ref.patterns:
+            check_apart(os.fspath(target), self._root(None), "an export is written")
+        check_no_index(os.fspath(target), self._indexes_folder())
+
     def _indexes_folder(self, root: str | None = None) -> str:
-        return indexes_folder(root or self._root(None), self.format, self.config.index_location, self._ref.patterns)
+        location = self.config.index_location
+        root = root or self._root(None)
+        if location is not None and not self._ref.patterns:
+            check_apart(os.fspath(location), root, "indexes lie")
+        return indexes_folder(root, self.format, None if location is None else os.fspath(location), self._ref.patterns)
 
     def _log(self, name: str) -> OperationLog:
         return self._indexes().log(name)

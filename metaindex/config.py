@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from expressions.errors import ArgumentError
 from expressions.records import dataclass
+from formats.storage_local import local_path
 
 BuilderName = Literal["spark", "local", "default"]
 
@@ -29,7 +30,8 @@ _KNOBS: Final[dict[str, tuple[type | UnionType, str]]] = {
 class Config:
     """How metaindex works for one table.
 
-    * `index_location`: folder (path or URI) that holds the indexes; None: beside the table, see `store.layout`.
+    * `index_location`: folder (path or URI) that holds the indexes; None: beside the table, see `store.layout`. It lies
+      outside of the table, or in a folder of it whose name begins with `_`.
     * `namespace`: a name of its own for a set of indexes, of a team say: they lie beside the others, and only who names
       the namespace sees them. None: the common one.
     * `builder`: "spark" (the PySpark pipeline), "local" (in this process, no JVM), or "default": spark where pyspark is
@@ -50,7 +52,7 @@ class Config:
     * `confine_to`: the same, with other folders (paths, or URIs of the table's store) in which files may lie, too.
     """
 
-    index_location: str | None = None
+    index_location: str | os.PathLike[str] | None = None
     namespace: str | None = None
     builder: BuilderName = "default"
     cache_bytes: int = 128 << 20
@@ -70,9 +72,19 @@ class Config:
                 raise ArgumentError(f"Config({name}=...) is {rule}; got {value!r}")
         if not all(isinstance(one, str) and one for one in self.confine_to):
             raise ArgumentError(f"Config(confine_to=...) is a tuple of folders or URIs; got {self.confine_to!r}")
+        if self.index_location is not None:
+            object.__setattr__(self, "index_location", _place(self.index_location))
         sealing(self.seal_key)
         if self.builder not in ("spark", "local", "default"):
             raise ArgumentError(f"Config(builder=...) is 'spark', 'local' or 'default'; got {self.builder!r}")
+
+
+def _place(location: str | os.PathLike[str]) -> str:
+    """A folder stays where it is when the process goes elsewhere."""
+    text = os.fspath(location)
+    if not isinstance(text, str) or not text:
+        raise ArgumentError(f"Config(index_location=...) is a folder or URI, or None; got {location!r}")
+    return text if "://" in text or text.startswith("file:/") else (local_path(text) or text)
 
 
 def sealing(key: str | bytes | None) -> bytes | None:

@@ -32,6 +32,10 @@ class LookUps(Queries):
     @abstractmethod
     def _open_index(self, name: str) -> OpenIndex: ...
 
+    @abstractmethod
+    def _check_target(self, target: str) -> None:
+        """ArgumentError where an export would lie among files of the table or its indexes."""
+
     def locate(
         self,
         predicate: object,
@@ -104,10 +108,11 @@ class LookUps(Queries):
         Iceberg) tables below `target`, a folder or URI: `files`, `column_stats` and, of indexes with keys, `keys` and
         `key_values`; with the names of columns, and values as text, for tools that know nothing of indexes.
         `overwrite`: a new version of the tables of an earlier export. ArgumentError where such a table is there
-        already, or one that no export wrote."""
+        already, or one that no export wrote, and for a folder of the table or of another one."""
         from formats.storage import is_remote, storage_for
 
         from .export import export
 
+        self._check_target(target)
         options = self._storage_options if is_remote(target) else None
         return export(self._open_index(index), storage_for(target, options)[0], format, overwrite=overwrite)

@@ -64,6 +64,7 @@ def export(index: OpenIndex, target: Storage, format_: ExportFormat = "delta", *
         tables["keys"] = key_rows.KEYS, key_rows.keys(index, live)
         tables["key_values"] = key_rows.KEY_VALUES, key_rows.key_values(index, live)
     commit = _commit(format_, target)
+    _check_no_table(target)
     for name in tables:
         commit.check(target, name, overwrite)
     counts = {}
@@ -77,6 +78,17 @@ def export(index: OpenIndex, target: Storage, format_: ExportFormat = "delta", *
             raise
         counts[name] = sum(part.rows for part in parts)
     return Exported(target.root, counts, None if newest is None else newest.version.id)
+
+
+def _check_no_table(target: Storage) -> None:
+    """ArgumentError where the folder itself is a table: the export would be files that its log does not know."""
+    found = next(iter(target.list("_delta_log")), None) or next(
+        (info for info in target.list("metadata") if info.path.endswith(".metadata.json")), None
+    )
+    if found is not None:
+        raise ArgumentError(
+            f"an export goes into a folder of its own; {target.root} is a table, as {found.path} says; choose another folder"
+        )
 
 
 def _commit(format_: str, target: Storage) -> delta.Commits:

@@ -103,6 +103,10 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "seconds below nothing": lambda t: ANY.Config(settle_seconds=-1),
     "a text for seconds": lambda t: ANY.Config(settle_seconds="x"),
     "a number for a namespace": lambda t: ANY.Config(namespace=5),
+    "no text for a place of indexes": lambda t: ANY.Config(index_location=""),
+    "bytes for a place of indexes": lambda t: ANY.Config(index_location=b"x"),
+    "an export to nowhere": lambda t: t.export_index("k", ""),
+    "an export to a number": lambda t: t.export_index("k", 5),  # type: ignore[arg-type]
     "a text for bytes": lambda t: ANY.Config(cache_bytes="x"),
     "a builder that is none": lambda t: ANY.Config(builder="x"),
 }

@@ -9,6 +9,7 @@ from typing import Any
 import deltalake
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import xxhash
 
@@ -102,6 +103,32 @@ def test_what_no_export_wrote_stays(tmp_path: Path, format_: Any) -> None:
             lake.export_index("stats", str(out), format=format_, overwrite=overwrite)
 
     assert {p: p.read_bytes() for p in out.rglob("*") if p.is_file()} == before
+
+
+@pytest.mark.parametrize("kind", ["delta", "files"])
+@pytest.mark.parametrize("format_", FORMATS)
+def test_it_keeps_out_of_the_table_its_indexes_and_other_tables(tmp_path: Path, kind: str, format_: Any) -> None:
+    """A plain table with an export in it could not be read any more; files that a log does not know are vacuumed."""
+    lake = table(tmp_path)
+    if kind == "files":
+        (tmp_path / "plain").mkdir()
+        pq.write_table(pa.table({"i": [1, 2]}), tmp_path / "plain" / "0.parquet")
+        lake = mi.open_table(tmp_path / "plain", config=mi.Config(settle_seconds=0))
+        lake.create_index("stats", mi.ColumnStats(), builder="local")
+    other = tmp_path / "other"
+    deltalake.write_deltalake(str(other), pa.table({"mine": [1]}))
+    (tmp_path / "link").symlink_to(lake.path)
+    indexes = tmp_path / "lake" / "_metaindex" if kind == "delta" else tmp_path / "_metaindex" / "plain"
+    assert (indexes / "stats").is_dir()
+    before = {p for p in tmp_path.rglob("*") if p.is_file()}
+    inside = [lake.path, f"{lake.path}/sub/out", f"file:{lake.path}/out", str(tmp_path / "link" / "out")]
+    for target in [*inside, f"{lake.path}/_delta_log/x", str(indexes / "stats" / "out"), str(indexes), str(other)]:
+        with pytest.raises(mi.ArgumentError, match="choose another folder"):
+            lake.export_index("stats", target, format=format_, overwrite=True)
+    assert {p for p in tmp_path.rglob("*") if p.is_file()} == before
+    lake.export_index("stats", str(tmp_path / f"{lake.path}-out"), format=format_)
+    lake.export_index("stats", f"{lake.path}/_exports", format=format_)
+    assert mi.open_table(lake.path).scan().to_arrow().num_rows == (2 if kind == "files" else 4)
 
 
 def test_a_commit_on_top_of_an_export_is_somebody_elses(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import time
 import zlib
 from pathlib import Path
 
+import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -109,6 +110,41 @@ def test_a_configured_location_holds_indexes_and_listings(lake: Path) -> None:
         assert len(table.snapshot(version.id).files) == table.prune("n >= 0").total_files
     assert sorted(path.name for path in lake.iterdir()) == ["data", "indexes"]
     assert len(list((lake / "indexes").glob("*/_history/*.listing"))) == 2
+
+
+@pytest.mark.parametrize("format_", ["files", "delta"])
+def test_indexes_are_never_among_the_files_of_their_table(tmp_path: Path, format_: str) -> None:
+    """Parts of indexes are Parquet: Spark read them as rows of a plain table, and Delta's VACUUM removes them."""
+    path = tmp_path / "t"
+    if format_ == "delta":
+        deltalake.write_deltalake(str(path), pa.table({"n": [1, 2]}))
+    else:
+        put(path / "0.parquet", 1)
+    (tmp_path / "link").symlink_to(path)
+    rows = mi.open_table(path).scan().to_arrow().num_rows
+
+    def indexed(location: Path | str) -> mi.Table:
+        table = mi.open_table(path, config=Config(builder="local", index_location=location))
+        table.create_index("stats", mi.ColumnStats())
+        return table
+
+    inside = ["t", "t/ix", "t/_delta_log", "t/_p=1/ix", "link/ix"]
+    for location in [*(tmp_path / name for name in inside), f"file:{path}/ix"]:
+        with pytest.raises(mi.ArgumentError, match="indexes lie outside of the table"):
+            indexed(location)
+    for location in (tmp_path, path / "_ours", tmp_path / "t2"):
+        assert [one.name for one in indexed(location).indexes()] == ["stats"]
+    assert mi.open_table(path).scan().to_arrow().num_rows == rows
+
+
+def test_a_location_of_indexes_stays_where_it_is(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(lake)
+    config = Config(builder="local", index_location="indexes")
+    table = mi.open_table("data", config=config)
+    table.create_index("stats", mi.ColumnStats())
+    monkeypatch.chdir("/")
+    assert [one.name for one in table.indexes()] == ["stats"]
+    assert mi.open_table(lake / "data", config=config).usable_indexes() == ["stats"]
 
 
 def test_a_query_lists_the_folder_once_and_one_that_trusts_the_index_not_at_all(

@@ -1,0 +1,52 @@
+"""Indexes and exports lie apart from the files of the table: what lies among them is data to whoever reads the folder,
+and waste to whoever vacuums it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from expressions.errors import ArgumentError
+from formats.storage import is_remote
+from formats.storage_local import local_path
+
+_LOGS = ("_delta_log", "_change_data")
+
+
+def check_apart(place: str, root: str, what: str) -> None:
+    """ArgumentError where a place lies in the table's folder and readers do not pass over it. `what` is to be there."""
+    below = _below(place, root)
+    if below is not None and not _is_hidden(below):
+        raise ArgumentError(
+            f"{what} outside of the table, or in a folder of it whose name begins with '_', as other readers take all else for data; "
+            f"{place} is in {root}; choose another folder"
+        )
+
+
+def check_no_index(place: str, indexes: str) -> None:
+    """ArgumentError for a place among indexes, whose verbs remove what they do not know, or refuse to."""
+    if _below(place, indexes) is not None:
+        raise ArgumentError(
+            f"an export is written outside of the indexes; {place} is in {indexes}; choose another folder"
+        )
+
+
+def _below(place: str, root: str) -> Sequence[str] | None:
+    """The names from the root down to the place; None where it lies elsewhere."""
+    found, top = _plain(place), _plain(root)
+    if found == top:
+        return ()
+    start = top.rstrip("/") + "/"
+    return found[len(start) :].split("/") if found.startswith(start) else None
+
+
+def _plain(path: str) -> str:
+    """Without links, where the path is a local one."""
+    local = None if is_remote(path) else local_path(path)
+    return path.rstrip("/") if local is None else os.path.realpath(local)
+
+
+def _is_hidden(names: Sequence[str]) -> bool:
+    """Is there a folder that engines pass over? Those that look like a column of partitions are not, logs are read."""
+    hidden = [name for name in names if name.startswith(("_", ".")) and "=" not in name]
+    return bool(hidden) and not any(name in _LOGS for name in names)
