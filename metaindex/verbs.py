@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from .actions.action import Outcome
+    from .actions.create import Create
     from .actions.target import Target
     from .actions.written import Written
     from .build.protocol import Builder, Progress
@@ -53,9 +54,14 @@ class IndexVerbs(ABC):
         progress: Progress | None = None,
         version: VersionLike = None,
         timestamp: TimestampLike = None,
+        history: bool = False,
     ) -> Outcome:
         """Indexes every file of the table at a version (default: now), each file read once for all kinds. Columns are
         those of that version, and it is the one that is recorded.
+
+        `history`: then also the files that only older versions have, as far as they can still be read (within Delta's
+        vacuum, of Iceberg snapshots that have not expired), so that those versions are pruned, too. What cannot be read
+        any more is left out and told in the notes. Not for covering indexes.
 
         Raises ArgumentError for a name no folder may have, UnknownColumnError, VersionNotFoundError, IndexExistsError,
         IndexStateError, BuildError; then nothing is visible.
@@ -71,7 +77,10 @@ class IndexVerbs(ABC):
         target = self._target(at_version(version, timestamp))
         snapshot = target.snapshot()
         leaves_of(kinds, snapshot.schema)
-        covering_plans(kinds, snapshot.schema)
+        if covering_plans(kinds, snapshot.schema) and history:
+            raise ArgumentError(
+                "history=True is for kinds that prune; a covering index copies rows; create it without, as an index of its own"
+            )
         log = self._log(name)
         validate(Operation.CREATE, log.latest(), name)  # a name that is used is said before a Spark is started
         built_by = self._builder(builder)
@@ -87,7 +96,8 @@ class IndexVerbs(ABC):
             progress,
         )
         self._remember(target)
-        return execute(log, action)
+        outcome = execute(log, action)
+        return self._with_past(outcome, log, action, target) if history else outcome
 
     def refresh_index(
         self,
@@ -289,6 +299,19 @@ class IndexVerbs(ABC):
         from .actions.lifecycle import set_enabled
 
         return set_enabled(self._log(name), name, False)
+
+    def _with_past(self, outcome: Outcome, log: OperationLog, created: Create, target: Target) -> Outcome:
+        from .actions.past import Past
+        from .actions.upkeep import upkeep
+
+        name, builder = created.name, created.builder
+        past = Past(
+            name, self._format, self._ref, log, builder, target.snapshot(), self._cache, progress=created.progress
+        )
+        notes = past.index()
+        entry = log.latest() or outcome.entry
+        merged = upkeep(log, name, entry, self._cache, builder)
+        return replace(outcome, entry=log.latest() or entry, notes=(*outcome.notes, *notes, *merged))
 
     # -- inside ----------------------------------------------------------------------------------------------------
 

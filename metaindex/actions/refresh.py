@@ -152,7 +152,7 @@ def seen_from(index: OpenIndex, target: Target, *, listed: bool) -> tuple[Seen, 
             return seen, follow(index, seen, listed=listed)
         except Unproved as unproved:
             logger.warning("index %r is compared with the table's whole snapshot: %s", index.name, unproved)
-    seen = Seen(_newest_complete(index), target.snapshot())
+    seen = Seen(newest_complete(index), target.snapshot())
     return seen, follow(index, seen, listed=listed)
 
 
@@ -174,7 +174,8 @@ def _bases(records: list[tuple[VersionRecord, Schema]]) -> list[Base]:
     return [Base(r.version, schema, r.partition_columns) for r, schema in records if not r.unknown]
 
 
-def _newest_complete(index: OpenIndex) -> Recorded | None:
+def newest_complete(index: OpenIndex) -> Recorded | None:
+    """The last of the recorded versions of which every file is covered."""
     for record in reversed(index.entry.content.versions):
         if not record.unknown and (found := index.versions.find(record.version)) is not None:
             return found

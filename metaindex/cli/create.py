@@ -20,6 +20,11 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     kinds.arguments(parser)
     arguments.builder(parser)
     arguments.version(parser)
+    parser.add_argument(
+        "--history",
+        action="store_true",
+        help="index the files that only older versions have, too, as far as they can still be read: time travel is then pruned as well",
+    )
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
@@ -36,6 +41,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             progress=progress,
             version=args.version,
             timestamp=args.timestamp,
+            history=args.history,
         )
     return report(outcome, out)
 
@@ -61,6 +67,7 @@ The table itself is not changed. When the build fails, nothing of it is visible.
         "metaindex create lake/flights pair --values carrier,flight             rows that have both",
         "metaindex create lake/events find --values user_id --bloom url --fpp 0.001 --builder local",
         "metaindex create lake/flights stats --column dep_delay --column tailnum",
+        "metaindex create lake/flights stats --history                          time travel is pruned, too",
         "metaindex create lake/flights_csv stats --format csv --option header=true --builder local",
         "metaindex create s3://lake/flights stats --storage-option region=eu-west-1",
     ),
