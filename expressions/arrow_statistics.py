@@ -13,19 +13,28 @@ No pandas: values are read by their buffers (see `vectors`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from .literals import Literal
-from .physical import EMPTY, PhysicalInterval, column_domain_has_nan, physical_interval, physical_points, physical_type
+from .physical import (
+    EMPTY,
+    column_domain_has_nan,
+    physical_interval,
+    physical_intervals,
+    physical_points,
+    physical_type,
+)
 from .questions import Question, grouped
 from .statistics import ColumnBounds, Interval, ManyFiles, Mask
 from .tree import ColumnRef
 from .vectors import Matrix, Vector, compute, from_bytes, one_array, truths, valid_mask, vector
 
 _NO_NANS: tuple[Any, Any] = (np.int64(0), np.bool_(True))
+_End: TypeAlias = tuple[int, Any, bool]
+"""Of an interval by its number: where it ends, and is that end open?"""
 _FEW = 16  # up to so many values are compared one by one, more are searched in a sorted list
 
 
@@ -66,8 +75,8 @@ class ArrowStatistics(ManyFiles):
         """A row a question. Those that ask whether a value, or one of an interval, is in a column are compared as a
         matrix."""
         out = np.ones((len(questions), self.count), np.bool_)
-        for (column, name), (places, some) in grouped(((q.column, q.name), q) for q in questions).items():
-            known = self._column(column)
+        for (_, name), (places, some) in grouped(((id(q.column), q.name), q) for q in questions).items():
+            known = self._column(some[0].column)
             if known is None:
                 continue
             if len(some) == 1 or name not in ("some_among", "some_between"):
@@ -186,36 +195,47 @@ class _Column:
         for place in sorted(set(range(len(lists))) - set(told)):
             out[place] = self.among(lists[place])
         if points is not None and told:
-            out[told] = self._each_inside([EMPTY if one is None else PhysicalInterval(one, one) for one in points])
+            ends = [(row, one, False) for row, one in enumerate(points) if one is not None]
+            empty = [row for row, one in enumerate(points) if one is None]
+            inside = self._each_inside(len(told), ends, ends, empty)
+            if len(told) == len(lists):
+                return inside
+            out[told] = inside
         return out
 
     def each_between(self, intervals: Sequence[Interval]) -> Matrix:
         """`between` for each of many intervals."""
-        inside = [physical_interval(one, self._type) for one in intervals]
-        out = self._each_inside([EMPTY if one is None else one for one in inside])
+        inside = physical_intervals(intervals, self._type)
+        known = [EMPTY if one is None else one for one in inside]
+        lows = [(row, one.low, one.low_open) for row, one in enumerate(known) if one.low is not None]
+        highs = [(row, one.high, one.high_open) for row, one in enumerate(known) if one.high is not None]
+        out = self._each_inside(len(known), lows, highs, [row for row, one in enumerate(known) if one.empty])
         unknown = [place for place, one in enumerate(inside) if one is None]
         if unknown:
             out[unknown] = ~self._no_number
         return out
 
-    def _each_inside(self, intervals: Sequence[PhysicalInterval]) -> Matrix:
-        """May a number lie inside of each?"""
-        lows = [(row, one.low, one.low_open) for row, one in enumerate(intervals) if one.low is not None]
-        highs = [(row, one.high, one.high_open) for row, one in enumerate(intervals) if one.high is not None]
-        points: list[Any] = sorted({end for _, end, _ in (*lows, *highs)})
+    def _each_inside(self, count: int, lows: Sequence[_End], highs: Sequence[_End], empty: Sequence[int]) -> Matrix:
+        """May a number lie inside of each of `count` intervals? Of the ends that are open, and of those that are not,
+        each is compared by its place among all of them with how many of them lie below a file's bound."""
+        points: list[Any] = sorted({end for _, end, _ in (lows if lows is highs else (*lows, *highs))})
         places = {point: place for place, point in enumerate(points)}
-        out = np.repeat((~self._no_number)[None], len(intervals), axis=0)
-        out[[row for row, one in enumerate(intervals) if one.empty]] = False
+        out = np.repeat((~self._no_number)[None], count, axis=0)
+        out[list(empty)] = False
         for side, ends, is_low in ((self._upper, lows, True), (self._lower, highs, False)):
-            if not ends:
-                continue
-            rows = [row for row, _, _ in ends]
-            stands = np.array([places[end] for _, end, _ in ends])[:, None]
-            is_open = np.array([open_ for _, _, open_ in ends])[:, None]
-            below, up_to = side.points_below(points, or_equal=False), side.points_below(points, or_equal=True)
-            # The upper bound lies below the low end, or at an open one; or the lower bound above the high end.
-            low_side, high_side = np.where(is_open, below, up_to), np.where(is_open, up_to, below)
-            out[rows] &= ~((stands >= low_side if is_low else stands < high_side) & side.known)
+            for is_open in (False, True):
+                some = [(row, places[end]) for row, end, open_ in ends if open_ is is_open]
+                if not some:
+                    continue
+                stands = np.array([place for _, place in some], np.int32)[:, None]
+                # The upper bound reaches a low end, or lies above an open one; the lower bound the same from below.
+                limit = side.points_below(points, or_equal=is_open != is_low)
+                limit = np.where(side.known, limit, len(points) if is_low else 0).astype(np.int32)
+                reaches = stands < limit if is_low else stands >= limit
+                if len(some) == count:
+                    out &= reaches
+                else:
+                    out[[row for row, _ in some]] &= reaches
         return out
 
     def other(self, values: Sequence[Literal]) -> Mask:

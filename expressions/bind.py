@@ -24,7 +24,7 @@ A path into a list or map, and a column of a type without order (nested, duratio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, TypeAlias, assert_never
 from uuid import UUID
 
@@ -76,7 +76,7 @@ class _Binder:
         self._as_held = as_held
         self._folded: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
         self._resolved: dict[ColumnRef, tuple[ColumnRef, pa.DataType | None]] = {}
-        self._plain: dict[ColumnRef, type] = {}  # of a column, the kind of values that are its own as they stand
+        self._plain: dict[ColumnRef, Callable[[object], bool]] = {}  # is a value the column's own as it stands?
         if not case_sensitive:
             for path in self._types:
                 self._folded.setdefault(_folded(path), []).append(path)
@@ -91,7 +91,8 @@ class _Binder:
                 column, t = self._resolve(leaf.column)
                 if t is None:
                     return _opaque(leaf, column)
-                if type(leaf.value.value) is self._plain.get(column) and _all_of((leaf.value,), t):
+                plain = self._plain.get(column)
+                if plain is not None and plain(leaf.value.value):
                     return leaf if column is leaf.column else Comparison(column, leaf.op, leaf.value)
                 value = self._coerced(column, t, leaf.value)
                 return _opaque(leaf, column) if value is None else Comparison(column, leaf.op, value)
@@ -158,7 +159,7 @@ class _Binder:
         if found is None:
             found = self._resolved[column] = self._looked_up(column)
             if found[1] is not None and (pa.types.is_int64(found[1]) or pa.types.is_string(found[1])):
-                self._plain[found[0]] = int if pa.types.is_int64(found[1]) else str
+                self._plain[found[0]] = _is_long if pa.types.is_int64(found[1]) else _is_ascii
         return found
 
     def _looked_up(self, column: ColumnRef) -> tuple[ColumnRef, pa.DataType | None]:
@@ -175,7 +176,8 @@ class _Binder:
                 return self._inside(column), None
             (found,) = candidates
         t = self._types[found]
-        return ColumnRef(found), t if t is not None and (physical_type(t) is not None or is_uuid(t)) else None
+        same = column if found == parts else ColumnRef(found)
+        return same, t if t is not None and (physical_type(t) is not None or is_uuid(t)) else None
 
     def _inside(self, column: ColumnRef) -> ColumnRef:
         """A path that goes into a list or map: its column is there, its elements have no statistics."""
@@ -224,6 +226,14 @@ def _all_paths(schema: SchemaLike) -> Iterable[tuple[tuple[str, ...], pa.DataTyp
         for length in range(1, len(path)):
             paths.setdefault(path[:length], None)
     return paths.items()
+
+
+def _is_long(value: object) -> bool:
+    return type(value) is int and -(2**63) <= value < 2**63
+
+
+def _is_ascii(value: object) -> bool:
+    return type(value) is str and value.isascii()
 
 
 def _all_of(values: tuple[Literal, ...], t: pa.DataType) -> bool:

@@ -38,7 +38,8 @@ class Literal:
 
     @property
     def is_nan(self) -> bool:
-        return isinstance(self.value, float) and math.isnan(self.value)
+        value = self.value
+        return type(value) not in _PLAIN and isinstance(value, float) and math.isnan(value)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Literal):

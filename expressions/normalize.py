@@ -61,11 +61,32 @@ def gathered_form(p: Predicate) -> Predicate:
     # A tree never changes, and every source of a question walks the same one: its form stays with it, and of the form
     # itself it is known that it is one.
     kept: Predicate | bool | None = vars(p).get("_gathered")
+    if kept is None and _is_gathered(p):
+        object.__setattr__(p, "_gathered", True)
+        return p
     if kept is None:
         kept = fold_signed(p, False, _unturned_leaf, _append, _close)
         object.__setattr__(kept, "_gathered", True)
         object.__setattr__(p, "_gathered", kept)
     return p if isinstance(kept, bool) else kept
+
+
+def _is_gathered(p: Predicate) -> bool:
+    """Is it an OR of ANDs of comparisons, as programs write them by the thousand, that is its own form? What is not so
+    plain is told False."""
+    if not isinstance(p, Or) or len(p.parts) < 2:
+        return False
+    for term in p.parts:
+        if not isinstance(term, And) or len(term.parts) < 2:
+            return False
+        named = set()
+        for part in term.parts:
+            if not isinstance(part, Comparison) or part.value.value is None:
+                return False
+            named.add(part.column)
+        if len(named) < len(term.parts):  # some of them may be said as one
+            return False
+    return True
 
 
 def _unturned_leaf(leaf: Leaf, negated: bool) -> Predicate:

@@ -335,6 +335,47 @@ def physical_points(literals: Sequence[Literal], t: pa.DataType) -> list[Physica
     return found
 
 
+def physical_intervals(intervals: Sequence[Interval], t: pa.DataType) -> list[PhysicalInterval | None]:
+    """`physical_interval` of many: integers for integers and texts for texts are told at a glance."""
+    family = _family(t)
+    glance = {_Family.INTEGER: _of_integers, _Family.TEXT: _of_texts}.get(family) if family is not None else None
+    if glance is None:
+        return [physical_interval(one, t) for one in intervals]
+    return [glance(one) or physical_interval(one, t) for one in intervals]
+
+
+def _of_integers(interval: Interval) -> PhysicalInterval | None:
+    """None where it needs a closer look."""
+    low = None if interval.low is None else interval.low.value
+    high = None if interval.high is None else interval.high.value
+    if low is not None:
+        if type(low) is not int or not INT64_MIN < low < INT64_MAX:
+            return None
+        low = low + interval.low_open
+    if high is not None:
+        if type(high) is not int or not INT64_MIN < high < INT64_MAX:
+            return None
+        high = high - interval.high_open
+    return EMPTY if low is not None and high is not None and low > high else PhysicalInterval(low, high)
+
+
+def _of_texts(interval: Interval) -> PhysicalInterval | None:
+    """None where it needs a closer look."""
+    low = high = None
+    if interval.low is not None:
+        if not isinstance(text := interval.low.value, str) or not text.isascii():
+            return None
+        low = text.encode()
+    if interval.high is not None:
+        if not isinstance(text := interval.high.value, str) or not text.isascii():
+            return None
+        high = text.encode()
+    is_open = interval.low_open or interval.high_open
+    if low is not None and high is not None and (low > high or (low == high and is_open)):
+        return EMPTY
+    return PhysicalInterval(low, high, low is not None and interval.low_open, high is not None and interval.high_open)
+
+
 def _locate(lit: Literal, t: pa.DataType) -> _At | _Outside | None:
     value, family, t = lit.value, _family(t), _plain(t)
     match family, value:

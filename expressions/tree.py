@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from operator import is_
 from typing import NoReturn, TypeAlias, TypeVar, assert_never
 
 from .literals import Literal
@@ -150,8 +151,9 @@ class Or(_Node):
     parts: tuple[Predicate, ...]
 
 
-def _hash_kept(cls: type[Not | And | Or]) -> None:
-    """A tree of thousands of leaves is looked for in several places: its hash is worked out once."""
+def _hash_kept(cls: type[ColumnRef | Not | And | Or]) -> None:
+    """A tree of thousands of leaves is looked for in several places, and the few columns that it names once a leaf and
+    more: the hash is worked out once."""
     plain: Callable[[object], int] = cls.__hash__
 
     def kept(self: object) -> int:
@@ -161,10 +163,15 @@ def _hash_kept(cls: type[Not | And | Or]) -> None:
             object.__setattr__(self, "_hash", found)
         return found
 
+    def state(self: object) -> dict[str, object]:
+        """What is copied and sent: a hash of texts is another one in another process."""
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
+
     cls.__hash__ = kept  # type: ignore[method-assign]
+    cls.__getstate__ = state  # type: ignore[method-assign]
 
 
-for _cls in (Not, And, Or):
+for _cls in (ColumnRef, Not, And, Or):
     _hash_kept(_cls)
 
 Leaf: TypeAlias = Comparison | In | IsNull | IsNan | StartsWith | Opaque | Constant
@@ -207,5 +214,28 @@ def fold(
 
 
 def transform(root: Predicate, leaf: Callable[[Leaf], Predicate]) -> Predicate:
-    """The same tree with every leaf replaced."""
-    return fold(root, leaf, Not, lambda parts: And(tuple(parts)), lambda parts: Or(tuple(parts)))
+    """The same tree with every leaf replaced. A part of which no leaf became another stays the node that it is."""
+    todo: list[tuple[Predicate, bool]] = [(root, False)]
+    done: list[Predicate] = []
+    while todo:
+        node, ready = todo.pop()
+        if isinstance(node, And | Or):
+            if not ready:
+                todo.append((node, True))
+                todo += [(part, False) for part in reversed(node.parts)]
+                continue
+            start = len(done) - len(node.parts)
+            parts = tuple(done[start:])
+            del done[start:]
+            same = all(map(is_, parts, node.parts))
+            done.append(node if same else type(node)(parts))
+        elif isinstance(node, Not):
+            if ready:
+                child = done.pop()
+                done.append(node if child is node.child else Not(child))
+            else:
+                todo += ((node, True), (node.child, False))
+        else:
+            done.append(leaf(node))
+    (answer,) = done
+    return answer

@@ -1,5 +1,5 @@
-"""`column = literal`, as look-ups ask it, alone or thousands of them under AND, OR and parentheses, read at a glance:
-SQL's parser takes longer than the look-up.
+"""`column = literal`, as look-ups ask it, alone or thousands of them and of other comparisons under AND, OR and
+parentheses, read at a glance: SQL's parser takes longer than the look-up.
 
 Only where its answer is known: the parser itself is asked once for each name whether that is a plain column, and what
 it makes of the literals here follows from their own characters.
@@ -18,11 +18,12 @@ _EQUALITY: Final = re.compile(
     r"[ ]*(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ ]*=[ ]*(?:'(?P<text>[^'\\\x00-\x1f\x7f]*)'|(?P<number>-?(?:0|[1-9][0-9]{0,17})))[ ]*"
 )
 _OPERAND: Final = re.compile(
-    r"[ \n]*(?:(?P<open>\()|(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ ]*=[ ]*"
+    r"[ \n]*(?:(?P<open>\()|(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ ]*(?P<op>=|<=|>=|!=|<>|<|>)[ ]*"
     r"(?:'(?P<text>[^'\\\x00-\x1f\x7f]*)'|(?P<number>-?(?:0|[1-9][0-9]{0,17}))(?![A-Za-z0-9_.])))"
 )
 _OPERATOR: Final = re.compile(r"[ \n]*(?:(?P<close>\))|(?<=[ \n)])(?P<word>AND|OR|and|or)(?=[ \n(])|(?P<end>\Z))")
 _DEEPEST: Final = 20
+_OPS: Final = {"=": Op.EQ, "!=": Op.NE, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE}
 _EXAMPLES: Final[tuple[tuple[str, str | int], ...]] = (("'x'", "x"), ("1", 1), ("-1", -1), ("''", ""))
 
 
@@ -32,11 +33,11 @@ def plain_equality(text: str, is_column: Callable[[str], bool]) -> Predicate | N
     found = _EQUALITY.fullmatch(text)
     if found is None or not is_column(found["name"]):
         return None
-    return _equality(found, ColumnRef((found["name"],)))
+    return _comparison(found, ColumnRef((found["name"],)), Op.EQ)
 
 
 def plain_condition(text: str, is_column: Callable[[str], bool]) -> Predicate | None:
-    """The same for equalities under AND, OR and parentheses, with the tree that the parser makes of them: a list is
+    """The same for comparisons under AND, OR and parentheses, with the tree that the parser makes of them: a list is
     flat, what stands in parentheses is one part."""
     columns: dict[str, ColumnRef] = {}
     above: list[tuple[list[Predicate], list[Predicate]]] = []
@@ -59,7 +60,7 @@ def plain_condition(text: str, is_column: Callable[[str], bool]) -> Predicate | 
             if not is_column(name):
                 return None
             columns[name] = ColumnRef((name,))
-        both.append(_equality(found, columns[name]))
+        both.append(_comparison(found, columns[name], _OPS[found["op"]]))
         while True:
             said = _OPERATOR.match(text, at)
             if said is None:
@@ -80,9 +81,9 @@ def plain_condition(text: str, is_column: Callable[[str], bool]) -> Predicate | 
             both.append(whole)
 
 
-def _equality(found: re.Match[str], column: ColumnRef) -> Comparison:
-    value: str | int = int(found["number"]) if found["number"] is not None else found["text"]
-    return Comparison(column, Op.EQ, Literal(value))
+def _comparison(found: re.Match[str], column: ColumnRef, op: Op) -> Comparison:
+    number = found["number"]
+    return Comparison(column, op, Literal(found["text"] if number is None else int(number)))
 
 
 def reads_as_column(name: str, parse: Callable[[str], Predicate]) -> bool:

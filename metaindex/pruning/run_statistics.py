@@ -117,8 +117,9 @@ class RunStatistics(ManyFiles):
         """A row a question. Of each column the rows are found once, in the row groups that may say yes to one of its
         questions; each question keeps what its own row groups said."""
         out = np.ones((len(questions), self.count), np.bool_)
-        alike = grouped(((question.column, _needed(question)), question) for question in questions)
-        for (column, name), (places, some) in alike.items():
+        alike = grouped(((id(question.column), _needed(question)), question) for question in questions)
+        for (_, name), (places, some) in alike.items():
+            column = some[0].column
             stored = self._columns.get(column)
             if name == "some_nan" and stored is not None and not column_domain_has_nan(stored.current):
                 out[places] = False
@@ -282,8 +283,10 @@ _NEEDED = {
 
 def _needed(question: Question) -> str:
     """What of `_NEEDED` a question is."""
-    if question.name == "some_among" and any(value.is_nan for value in question.arguments[0]):
-        return "some_among_nan"
+    if question.name == "some_among":
+        for value in question.arguments[0]:
+            if value.is_nan:
+                return "some_among_nan"
     return question.name
 
 

@@ -63,6 +63,8 @@ class RunSource(KnowsRowGroups):
 
     def many(self, questions: Sequence[Question]) -> Matrix:
         """A row a question: as `_ask`."""
+        if not self._keys:
+            return self._statistics.many(questions)
         out = np.ones((len(questions), self.count), np.bool_)
         found = self._keys.answers_to(questions)
         others = [place for place, one in enumerate(found) if not any(answer.asked.exact for answer in one)]
@@ -104,6 +106,8 @@ class _StatisticsOfRun(Asking):
         return question.ask(self._files)
 
     def many(self, questions: Sequence[Question]) -> Matrix:
+        if not any(stored.partition for stored in self._columns.values()):
+            return self._files.many(questions)
         out = np.ones((len(questions), self.count), np.bool_)
         stored = (self._columns.get(question.column) for question in questions)
         levels = grouped((one is not None and one.partition, q) for one, q in zip(stored, questions, strict=True))

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import os
+import pickle
+import subprocess
+import sys
 from decimal import Decimal
 
 import pyarrow as pa
@@ -27,6 +31,7 @@ from expressions import (
     Not,
     Op,
     Opaque,
+    Or,
     Predicate,
     StartsWith,
     UnknownColumnError,
@@ -328,3 +333,32 @@ def test_decimals_of_more_digits_than_pythons_context_are_not_rounded_on_the_way
     """Text is compared with decimals as doubles: 38 nines are one, which no exact comparison would find."""
     assert bound("0." + "9" * 38, NINE_TWO) == OPAQUE
     assert bound(Decimal("0." + "1" * 37), pa.decimal128(9, 2)) == OPAQUE
+
+
+def test_what_is_bound_already_stays_the_tree_that_it_is() -> None:
+    schema = pa.schema([pa.field("a", pa.int64()), pa.field("s", pa.string()), pa.field("i", pa.int32())])
+    a, s = col("a"), col("s")
+    p = bind(Or(tuple((a == n) & ~(s == f"v{n}") for n in range(5))), schema)
+    assert bind(p, schema) is p
+    other = bind(p | (col("I") == 3.0), schema)
+    assert other == p | (col("i") == 3)
+    assert bind(other, schema) == other
+
+
+def test_a_predicate_is_found_again_in_another_process() -> None:
+    """A hash that is kept is that of the process that it was worked out in."""
+    p = Or(tuple((col("a") == n) & ~(col("s") == f"v{n}") for n in range(5)))
+    hash(p)
+    code = """
+import pickle, sys
+from expressions import ColumnRef, Or, col, columns
+from expressions.normalize import gathered_form
+found = pickle.loads(sys.stdin.buffer.read())
+same = Or(tuple((col("a") == n) & ~(col("s") == f"v{n}") for n in range(5)))
+assert hash(found) == hash(same) and {found: 1}[same] == 1
+assert {name: 1 for name in columns(found)} == {ColumnRef(("a",)): 1, ColumnRef(("s",)): 1}
+gathered_form(found)
+"""
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-c", code], input=pickle.dumps(p), check=True, env=environment)

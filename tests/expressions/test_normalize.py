@@ -33,7 +33,7 @@ from expressions import (
     normalize,
     to_json,
 )
-from expressions.normalize import gathered_form
+from expressions.normalize import _append, _close, _unturned_leaf, fold_signed, gathered_form
 from expressions.tree import ColumnRef, Comparison, IsNan, StartsWith
 from tests.strategies import Row, predicates, rows, schemas
 
@@ -56,6 +56,17 @@ def test_every_row_answers_the_same(case: tuple[Predicate, list[Row]]) -> None:
 
 
 @settings(max_examples=settings.default.max_examples // 2)
+@given(cases())
+def test_the_gathered_form_is_that_of_the_long_way(case: tuple[Predicate, list[Row]]) -> None:
+    """Also of the lists that are told at a glance to be their own form."""
+    p, _ = case
+    found = [one for one in leaves(p) if isinstance(one, Comparison)] or [col("a") == 1]
+    pairs = Or(tuple(And((one, other)) for one in found for other in found))
+    distinct = Or(tuple(And((one, col("z") == 2)) for one in (*found, *found)))
+    for some in (p, pairs, pairs | p, distinct, distinct | p, Or((And((found[0], col("z") == 2)), p))):
+        assert gathered_form(some) == fold_signed(some, False, _unturned_leaf, _append, _close)
+
+
 @given(cases())
 def test_normal_shapes_only_and_normal_again(case: tuple[Predicate, list[Row]]) -> None:
     normal = normalize(case[0])

@@ -26,6 +26,7 @@ from expressions import (
     prefix_interval,
     to_physical,
 )
+from expressions.physical import physical_intervals
 from tests.strategies import TYPES, literals, values
 
 MORE_TYPES = (
@@ -195,6 +196,16 @@ def test_a_value_inside_the_interval_is_inside_its_physical_one(case: tuple[pa.D
     above = physical.low is None or v > physical.low or (v == physical.low and not physical.low_open)
     below = physical.high is None or v < physical.high or (v == physical.high and not physical.high_open)
     assert (above and below) == inside
+
+
+@given(st.data())
+def test_many_intervals_are_placed_as_each_alone(data: st.DataObject) -> None:
+    t, other = data.draw(st.sampled_from(MORE_TYPES)), data.draw(st.sampled_from(TYPES))
+    numbers = st.sampled_from([0, 1, -1, 2**63 - 1, 2**63 - 2, -(2**63), 2**63, 2**70]).map(Literal)
+    texts = st.sampled_from(["", "a", "b", "ä", "\ud800"]).map(Literal)
+    end = st.none() | literals(other) | numbers | texts
+    some = data.draw(st.lists(st.builds(Interval, end, end, st.booleans(), st.booleans())))
+    assert physical_intervals(some, t) == [physical_interval(one, t) for one in some]
 
 
 def _inside(value: object, interval: Interval) -> bool:

@@ -197,11 +197,20 @@ class KeyValueReader:
         return self._hits(found)
 
     def _hits(self, found: list[Units]) -> Hits:
-        units = np.unique(np.concatenate(found)) if found else _NONE
+        units = _each_once(np.concatenate(found)) if found else _NONE
         return Hits(units=units.astype(np.int64, copy=False), group_bits=self._bits)
 
     def _read(self, part: PartInfo, groups: Sequence[int]) -> Iterator[tuple[pa.Array, Units]]:
         return self._keys.read(part, groups, keep=len(groups) <= _FEW_GROUPS)
+
+
+def _each_once(units: Units) -> Units:
+    """Sorted, each once. Where many of the numbers up to the greatest may be there, they are ticked off: no sort."""
+    if not len(units) or (most := int(units.max())) > 16 * len(units) or int(units.min()) < 0:
+        return np.unique(units)
+    seen = np.zeros(most + 1, np.bool_)
+    seen[units] = True
+    return np.flatnonzero(seen)
 
 
 def _within(groups: Groups, group: int, low: Key | None, high: Key | None) -> bool:

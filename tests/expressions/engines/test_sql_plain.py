@@ -53,10 +53,11 @@ def test_short_and_long_way_say_the_same(name: str, value: str, space: str, dial
         assert type(found.value.value) is type(wanted.value.value)
 
 
-EQUALITIES = st.builds(
-    lambda name, space, value: f"{name}{space}={space}{value}",
+COMPARISONS = st.builds(
+    lambda name, space, op, value: f"{name}{space}{op}{space}{value}",
     st.sampled_from(["a", "user", "s1", "a", "true", "and", "or"]),
     st.sampled_from(["", " "]),
+    st.sampled_from(["=", "=", "<", "<=", ">", ">=", "!=", "<>", "<=>", "==", "=<", "<-"]),
     st.sampled_from(["1", "-2", "'x'", "'AND (b = 1)'", "'0x1F'", "'it''s'", "1.5", "5L"]),
 )
 
@@ -70,22 +71,26 @@ def joined(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-@given(text=st.recursive(EQUALITIES, joined, max_leaves=12), dialect=st.sampled_from(["spark", "duckdb"]))
+@given(text=st.recursive(COMPARISONS, joined, max_leaves=12), dialect=st.sampled_from(["spark", "duckdb"]))
 @example("(a = 1 AND user = 'x') OR (a = 2 AND user = 'y') OR a = 3", "spark")
 @example("((a = 1))", "spark")
 @example("(a = 1 AND a = 2) AND a = 3", "spark")
 @example("a = 1 AND (a = 2 AND a = 3)", "spark")
 @example("a = 1 OR a = 2 AND a = 3 OR (a = 4)", "spark")
+@example("a < 1 = (b > 2)", "spark")
+@example("a <-1 AND a>-1", "duckdb")
 @example("a = 1)", "spark")
 @example("(a = 1", "spark")
 @example("a = 1 AND", "spark")
-def test_lists_of_equalities_too(text: str, dialect: str) -> None:
+def test_lists_of_comparisons_too(text: str, dialect: str) -> None:
     assert said(text, dialect) == the_long_way(text, dialect)
 
 
 def test_what_programs_write_goes_the_short_way() -> None:
     text = " OR ".join(f"(k={n} AND s='v{n}')" for n in range(50))
     assert plain_condition(text, lambda _: True) == the_long_way(text, "spark")
+    ranges = " OR ".join(f"(k >= {n} AND k<{n + 5} AND s <> 'v{n}')" for n in range(50))
+    assert plain_condition(ranges, lambda _: True) == the_long_way(ranges, "spark")
     assert plain_condition("(" * 30 + "a = 1" + ")" * 30, lambda _: True) is None
 
 
