@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import sys
 from collections.abc import Iterable
 from typing import NoReturn
 
@@ -16,11 +17,21 @@ EXIT_CODES = """exit codes:
   130  interrupted; nothing half-done is visible"""
 
 
+class NotUnderstood(SystemExit):
+    """The command line, said on stderr already; `message` is for `--json`."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(USAGE)
+        self.message = message
+
+
 class Parser(argparse.ArgumentParser):
     """An error is one line, not the usage of every option, and says where to read on."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(USAGE, f"{self.prog}: error: {message}; read {self.prog} --help\n")
+        said = f"{message}; read {self.prog} --help"
+        self._print_message(f"{self.prog}: error: {said}\n", sys.stderr)
+        raise NotUnderstood(said)
 
 
 def near(word: str, known: Iterable[str]) -> str:

@@ -36,7 +36,7 @@ from . import (
     verify,
     watch,
 )
-from .arguments import DONE, EXIT_CODES, FAILED, INTERRUPTED, Parser, near
+from .arguments import DONE, EXIT_CODES, FAILED, INTERRUPTED, NotUnderstood, Parser, near
 from .command import Command
 from .output import Output, one_line
 
@@ -87,6 +87,7 @@ words:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code (see `EXIT_CODES`). Never raises but for a bug with --debug."""
     words = list(sys.argv[1:] if argv is None else argv)
+    _open_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a name may not fit the terminal's encoding
@@ -98,6 +99,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         _check_command(parser, words)
         arguments = parser.parse_args(words)
     except SystemExit as stop:  # argparse has said what it had to say
+        if isinstance(stop, NotUnderstood) and "--json" in words:
+            _told(Output(json=True), "UsageError", stop.message)
         return stop.code if isinstance(stop.code, int) else FAILED
     out = Output(json=arguments.json)
     try:
@@ -131,9 +134,29 @@ def _run(arguments: argparse.Namespace, out: Output) -> int:
         import traceback
 
         out.say("".join(traceback.format_exception(failure)).rstrip())
-    out.data({"error": {"type": type(failure).__name__, "message": message}})
     out.say(f"metaindex {command.name}: error: {one_line(' '.join(message.split()))}")
+    _told(out, type(failure).__name__, message)
     return FAILED
+
+
+def _told(out: Output, kind: str, message: str) -> None:
+    """An error for machines. Whoever does not take it, as the disk is full or nobody reads, still has the exit code."""
+    try:
+        out.data({"error": {"type": kind, "message": message}})
+    except OSError:
+        _forget_stdout()
+
+
+def _open_streams() -> None:
+    """A stream that was closed (`>&-`) is one to nowhere: else the first file to be opened got its number, and what a
+    library prints went into a part of an index."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def _parser() -> Parser:

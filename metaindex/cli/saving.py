@@ -52,6 +52,12 @@ def save(name: str, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int
         os.umask(umask)
         os.chmod(temporary, 0o666 & ~umask)
         os.replace(temporary, path)
+    except pa.ArrowException as error:
+        Path(temporary).unlink(missing_ok=True)
+        raise OutputError(
+            f"a {path.suffix} file holds what it has a form for; of {', '.join(f'{f.name} ({f.type})' for f in schema)} it has not ({' '.join(str(error).split())}); "
+            "choose columns with --columns, or another ending: .parquet, .jsonl"
+        ) from error
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

@@ -1,8 +1,12 @@
 """What goes wrong is one line on stderr with the cure and exit code 1; machines get it as JSON; a traceback only with
 --debug."""
 
+import datetime as dt
+import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from .conftest import Call
@@ -54,3 +58,28 @@ def test_a_name_cannot_break_the_line(call: Call, tmp_path: Path) -> None:
     assert answer.code == 1
     assert "\x1b" not in answer.err
     assert answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words", [["scan", "--nope"], ["verify"], ["frobnicate"], ["clean", "t", "i", "--retention", "-1"]]
+)
+def test_a_line_that_is_not_understood_is_an_error_for_machines_too(call: Call, words: list[str]) -> None:
+    answer = call(*words, "--json")
+    assert answer.code == 2
+    error = json.loads(answer.out)["error"]
+    assert error["type"] == "UsageError"
+    assert answer.err.splitlines() == [answer.err.strip()]
+    assert answer.err.strip().endswith(error["message"])
+    assert call(*words).out == ""
+
+
+def test_rows_that_a_file_has_no_form_for_are_an_error_of_ours(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    rows = pa.table({"i": [1], "b": [b"\xff"], "l": [[1, 2]], "d": [dt.timedelta(1)]})
+    pq.write_table(rows, tmp_path / "t" / "0.parquet")
+    for columns in ("b", "l"):
+        answer = call("scan", tmp_path / "t", "--columns", columns, "--output", tmp_path / "rows.csv")
+        assert answer.code == 1
+        assert "choose columns with --columns" in answer.err
+    assert call("scan", tmp_path / "t", "--columns", "i", "--output", tmp_path / "rows.csv").code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.csv", "t"]

@@ -24,6 +24,45 @@ def test_a_reader_that_stops_reading_is_no_error(indexed: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("words", [["id > 0", "--json"], ["nope = 1", "--json"], ["id > 0"]], ids=str)
+def test_an_answer_that_cannot_be_written_is_one_line_and_a_code(indexed: Path, words: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*METAINDEX, "scan", str(indexed), *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1), done.stderr
+
+
+def test_a_failure_that_nobody_reads_is_a_failure(indexed: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    words = [*METAINDEX, "scan", str(indexed), "nope = 1", "--json"]
+    done = subprocess.run(words, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1), done.stderr
+
+
+@pytest.mark.parametrize("closed", ["1", "2", "0", "1 2 0"])
+def test_closed_streams_are_ones_to_nowhere(indexed: Path, closed: str) -> None:
+    """What libraries print to them would else go into the first file that is opened."""
+    shut = " ".join(f"{number}{'<' if number == '0' else '>'}&-" for number in closed.split())
+    code = (
+        "import os, sys; from metaindex.cli import main\n"
+        f"codes = main(['scan', {str(indexed)!r}, 'id = 112']), main(['scan', {str(indexed)!r}, 'nope = 1', '--json'])\n"
+        "places = [os.readlink(f'/proc/self/fd/{n}') for n in map(int, sys.argv[1:])] if os.path.isdir('/proc/self/fd') else []\n"
+        "os._exit(0 if codes == (0, 1) and all(place == '/dev/null' for place in places) else 9)\n"
+    )
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$0" -c "$1" {closed} {shut}', sys.executable, code],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_looking_up_loads_no_spark(indexed: Path) -> None:
     code = (
         "import sys\n"
