@@ -1,7 +1,7 @@
 """Compressed text files, by the ending of their name, as Hadoop tells them.
 
 .gz .bz2 .zst .zstd    the tools' own formats; members may follow each other
-.deflate               zlib
+.deflate               zlib, one or several
 .snappy                Hadoop's blocks: the size of a block, then chunks of it, each with its size, until the block is full
 """  # noqa: W505
 
@@ -19,6 +19,8 @@ import pyarrow as pa
 from expressions.errors import CorruptTableError, UnsupportedFeatureError
 
 SUFFIXES = ("gz", "bz2", "zst", "zstd", "deflate", "snappy")
+_SNAPPY_CHUNK = 64 << 20  # Hadoop's own have 256 KB
+_SNAPPY_FACTOR = 64  # three bytes copy at most 64
 REFUSED = ("lz4", "lzo", "xz", "zip", "passthrough")
 
 
@@ -77,8 +79,10 @@ class _Deflate(_Unpacked):
         self._stream = zlib.decompressobj()
 
     def _piece(self) -> bytes | None:
-        packed = self._raw.read(1 << 18)
+        packed = self._stream.unused_data or self._raw.read(1 << 18)
         if packed:
+            if self._stream.eof:  # another follows
+                self._stream = zlib.decompressobj()
             return self._stream.decompress(packed)
         if not self._stream.eof:
             raise EOFError("it ends before its end-of-stream marker")
@@ -97,9 +101,10 @@ class _Snappy(_Unpacked):
                 return None
             self._left = size
         packed = self._exactly(self._number() or 0)
-        piece = cast(bytes, pa.Codec("snappy").decompress(packed, _snappy_size(packed), asbytes=True))
-        if len(piece) > self._left:
-            raise CorruptTableError("a chunk is larger than its block")
+        size = _snappy_size(packed)
+        if size > min(self._left, _SNAPPY_FACTOR * len(packed)):  # before as many bytes are asked for
+            raise CorruptTableError("a chunk is larger than its block, or than it can be")
+        piece = cast(bytes, pa.Codec("snappy").decompress(packed, size, asbytes=True))
         self._left -= len(piece)
         return piece
 
@@ -110,6 +115,8 @@ class _Snappy(_Unpacked):
         return int.from_bytes(data if len(data) == 4 else self._short(), "big")
 
     def _exactly(self, size: int) -> bytes:
+        if size > _SNAPPY_CHUNK:
+            raise CorruptTableError(f"a chunk says that it has {size:,} bytes")
         data = self._raw.read(size)
         return data if len(data) == size and size else self._short()
 

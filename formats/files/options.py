@@ -17,6 +17,7 @@ from expressions.errors import UnsupportedFeatureError
 from .compressed import REFUSED, SUFFIXES
 
 FORMATS = ("parquet", "csv", "json")
+MOST_COLUMNS = 20_480  # of a line of CSV: Spark's maxColumns, where it is not said
 
 _FORMAT_OF = {
     "parquet": "parquet",
@@ -110,6 +111,14 @@ def format_of(name: str) -> str | None:
     if last in _FOREIGN:
         raise UnsupportedFeatureError(f"plain files are Parquet, CSV or JSON lines; {name!r} is none; convert it first")
     return _FORMAT_OF.get(last)
+
+
+def most_columns(reader: Mapping[str, str]) -> int:
+    """Spark's maxColumns."""
+    said = reader.get("maxcolumns", str(MOST_COLUMNS))
+    if not said.isascii() or not said.isdecimal() or not 0 < int(said) < 1 << 31:
+        raise UnsupportedFeatureError(f"maxColumns is a number from 1 on; got {said!r}; name another, or leave it out")
+    return int(said)
 
 
 _TYPES = {

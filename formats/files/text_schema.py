@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,10 +21,14 @@ from expressions.errors import CorruptTableError, StorageError, UnsupportedFeatu
 from formats.column_names import alike
 from formats.storage import Storage
 
+from . import json_bounds
 from .compressed import open_text
+from .options import MOST_COLUMNS, most_columns
 from .time_patterns import TimePattern
 
 _LOOKED_AT = 32 << 20
+_Merge: TypeAlias = Callable[[pa.DataType, pa.DataType], pa.DataType]
+_FIRST_LINES = re.compile(rb"\s*+[^\r\n]*+(?:[\r\n]++[^\r\n]{0,65536}){0,15}")  # a quoted name may go over lines
 
 
 def csv_schema(storage: Storage, paths: Sequence[str], reader: Mapping[str, str]) -> pa.Schema:
@@ -61,6 +67,7 @@ def _csv_text(storage: Storage, path: str, reader: Mapping[str, str]) -> pa.Tabl
         newlines_in_values=_is_whole(reader),
         invalid_row_handler=lambda _row: "skip",
     )
+    _hold_columns(text, path, parse.delimiter, most_columns(reader))
     nulls = csv.ConvertOptions(
         null_values=["", reader.get("nullvalue", "")], strings_can_be_null=True, quoted_strings_can_be_null=True
     )
@@ -88,6 +95,16 @@ def _csv_text(storage: Storage, path: str, reader: Mapping[str, str]) -> pa.Tabl
     if not header:
         return table.rename_columns([f"_c{i}" for i in range(table.num_columns)])
     return table.rename_columns(_header_names(table.column_names))
+
+
+def _hold_columns(text: bytes, path: str, separator: str, most: int) -> None:
+    """Arrow makes a column of whatever the first row says, and ends the process where there is no memory for it."""
+    first = _FIRST_LINES.match(text)
+    assert first is not None
+    if first.group().count(separator.encode()) >= most:
+        raise CorruptTableError(
+            f"a line of CSV has at most {most:,} columns, as in Spark; the first of {path!r} has more; name their number by maxColumns=, or check sep and quote"
+        )
 
 
 def _header(reader: Mapping[str, str]) -> bool:
@@ -160,29 +177,44 @@ def _are_days(values: pa.ChunkedArray) -> bool:
 
 def json_schema(storage: Storage, paths: Sequence[str], reader: Mapping[str, str]) -> pa.Schema:
     """Fields of the objects in order of appearance; numbers are long or double, texts stay texts, as in Spark."""
-    import pyarrow.json as arrow_json
-
     schemas = []
     for path in paths:
         text = _text(storage, path, reader)
         if not text.strip():
             continue
         try:
-            text = _lines_of(text) if _is_whole(reader) else text
-            schemas.append(
-                arrow_json.read_json(
-                    io.BytesIO(text), read_options=arrow_json.ReadOptions(block_size=len(text) + 1)
-                ).schema
-            )
+            schemas.append(_columns(_lines_of(text) if _is_whole(reader) else text))
         except (pa.ArrowInvalid, ValueError, RecursionError) as error:
             raise CorruptTableError(
                 f"the columns are read from {path!r}, which is not JSON lines of one shape: {first_line(error)}; name the columns with schema="
             ) from error
     fields: dict[str, pa.DataType] = {}
     for schema in schemas:
-        for one in schema:
-            fields[one.name] = _common(fields.get(one.name), _json_type(one.type))
+        for name, t in schema.items():
+            fields[name] = _common(fields.get(name), t)
     return pa.schema([pa.field(name, _no_null(t)) for name, t in fields.items()])
+
+
+def _columns(text: bytes) -> dict[str, pa.DataType]:
+    import pyarrow.json as arrow_json
+
+    fields: dict[str, pa.DataType] = {}
+    for piece in json_bounds.pieces(text):
+        read = arrow_json.ReadOptions(use_threads=False, block_size=len(piece) + 1)
+        for one in arrow_json.read_json(pa.BufferReader(piece), read_options=read).schema:
+            t = _json_type(one.type)
+            fields[one.name] = _common(fields.get(one.name), t, other=_refused)
+        if len(fields) > MOST_COLUMNS:
+            raise ValueError(f"it has more than {MOST_COLUMNS:,} names")
+    return fields
+
+
+def _refused(a: pa.DataType, b: pa.DataType) -> pa.DataType:
+    raise ValueError(f"a column changes from {a} to {b}")
+
+
+def _text_of_both(_a: pa.DataType, _b: pa.DataType) -> pa.DataType:
+    return pa.string()
 
 
 def _json_type(t: pa.DataType) -> pa.DataType:
@@ -193,7 +225,8 @@ def _json_type(t: pa.DataType) -> pa.DataType:
     return pa.list_(_json_type(t.value_type)) if pa.types.is_list(t) else t
 
 
-def _common(a: pa.DataType | None, b: pa.DataType) -> pa.DataType:
+def _common(a: pa.DataType | None, b: pa.DataType, other: _Merge = _text_of_both) -> pa.DataType:
+    """`other`: of two types that nothing but text has in common."""
     if a is None or pa.types.is_null(a) or a == b:
         return b
     if pa.types.is_null(b):
@@ -204,11 +237,11 @@ def _common(a: pa.DataType | None, b: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(a) and pa.types.is_struct(b):
         fields = {a.field(i).name: a.field(i).type for i in range(a.num_fields)}
         for i in range(b.num_fields):
-            fields[b.field(i).name] = _common(fields.get(b.field(i).name), b.field(i).type)
+            fields[b.field(i).name] = _common(fields.get(b.field(i).name), b.field(i).type, other)
         return pa.struct(list(fields.items()))
     if pa.types.is_list(a) and pa.types.is_list(b):
-        return pa.list_(_common(a.value_type, b.value_type))
-    return pa.string()
+        return pa.list_(_common(a.value_type, b.value_type, other))
+    return other(a, b)
 
 
 def _no_null(t: pa.DataType) -> pa.DataType:

@@ -13,7 +13,7 @@ import os
 import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from itertools import groupby, islice
 
@@ -282,8 +282,10 @@ def _local_files(where: str, shown: str) -> Iterator[str]:
                 if entry.is_dir():
                     if not is_hidden_folder(entry.name):
                         folders.append(entry.name)
-                elif is_data_file(entry.name, 1) and entry.stat().st_size:
-                    yield shown + entry.name
+                elif is_data_file(entry.name, 1):
+                    with suppress(FileNotFoundError):  # gone since it was seen, or a link to nothing
+                        if entry.stat().st_size:
+                            yield shown + entry.name
     except FileNotFoundError:
         return
     except OSError as error:

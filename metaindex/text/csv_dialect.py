@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from formats.files.options import MOST_COLUMNS, most_columns
 from metaindex.errors import ScanError
 
 
@@ -22,6 +23,7 @@ class CsvDialect:
     trim_left: bool = False
     trim_right: bool = False
     line_end: str | None = None  # None: \\n, \\r or \\r\\n
+    max_columns: int = MOST_COLUMNS
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> CsvDialect:
@@ -47,6 +49,7 @@ class CsvDialect:
             trim_left=given.get("ignoreleadingwhitespace", "false").lower() == "true",
             trim_right=given.get("ignoretrailingwhitespace", "false").lower() == "true",
             line_end=given.get("linesep"),
+            max_columns=most_columns(given),
         )
 
 

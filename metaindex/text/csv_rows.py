@@ -29,9 +29,12 @@ from formats.model import Field
 from metaindex.errors import ScanError
 
 from .csv_dialect import CsvDialect, line_end, one_line_end
+from .encodings import text_of
 from .values import Values
 
 _BLANKS = "".join(map(chr, range(33)))  # what Java trims
+_BLANK = re.compile(rb"[\0-\x20]*")
+_LINE = re.compile(rb"[^\r\n]+")
 
 
 class CsvRows:
@@ -65,7 +68,7 @@ class CsvRows:
         """A file whose quoted values may go over lines (multiLine)."""
         self._refuse(data, where)
         data = one_line_end(data, self._dialect.line_end, where)
-        tokens = self._fast_whole(data) or self._by_record(data.decode("utf-8", "replace"), where)
+        tokens = self._fast_whole(data) or self._by_record(text_of(data), where)
         return len(tokens[0]), self._arrays(tokens, fields, where)
 
     def _refuse(self, data: bytes, where: str) -> None:
@@ -94,6 +97,7 @@ class CsvRows:
             return block, False
         start = 0
         while start < len(block):
+            start = _BLANK.match(block, start).end()  # type: ignore[union-attr]  # it matches everywhere
             end = line_end(block, start, self._dialect.line_end)
             text = block[start:end].decode("utf-8", "replace").strip(_BLANKS)
             start = end
@@ -173,8 +177,8 @@ class CsvRows:
                 f"with lineSep {end!r} quotes are read where no other line ends are; {where} has both; read with .to_spark(spark)"
             )
         # Without lineSep a line of bytes ends with \n, \r and \r\n, and nothing else.
-        for raw in block.splitlines() if end is None else block.split(end.encode()):
-            line = raw.decode("utf-8", "replace")
+        raws = (m.group() for m in _LINE.finditer(block)) if end is None else iter(block.split(end.encode()))
+        for line in map(text_of, raws):
             shown = line.strip(_BLANKS)
             if not shown or (self._dialect.comment and shown.startswith(self._dialect.comment)):
                 continue
@@ -225,6 +229,7 @@ class CsvRows:
                 stop = line if stop < 0 else stop
                 tokens.append(self._plain(text[at:stop], where))
                 at = stop
+            self._hold(len(tokens), where)
             if at >= end or text[at] == "\n":
                 return tokens, at + 1
             at += 1  # past the separator; a record that ends with one has an empty last token
@@ -232,6 +237,7 @@ class CsvRows:
     def _tokens(self, line: str, where: str) -> list[str | None]:
         d = self._dialect
         if not d.quote or d.quote not in line:
+            self._hold(line.count(d.sep) + 1, where)
             return [self._plain(token, where) for token in line.split(d.sep)]
         tokens: list[str | None] = []
         at, end = 0, len(line)
@@ -248,9 +254,16 @@ class CsvRows:
                 stop = end if stop < 0 else stop
                 tokens.append(self._plain(line[at:stop], where))
                 at = stop
+            self._hold(len(tokens), where)
             if at >= end:
                 return tokens
             at += 1  # past the separator; a line that ends with one has an empty last token
+
+    def _hold(self, columns: int, where: str) -> None:
+        if columns > self._dialect.max_columns:
+            raise ScanError(
+                f"a line of CSV has at most {self._dialect.max_columns:,} columns, as in Spark; {where} has one of more; name their number by maxColumns=, or check sep and quote"
+            )
 
     def _quoted(self, line: str, at: int, where: str, line_end: str = "") -> tuple[str, int]:
         """The value that begins behind an opening quote, and the place of the separator or the end behind it."""

@@ -4,10 +4,12 @@ are not told by bytes: in multiLine files, and in JSON files with a lineSep."""
 from __future__ import annotations
 
 import codecs
+import re
 from dataclasses import dataclass
 
 from metaindex.errors import ScanError
 
+_HALF = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 _WIDE = {"utf-16", "utf-16-be", "utf-16-le", "utf-32", "utf-32-be", "utf-32-le"}
 _MARKS = {
     "utf-16": ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")),
@@ -49,6 +51,14 @@ class Encoding:
         if name in _MARKS:  # the byte-order mark says which; without one it is big-endian
             name = next((one for mark, one in _MARKS[name] if data.startswith(mark)), f"{name}-be")
         return data.decode(name, "replace").encode("utf-8", "replace")
+
+
+def text_of(data: bytes) -> str:
+    """UTF-8 as Java decodes it: half a surrogate pair becomes one U+FFFD, where Python has one for each byte."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return _HALF.sub("\ufffd".encode(), data).decode("utf-8", "replace")
 
 
 def _known(name: str) -> str | None:

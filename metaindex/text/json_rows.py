@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import base64
 import binascii
+import codecs
 import json
 import math
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from formats.files import json_bounds
 from formats.model import Field
 from metaindex.errors import ScanError
 
@@ -25,6 +28,15 @@ from .values import Uncertain, Values, decimal_value, typed
 
 _BLANKS = "".join(map(chr, range(33)))
 _SPACE = re.compile(r"[ \t\n\r]*")
+_LINE = re.compile(rb"[^\r\n]+")
+_LONG_FORMS = re.compile(
+    rb"[\xc0\xc1][\x80-\xbf]|\xe0[\x80-\x9f][\x80-\xbf]|\xf0[\x80-\x8f][\x80-\xbf]{2}|\xf4[\x90-\xbf][\x80-\xbf]{2}|[\xf5-\xf7][\x80-\xbf]{3}"
+)  # characters in more bytes than they need, or beyond Unicode
+_AT_ONCE = 50_000  # rows of objects in memory
+_MOST_LEVELS = 500
+_MOST_VALUES, _MOST_WHOLE_VALUES = 2_000_000, 10_000_000
+"""Of one line, and of a file that is read whole. A value takes a hundred bytes in memory and two in a file, and a file
+may be packed."""
 _SPECIAL = {
     "NaN": math.nan,
     "Infinity": math.inf,
@@ -33,6 +45,9 @@ _SPECIAL = {
     "-Infinity": -math.inf,
     "-INF": -math.inf,
 }
+
+
+_Row: TypeAlias = dict[str, tuple[Any, str]]
 
 
 class _Bad(Exception):
@@ -70,22 +85,33 @@ class JsonRows:
         self, block: bytes, fields: tuple[Field, ...], where: str, head: bool
     ) -> tuple[int, list[pa.Array], bool]:
         """Rows, one array per field; JSON has no header."""
-        raw = block.splitlines() if self._line_end is None else block.split(self._line_end)
+        _hold_levels(block if self._line_end is None else block.replace(self._line_end, b"\n"), where)
+        raw = _LINE.findall(block) if self._line_end is None else block.split(self._line_end)
         lines = [line for line in (one.strip(_BLANKS.encode()) for one in raw) if line]
         if (arrays := self._fast(lines, fields, where)) is not None:
             return len(lines), arrays, False
-        rows: list[dict[str, tuple[Any, str]]] = []
-        for line in lines:
-            rows += self._line(line, where)
-        return len(rows), self._arrays(rows, fields, where), False
+        names = frozenset(f.name for f in fields)
+        rows = (row for line in lines for row in self._line(line, names, where, _MOST_VALUES))
+        return *self._by_value(rows, fields, where), False
 
     def parse_whole(self, data: bytes, fields: tuple[Field, ...], where: str) -> tuple[int, list[pa.Array]]:
         """A file that is one object, or one array of objects; what follows it is ignored."""
         text = data.strip(_BLANKS.encode())
-        rows = self._line(text, where) if text else []
-        return len(rows), self._arrays(rows, fields, where)
+        _hold_levels(text.translate(None, b"\r\n"), where)
+        names = frozenset(f.name for f in fields)
+        rows = iter(self._line(text, names, where, _MOST_WHOLE_VALUES) if text else [])
+        return self._by_value(rows, fields, where)
 
-    def _arrays(self, rows: list[dict[str, tuple[Any, str]]], fields: tuple[Field, ...], where: str) -> list[pa.Array]:
+    def _by_value(self, rows: Iterator[_Row], fields: tuple[Field, ...], where: str) -> tuple[int, list[pa.Array]]:
+        count, parts = 0, []
+        while some := list(islice(rows, _AT_ONCE)):
+            count += len(some)
+            parts.append(self._arrays(some, fields, where))
+        if not parts:
+            return 0, self._arrays([], fields, where)
+        return count, [pa.concat_arrays(columns) for columns in zip(*parts, strict=True)]
+
+    def _arrays(self, rows: list[_Row], fields: tuple[Field, ...], where: str) -> list[pa.Array]:
         arrays = []
         for f in fields:
             convert = self._converter(f.type, f.name)
@@ -137,22 +163,30 @@ class JsonRows:
             for column, f in zip(columns, fields, strict=True)
         ]
 
-    def _line(self, raw: bytes, where: str) -> list[dict[str, tuple[Any, str]]]:
+    def _line(self, raw: bytes, names: frozenset[str], where: str, most: int) -> list[_Row]:
+        if sum(map(raw.count, (b",", b"[", b"{"))) > most:
+            raise ScanError(
+                f"JSON that is read value by value has at most {most:,} values in a line, or {_MOST_WHOLE_VALUES:,} in a file with multiLine; {where} has more; split it, or read with .to_spark(spark)"
+            )
         try:
-            line = raw.decode()
+            line = raw.removeprefix(codecs.BOM_UTF8).decode()
             start = _SPACE.match(line).end()  # type: ignore[union-attr]  # it matches everywhere
             if line[start : start + 1] == "[":
-                return self._objects(line, start + 1)
+                return self._objects(line, start + 1, names)
             if line[start : start + 1] == "{":
-                return [self._object(line, start)[0]]
+                return [self._object(line, start, names)[0]]
         except (ValueError, RecursionError):
+            if _LONG_FORMS.search(raw):
+                raise ScanError(
+                    f"JSON is UTF-8; {where} has bytes that are none and that Spark shows as other characters in the line {raw[:80]!r}; write it anew, or read with .to_spark(spark)"
+                ) from None
             if b"'" in raw:
                 raise ScanError(
                     f"JSON texts stand in double quotes; {where} has the line {raw[:80]!r}; read with .to_spark(spark)"
                 ) from None
         return [{}]
 
-    def _objects(self, line: str, at: int) -> list[dict[str, tuple[Any, str]]]:
+    def _objects(self, line: str, at: int, names: frozenset[str]) -> list[_Row]:
         rows = []
         at = _SPACE.match(line, at).end()  # type: ignore[union-attr]
         if line[at : at + 1] == "]":
@@ -160,7 +194,7 @@ class JsonRows:
         while True:
             if line[at : at + 1] != "{":
                 raise ValueError("no object")
-            row, at = self._object(line, at)
+            row, at = self._object(line, at, names)
             rows.append(row)
             at = _SPACE.match(line, at).end()  # type: ignore[union-attr]
             if line[at : at + 1] == "]":
@@ -169,9 +203,9 @@ class JsonRows:
                 raise ValueError("no comma")
             at = _SPACE.match(line, at + 1).end()  # type: ignore[union-attr]
 
-    def _object(self, line: str, at: int) -> tuple[dict[str, tuple[Any, str]], int]:
-        """The fields, each with its text: what a column of texts shows of a value that is none."""
-        row: dict[str, tuple[Any, str]] = {}
+    def _object(self, line: str, at: int, names: frozenset[str]) -> tuple[_Row, int]:
+        """The fields of these names, each with its text: what a column of texts shows of a value that is none."""
+        row: _Row = {}
         at = _SPACE.match(line, at + 1).end()  # type: ignore[union-attr]
         if line[at : at + 1] == "}":
             return row, at + 1
@@ -184,7 +218,8 @@ class JsonRows:
                 raise ValueError("no colon")
             at = _SPACE.match(line, at + 1).end()  # type: ignore[union-attr]
             value, end = self._decoder.raw_decode(line, at)
-            row[name] = (value, line[at:end])
+            if name in names:
+                row[name] = (value, line[at:end])
             at = _SPACE.match(line, end).end()  # type: ignore[union-attr]
             if line[at : at + 1] == "}":
                 return row, at + 1
@@ -230,6 +265,15 @@ class JsonRows:
             return lambda v, _: [(k, _element(e, item)) for k, e in v.items()] if isinstance(v, dict) else _bad()
         raise ScanError(
             f"column {name!r} is of type {t}, which JSON files are not read as here; read with .to_spark(spark)"
+        )
+
+
+def _hold_levels(text: bytes, where: str) -> None:
+    """Spark has a row of NULLs for what is nested deeper than 1,000 levels, whichever columns are asked; Python's stack
+    ends below that."""
+    if json_bounds.levels(text, _MOST_LEVELS) > _MOST_LEVELS:
+        raise ScanError(
+            f"JSON is read to {_MOST_LEVELS} levels of lists and objects; {where} has more; read with .to_spark(spark)"
         )
 
 

@@ -12,7 +12,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ class RealTable:
     metadata: tuple[Path, ...]
     own: Callable[[], pa.Table]
     foreign: dict[str, bytes]
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
-"""Every broken or hostile table is read right or refused by an error of ours: no other exception, no hang, no memory
-without bound."""
+"""Every broken or hostile table, and every hostile text, is read right or refused by an error of ours: no other
+exception, no hang, no memory without bound."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import metaindex as mi
-from tests.formats.hostile_asked import MADE, at_most, delta, iceberg
+from tests.formats.hostile_asked import MADE, at_most, csv, delta, iceberg, json_lines, parquet
 
 _SECONDS = 20
 _ROOT = Path(__file__).parents[2]
@@ -30,6 +31,18 @@ def test_a_changed_table_is_read_right_or_refused(name: str, tmp_path: Path) -> 
     told = json.loads(done.stdout)
     assert not told["wrong"], f"{told['seen']}\n" + "\n".join(told["wrong"])
     assert sum(told["seen"].values()) >= 100
+    assert told["peak_bytes"] < _MOST_BYTES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_a_written_text_is_read_as_it_should_be_or_refused(kind: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.formats.hostile_text_asked", kind, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=_ROOT)
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = json.loads(done.stdout)
+    assert {name: wrong for name, wrong in told["asked"].items() if wrong} == {}
+    assert len(told["asked"]) > 20
     assert told["peak_bytes"] < _MOST_BYTES
 
 
@@ -58,3 +71,40 @@ def test_a_schema_nested_beyond_the_stack_is_refused(depth: int, tmp_path: Path)
     metadata.write_text(json.dumps(whole).replace('"HERE"', deep[deep.index("[") : -1]))
     with at_most(_SECONDS), contextlib.suppress(mi.MetaIndexError):
         mi.open_table(str(metadata.parent.parent)).scan().to_arrow()
+
+
+FILES = {"parquet": parquet, "csv": csv, "json": json_lines}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_what_is_no_file_among_files_is_passed_over(kind: str, tmp_path: Path) -> None:
+    made = FILES[kind](tmp_path)
+    ending = "".join(made.metadata[0].suffixes)
+    elsewhere = tmp_path / f"elsewhere{ending}"
+    made.metadata[0].rename(elsewhere)
+    made.metadata[0].symlink_to(elsewhere)  # read, as by Spark
+    os.mkfifo(made.root / f"pipe{ending}")
+    (made.root / f"nothing{ending}").symlink_to(tmp_path / "nothing")
+    (made.root / f"device{ending}").symlink_to("/dev/zero")
+    with at_most(_SECONDS):
+        found = mi.open_table(str(made.root), **made.options).scan().to_arrow()
+    assert sorted(found.column("id").to_pylist()) == sorted([*range(5), *range(10, 15), *range(20, 25), *range(30, 35)])
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_link_to_a_folder_above_is_refused(kind: str, tmp_path: Path) -> None:
+    made = FILES[kind](tmp_path)
+    (made.root / "again").symlink_to(made.root)
+    with at_most(_SECONDS), pytest.raises(mi.StorageError, match=r"again.*the link leads to .*; remove the link"):
+        mi.open_table(str(made.root), **made.options).scan().to_arrow()
+
+
+@pytest.mark.parametrize("kind", ["delta", *FILES])
+def test_a_file_that_has_become_a_pipe_keeps_nobody_waiting(kind: str, tmp_path: Path) -> None:
+    made = {"delta": delta, **FILES}[kind](tmp_path)
+    scan = mi.open_table(str(made.root), **made.options).scan()
+    for path in [path for path in made.root.rglob("*") if path.is_file() and "_delta_log" not in path.parts]:
+        path.unlink()
+        os.mkfifo(path)
+    with at_most(_SECONDS), pytest.raises(mi.MetaIndexError, match="no regular file"):
+        scan.to_arrow()

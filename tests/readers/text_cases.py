@@ -13,6 +13,9 @@ nan, inf = float("nan"), float("inf")
 Case = tuple[str | bytes, str, dict[str, Any], list[tuple[Any, ...]]]
 
 CSV: list[Case] = [
+    (b"a\xed\xa0\xbdb,\xed\xb8\n", "a string, b string", {}, [("a\ufffdb", "\ufffd")]),
+    (b"a\xed\xa0,\xf0\x9f\x98\n", "a string, b string", {}, [("a\ufffd", "\ufffd")]),
+    (b"\xef\xbb\xbfa,b\r\xef\xbb\xbfc,d\n", "a string, b string", {}, [("a", "b"), ("\ufeffc", "d")]),
     ("a,b\n", "a string, b string", {}, [("a", "b")]),
     ("a\n", "a string, b string", {}, [("a", None)]),
     ("a,b,c\n", "a string, b string", {}, [("a", "b")]),
@@ -72,6 +75,8 @@ REFUSED_CSV: list[Case] = [
 ]
 
 JSON: list[Case] = [
+    (b'\xef\xbb\xbf{"a":1,"b":"x"}\r\n\xef\xbb\xbf{"a":7,"b":"end"}\n', "a int, b string", {}, [(1, "x"), (7, "end")]),
+    (b'{"a":1,"b":"x\xed\xa0\xbd"}\n{"a":7,"b":"end"}\n', "a int, b string", {}, [(None, None), (7, "end")]),
     ('{"a":1,"b":"x"}\n{"a":7,"b":"end"}\n', "a int, b string", {}, [(1, "x"), (7, "end")]),
     ('{"a":1.0,"b":"x"}\n{"a":7,"b":"end"}\n', "a int, b string", {}, [(None, "x"), (7, "end")]),
     ('{"a":"1","b":"x"}\n{"a":7,"b":"end"}\n', "a int, b string", {}, [(None, "x"), (7, "end")]),

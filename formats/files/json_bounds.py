@@ -1,0 +1,70 @@
+"""JSON lines whose columns Arrow is asked for, some at a time: it goes as deep into its stack as a text is nested, and
+keeps a place in every row for every name, so that a few megabytes would end the process."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from .options import MOST_COLUMNS
+
+MOST_LEVELS = 200
+PIECE_BYTES = 32 << 10  # names times rows of so much text are no more than 100 MB
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}\r\n"))
+_TEXT = re.compile(rb'"(?:[^"\\\r\n]|\\.)*+"')
+
+
+def pieces(text: bytes) -> Iterator[bytes]:
+    """Whole lines, all of them together `text`; ValueError where some are nested too deep or name too many columns."""
+    if levels(text, MOST_LEVELS) > MOST_LEVELS:
+        raise ValueError(f"it is nested deeper than {MOST_LEVELS} levels")
+    at = 0
+    while at < len(text):
+        end = at + PIECE_BYTES
+        if end < len(text):
+            end = max(text.rfind(b"\n", at, end), text.rfind(b"\r", at, end)) + 1 or _line_end(text, end)
+        piece = text[at:end]
+        at = end
+        if len(piece) > PIECE_BYTES and _has_many_names(piece):
+            raise ValueError(f"it has more than {MOST_COLUMNS:,} names")
+        if piece.strip():
+            yield piece
+
+
+def _line_end(text: bytes, at: int) -> int:
+    ends = [end + 1 for end in (text.find(b"\n", at), text.find(b"\r", at)) if end >= 0]
+    return min(ends, default=len(text))
+
+
+def _has_many_names(text: bytes) -> bool:
+    """About: a name is what stands between the last two quotes before a colon."""
+    some = text.translate(None, b" \t\r\n").replace(b"\\\\", b"--").replace(b'\\"', b"''")
+    names: set[bytes] = set()
+    at = 0
+    while (colon := some.find(b'":', at)) >= 0:
+        names.add(some[some.rfind(b'"', at, colon) + 1 : colon])
+        at = colon + 2
+        if len(names) > MOST_COLUMNS:
+            return True
+    return False
+
+
+def levels(text: bytes, most: int) -> int:
+    """The most brackets that are open at once, in any line. Up to `most` those inside texts count, too: that is sooner
+    known."""
+    found = _levels(text)
+    return found if found <= most else _levels(_TEXT.sub(b"", text))
+
+
+def _levels(text: bytes) -> int:
+    left = np.frombuffer(text.translate(None, _NO_BRACKETS), np.uint8)
+    if not len(left):
+        return 0
+    ends = (left == ord("\n")) | (left == ord("\r"))
+    steps = np.where((left == ord("[")) | (left == ord("{")), 1, -1).astype(np.int32)
+    steps[ends] = 0
+    depth = np.cumsum(steps, dtype=np.int32)
+    before = np.concatenate((np.zeros(1, np.int32), depth[ends]))  # what a line begins with
+    return int((depth - before[np.cumsum(ends, dtype=np.int32)]).max())
