@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from io import FileIO
 from stat import S_ISDIR, S_ISREG
 from urllib.parse import unquote, urlsplit
 
@@ -105,16 +106,7 @@ class LocalStorage:
     def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
         where = self.uri(path)
         with disk_errors(where, "read"), open(where, "rb", buffering=0, opener=at_once) as file:
-            size = size_of_regular(os.fstat(file.fileno()), where)
-            if start:
-                file.seek(start)
-            # Never more than is there: the memory is taken before the bytes are read.
-            wanted = size - start if length is None else min(length, size - start)
-            parts: list[bytes] = []
-            while wanted > 0 and (part := file.read(wanted)):
-                parts.append(part)
-                wanted -= len(part)
-            return parts[0] if len(parts) == 1 else b"".join(parts)
+            return read_part(file, size_of_regular(os.fstat(file.fileno()), where), start, length)
 
     def open_input(self, path: str) -> pa.NativeFile:
         where = self.uri(path)
@@ -207,6 +199,18 @@ def _temporary(where: str, data: bytes) -> Iterator[str]:
 def at_once(path: str, flags: int) -> int:
     """Opens without waiting: a pipe would keep its reader until somebody writes."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+
+
+def read_part(file: FileIO, size: int, start: int, length: int | None) -> bytes:
+    """Never more than is there: the memory is taken before the bytes are read."""
+    if start:
+        file.seek(start)
+    wanted = size - start if length is None else min(length, size - start)
+    parts: list[bytes] = []
+    while wanted > 0 and (part := file.read(wanted)):
+        parts.append(part)
+        wanted -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def size_of_regular(stat: os.stat_result, where: str) -> int:

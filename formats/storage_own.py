@@ -24,7 +24,18 @@ import pyarrow as pa
 from expressions.errors import ObjectNotFoundError, StorageError
 
 from .storage import ObjectInfo, Storage, storage_for
-from .storage_local import NO_LINKS, TEMPORARY, disk_errors, info_of, is_folder, local_path, mapped, passed, sync_folder
+from .storage_local import (
+    NO_LINKS,
+    TEMPORARY,
+    disk_errors,
+    info_of,
+    is_folder,
+    local_path,
+    mapped,
+    passed,
+    read_part,
+    sync_folder,
+)
 from .storage_rights import Rights, rights_of, shared_in
 
 _FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
@@ -129,15 +140,7 @@ class OwnFolder:
     def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
         where = self.uri(path)
         with disk_errors(where, "read"), open(self._open(path), "rb", buffering=0) as file:
-            size = os.fstat(file.fileno()).st_size
-            if start:
-                file.seek(start)
-            wanted = size - start if length is None else min(length, size - start)
-            parts: list[bytes] = []
-            while wanted > 0 and (part := file.read(wanted)):
-                parts.append(part)
-                wanted -= len(part)
-            return parts[0] if len(parts) == 1 else b"".join(parts)
+            return read_part(file, os.fstat(file.fileno()).st_size, start, length)
 
     def open_input(self, path: str) -> pa.NativeFile:
         where = self.uri(path)
