@@ -3,7 +3,7 @@ collected."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -39,6 +39,22 @@ def askable(read: Callable[[int, int], bytes], size: int) -> Chunks:
     footer = _tail(read, size)[1]
     root, end = read_schema(footer)
     return look(footer, end, forms_of(root))
+
+
+def encrypted_columns(read: Callable[[int, int], bytes], size: int) -> tuple[str, ...]:
+    """The columns of a file, by their names, of which nothing can be read."""
+    footer = _tail(read, size)[1]
+    root, end = read_schema(footer)
+    hidden = look(footer, end, forms_of(root)).encrypted
+    return tuple(name for at, name in enumerate(_names(root)) if at in hidden)
+
+
+def _names(node: Node, above: str = "") -> Iterator[str]:
+    for child in node.children:
+        if child.type is not None:
+            yield above + child.name
+        else:
+            yield from _names(child, f"{above}{child.name}.")
 
 
 def _tail(read: Callable[[int, int], bytes], size: int) -> tuple[bytes, bytes]:

@@ -1,12 +1,12 @@
 """A scan as `deltalake` reads it: the pyarrow dataset that its `to_pyarrow_dataset()` makes, of the kept files only.
 
 pyarrow reads the files itself, so what deltalake's own datasets refuse is refused here, too (deletion vectors, mapped
-columns); `Scan.to_dataset` reads those.
+columns), and files on which pyarrow ends the process; `Scan.to_dataset` reads those.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,10 @@ import pyarrow.fs as fs
 
 from expressions.engines.arrow import to_arrow
 from expressions.engines.casts import field_type
-from expressions.errors import MissingDependencyError
+from expressions.errors import CorruptTableError, MissingDependencyError, UnsupportedFeatureError
 from expressions.references import columns, leaves
 from expressions.tree import IsNull
+from formats.footer_file import askable, encrypted_columns
 from formats.model import Field
 from formats.storage import is_remote
 
@@ -65,12 +66,46 @@ def file_dataset(scan: Scan, table: DeltaTable | None = None) -> ds.Dataset:
         sizes[path] = size
         fragments.append((path, _partition(scan, partitions, row)))
     store = _store(scan, table, sizes)
+    _refuse_deadly(scan, store, sizes)
     made = [parquet.make_fragment(path, filesystem=store, partition_expression=where) for path, where in fragments]
     dataset = ds.FileSystemDataset(made, snapshot.schema.arrow(), parquet, store)
     if condition is None:
         return dataset
     _refuse_views(scan, made)
     return dataset.filter(condition)
+
+
+def _refuse_deadly(scan: Scan, store: fs.FileSystem, sizes: Mapping[str, int]) -> None:
+    """With any filter pyarrow asks the footers for their statistics, and the process ends where they cannot be asked:
+    of encrypted columns, and in footers that contradict themselves."""
+
+    def look(path: str) -> None:
+        try:
+            with store.open_input_file(path) as source:
+                found = _deadly(source)
+        except CorruptTableError as error:
+            raise CorruptTableError(
+                f"a data file must be a whole Parquet file; {describe(scan.snapshot, path)} is not ({error}); restore it, or remove it from the table"
+            ) from error
+        except UnsupportedFeatureError:
+            return  # pyarrow says the same, by an error
+        if found:
+            raise _refused(scan, f"asks for the statistics of all columns; {describe(scan.snapshot, path)} {found}")
+
+    with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
+        for _ in pool.map(look, sizes):
+            pass
+
+
+def _deadly(source: pa.NativeFile) -> str:
+    def read(start: int, length: int) -> bytes:
+        return bytes(source.read_at(length, start))
+
+    found = askable(read, source.size())
+    if found.encrypted:
+        hidden = ", ".join(map(repr, encrypted_columns(read, source.size())[:20]))
+        return f"has the columns {hidden} encrypted"
+    return "has bounds that are shorter than values" if found.unstated else ""
 
 
 def _refuse_views(scan: Scan, made: Sequence[ds.ParquetFileFragment]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -11,11 +12,12 @@ import pyarrow.compute as pc
 from pyarrow._parquet import ParquetReader
 
 from expressions.errors import CorruptTableError, StorageError
+from formats.footer_file import encrypted_columns
 from formats.model import Field
 from formats.storage import ObjectInfo
 
 from .errors import ScanError
-from .footer import DataFile
+from .footer import DOUBTS, DataFile
 from .projection import FileNames, Projection, carries_ids
 from .row_groups import RowGroups
 
@@ -52,8 +54,20 @@ def read_parquet(
     except StorageError:
         raise  # a store that does not answer is no damage
     except (pa.ArrowInvalid, OSError) as error:
+        _refuse_encrypted(source, where, error)
         raise CorruptTableError(
             f"a data file must be a whole Parquet file; {where} is not ({error}); restore it, or remove it from the table"
+        ) from error
+
+
+def _refuse_encrypted(source: pa.NativeFile, where: str, error: Exception) -> None:
+    """A file is whole whose columns nobody but the holder of their keys can read."""
+    hidden: tuple[str, ...] = ()
+    with suppress(*DOUBTS):  # as its reader said
+        hidden = encrypted_columns(lambda start, length: source.read_at(length, start), source.size())
+    if hidden:
+        raise ScanError(
+            f"what is encrypted in a data file is not read; {where} has the columns {', '.join(map(repr, hidden[:20]))} encrypted ({error}); leave them out of columns and of the predicate, or give Spark the keys and read with .to_spark(spark)"
         ) from error
 
 
