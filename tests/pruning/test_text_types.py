@@ -22,9 +22,18 @@ WIDENED = [
 its value under the second."""
 
 
+KINDS = {
+    "stats": mi.ColumnStats(),
+    "values": mi.Values("n"),
+    "by value": mi.Values("n", by="value"),
+    "lists": mi.ValueList("n"),
+    "bloom": mi.Bloom("n"),
+}
+
+
 @pytest.mark.parametrize("ending", ["csv", "json"])
 @pytest.mark.parametrize(("before", "now", "text", "value"), WIDENED, ids=str)
-@pytest.mark.parametrize("kind", [mi.ColumnStats(), mi.Values("n"), mi.ValueList("n")], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 def test_no_row_is_lost_under_a_wider_type(
     kind: object, before: pa.DataType, now: pa.DataType, text: str, value: float, ending: str, tmp_path: Path
 ) -> None:
