@@ -28,7 +28,6 @@ from .time_patterns import TimePattern
 
 _LOOKED_AT = 32 << 20
 _Merge: TypeAlias = Callable[[pa.DataType, pa.DataType], pa.DataType]
-_FIRST_LINES = re.compile(rb"\s*+[^\r\n]*+(?:[\r\n]++[^\r\n]{0,65536}){0,15}")  # a quoted name may go over lines
 
 
 def csv_schema(storage: Storage, paths: Sequence[str], reader: Mapping[str, str]) -> pa.Schema:
@@ -67,7 +66,7 @@ def _csv_text(storage: Storage, path: str, reader: Mapping[str, str]) -> pa.Tabl
         newlines_in_values=_is_whole(reader),
         invalid_row_handler=lambda _row: "skip",
     )
-    _hold_columns(text, path, parse.delimiter, most_columns(reader))
+    _hold_columns(text, path, parse.delimiter, quote if _is_whole(reader) else "", most_columns(reader))
     nulls = csv.ConvertOptions(
         null_values=["", reader.get("nullvalue", "")], strings_can_be_null=True, quoted_strings_can_be_null=True
     )
@@ -97,11 +96,17 @@ def _csv_text(storage: Storage, path: str, reader: Mapping[str, str]) -> pa.Tabl
     return table.rename_columns(_header_names(table.column_names))
 
 
-def _hold_columns(text: bytes, path: str, separator: str, most: int) -> None:
+def _first_row(text: bytes, quote: str) -> bytes:
+    """`quote`: where a name between two of them may go over lines."""
+    q = re.escape(quote.encode())
+    row = rb"(?:[^%b\r\n]|%b[^%b]*+%b?)*+" % (q, q, q, q) if quote else rb"[^\r\n]*+"
+    found = re.compile(rb"\s*+(" + row + rb")").match(text)
+    return b"" if found is None else found[1]
+
+
+def _hold_columns(text: bytes, path: str, separator: str, over_lines: str, most: int) -> None:
     """Arrow makes a column of whatever the first row says, and ends the process where there is no memory for it."""
-    first = _FIRST_LINES.match(text)
-    assert first is not None
-    if first.group().count(separator.encode()) >= most:
+    if _first_row(text, over_lines).count(separator.encode()) >= most:
         raise CorruptTableError(
             f"a line of CSV has at most {most:,} columns, as in Spark; the first of {path!r} has more; name their number by maxColumns=, or check sep and quote"
         )

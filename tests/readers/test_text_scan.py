@@ -221,6 +221,65 @@ def test_compressed_files_are_told_by_their_ending(tmp_path: Path, ending: str) 
     assert lake.scan("a >= 998").to_arrow().to_pylist() == [{"a": 998, "b": "x"}, {"a": 999, "b": "x"}]
 
 
+@pytest.mark.parametrize("ending", PACKED)
+def test_one_compressed_stream_may_follow_another(tmp_path: Path, ending: str) -> None:
+    """As Hadoop's codecs, and so Spark, read them."""
+    lake = lake_of(tmp_path, "csv", "a int, b string")
+    lake.add(f"f.csv{ending}", PACKED[ending](b"1,x\n2,y\n") + PACKED[ending](b"3,z\n"))
+    assert rows(lake) == [(1, "x"), (2, "y"), (3, "z")]
+
+
+def test_lines_have_as_many_columns_as_spark_takes(tmp_path: Path) -> None:
+    for number, (tail, options) in enumerate(
+        [(",x" * 20_478, {}), (',"x"' * 20_478, {}), (",x" * 99_998, {"maxColumns": 100_000})]
+    ):
+        lake = lake_of(tmp_path / str(number), "csv", "a int, b string", options)
+        lake.add("f.csv", f"1,x\n2,y{tail}\n")
+        assert rows(lake) == [(1, "x"), (2, "y")]
+        lake.add("g.csv", f"3,z{tail},x\n")
+        with pytest.raises(ScanError, match=r"g\.csv.*maxColumns"):
+            lake.read()
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("closed", [False, True])
+def test_json_is_read_to_so_many_levels(tmp_path: Path, whole: bool, closed: bool) -> None:
+    lake = lake_of(tmp_path, "json", "a int, b string", {"multiLine": whole})
+    deep = "[" * 499
+    lake.add("f.json", f'{{"a":1,"b":"{deep * 3}","z":{deep}{"]" * 499}}}')
+    assert rows(lake) == [(1, deep * 3)]
+    lake.add("g.json", f'{{"a":1,"z":[{deep}{"]" * 500 + "}" if closed else ""}')
+    with pytest.raises(ScanError, match=r"g\.json.* has more"):
+        lake.read()
+
+
+@pytest.mark.parametrize(
+    "bad", [b"\xc0\xaf", b"\xe0\x80\xaf", b"\xf0\x80\x80\xaf", b"\xf4\x90\x80\x80", b"\xf5\x80\x80\x80"]
+)
+def test_json_that_is_utf8_to_spark_alone_is_refused(tmp_path: Path, bad: bytes) -> None:
+    lake = lake_of(tmp_path, "json", "a int, b string")
+    lake.add("f.json", b'{"a":1,"b":"x' + bad + b'"}\n')
+    with pytest.raises(ScanError, match=r"f\.json.* has bytes that are none"):
+        lake.read()
+
+
+def test_values_of_a_line_that_is_read_value_by_value_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.setattr("metaindex.text.json_rows._MOST_VALUES", 100)
+    lake = lake_of(tmp_path, "json", "a int, b array<int>")
+    lake.add("f.json", f'{{"a":1,"b":[{",".join("1" * 97)}]}}')
+    assert rows(lake) == [(1, [1] * 97)]
+    lake.add("g.json", f'{{"a":1,"b":[{",".join("1" * 99)}]}}')
+    with pytest.raises(ScanError, match=r"at most 100 values.*g\.json"):
+        lake.read()
+
+
+def test_rows_are_the_same_however_many_are_made_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metaindex.text.json_rows._AT_ONCE", 3)
+    lake = lake_of(tmp_path, "json", "a int, b array<int>")
+    lake.add("f.json", "".join(f'{{"a":{n},"b":[{n}]}}\n' for n in range(10)))
+    assert rows(lake) == [(n, [n]) for n in range(10)]
+
+
 @pytest.mark.parametrize("ending", [one for one in PACKED if one])
 @pytest.mark.parametrize("kept", [3, 20, -3])
 def test_a_torn_file_is_an_error_that_names_it(tmp_path: Path, ending: str, kept: int) -> None:

@@ -150,3 +150,54 @@ def test_two_names_that_differ_by_case_alone_are_refused(tmp_path: Path) -> None
     put(tmp_path / "0.parquet", pa.table({"a": [1], "A": [2]}))
     with pytest.raises(FormatError, match="case"):
         now(tmp_path)
+
+
+def test_json_columns_do_not_depend_on_the_pieces_that_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [
+        '{"n":1,"m":null,"s":{"x":1},"l":[]}',
+        '{"n":2.5,"t":"2024-01-01T00:00:00Z","s":{"y":"a"},"l":[1]}',
+        '{"m":true,"t":"never","s":{"x":2.5,"z":{"deep":[[1]]}},"l":[2.5,null]}',
+        "",
+        '{"late":"[{","n":3}',
+    ]
+    put(tmp_path / "a" / "0.json", "\r\n".join(lines).encode())
+    whole = now(tmp_path / "a").schema.arrow()
+    monkeypatch.setattr("formats.files.json_bounds.PIECE_BYTES", 8)
+    assert now(tmp_path / "a").schema.arrow() == whole
+    put(tmp_path / "b" / "0.json", b'{"n":1}\n{"n":2}\n{"n":{"x":1}}\n')
+    for piece in (8, 1 << 20):
+        monkeypatch.setattr("formats.files.json_bounds.PIECE_BYTES", piece)
+        with pytest.raises(CorruptTableError, match=r"0\.json.*of one shape.*schema="):
+            now(tmp_path / "b")
+
+
+def test_columns_are_inferred_within_bounds(tmp_path: Path) -> None:
+    put(tmp_path / "a" / "0.json", b'{"id":1,"z":' + b"[" * 199 + b"1" + b"]" * 199 + b"}\n")
+    assert [field.name for field in now(tmp_path / "a").schema] == ["id", "z"]
+    for number, text in enumerate([
+        b'{"id":1,"z":' + b"[" * 200 + b"1" + b"]" * 200 + b"}\n",
+        b'{"id":1,"z":' + b'{"a":' * 5_000 + b"1" + b"}" * 5_000 + b"}\n",
+        b"".join(b'{"k%d":1}\n' % n for n in range(20_481)),
+        b'{"a":{' + b",".join(b'"k%d":1' % n for n in range(20_480)) + b"}}",
+    ]):  # fmt: skip
+        put(tmp_path / f"b{number}" / "0.json", text)
+        with pytest.raises(CorruptTableError, match=r"0\.json.*(levels|names); name the columns with schema="):
+            now(tmp_path / f"b{number}")
+    put(tmp_path / "c" / "0.csv", b"," * 20_480 + b"\n1,2\n")
+    with pytest.raises(CorruptTableError, match=r"20,480 columns.*0\.csv.*maxColumns="):
+        now(tmp_path / "c")
+    assert len(now(tmp_path / "c", maxColumns=20_481).schema.fields) == 20_481
+    put(tmp_path / "d" / "0.csv", b"".join(b",".join(b"%d" % n for n in range(2_000)) + b"\n" for _ in range(30)))
+    assert len(now(tmp_path / "d").schema.fields) == len(now(tmp_path / "d", multiLine=True).schema.fields) == 2_000
+    put(tmp_path / "e" / "0.csv", b'"a\n",' * 20_480 + b"x\n1,2\n")
+    with pytest.raises(CorruptTableError, match=r"20,480 columns"):
+        now(tmp_path / "e", multiLine=True)
+
+
+def test_a_link_to_nothing_hides_no_table(tmp_path: Path) -> None:
+    for number in range(4):  # whichever the system names first
+        (tmp_path / f"{number}.csv").symlink_to(tmp_path / "nothing")
+    put(tmp_path / "a.csv", b"n\n1\n")
+    assert now(tmp_path).files.paths.to_pylist() == ["a.csv"]

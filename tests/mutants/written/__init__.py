@@ -1,0 +1,23 @@
+"""The written list: lines on which rows, or somebody's files, hang, each with what to put in its place and the tests
+that must then fail.
+
+`before` stands exactly once in its file (a test of `make test` says so: whoever rewrites such a line brings its mutant
+along). Those of `expressions/` are run by every `make test` (`tests/expressions/test_mutations.py`); these take
+processes of their own: `make mutants`.
+"""
+
+from __future__ import annotations
+
+from . import doors, files, keys, log, rows, statistics
+from .mutant import Mutant
+
+MUTANTS: tuple[Mutant, ...] = (
+    *files.MUTANTS,
+    *statistics.MUTANTS,
+    *keys.MUTANTS,
+    *rows.MUTANTS,
+    *log.MUTANTS,
+    *doors.MUTANTS,
+)
+
+__all__ = ["MUTANTS", "Mutant"]

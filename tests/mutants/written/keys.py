@@ -1,0 +1,116 @@
+"""Keys: values, value lists, bloom filters, covering parts."""
+
+from __future__ import annotations
+
+from .mutant import Mutant
+
+_VALUES = ("tests/kinds/test_values.py", "tests/kinds/test_value_rows.py")
+_BLOOM = ("tests/kinds/bloom",)
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "NaN has no key",
+        "metaindex/kinds/values/asked.py",
+        "return NAN if pa.types.is_floating(plain_type(stored)) else NO_VALUE",
+        "return NO_VALUE",
+        _VALUES,
+        "`= NaN` finds nothing",
+    ),
+    Mutant(
+        "doubt is no value",
+        "metaindex/kinds/values/asked.py",
+        "    if doubt:\n        return None\n",
+        "    if doubt:\n        return NO_VALUE\n",
+        (*_VALUES, "tests/contract", "tests/pruning/test_keyed_tables.py"),
+        "what cannot be said of a value proves every file out",
+    ),
+    Mutant(
+        "long keys cut short",
+        "metaindex/kinds/values/asked.py",
+        'high = high[:KEPT] + b"\\xff" * (CUT - KEPT + 1)',
+        "high = high[:KEPT]",
+        _VALUES,
+        "a range up to a long text loses the texts that begin alike",
+    ),
+    Mutant(
+        "an open end that is closed",
+        "metaindex/kinds/values/asked.py",
+        "low = low + 1 if low is not None and within.low_open else low",
+        "low = low + 2 if low is not None and within.low_open else low",
+        _VALUES,
+        "`> 5` loses 6",
+    ),
+    Mutant(
+        "bloom frames not checked",
+        "metaindex/kinds/bloom/reader.py",
+        "            if payload is None:\n",
+        "            if payload is None and False:\n",
+        _BLOOM,
+        "a turned bit loses a value",
+    ),
+    Mutant(
+        "files of a bloom class by place",
+        "metaindex/kinds/bloom/reader.py",
+        "                    found[ordinals[here]] = True\n",
+        "                    found[: size_class.files] |= here\n",
+        (*_BLOOM, "tests/contract", "tests/pruning/test_keyed_tables.py"),
+        "filters of some files answer for others",
+    ),
+    Mutant(
+        "a key under another text type",
+        "metaindex/pruning/known.py",
+        "if index.of_text and types != [type_from_text(column.type_text) for column in key.columns]:",
+        "if False:",
+        ("tests/pruning/test_text_types.py",),
+        "values read under one type answer for texts read under another",
+    ),
+    Mutant(
+        "files without a key",
+        "metaindex/pruning/key_source.py",
+        "return found | self.asked.unkeyed_files() if self.asked.key.unkeyed_files else found",
+        "return found",
+        (
+            "tests/pruning/test_keyed_tables.py",
+            "tests/pruning/test_key_source.py",
+            "tests/pruning/test_keyed_histories.py",
+        ),
+        "files of which a key knows nothing are proved out by it",
+    ),
+    Mutant(
+        "exact beside unkeyed files",
+        "metaindex/pruning/key_source.py",
+        'return self.kind in ("values", "value_keys", "value_lists") and not self.key.unkeyed_files',
+        'return self.kind in ("values", "value_keys", "value_lists", "bloom_filters")',
+        (
+            "tests/pruning/test_keyed_tables.py",
+            "tests/pruning/test_key_source.py",
+            "tests/pruning/test_lookup.py",
+            "tests/contract",
+        ),
+        "a bloom filter's maybe is taken for an answer that leaves nothing to prove",
+    ),
+    Mutant(
+        "parts between two bounds",
+        "metaindex/rule/range_parts.py",
+        "(low is None or greatest >= low) and (high is None or least <= high)",
+        "(low is None or greatest > low) and (high is None or least < high)",
+        ("tests/rule/test_range_parts.py",),
+        "a part whose bound is the value asked for is left out",
+    ),
+    Mutant(
+        "a cut bound of a part",
+        "metaindex/rule/range_parts.py",
+        'return key[:KEPT], key[:KEPT] + b"\\xff" * (CUT - KEPT + 1)',
+        "return key, key",
+        ("tests/rule/test_range_parts.py",),
+        "a part of long texts that begin alike is left out",
+    ),
+    Mutant(
+        "NULL in a part",
+        "metaindex/rule/range_parts.py",
+        'not known or least == b""',
+        'known and least == b""',
+        ("tests/rule/test_range_parts.py",),
+        "IS NULL leaves out parts of which nothing is known",
+    ),
+)

@@ -1,0 +1,131 @@
+"""Which rows live, and which are read: deletes of Delta and Iceberg, row groups, texts."""
+
+from __future__ import annotations
+
+from .mutant import Mutant
+
+_DELETES = ("tests/readers/test_parquet_deletes.py", "tests/readers/test_formats_scan.py")
+_DELTA = (
+    "tests/formats/delta/test_deltalake.py",
+    "tests/formats/delta/test_deletes.py",
+    "tests/formats/delta/test_damage.py",
+)
+_ICEBERG = ("tests/formats/iceberg/test_deletes.py", "tests/formats/iceberg/test_live_rows.py")
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "positions counted from one",
+        "metaindex/readers/deletes.py",
+        "mask[(self.positions[start:end] - np.uint64(first)).astype(np.int64)] = False",
+        "mask[(self.positions[start:end] - np.uint64(first)).astype(np.int64) - 1] = False",
+        _DELETES,
+        "another row is deleted",
+    ),
+    Mutant(
+        "NULL equals no NULL",
+        "metaindex/readers/deletes.py",
+        "places = pc.fill_null(pc.index_in(column, value_set=values), -1)",
+        "places = pc.fill_null(pc.index_in(column, value_set=values, skip_nulls=True), -1)",
+        (*_DELETES, "tests/readers/test_random_histories.py", "tests/formats/iceberg/test_live_rows.py"),
+        "a row that was deleted by NULL comes back",
+    ),
+    Mutant(
+        "deletes not read",
+        "metaindex/readers/arrow.py",
+        'if self._snapshot.files.table.column("deletes")[row].as_py() is None:',
+        "if True:",
+        _DELETES,
+        "deleted rows come back",
+    ),
+    Mutant(
+        "a file of a delete vector by path alone",
+        "formats/delta/replay.py",
+        "dropped = [key in gone or key in live for key in keys]",
+        "dropped = [key in gone for key in keys]",
+        _DELTA,
+        "a file is live twice",
+    ),
+    Mutant(
+        "removed and there",
+        "formats/delta/replay.py",
+        "                live.pop(key, None)\n",
+        "                pass\n",
+        _DELTA,
+        "a removed file is read",
+    ),
+    Mutant(
+        "equality deletes of their own commit",
+        "formats/iceberg/deletes.py",
+        "local = by(dels.filter(equality & ~everywhere), place, place, newer)",
+        "local = by(dels.filter(equality & ~everywhere), place, place, not_older)",
+        _ICEBERG,
+        "rows that were written with the delete are lost",
+    ),
+    Mutant(
+        "positions beside a vector",
+        "formats/iceberg/deletes.py",
+        'vectors.select("file"), on="file", how="anti"',
+        'vectors.select("file").head(0), on="file", how="anti"',
+        _ICEBERG,
+        "positions that a vector has taken over are counted twice, and with the vector's own meaning gone",
+    ),
+    Mutant(
+        "the checksum of a vector",
+        "formats/deletion_vectors.py",
+        "if zlib.crc32(blob) != checksum:",
+        "if False:",
+        ("tests/formats/test_deletion_vectors.py",),
+        "a turned bit deletes another row",
+    ),
+    Mutant(
+        "the length of a vector",
+        "formats/deletion_vectors.py",
+        "if cardinality is not None and len(positions) != cardinality:",
+        "if False:",
+        (
+            "tests/formats/test_deletion_vectors.py",
+            "tests/formats/delta/test_deletes.py",
+        ),
+        "a vector of another file deletes its rows",
+    ),
+    Mutant(
+        "half a pair as Python reads it",
+        "metaindex/text/encodings.py",
+        'return _HALF.sub("\\ufffd".encode(), data).decode("utf-8", "replace")',
+        'return data.decode("utf-8", "replace")',
+        ("tests/readers/test_text_scan.py",),
+        "a text of CSV is another than Spark's, and is not found",
+    ),
+    Mutant(
+        "a mark at a later line",
+        "metaindex/text/json_rows.py",
+        "raw.removeprefix(codecs.BOM_UTF8).decode()",
+        "raw.decode()",
+        ("tests/readers/test_text_scan.py",),
+        "a row of JSON files that were put together is NULL",
+    ),
+    Mutant(
+        "the first of several streams",
+        "formats/files/compressed.py",
+        "packed = self._stream.unused_data or self._raw.read(1 << 18)",
+        "packed = self._raw.read(1 << 18)",
+        ("tests/readers/test_text_scan.py",),
+        "rows behind the first deflate stream of a file are lost",
+    ),
+    Mutant(
+        "bytes that are no text",
+        "metaindex/text/json_rows.py",
+        "            table.validate(full=True)\n",
+        "            pass\n",
+        ("tests/readers/test_text_scan.py",),
+        "bytes that are no UTF-8 come out as texts",
+    ),
+    Mutant(
+        "quotes that open anywhere",
+        "metaindex/text/csv_rows.py",
+        "        if not (before.all() and after.all()):\n",
+        "        if False:\n",
+        ("tests/readers/test_text_scan.py",),
+        "quotes inside values shift the columns",
+    ),
+)
