@@ -2,6 +2,7 @@
 where asked.
 
 prune    planning on made-up metadata: 1,000,000 files x 20 columns, unpartitioned and in 100,000 partitions, beside DuckDB over the same statistics
+terms    planning of 3,000 terms of two columns over 500 files, by each kind of index
 build    statistics of real Parquet files: local builder, Spark builder, and what merely opening the footers costs
 refresh  a refresh after a commit, at 1,000 and at 1,000,000 files
 optimize  16 runs of 1,000,000 files merged into one
@@ -27,6 +28,7 @@ from .telling import add_options, folder_of, teller
 NAMES = (
     "import",
     "prune",
+    "terms",
     "build",
     "refresh",
     "optimize",

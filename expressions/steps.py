@@ -23,7 +23,7 @@ from .questions import Asks, Question, answers, pieces
 from .records import dataclass
 from .skipping import may_fail, may_match
 from .statistics import Mask, PruningStatistics
-from .tree import Predicate
+from .tree import And, Not, Or, Predicate
 from .vectors import Matrix
 
 _TRUE, _FALSE = 0, 1  # the first two steps
@@ -41,7 +41,14 @@ class Steps:
 
     @classmethod
     def may_match(cls, p: Predicate) -> Steps:
-        return cls._of(may_match, p)
+        """Taken once for a tree, which never changes: every run and both ways to the files walk the same one."""
+        if not isinstance(p, And | Or | Not):
+            return cls._of(may_match, p)
+        found: Steps | None = vars(p).get("_may_match")
+        if found is None:
+            found = cls._of(may_match, p)
+            object.__setattr__(p, "_may_match", found)
+        return found
 
     @classmethod
     def may_fail(cls, p: Predicate) -> Steps:

@@ -200,12 +200,14 @@ class Queries(ABC):
         found, refused = self._open_indexes(indexes)
         resolved = self._resolved(self._trusted(at, found), found)
         pruner = Pruner(found, refused)
+        questions: list[Question] = []
 
         def answer(snapshot: Snapshot | None, *, alone: bool = False) -> _Planned:
             asked = self._circumstances(predicate, resolved, found, refused, snapshot, alone=alone)
 
             def work() -> PruneResult:
-                return pruner.prune(self._question(predicate, found, resolved, snapshot), snapshot, alone=alone)
+                questions[:] = [self._question(predicate, found, resolved, snapshot, questions)]
+                return pruner.prune(questions[0], snapshot, alone=alone)
 
             result = self._remembered_or(asked, work, pruner)
             self._confined(result.files)
@@ -336,13 +338,21 @@ class Queries(ABC):
         return False
 
     def _question(
-        self, predicate: object, found: Sequence[OpenIndex], resolved: Resolved, snapshot: Snapshot | None
+        self,
+        predicate: object,
+        found: Sequence[OpenIndex],
+        resolved: Resolved,
+        snapshot: Snapshot | None,
+        before: Sequence[Question] = (),
     ) -> Question:
+        """`before`: asked already of what the indexes recorded; of the same schema the predicate is as bound."""
         # A commit may come between resolving "now" and loading it: what is answered is the version whose files are
         # listed.
         asked = resolved.version if snapshot is None else snapshot.version
         schema = snapshot.schema if snapshot is not None else _recorded_schema(found, asked)
-        return Question(self._root(snapshot), self.format, asked, self._predicate(predicate, schema), schema)
+        bound_ = next((one.predicate for one in before if one.schema == schema), None)
+        tree = self._predicate(predicate, schema) if bound_ is None else bound_
+        return Question(self._root(snapshot), self.format, asked, tree, schema)
 
     def _answer(self, tree: Predicate, snapshot: Snapshot, indexes: Iterable[str] | None) -> PruneResult:
         """The same for a snapshot that is loaded."""
