@@ -180,10 +180,11 @@ class _Reader:
 def _is_in(column: ColumnRef, members: list[LiteralValue], nulls_equal: bool) -> Predicate:
     """A miss is false, also with NULL in the list; NULL in the column is NULL, or, when nulls are equal, found or
     not."""
-    found: Predicate = In(column, tuple(Literal(value) for value in members if value is not None))
+    values = tuple(Literal(value) for value in members if value is not None)
+    found: Predicate = In(column, values)
     if not nulls_equal:
         # IN () is false for NULL too, where Polars says NULL.
-        return And((found, Comparison(column, Op.EQ, Literal(None)))) if not members else found
+        return found if values else And((IsNull(column), Constant(None)))
     return Or((found, IsNull(column))) if None in members else And((found, Not(IsNull(column))))
 
 

@@ -27,7 +27,7 @@ import pyarrow as pa
 from pyarrow._parquet import ColumnChunkMetaData, FileMetaData, ParquetReader
 
 from expressions.deadline import look
-from expressions.errors import MetaIndexError, first_line
+from expressions.errors import MetaIndexError, StoragePermissionError, StorageUnavailableError, first_line
 from expressions.records import dataclass
 from formats.storage import Storage
 from metaindex.errors import DamagedIndexError, ForeignIndexError
@@ -317,6 +317,10 @@ class RunReader:
         look()
         try:
             return self._storage.read(path, start, length)
+        except (StoragePermissionError, StorageUnavailableError) as error:  # has its own cure: nothing is to be rebuilt
+            raise DamagedIndexError(
+                f"a part of an index is as its manifest says; {self._storage.uri(path)}: it cannot be read ({_line(error)})"
+            ) from error
         except MetaIndexError as error:
             raise self.damaged(path, f"it cannot be read ({_line(error)})") from error
 

@@ -26,6 +26,7 @@ from metaindex.store.reader import StoreCache
 
 from .report import Finding as Finding
 from .report import Verification as Verification
+from .report import judged
 from .rows import check_rows
 from .runs import check_run
 from .sample import Sample
@@ -46,7 +47,24 @@ def verify(
     progress: Progress | None = None,
 ) -> Verification:
     """Of the latest entry that can be read. `sample`: data files to compare, None for all. IndexNotFoundError where
-    there is no log."""
+    there is no log; StoragePermissionError, StorageUnavailableError where something cannot be looked at."""
+    try:
+        return _verified(name, log, format_, ref, snapshot, sample, every_version, progress)
+    except MetaIndexError as error:
+        judged(error)
+        raise
+
+
+def _verified(
+    name: str,
+    log: OperationLog,
+    format_: TableFormat,
+    ref: TableRef,
+    snapshot: Snapshot,
+    sample: int | None,
+    every_version: bool,
+    progress: Progress | None,
+) -> Verification:
     report = Verification(name)
     entry = _entries(log, report)
     if entry is None:
@@ -97,6 +115,7 @@ def _entries(log: OperationLog, report: Verification) -> IndexLogEntry | None:
             following, before = before, digest(data)
             found = log.decoded(number, data)
         except MetaIndexError as error:
+            judged(error)
             unreadable.append(Finding("log", str(error), f"entry {number}"))
         else:
             newest = found

@@ -34,7 +34,7 @@ from metaindex.store.reader import RunReader
 
 from .covering_parts import named, tables_of
 from .key_rows import request_of
-from .report import Finding, Verification
+from .report import Finding, Verification, judged
 from .sample import Sample
 
 _FILES_AT_ONCE = 200
@@ -105,6 +105,7 @@ def _compare(
     try:
         pieces = [pa.Table.from_arrays(columns, schema=schema) for _, columns in source.read(ref.storage, file)]
     except (MetaIndexError, pa.ArrowException, OSError) as error:
+        judged(error)
         return f"the index has its rows, which cannot be read: {first_line(error)}"
     held = stored.filter(pc.equal(stored.column(ORDINAL), ordinal)).sort_by(ROW).select(schema.names)
     there = pa.concat_tables(pieces) if pieces else schema.empty_table()

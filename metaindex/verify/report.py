@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from expressions.errors import StoragePermissionError, StorageUnavailableError
+
 Kind = Literal["log", "version", "run", "statistics", "keys", "covering", "dropped"]
 
 
@@ -38,6 +40,16 @@ class Finding:
     def __str__(self) -> str:
         place = self.file or self.where or (f"run {self.run}" if self.run else "")
         return f"{self.kind}: {place + ': ' if place else ''}{self.message}"
+
+
+def judged(error: BaseException) -> None:
+    """Raises what an error comes from where the storage did not answer or did not let us look: that says nothing of
+    what is there, and a repair would rebuild what is right."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, StoragePermissionError | StorageUnavailableError):
+            raise cause
+        cause = cause.__cause__
 
 
 class Mismatch(Exception):

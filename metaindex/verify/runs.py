@@ -33,7 +33,7 @@ from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.layout import PartInfo
 
 from .key_runs import check_keys
-from .report import Finding, Mismatch, Verification
+from .report import Finding, Mismatch, Verification, judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,11 @@ def check_run(
         report.found([Finding("run", str(wrong), wrong.where, run.run)])
         return None
     except MetaIndexError as error:
+        judged(error)
         report.found([Finding("run", str(error), "", run.run)])
         return None
     except Exception as error:  # noqa: BLE001 - whatever is stored: what raises is what is wrong with it
+        judged(error)
         message = first_line(error)
         report.found([Finding("run", f"it cannot be understood ({message})", where, run.run)])
         return None

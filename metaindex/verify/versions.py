@@ -17,7 +17,7 @@ from metaindex.log.entry import VersionRecord
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.versions import Recorded
 
-from .report import Finding, Verification
+from .report import Finding, Verification, judged
 from .runs import RunRows
 
 NEWEST = 3
@@ -37,6 +37,7 @@ def check_versions(
     try:
         records: Sequence[VersionRecord] = [record for record, _ in index.versions.all()]
     except MetaIndexError as error:
+        judged(error)
         report.found([Finding("version", str(error), "_versions")])
         records = index.entry.content.versions
     report.versions = len(records)
@@ -46,6 +47,7 @@ def check_versions(
             found = index.versions.resolve(record.version)
             assert found is not None
         except (MetaIndexError, AssertionError, ValueError) as error:
+            judged(error)
             report.found([Finding("version", str(error) or "it cannot be resolved", version=record.version.id)])
             continue
         if not found.live.dead.keys() <= rows.keys():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -15,10 +16,12 @@ import pytest
 from pyroaring import BitMap
 
 import metaindex as mi
+from expressions.errors import StorageError, StoragePermissionError, StorageUnavailableError
 from metaindex.cli import main
 from metaindex.log.codec import encode
 from metaindex.log.operation_log import entry_path
 from metaindex.pruning.versions import to_text
+from tests.actions.faults import FaultStorage, MemoryStorage, opened
 from tests.tables import FORMATS, Lake, delta_lake, parquet_lake
 from tests.upkeep.flips import found_by_verify
 
@@ -130,6 +133,40 @@ def test_a_damaged_run_is_found_and_only_that_one_is_rebuilt(tmp_path: Path, dam
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("error", [StorageUnavailableError, StoragePermissionError])
+def test_a_store_that_does_not_let_us_look_says_nothing_of_the_index(tmp_path: Path, error: type[StorageError]) -> None:
+    """Each call of a verification fails once: it ends with that error or has found nothing; repair rebuilds nothing."""
+    lake, kept = delta_lake(tmp_path), MemoryStorage()
+    lake.append(rows(0))
+    table = opened(lake.path, kept)
+    table.create_index("stats", mi.ColumnStats(), mi.Values("id"), mi.ValueList("name"), builder="local")
+    lake.append(rows(1))
+    table.refresh_index("stats", builder="local")
+    counting = FaultStorage(kept.copy())
+    assert opened(lake.path, counting).verify_index("stats", files=None, versions="all").sound
+    ended = 0
+    for at in range(len(counting.calls)):
+
+        def fail(number: int, at: int = at) -> None:
+            if number == at:
+                raise error(f"no answer to call {at}")
+
+        found = None
+        with contextlib.suppress(error):
+            found = opened(lake.path, FaultStorage(kept.copy(), between=fail)).verify_index("stats", files=None)
+        ended += found is None
+        assert found is None or found.sound, (counting.calls[at], found.findings)
+    assert ended > len(counting.calls) // 2
+
+    def gone(number: int) -> None:
+        if number > 4:
+            raise error("no answer any more")
+
+    with pytest.raises(error):
+        opened(lake.path, FaultStorage(kept, between=gone)).repair_index("stats", builder="local")
+    assert opened(lake.path, kept).verify_index("stats").sound
+
+
 def test_any_flipped_bit_is_found_unless_no_value_changes_by_it(tmp_path: Path) -> None:
     lake = delta_lake(tmp_path)
     table = indexed(lake)

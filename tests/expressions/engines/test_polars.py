@@ -120,6 +120,8 @@ def expressions(draw: st.DrawFn) -> pl.Expr:
             field.is_between(literal, literal),
         ]
         choices += [field.is_in([value, None]), field.is_in([value]), field.is_in([value, None], nulls_equal=True)]
+        choices += [field.is_in([]), field.is_in([], nulls_equal=True), field.is_in([None])]
+        choices += [field.is_in([None], nulls_equal=True)]
         choices += [field.is_in([value], nulls_equal=True), field.is_in(pl.Series([value]).implode())]
     if name == "f":
         choices += [field.is_nan(), field.is_not_nan(), field.is_in([1.5, math.nan]), field > 1]
