@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from metaindex.kinds.bloom.layout import DIRECTORY, ROWS
 from metaindex.log.entry import FORMAT_VERSION
 from metaindex.log.operation_log import entry_path, tombstone_path
 
@@ -182,17 +183,39 @@ def _as_bytes(index: Path, part: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _frames_turned(one: Folders) -> None:
+def filters_changed(one: Folders, change: Callable[[pa.Table], pa.Table]) -> None:
+    """Other rows of bloom filters, in parts as the program writes them."""
     for part in one.parts("bloom_filters"):
-        table = pq.read_table(io.BytesIO(part.read_bytes()))
-        emptied = [bits[:8] + bytes(len(bits) - 8) for bits in table["bits"].to_pylist()]
-        made = table.set_column(3, "bits", pa.array(emptied, pa.large_binary()))
+        data = io.BytesIO(part.read_bytes())
+        made, held = change(pq.read_table(data)), pq.ParquetFile(data)
         out = io.BytesIO()
-        about = pq.read_metadata(io.BytesIO(part.read_bytes())).metadata
-        with pq.ParquetWriter(out, made.schema, use_dictionary=False, store_schema=False) as writer:
-            writer.add_key_value_metadata(about)
-            writer.write_table(made)
+        names = [held.metadata.schema.column(at).path for at in range(held.metadata.num_columns)]
+        codecs = {name: "none" if name == "bits" else "zstd" for name in names}
+        with pq.ParquetWriter(
+            out, ROWS, use_dictionary=False, store_schema=False, compression=codecs, data_page_size=1 << 30,
+            column_encoding={names[-1]: "DELTA_BINARY_PACKED"}, write_statistics=names[:3], write_page_checksum=True,
+        ) as writer:  # fmt: skip
+            writer.add_key_value_metadata({DIRECTORY: held.metadata.metadata[DIRECTORY]})
+            first = 0
+            for group in range(held.num_row_groups):
+                rows = held.metadata.row_group(group).num_rows
+                writer.write_table(made.slice(first, rows).cast(ROWS), row_group_size=rows)
+                first += rows
         one.replace(part, out.getvalue())
+
+
+def _frames_turned(one: Folders) -> None:
+    def emptied(table: pa.Table) -> pa.Table:
+        bits = [bits[:8] + bytes(len(bits) - 8) for bits in table["bits"].to_pylist()]
+        return table.set_column(3, "bits", pa.array(bits, pa.large_binary()))
+
+    filters_changed(one, emptied)
+
+
+def listed_backwards(table: pa.Table) -> pa.Table:
+    """The files of each class in another order."""
+    said = [None if files is None else files[::-1] for files in table["ordinals"].to_pylist()]
+    return table.set_column(4, ROWS.field("ordinals"), pa.array(said, ROWS.field("ordinals").type))
 
 
 def _buried(one: Folders) -> None:
@@ -243,6 +266,7 @@ BROKEN: dict[str, tuple[str, Callable[[Folders], None]]] = {
     "runs that need more": ("nothing", _needs_more),
     "manifests that need more": ("nothing", _manifest_needs_more),
     "bloom filters emptied": ("sound", _frames_turned),
+    "files of filters listed backwards": ("sound", lambda one: filters_changed(one, listed_backwards)),
 }
 """What a reader makes of it. use: as if nothing had been; nothing: no file is left out; sound: no file with a match
 is."""

@@ -15,7 +15,7 @@ import metaindex as mi
 
 from . import tables
 from .case import INDEX, Case, Columns, Question
-from .tables import DeltaTable, Folder, Kept
+from .tables import DeltaTable, Folder, IcebergTable, Kept
 
 
 def _columns(schema: pa.Schema, **more: str) -> Columns:
@@ -262,6 +262,55 @@ def many(folder: Path) -> Case:
     return case
 
 
+def groups(folder: Path) -> Case:
+    """A file of more row groups than a unit has numbers for, beside one of few."""
+    files = Folder(folder / "lake")
+    schema = pa.schema([("v", pa.int64())])
+    count = tables.GROUP_ROWS * 70_001
+    held = {0: 1, 2: 2, 3: 2, 70_000: 3, 131_071: 4, 131_072: 5, 131_074: 6, 140_000: 7, 140_001: 8}
+    files.add("wide", {"v": [held.get(row) for row in range(count)]}, schema)
+    files.add("few", {"v": [1, None, None, 4, 9, None]}, schema)
+    table = mi.open_table(str(files.root))
+    table.create_index(INDEX, mi.Values("v"), mi.Values("v", by="value"), builder="local")
+    case = Case(Path(table.indexes()[0].location))
+    asked: list[list[Question]] = [[("=", ["v"], [value])] for value in range(10)]
+    asked += [[("in", ["v"], [2, 6, 9])], [(">", ["v"], [6])], [("<=", ["v"], [2])]]
+    case.ask(table, "now", files.live(), _columns(schema), files.files, asked)
+    return case
+
+
+def iceberg(folder: Path) -> Case:
+    """A file is its path, its size, its sequence number and the snapshot that added it: one that was put anew under a
+    path, of the same size, is another. No times."""
+    table = IcebergTable(Folder(folder / "lake"))
+    root = str(table.folder.root)
+    kinds = (mi.ColumnStats(), mi.Values("n", "s"), mi.Values("n", by="value"), mi.Bloom("s"))
+    kept: dict[str, dict[str, Kept]] = {}
+    live: dict[str, list[dict[str, Any]]] = {}
+
+    def remember() -> None:
+        version = str(table.version)
+        kept[version] = {path: Kept(held.rows, held.row_groups) for path, held in table.folder.files.items()}
+        live[version] = table.live()
+
+    table.commit({"f0": ([1, 2, None], ["one", "two", None]), "f1": ([10, 20, 30], ["ten", "twenty", "none"])})
+    remember()
+    mi.open_table(root).create_index(INDEX, *kinds, builder="local")
+    table.commit({"f0": ([5, 6, None], ["new", "six", None])}, removed=["f0"])
+    remember()
+    old, new = (next(file for file in live[version] if file["path"] == "f0.parquet") for version in ("1", "2"))
+    assert old | {"etag": ""} == new | {"etag": ""}
+    names = {"n": {"stable": "id:1", "type": "int64"}, "s": {"stable": "id:2", "type": "string"}}
+    asked = [*_all_about("n", [2, 5, 30]), *_all_about("s", ["two", "six", "nobody"])]
+    mi.open_table(root).refresh_index(INDEX, builder="local")
+    table.commit({}, removed=["f1"])
+    remember()
+    case = Case(Path(mi.open_table(root).indexes()[0].location))
+    for version in kept:
+        case.ask(mi.open_table(root), version, live[version], names, kept[version], asked, tables.ICEBERG_UUID)
+    return case
+
+
 def small(folder: Path) -> Case:
     """What is broken in many ways: three files, two runs."""
     files = Folder(folder / "lake")
@@ -279,4 +328,4 @@ def small(folder: Path) -> Case:
     return case
 
 
-CASES: dict[str, Callable[[Path], Case]] = {"types": types, "delta": delta, "widened": widened, "many": many}
+CASES: dict[str, Callable[[Path], Case]] = {"types": types, "delta": delta, "widened": widened, "many": many, "groups": groups, "iceberg": iceberg}  # fmt: skip

@@ -16,6 +16,8 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.formats.iceberg.handmade import UUID, HandManifest, HandTable, entry
+
 NAN = math.nan
 WRITTEN_NS = 1_700_000_000 * 10**9
 GROUP_ROWS = 2
@@ -215,6 +217,57 @@ class DeltaTable:
     @staticmethod
     def remove(name: str) -> dict[str, Any]:
         return {"remove": {"path": f"{name}.parquet", "deletionTimestamp": WRITTEN_NS // 10**6, "dataChange": True}}
+
+
+ICEBERG_UUID = UUID
+_ICEBERG = pa.schema(
+    [
+        pa.field("n", pa.int64(), metadata={"PARQUET:field_id": "1"}),
+        pa.field("s", pa.string(), metadata={"PARQUET:field_id": "2"}),
+    ]
+)
+
+
+@dataclass
+class IcebergTable:
+    """An Iceberg table of `n` and `s` whose metadata is written by hand, so that nothing in it is random."""
+
+    folder: Folder
+    version: int = 0
+    added: dict[str, int] = field(default_factory=dict)  # of each live file the snapshot, and its sequence number
+    _hand: HandTable | None = None
+
+    def commit(self, files: dict[str, tuple[list[Any], list[Any]]], removed: Sequence[str] = ()) -> None:
+        """`files`: numbers and texts of each, by name."""
+        self.version += 1
+        entries = [self._entry(name, self.added.pop(name), removed=True) for name in removed]
+        for name, (numbers, texts) in files.items():
+            self.folder.add(name, {"n": numbers, "s": texts}, _ICEBERG, compression="none")
+            self.folder.files[f"{name}.parquet"].rows = {"id:1": numbers, "id:2": texts}
+            self.added[name] = self.version
+        if self._hand is None:
+            fields = [{"id": 1, "name": "n", "required": False, "type": "long"}, {"id": 2, "name": "s", "required": False, "type": "string"}]  # fmt: skip
+            self._hand = HandTable(self.folder.root, schemas=[{"type": "struct", "schema-id": 0, "fields": fields}])
+        entries += [self._entry(name, added) for name, added in sorted(self.added.items())]
+        manifest = HandManifest(entries, sequence=self.version, added_snapshot=self.version)
+        self._hand.commit([manifest], parent=self.version - 1 or None)
+        self._hand.write()
+
+    def _entry(self, name: str, added: int, *, removed: bool = False) -> dict[str, Any]:
+        path = self.folder.root / f"{name}.parquet"
+        count = len(self.folder.files[path.name].rows["id:1"])
+        return entry(
+            str(path), status=2 if removed else 1 if added == self.version else 0, sequence=added,
+            snapshot=self.version if removed else added,
+            record_count=count, file_size_in_bytes=path.stat().st_size,
+        )  # fmt: skip
+
+    def live(self) -> list[dict[str, Any]]:
+        return [
+            file | {"modified_ms": None, "etag": f"{added}-{added}"}
+            for name, added in sorted(self.added.items())
+            for file in self.folder.live([f"{name}.parquet"])
+        ]
 
 
 def row_matches(op: str, value: Any, literals: Sequence[Any]) -> bool:
