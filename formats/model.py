@@ -8,7 +8,7 @@ a file is true of the file's *physical* rows, or it says nothing; deletes belong
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -52,6 +52,10 @@ class Version:
         return self.id
 
 
+COLLATED = "collated"
+"""`Field.logical` of a text whose `type` has no leaves: values that are equal differ in bytes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """One column, or one field of a struct.
@@ -74,7 +78,7 @@ class Field:
     default_known: bool = True
     children: tuple[Field, ...] = ()  # of a struct; lists and maps have none (nothing inside them is indexed)
     comment: str = ""
-    logical: str = ""  # the format's own name of a type that `type` does not tell: "uuid" of 16 bytes
+    logical: str = ""  # the format's own name of a type that `type` does not tell: "uuid" of 16 bytes, COLLATED
 
     @property
     def asked(self) -> pa.DataType:
@@ -82,6 +86,16 @@ class Field:
         if self.children:
             return pa.struct([pa.field(c.name, c.asked, c.nullable) for c in self.children])
         return UUID if self.logical == "uuid" else self.type
+
+    @property
+    def shown(self) -> Field:
+        """The column as readers give it: nothing that compares bytes may speak of a collated text, yet it is a text."""
+        if self.children:
+            children = tuple(child.shown for child in self.children)
+            return replace(
+                self, children=children, type=pa.struct([pa.field(c.name, c.type, c.nullable) for c in children])
+            )
+        return replace(self, type=pa.string()) if self.logical == COLLATED else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +110,11 @@ class Schema:
     @property
     def names(self) -> list[str]:
         return [f.name for f in self.fields]
+
+    @property
+    def shown(self) -> Schema:
+        """The columns as readers give them."""
+        return Schema(tuple(one.shown for one in self.fields))
 
     def arrow(self) -> pa.Schema:
         """The same as an Arrow schema (logical names)."""

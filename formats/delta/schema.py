@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from expressions.errors import CorruptTableError, UnsupportedFeatureError
 from formats.json_text import parse_json
-from formats.model import Field, Schema
+from formats.model import COLLATED, Field, Schema
 
 from .actions import Metadata
 
@@ -119,16 +119,17 @@ class _Reader:
             stable = f"id:{number}"
         path = (*above, source)
         children: tuple[Field, ...] = ()
-        said = raw["type"]
+        said, logical = raw["type"], ""
         if isinstance(said, Mapping) and said.get("type") == "struct":
             children = tuple(self.field(child, path) for child in said["fields"])
             type_ = pa.struct([pa.field(c.name, c.type, c.nullable) for c in children])
         elif extra.get("__COLLATIONS"):
             # Values that are equal under a collation differ in bytes: nothing that compares bytes may speak of the
             # column.
-            type_ = NOTHING
+            type_, logical = NOTHING, COLLATED if said == "string" else ""
         else:
             type_ = self.type(said)
+            logical = COLLATED if str(said).startswith("string collate ") else ""
         if any(change.get("fromType") == "float" for change in extra.get("delta.typeChanges") or ()):
             self.once_float.add(path)
         return Field(
@@ -140,6 +141,7 @@ class _Reader:
             field_id=number if self.mode == "id" else None,
             children=children,
             comment=str(extra.get("comment") or ""),
+            logical=logical,
         )
 
     def type(self, said: Any) -> pa.DataType:

@@ -70,7 +70,7 @@ class _FileReader:
             refuse_opaque(scan.predicate, "the Arrow reader")
             self._predicate = RowFilter(scan.predicate, snapshot.schema.arrow())
             asked = {column.parts[0] for column in columns(scan.predicate)}
-            wanted += [f for f in snapshot.schema if f.name in asked and f not in wanted]
+            wanted += [f for f in snapshot.schema.shown if f.name in asked and f not in wanted]
         self._fields = tuple(wanted)
         self._all_schema = pa.schema([pa.field(f.name, f.type) for f in self._fields])
         self._all_shown = len(wanted) == len(self._shown) and all(f.nullable for f in wanted)  # the same schema

@@ -68,7 +68,7 @@ def file_dataset(scan: Scan, table: DeltaTable | None = None) -> ds.Dataset:
     store = _store(scan, table, sizes)
     _refuse_deadly(scan, store, sizes)
     made = [parquet.make_fragment(path, filesystem=store, partition_expression=where) for path, where in fragments]
-    dataset = ds.FileSystemDataset(made, snapshot.schema.arrow(), parquet, store)
+    dataset = ds.FileSystemDataset(made, snapshot.schema.shown.arrow(), parquet, store)
     if condition is None:
         return dataset
     _refuse_views(scan, made)
@@ -160,7 +160,7 @@ def _condition(scan: Scan) -> pc.Expression | None:
 
 def _partition(scan: Scan, partitions: PartitionValues, row: int) -> pc.Expression | None:
     found: pc.Expression | None = None
-    for field in scan.snapshot.schema:
+    for field in scan.snapshot.schema.shown:
         if field.partition:
             if pa.types.is_floating(field.type):
                 raise _refused(scan, f"compares partitions by values, which NaN has none of; {field.name!r} is a float")

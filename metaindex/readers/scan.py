@@ -75,7 +75,7 @@ class Scan:
     def fields(self) -> tuple[Field, ...]:
         """The columns of the result."""
         if self.columns is None:
-            return self.snapshot.schema.fields
+            return self.snapshot.schema.shown.fields
         if not self.columns:
             raise ScanError("a scan returns at least one column; columns is empty; name one, or pass None for all")
         fields = tuple(self._field(name) for name in self.columns)
@@ -189,7 +189,7 @@ class Scan:
         return data_frame(self, spark)
 
     def _field(self, name: str) -> Field:
-        fields = self.snapshot.schema.fields
+        fields = self.snapshot.schema.shown.fields
         exact = [f for f in fields if f.name == name]
         found = exact or [f for f in fields if f.name.lower() == name.lower()]
         if len(found) == 1:

@@ -159,7 +159,7 @@ def _no_rows(snapshot: Snapshot, spark: SparkSession) -> DataFrame:
     from pyspark.sql import DataFrame
 
     session = spark._jsparkSession
-    schema = session.parseDataType(_spark_schema(snapshot.schema.arrow()).json())
+    schema = session.parseDataType(_spark_schema(snapshot.schema.shown.arrow()).json())
     return DataFrame(session.createDataFrame(java_list(jvm_of(spark), []), schema), spark)
 
 
