@@ -23,9 +23,9 @@ from metaindex.kinds.bloom.blocks import BLOCK_BYTES, Bytes, Hashes, Ints, bits_
 from metaindex.kinds.bloom.collector import BloomCollector
 from metaindex.kinds.bloom.reader import BloomReader
 from metaindex.kinds.bloom.sizing import size_classes
+from metaindex.kinds.bloom.spec import Bloom
 from metaindex.kinds.bloom.writer import FilterWriter
 from metaindex.kinds.keyed import KeyPlan, Spill
-from metaindex.kinds.specs import Bloom
 from metaindex.log import sealed
 from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.store.layout import PartInfo

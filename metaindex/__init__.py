@@ -61,7 +61,11 @@ from .errors import (  # noqa: E402
     SettingError,
 )
 from .info import IndexInfo  # noqa: E402
-from .kinds.specs import Bloom, ColumnStats, Covering, CoveringRange, ValueList, Values  # noqa: E402
+from .kinds.bloom.spec import Bloom  # noqa: E402
+from .kinds.column_stats.spec import ColumnStats  # noqa: E402
+from .kinds.covering.spec import Covering, CoveringRange  # noqa: E402
+from .kinds.values.lists import ValueList  # noqa: E402
+from .kinds.values.spec import Values  # noqa: E402
 from .pruning.result import IndexReport, PruneResult  # noqa: E402
 
 if TYPE_CHECKING:  # loaded when asked for

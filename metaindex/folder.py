@@ -11,7 +11,7 @@ from formats.protocol import TableRef
 from formats.storage import is_remote
 
 from .errors import DamagedIndexError, IndexNotFoundError
-from .kinds.specs import kind_from_spec
+from .kinds.registry import kind_from_spec
 from .log.entry import IndexLogEntry
 from .log.operation_log import OperationLog
 from .log.sealed import CURE, one_line

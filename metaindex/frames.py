@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from .actions.action import Outcome
-    from .kinds.specs import Kind
+    from .kinds.kind import Kind
 
 _PLAIN = ("Project", "SubqueryAlias", "View", "LogicalRelation", "DataSourceV2Relation")
 _FORMATS = {"ParquetFileFormat": "parquet", "CSVFileFormat": "csv", "JsonFileFormat": "json"}

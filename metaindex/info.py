@@ -11,6 +11,7 @@ from expressions.records import dataclass
 from formats.model import Version
 
 from .folder import check, why
+from .kinds.registry import stored_kind
 from .log.entry import CoveredKey, IndexLogEntry
 from .log.liveness import held, suspected
 from .log.operation_log import OperationLog
@@ -196,11 +197,5 @@ def _told(
 
 
 def _said(key: CoveredKey) -> str:
-    names = [column.name for column in key.columns]
-    if not key.looked_up:
-        indexed, buckets = int(key.layout["indexed"]), key.layout["buckets"]
-        how = f"{buckets} buckets of " if buckets else "ranges of "
-        included = f"; {', '.join(names[indexed:])}" if names[indexed:] else ""
-        return f"covering({how}{', '.join(names[:indexed])}{included})"
-    kind = "values by value" if key.kind == "value_keys" else key.kind
-    return f"{kind}({', '.join(names)})"
+    rows = stored_kind(key.kind)
+    return rows.said(key) if rows is not None else key.kind

@@ -145,7 +145,7 @@ class IndexUpkeep(IndexVerbs):
         from .actions.action import execute
         from .actions.repair import Repair, check, nothing_wrong
         from .build.local import check_builder
-        from .kinds.specs import kind_from_spec
+        from .kinds.registry import kind_from_spec
         from .log.recovery import newest_readable, revive
         from .store.writer import RunSink, new_run_id
 

@@ -13,7 +13,9 @@ from formats.protocol import At, TableFormat, TableRef
 from .asked import TimestampLike, VersionLike, at_version
 from .config import BuilderName, Config
 from .folder import IndexFolder, plain_options
-from .kinds.specs import Kind, check_kinds, kind_from_spec, leaves_of
+from .kinds.column_stats.spec import leaves_of
+from .kinds.kind import Kind
+from .kinds.registry import check_kinds, kind_from_spec
 from .log.liveness import held
 from .log.operation_log import OperationLog
 from .log.states import Operation
@@ -69,7 +71,7 @@ class IndexVerbs(ABC):
         from .actions.action import execute, validate
         from .actions.create import Create
         from .build.local import check_builder
-        from .kinds.covering.plan import covering_plans, sized
+        from .kinds.covering.plan import covering_plans
         from .store.writer import RunSink, new_run_id
 
         check_name(name)
@@ -89,7 +91,7 @@ class IndexVerbs(ABC):
             name,
             self._ref,
             target,
-            [kind.spec() for kind in sized(kinds, snapshot.schema, snapshot.files.size_bytes)],
+            [kind.sized(snapshot.schema, snapshot.files.size_bytes).spec() for kind in kinds],
             built_by,
             RunSink(log.storage, new_run_id()),
             {**plain_options(self._ref.options), "file_format": snapshot.details.read_options().get("file_format", "")},

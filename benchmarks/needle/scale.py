@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 import metaindex as mi
-from metaindex.kinds.specs import Keyed
+from metaindex.kinds.kind import KeyKind
 from metaindex.store.writer import SUFFIX
 
 from .lake import GROUPS, Lake
@@ -78,7 +78,7 @@ class _Row:
 class _Index:
     """One key's index, built anew."""
 
-    def __init__(self, lake: Lake, kind: Keyed) -> None:
+    def __init__(self, lake: Lake, kind: KeyKind) -> None:
         self._lake = lake
         self._folder = lake.folder / "_metaindex" / lake.parquet.name / "scale"
         shutil.rmtree(self._folder, ignore_errors=True)

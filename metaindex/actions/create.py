@@ -13,6 +13,7 @@ from pyroaring import BitMap
 from formats.model import Snapshot
 from formats.protocol import TableRef
 from metaindex.build.protocol import Builder, Progress
+from metaindex.kinds.registry import rows_of
 from metaindex.kinds.renames import with_ids
 from metaindex.log.entry import IndexLogEntry, KindSpec, TableInfo, VersionRecord
 from metaindex.log.states import Operation, State
@@ -117,13 +118,7 @@ def notes_of(built: BuiltRun, settled: bool) -> tuple[str, ...]:
     for key in built.ref.keys:
         if key.unkeyed_files > built.report.uncovered_files:
             names = ", ".join(column.name for column in key.columns)
-            why = (
-                "too many values"
-                if key.kind == "value_lists"
-                else "values without a key"
-                if key.looked_up
-                else "rows in doubt"
-            )
+            why = rows_of(key).unkeyed_because
             notes.append(
                 f"the {key.kind} of {names} leave out files with {why}: {key.unkeyed_files:,}, which every query of it reads"
             )

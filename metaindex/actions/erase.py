@@ -23,7 +23,7 @@ from pyroaring import BitMap
 from expressions.records import dataclass
 from formats.model import FileTable, Snapshot, Version
 from formats.storage import Storage
-from metaindex.build.merging import KINDS, merge_runs
+from metaindex.build.merging import merge_runs, unmerged
 from metaindex.build.protocol import Builder, Progress, pieces_written_by
 from metaindex.errors import ConcurrentWriteError, IndexStateError
 from metaindex.keys import FileIdentities, file_ids
@@ -113,9 +113,9 @@ class Erase:
 
     def _rewritten(self, index: OpenIndex, group: Sequence[RunRef], found: _Holdings) -> Renumbering:
         readers: list[RunReader] = [index.reader(run) for run in group]
-        if unknown := {kind for reader in readers for kind in reader.kinds()} - KINDS:
+        if unknown := {kind for reader in readers for kind in unmerged(reader)}:
             raise IndexStateError(
-                f"erase rewrites what it knows; index {self.name!r} has {', '.join(sorted(unknown))}; delete and vacuum it, and create it anew"
+                f"erase rewrites what it knows; index {self.name!r} has {', '.join(sorted(unknown))}; install the package that brings it, or delete and vacuum the index, and create it anew"
             )
         write = pieces_written_by(self.builder, self.progress)
         merged = merge_runs(readers, self._sink(), found.keep, found.blank, write)

@@ -13,7 +13,7 @@ from typing import Literal
 
 from expressions.records import dataclass
 from formats.storage import Storage
-from metaindex.build.merging import KINDS, Merged, merge_runs
+from metaindex.build.merging import Merged, merge_runs, unmerged
 from metaindex.build.protocol import Builder, Progress, pieces_written_by
 from metaindex.errors import ConcurrentWriteError, DamagedIndexError
 from metaindex.log.entry import IndexLogEntry, RunRef
@@ -90,7 +90,7 @@ class Optimize:
 
     def _merge(self, sink: RunSink, group: Iterable[RunRef]) -> Merged | None:
         readers = [RunReader(self.storage, run, self.cache, ReadCount()) for run in group]
-        readers = [reader for reader in readers if reader.kinds() <= KINDS]
+        readers = [reader for reader in readers if not unmerged(reader)]
         write = pieces_written_by(self.builder, self.progress)
         return merge_runs(readers, sink, write=write) if len(readers) > 1 else None
 

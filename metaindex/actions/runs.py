@@ -17,11 +17,11 @@ from formats.model import FILE_SCHEMA, FileTable, Snapshot
 from formats.protocol import TableRef
 from metaindex.build.protocol import Builder, BuildReport, BuildRequest, KeyBuild, Progress
 from metaindex.keys import column_id, file_ids, partition_id
+from metaindex.kinds.column_stats.spec import ColumnStats, leaves_of
 from metaindex.kinds.covering.plan import covering_plans
 from metaindex.kinds.keyed import key_plans
 from metaindex.kinds.renames import kinds_at
 from metaindex.kinds.rows import FILE_IDS, FILES, PARTITIONS
-from metaindex.kinds.specs import ColumnStats, leaves_of
 from metaindex.log.entry import CoveredColumn, CoveredKey, KindSpec, RunRef
 from metaindex.log.sealed import digest
 from metaindex.store.layout import PartInfo

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from formats.storage_local import LocalStorage
-from metaindex.kinds import registry
 from metaindex.kinds.keyed import UNKEYED, KeyPlan, Spill, Units
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
@@ -51,7 +50,7 @@ def build_keys(
     with tempfile.TemporaryDirectory(prefix="metaindex-") as folder:
         storage = LocalStorage(folder)
         limit = MEMORY_BYTES // len(plans)
-        collectors = [registry.collector(plan, sink, Spill(storage, str(plan.place), limit), count) for plan in plans]
+        collectors = [plan.kind.collector(plan, sink, Spill(storage, str(plan.place), limit), count) for plan in plans]
         report = scan_keys(request.ref.storage, source, numbered, collectors, threads, progress)
         built = []
         for one in collectors:

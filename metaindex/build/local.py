@@ -18,8 +18,8 @@ from formats.model import Leaf
 from metaindex.errors import BuildError
 from metaindex.kinds.covering.plan import CoveringPlan
 from metaindex.kinds.keyed import KeyPlan
+from metaindex.kinds.kind import Kind
 from metaindex.kinds.rows import COLUMN_STATS, PART_ROWS, PARTITION_STATS
-from metaindex.kinds.specs import Covering, CoveringRange, Kind
 from metaindex.store.writer import RunSink
 
 from .collect import Collected, Source, collect
@@ -92,7 +92,7 @@ class LocalBuilder:
 
 def check_builder(kinds: Sequence[Kind], builder: Builder) -> None:
     """BuildError, before anything is begun, where the builder does not build one of the kinds."""
-    if builder.name == LocalBuilder.name and any(isinstance(kind, Covering | CoveringRange) for kind in kinds):
+    if builder.name == LocalBuilder.name and any(kind.needs_spark for kind in kinds):
         raise _not_here()
 
 

@@ -26,7 +26,6 @@ import pyarrow.compute as pc
 from expressions.errors import StorageError
 from formats.storage import Storage
 from metaindex.errors import BuildError
-from metaindex.kinds import registry
 from metaindex.kinds.keyed import Gathered, KeyFinisher, KeyPlan, Spill
 from metaindex.store.layout import PartInfo, run_folder
 from metaindex.store.writer import RunSink
@@ -87,7 +86,7 @@ class KeyJob:
             progress("keys built", 1, _STEPS)
             spill = spill_of(self.sink, self.held_bytes)
             finishers = [
-                registry.finisher(plan, self.sink, spill, count, some)
+                plan.kind.finisher(plan, self.sink, spill, count, some)
                 for plan, some in zip(self.plans, gathered, strict=True)
             ]
             parts = self._finish(finishers)
@@ -160,7 +159,7 @@ class CollectTask:
             return
         files = pa.Table.from_batches(some).sort_by("ordinal")
         spill = spill_of(self.sink, self.limit_bytes)
-        collectors = [registry.collector(plan, self.sink, spill, self.files) for plan in self.source.plans]
+        collectors = [plan.kind.collector(plan, self.sink, spill, self.files) for plan in self.source.plans]
         threads = 4 if "://" in self.storage.root else 1
         report = scan_keys(self.storage, self.source, files, collectors, threads)
         found: list[object] = [one.hand_over() for one in collectors]

@@ -73,4 +73,5 @@ The table itself is not changed. When the build fails, nothing of it is visible.
     ),
     _arguments,
     _run,
+    kinds.arguments_of_others,
 )

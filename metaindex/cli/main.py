@@ -91,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a name may not fit the terminal's encoding
-    parser = _parser()
+    parser = _parser(words)
     try:
         if not words:
             parser.print_help()
@@ -159,7 +159,7 @@ def _open_streams() -> None:
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
-def _parser() -> Parser:
+def _parser(words: Sequence[str]) -> Parser:
     from metaindex import __version__
 
     parser = Parser(
@@ -182,6 +182,8 @@ def _parser() -> Parser:
             allow_abbrev=False,
         )
         command.arguments(one)
+        if command.more is not None and words[:1] == [command.name]:
+            command.more(one)
         group = one.add_argument_group("output")
         group.add_argument("--json", action="store_true", help="one JSON value on stdout, for machines; an error too")
         group.add_argument("--debug", action="store_true", help="show the traceback of an error")

@@ -19,7 +19,7 @@ from metaindex.cli.jvm import quiet_session
 from metaindex.cli.output import Output
 from metaindex.config import Config
 from metaindex.errors import BuildError
-from metaindex.kinds.specs import ColumnStats
+from metaindex.kinds.column_stats.spec import ColumnStats
 from metaindex.pruning.result import human_bytes
 
 from .answers import Asked, ask, canonical, difference

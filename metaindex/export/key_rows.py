@@ -3,20 +3,16 @@ it hold. Of a covering index nothing: its rows are the table's."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from expressions.statistics import Mask
-from expressions.vectors import numbers
-from metaindex.kinds.bloom.reader import StoredFilters
-from metaindex.kinds.values.decoding import decoded
-from metaindex.kinds.values.rows import Layout
+from metaindex.kinds.kind import Listed
+from metaindex.kinds.registry import rows_of
 from metaindex.log.entry import CoveredKey, RunRef
-from metaindex.log.types import type_from_text
 from metaindex.pruning.known import unkeyed_files
 from metaindex.pruning.open_index import OpenIndex
 
@@ -72,61 +68,34 @@ def key_values(index: OpenIndex, live: Live) -> Iterator[pa.Table]:
     for run in index.entry.content.runs:
         files, mask = _named(index, run), live(run)
         for key in run.looked_up:
-            if key.kind == "bloom_filters":
-                continue
-            for part in index.reader(run).parts(key.kind):
+            rows = rows_of(key)
+            for part in index.reader(run).parts(key.kind) if rows.tells_values() else ():
                 if part.first_key == key.key_id:
                     for table in groups_of(index, run, part):
-                        yield _values(table, key, run, files, mask)
+                        yield _values(rows.listed(table, key), key, run, files, mask)
 
 
-def _values(table: pa.Table, key: CoveredKey, run: RunRef, files: pa.Table, live: Mask) -> pa.Table:
-    layout = Layout.of(key.layout)
-    hashed = "entry" in table.column_names
-    units = numbers(table.column("entry" if hashed else "unit")).astype(np.int64)
-    heads = units >> layout.unit_bits if hashed else units
-    units = units & ((1 << layout.unit_bits) - 1) if hashed else units
-    at = np.flatnonzero(live[units >> layout.group_bits])
-    units, heads = units[at], heads[at]
-    held = _said(key, run, files.take(pa.array(units >> layout.group_bits)))
-    groups = pa.nulls(len(at), pa.int64())
-    if layout.group_bits and not layout.shared:
-        groups = pa.array(units & ((1 << layout.group_bits) - 1), pa.int64())
-    texts: list[str | None] = [None] * len(at)
-    nulls, hashes = [False] * len(at), texts
-    if hashed:
-        hashes = [f"{head:0{layout.hash_bits}b}" for head in heads.tolist()]
-    else:
-        stored = table.column("key_int" if "key_int" in table.column_names else "key").take(pa.array(at)).to_pylist()
-        texts = [_text(one, key) for one in stored]
-        nulls = [one is None for one in stored]
+def _values(listed: Listed, key: CoveredKey, run: RunRef, files: pa.Table, live: Mask) -> pa.Table:
+    at = np.flatnonzero(live[listed.ordinals])
+    some = pa.array(at)
+    held = _said(key, run, files.take(pa.array(listed.ordinals[at])))
+    groups = listed.row_groups
     held |= {
-        "value": pa.array(texts, pa.string()),
-        "is_null": pa.array(nulls, pa.bool_()),
-        "hash": pa.array(hashes, pa.string()),
-        "row_group": groups,
+        "value": _texts(listed.texts, some),
+        "is_null": pa.array(np.zeros(len(at), np.bool_)) if listed.nulls is None else pa.array(listed.nulls).take(some),
+        "hash": _texts(listed.hashes, some),
+        "row_group": pa.nulls(len(at), pa.int64()) if groups is None else pa.array(groups[at], pa.int64()),
     }
     return pa.table([held[name] for name in KEY_VALUES.names], schema=KEY_VALUES)
 
 
-def _text(stored: int | bytes | None, key: CoveredKey) -> str | None:
-    types = [type_from_text(column.type_text) for column in key.columns]
-    values = None if stored is None or None in types else decoded(stored, types)
-    if values is None:
-        return None
-    shown = [one.hex() if isinstance(one, bytes) else str(one) for one in values]
-    return shown[0] if len(shown) == 1 else json.dumps(shown, ensure_ascii=False)
+def _texts(texts: Sequence[str | None] | None, at: pa.Array) -> pa.Array:
+    return pa.nulls(len(at), pa.string()) if texts is None else pa.array(texts, pa.string()).take(at)
 
 
 def _filter_bytes(index: OpenIndex, run: RunRef, key: CoveredKey, at: npt.NDArray[np.int64]) -> pa.Array:
-    if key.kind != "bloom_filters":
-        return pa.nulls(len(at), pa.int64())
-    sizes = np.zeros(run.files, np.int64)
-    filters = StoredFilters(index.reader(run), key.key_id)
-    for number, one in enumerate(filters.directory.classes):
-        ordinals = filters.ordinals(number)
-        sizes[np.arange(one.files) if ordinals is None else ordinals] = 32 * one.blocks
-    return pa.array(sizes[at])
+    sizes = rows_of(key).file_bytes(index.reader(run), key)
+    return pa.nulls(len(at), pa.int64()) if sizes is None else pa.array(sizes[at])
 
 
 def _named(index: OpenIndex, run: RunRef) -> pa.Table:

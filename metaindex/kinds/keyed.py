@@ -30,7 +30,7 @@ from metaindex.log.entry import CoveredColumn, CoveredKey
 from metaindex.store.layout import PartInfo
 
 from .canonical import plain_type
-from .specs import Bloom, Keyed, Kind, ValueList, Values
+from .kind import KeyKind, Kind
 
 Units = npt.NDArray[np.int64]
 
@@ -44,7 +44,7 @@ class KeyPlan:
     """A key to build: what the user asked for, and its columns at the version that is indexed. `place`: its number
     among the keys of its run, so that the parts of each have names of their own."""
 
-    kind: Keyed
+    kind: KeyKind
     key_id: int
     leaves: tuple[Leaf, ...]
     place: int = 0
@@ -52,7 +52,7 @@ class KeyPlan:
     @property
     def partition(self) -> str:
         """The metadata partition that holds its rows: `CoveredKey.kind`."""
-        return partition_of(self.kind)
+        return self.kind.rows.partition
 
     def number(self, part: int) -> int:
         """The number of a part of this key, for `RunSink.write`."""
@@ -78,20 +78,14 @@ def part_number(place: int, part: int) -> int:
     return place * 10_000_000 + part
 
 
-def partition_of(kind: Keyed) -> str:
-    """The metadata partition of a kind's rows: `values` (by hash), `value_keys` (by value), `value_lists` (rows as
-    `value_keys`), `bloom_filters`."""
-    return "value_keys" if isinstance(kind, Values) and kind.by == "value" else kind.name
-
-
 def key_plans(kinds: Sequence[Kind], schema: Schema) -> list[KeyPlan]:
-    """The keys that kinds ask for at a schema, each once. Raises as `specs` says where a column is not there or has no
-    values to key."""
+    """The keys that kinds ask for at a schema, each once. Raises as `columns.find_leaf` where a column is not there or
+    has no values to key."""
     plans: dict[int, KeyPlan] = {}
     for kind in kinds:
-        if isinstance(kind, Values | Bloom | ValueList):
+        if isinstance(kind, KeyKind):
             for leaves in kind.planned(schema):
-                number = key_id(partition_of(kind), [leaf.stable for leaf in leaves])
+                number = key_id(kind.rows.partition, [leaf.stable for leaf in leaves])
                 plans.setdefault(number, KeyPlan(kind, number, leaves, len(plans)))
     return list(plans.values())
 

@@ -1,86 +1,172 @@
-"""Where the kinds that key values are found: what collects, finishes, reads and merges their rows. Each is loaded when
-it is needed."""
+"""Every index kind that is known here: those of metaindex, and those that installed packages bring.
+
+A package brings one by an entry point of the group `metaindex.kinds` that names its class:
+
+    [project.entry-points."metaindex.kinds"]
+    hash_set = "hash_set:HashSet"
+
+Entry points are looked at only when a name is asked for that metaindex itself does not know, and for the options of
+`metaindex create`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
-from metaindex.log.entry import CoveredKey
+from expressions.errors import ArgumentError, first_line
+from metaindex.errors import DamagedIndexError
+from metaindex.log.entry import CoveredKey, KindSpec
 from metaindex.log.types import type_from_text
 
+from .bloom.spec import Bloom
 from .canonical import answers_for
-from .layouts import readable
-from .specs import Bloom, ValueList, Values
+from .column_stats.spec import ColumnStats
+from .covering.spec import Covering, CoveringRange
+from .kind import Kind, StoredKind, WholeKind
+from .values.lists import ValueList
+from .values.spec import Values
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write
     import pyarrow as pa
 
     from metaindex.store.reader import RunReader
-    from metaindex.store.writer import RunSink
 
-    from .keyed import Gathered, KeyCollector, KeyFinisher, KeyPlan, KeyReader, Spill
+    from .keyed import KeyReader
+
+KINDS: tuple[type[Kind], ...] = (ColumnStats, Values, Bloom, ValueList, Covering, CoveringRange)
+"""Those of metaindex, in the order in which a person reads of them."""
+
+GROUP = "metaindex.kinds"
+
+_OWN = {kind.name: kind for kind in KINDS}
+_OWN_ROWS = {rows.partition: rows for kind in KINDS for rows in kind.stored()}
+_TAKEN = frozenset({*_OWN, *_OWN_ROWS, "files", "file_ids", "partitions", "partition_stats", "unkeyed", "spills"})
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
-def collector(plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> KeyCollector:
-    """What builds a key of a run of so many files."""
-    return _writing(plan)[0](plan, sink, spill, files)
+@cache
+def others() -> Mapping[str, type[WholeKind]]:
+    """The kinds that installed packages bring, by name. One that cannot be loaded, or whose name is taken, is left out
+    and told of by a warning: no query depends on it."""
+    from importlib.metadata import entry_points
+
+    found: dict[str, type[WholeKind]] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
+        try:
+            kind = point.load()
+            why = _unfit(kind, found)
+        except Exception as error:  # noqa: BLE001 - a stranger's package, whatever is wrong with it
+            kind, why = None, f"it cannot be loaded ({first_line(error)})"
+        if why is None:
+            found[kind.name] = kind
+        else:
+            _LOGGER.warning("the index kind %r of entry point %r is left out: %s", point.name, point.value, why)
+    return found
 
 
-def finisher(plan: KeyPlan, sink: RunSink, spill: Spill, files: int, gathered: Sequence[Gathered]) -> KeyFinisher:
-    """What writes a key of which several collectors gathered a share each."""
-    return _writing(plan)[1](plan, sink, spill, files, gathered)
+_LOGGER = logging.getLogger("metaindex")
 
 
-def reader(run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> KeyReader | None:
+def _unfit(kind: object, found: Mapping[str, object]) -> str | None:
+    """Why a stranger's class is no kind that can be added, or None."""
+    if not (isinstance(kind, type) and issubclass(kind, WholeKind)):
+        return "it is no subclass of metaindex.kinds.kind.WholeKind"
+    if missing := sorted(getattr(kind, "__abstractmethods__", ())):
+        return f"it does not say {', '.join(missing)}"
+    if not _NAME.fullmatch(getattr(kind, "name", "")) or kind.name != kind.partition:
+        return "its name, which is that of its partition, is not made of small letters, digits and _"
+    if kind.name in _TAKEN or kind.name in found:
+        return f"the name {kind.name!r} is taken"
+    return None
+
+
+def kinds() -> Sequence[type[Kind]]:
+    """All of them."""
+    return (*KINDS, *others().values())
+
+
+def kind_named(name: str) -> type[Kind] | None:
+    """The kind of a name, or None."""
+    return _OWN.get(name) or others().get(name)
+
+
+def stored_kind(partition: str) -> type[StoredKind] | None:
+    """The rows of a metadata partition, or None where no kind that is known has any there."""
+    return _OWN_ROWS.get(partition) or others().get(partition)
+
+
+def rows_of(key: CoveredKey) -> type[StoredKind]:
+    """The rows of a key that is `readable`."""
+    found = stored_kind(key.kind)
+    assert found is not None, "keys that are not known are not asked"
+    return found
+
+
+def unknown(key: CoveredKey) -> str | None:
+    """What of the key is not known here, or None: no query asks it, no merge takes it, and the other keys of its run
+    answer as ever."""
+    rows = stored_kind(key.kind)
+    return f"the kind {key.kind[:80]!r}" if rows is None else rows.layout.unknown(key)
+
+
+def senseless(key: CoveredKey) -> str | None:
+    """What of a known key does not fit together, or None. Whoever seals an entry may have written anything: read as it
+    stands, such a key would look for values where they are not, and prove files out."""
+    rows = stored_kind(key.kind)
+    return None if rows is None else rows.senseless(key)
+
+
+def readable(key: CoveredKey) -> bool:
+    """Is all of it known, and does it fit together?"""
+    return unknown(key) is None and senseless(key) is None
+
+
+def key_reader(run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> KeyReader | None:
     """What looks up a key of a run. `types`: those of its columns now; literals are compared as with them. None where
     values of the types at write time cannot answer for them, or where the rows are in a form that this metaindex does
     not know."""
     stored = [type_from_text(column.type_text) for column in key.columns]
     if any(old is None or not answers_for(old, now) for old, now in zip(stored, types, strict=True)):
         return None
-    make = _reading(key) if readable(key) else None
-    return None if make is None else make(run, key, types)
+    rows = stored_kind(key.kind) if readable(key) else None
+    return None if rows is None or not rows.looked_up else rows.reader(run, key, types)
 
 
-_Collect = Callable[["KeyPlan", "RunSink", "Spill", int], "KeyCollector"]
-_Finish = Callable[["KeyPlan", "RunSink", "Spill", int, "Sequence[Gathered]"], "KeyFinisher"]
-_Read = Callable[["RunReader", CoveredKey, "Sequence[pa.DataType]"], "KeyReader"]
+def check_kinds(some: Sequence[object]) -> None:
+    """ArgumentError unless there is at least one kind, and nothing else."""
+    if not some:
+        raise ArgumentError("an index has at least one kind; none was given; for example mi.ColumnStats()")
+    for kind in some:
+        if not isinstance(kind, Kind):
+            said = f"the class {kind.__name__}" if isinstance(kind, type) else repr(kind)
+            raise ArgumentError(
+                f"an index is made of kinds, as in mi.ColumnStats() or mi.Values('user_id'); got {said}"
+            )
+        if kind_named(kind.name) is not type(kind):
+            raise ArgumentError(
+                f"a kind of another package is found by its entry point in {GROUP!r}, so that every process can read "
+                f"the index; {type(kind).__name__} is not; install its package"
+            )
 
 
-def _writing(plan: KeyPlan) -> tuple[_Collect, _Finish]:
-    match plan.kind:
-        case Values(by="hash"):
-            from .values.by_hash import HashCollector, HashFinisher
-
-            return HashCollector, HashFinisher
-        case Values():
-            from .values.by_value import ValueCollector, ValueFinisher
-
-            return ValueCollector, ValueFinisher
-        case ValueList():
-            from .values.by_value import ListCollector, ValueFinisher
-
-            return ListCollector, ValueFinisher
-        case Bloom():
-            from .bloom.collector import BloomCollector, BloomFinisher
-
-            return BloomCollector, BloomFinisher.of
-
-
-def _reading(key: CoveredKey) -> _Read | None:
-    match key.kind:
-        case "values":
-            from .values.hash_reader import HashReader
-
-            return HashReader
-        case "value_keys" | "value_lists":
-            from .values.key_reader import KeyValueReader
-
-            return KeyValueReader
-        case "bloom_filters":
-            from .bloom.reader import BloomReader
-
-            return BloomReader
-        case _:
-            return None
+def kind_from_spec(spec: KindSpec) -> Kind:
+    """The kind that a log entry names. DamagedIndexError, with advice, for a kind or a version that is not known
+    here."""
+    found = kind_named(spec.name)
+    if found is None or spec.version > found.version:
+        newest = ", ".join(f"{kind.name} up to version {kind.version}" for kind in kinds())
+        cure = "upgrade metaindex" + ("" if found is not None else ", or install the package that brings the kind")
+        raise DamagedIndexError(
+            f"this metaindex knows the index kinds {newest}; the index has {spec.name} version {spec.version}; {cure}"
+        )
+    try:
+        return found.of(dict(spec.properties))
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedIndexError(
+            f"an index kind has the properties that it was asked with; {spec.name} has not "
+            f"({type(error).__name__}: {str(error)[:200]}); recreate the index"
+        ) from error

@@ -14,8 +14,9 @@ from expressions.errors import UnknownColumnError
 from formats.model import Schema
 from metaindex.log.entry import KindSpec
 
-from .covering.plan import columns_of
-from .specs import Kind, kind_from_spec, named
+from .columns import columns_of, named
+from .kind import Kind
+from .registry import kind_from_spec
 
 IDS = "ids"
 _RULE = "an indexed column is a column of the table"

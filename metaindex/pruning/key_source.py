@@ -22,13 +22,10 @@ from expressions.statistics import Mask
 from expressions.tree import ColumnRef
 from expressions.vectors import Matrix
 from metaindex.kinds.keyed import Hits, KeyReader, ReadsMany
+from metaindex.kinds.registry import rows_of
 from metaindex.log.entry import CoveredKey
 
 from .combined import Columns, Combination
-
-EXACTNESS = {"values": 0, "value_keys": 1, "value_lists": 2, "bloom_filters": 3}
-"""The kinds (of `CoveredKey`) in the order in which they are asked."""
-
 
 KEPT_BYTES = 4 << 20
 """Of answers to many questions that one source keeps, about."""
@@ -51,7 +48,7 @@ class AskedKey:
     @property
     def exact(self) -> bool:
         """Does an answer leave nothing for other sources to prove, but for collisions?"""
-        return self.kind in ("values", "value_keys", "value_lists") and not self.key.unkeyed_files
+        return rows_of(self.key).exact and not self.key.unkeyed_files
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,7 @@ class KeySource(Asking):
         self._all = tuple(keys)
         self._combinations = combinations
         self._keys: dict[Columns, list[AskedKey]] = {}
-        for one in sorted(keys, key=lambda k: (EXACTNESS.get(k.kind, len(EXACTNESS)), k.key.unkeyed_files)):
+        for one in sorted(keys, key=lambda one: (rows_of(one.key).turn, one.key.unkeyed_files)):
             self._keys.setdefault(one.columns, []).append(one)
         self._readers: dict[int, KeyReader | None] = {}
         self._answers: dict[object, Answer | None] = {} if answers is None else answers

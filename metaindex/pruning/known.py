@@ -123,9 +123,9 @@ def _asked_keys(index: OpenIndex, run: RunRef, asked: Asked) -> list[AskedKey]:
 
 def _asked_key(index: OpenIndex, run: RunRef, key: CoveredKey, columns_: Columns, types: list[pa.DataType]) -> AskedKey:
     def opened() -> KeyReader | None:
-        from metaindex.kinds.registry import reader
+        from metaindex.kinds.registry import key_reader
 
-        return reader(index.reader(run), key, types)
+        return key_reader(index.reader(run), key, types)
 
     return AskedKey(key, columns_, opened, lambda: unkeyed_files(index, run, key))
 

@@ -16,6 +16,7 @@ from expressions.statistics import Mask, PruningStatistics
 from expressions.tree import ColumnRef
 from expressions.vectors import numbers
 from formats.model import FileTable, Version
+from metaindex.kinds.registry import rows_of
 from metaindex.log.entry import RunRef
 
 from .known import Asked, Known, known_runs
@@ -130,7 +131,7 @@ def _looked_up(run: RunRef, asked: Asked) -> Iterator[str]:
     fixed = {leaf.stable for leaf in asked.schema.leaves() if ColumnRef(leaf.parts) in together}
     for key in run.looked_up:
         names = {column.stable for column in key.columns}
-        if names <= fixed if len(names) > 1 else key.kind not in ("values", "bloom_filters") or names <= equal:
+        if names <= fixed if len(names) > 1 else not rows_of(key).equality_only or names <= equal:
             yield from names
 
 

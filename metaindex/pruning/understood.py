@@ -1,11 +1,11 @@
 """An entry as far as this metaindex can read it: without the runs that need to be known in another way, and without the
-keys of other kinds or layouts. What is left out proves nothing, and its files stay."""
+keys of other kinds or registry. What is left out proves nothing, and its files stay."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from metaindex.kinds import layouts
+from metaindex.kinds import registry
 from metaindex.log import needs
 from metaindex.log.entry import IndexLogEntry, RunRef
 from metaindex.log.history import without_runs
@@ -25,14 +25,14 @@ def understood(entry: IndexLogEntry) -> tuple[IndexLogEntry, tuple[str, ...]]:
 
 
 def _known(run: RunRef) -> RunRef:
-    return replace(run, keys=tuple(key for key in run.keys if layouts.readable(key)))
+    return replace(run, keys=tuple(key for key in run.keys if registry.readable(key)))
 
 
 def _unknown_keys(run: RunRef) -> str | None:
-    newer = dict.fromkeys(why for key in run.keys if (why := layouts.unknown(key)) is not None)
+    newer = dict.fromkeys(why for key in run.keys if (why := registry.unknown(key)) is not None)
     if newer:
-        return f"run {run.run!r} has keys of a newer metaindex, which are not asked: one must know {', '.join(newer)}; upgrade metaindex"
-    wrong = dict.fromkeys(why for key in run.keys if (why := layouts.senseless(key)) is not None)
+        return f"run {run.run!r} has keys of a newer metaindex, which are not asked: one must know {', '.join(newer)}; upgrade metaindex, or install the package that brings the kind"
+    wrong = dict.fromkeys(why for key in run.keys if (why := registry.senseless(key)) is not None)
     if wrong:
         return f"run {run.run!r} has keys that are not asked: {', '.join(wrong)}; recreate the index"
     return None

@@ -17,7 +17,7 @@ from expressions.references import conjuncts
 from expressions.tree import ColumnRef, Constant, Leaf, Opaque, Predicate, transform
 from formats.model import Schema, Version
 from metaindex.asked import OfSchema
-from metaindex.kinds.covering.plan import columns_of
+from metaindex.kinds.columns import columns_of
 from metaindex.log.entry import CoveredKey
 
 from .ranking import Asked, asked_of

@@ -17,7 +17,7 @@ from expressions.errors import MetaIndexError
 from formats.protocol import TableFormat, TableRef
 from metaindex.build.protocol import Progress
 from metaindex.errors import IndexNotFoundError
-from metaindex.kinds.layouts import senseless
+from metaindex.kinds.registry import senseless
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.sealed import digest

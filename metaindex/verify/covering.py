@@ -18,6 +18,7 @@ from formats.protocol import TableRef
 from metaindex.build.merging import unkeyed_of
 from metaindex.build.protocol import BuildRequest
 from metaindex.build.row_source import DataFile, RowSource
+from metaindex.kinds.columns import columns_of
 from metaindex.kinds.covering.parts import stored_parts
 from metaindex.kinds.covering.plan import (
     ORDINAL,
@@ -25,14 +26,13 @@ from metaindex.kinds.covering.plan import (
     ROW,
     CoveringLayout,
     CoveringPlan,
-    columns_of,
     with_lineage,
 )
 from metaindex.kinds.covering.spec import Covering, CoveringRange
+from metaindex.kinds.covering.verified import named, tables_of
 from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.store.reader import RunReader
 
-from .covering_parts import named, tables_of
 from .key_rows import request_of
 from .report import Finding, Verification, judged
 from .sample import Sample

@@ -25,12 +25,12 @@ from metaindex.build.key_scan import KeySource, scan_keys
 from metaindex.build.merging import unkeyed_of
 from metaindex.build.protocol import BuildRequest
 from metaindex.keys import file_ids
-from metaindex.kinds.keyed import KeyPlan
-from metaindex.kinds.specs import Bloom, Keyed, ValueList, Values, kind_from_spec
+from metaindex.kinds.keyed import KeyPlan, Spill
+from metaindex.kinds.kind import KeyCheck
+from metaindex.kinds.registry import rows_of
 from metaindex.log.entry import CoveredKey, KindSpec
 from metaindex.log.types import type_from_text
 
-from .key_checks import KeyCheck, check_of
 from .report import Finding, Verification
 from .runs import RunRows
 from .sample import Ordinals, Sample
@@ -75,25 +75,10 @@ def _planned(
             if leaf is not None and type_ is not None and leaf.field.partition == column.partition:
                 leaves.append(Leaf((*leaf.path[:-1], replace(leaf.field, type=type_))))
         if len(leaves) == len(key.columns):
-            out.append((key, KeyPlan(_kind(key, kinds), key.key_id, tuple(leaves), len(out))))
+            out.append((key, KeyPlan(rows_of(key).maker(key, kinds), key.key_id, tuple(leaves), len(out))))
         else:
             report.skipped("a column of a key is not in the table any more")
     return out
-
-
-def _kind(key: CoveredKey, kinds: Sequence[KindSpec]) -> Keyed:
-    """The kind that made the key: by its columns' names as they were."""
-    names = [column.name for column in key.columns]
-    match key.kind:
-        case "values":
-            return Values(names)
-        case "value_keys":
-            return Values(names, by="value")
-        case "value_lists":
-            lists = [kind for spec in kinds if isinstance(kind := kind_from_spec(spec), ValueList)]
-            return ValueList(names, limit=max(kind.limit for kind in lists))
-        case _:
-            return Bloom(names)
 
 
 def _check_some(sample: Sample, one: RunRows, keys: Sequence[tuple[CoveredKey, KeyPlan]], ordinals: Ordinals) -> None:
@@ -105,7 +90,9 @@ def _check_some(sample: Sample, one: RunRows, keys: Sequence[tuple[CoveredKey, K
     files = files.append_column("partition_ord", pa.array(request.partition_ord))
     with tempfile.TemporaryDirectory(prefix="metaindex-") as folder:
         storage = LocalStorage(folder)
-        checks = [check_of(reader, key, plan, ordinals, storage) for key, plan in keys]
+        checks = [
+            rows_of(key).compared(reader, key, plan, ordinals, Spill(storage, str(plan.place))) for key, plan in keys
+        ]
         scanned = scan_keys(sample.ref.storage, KeySource.of(request, [plan for _, plan in keys]), files, checks)
         for why in (scanned.problems[ordinal] for ordinal in sorted(scanned.unread)):
             report.skipped(why)

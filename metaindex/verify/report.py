@@ -52,14 +52,6 @@ def judged(error: BaseException) -> None:
         cause = cause.__cause__
 
 
-class Mismatch(Exception):
-    """Places of one run that do not fit each other."""
-
-    def __init__(self, message: str, where: str) -> None:
-        super().__init__(message)
-        self.where = where
-
-
 @dataclass(slots=True)
 class Verification:
     """What was looked at, and what was wrong. `unchecked`: why something was not looked at, and how often."""

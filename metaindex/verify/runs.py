@@ -26,6 +26,7 @@ from metaindex.build.protocol import Progress
 from metaindex.build.statistics import domain_of, partition_rows, sorted_rows
 from metaindex.errors import DamagedIndexError, ForeignIndexError
 from metaindex.keys import file_ids
+from metaindex.kinds.kind import Mismatch
 from metaindex.kinds.rows import COLUMN_STATS, FILE_IDS, FILES, PARTITION_STATS, PARTITIONS
 from metaindex.log.entry import CoveredColumn, RunRef
 from metaindex.log.types import type_from_text
@@ -33,7 +34,7 @@ from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.layout import PartInfo
 
 from .key_runs import check_keys
-from .report import Finding, Mismatch, Verification, judged
+from .report import Finding, Verification, judged
 
 
 @dataclass(frozen=True, slots=True)

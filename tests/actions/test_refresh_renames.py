@@ -11,8 +11,9 @@ import pytest
 import metaindex as mi
 from expressions.errors import UnknownColumnError
 from formats.model import Field, Schema
+from metaindex.kinds.kind import Kind
+from metaindex.kinds.registry import kind_from_spec
 from metaindex.kinds.renames import kind_at, with_ids
-from metaindex.kinds.specs import Kind, kind_from_spec
 
 KINDS: list[Kind] = [
     mi.ColumnStats("a"),

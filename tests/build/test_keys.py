@@ -25,7 +25,9 @@ from metaindex.build.local import LocalBuilder
 from metaindex.build.protocol import BuildRequest, KeyBuild
 from metaindex.kinds import registry
 from metaindex.kinds.keyed import Hits, key_plans
-from metaindex.kinds.specs import Keyed, ValueList, Values
+from metaindex.kinds.kind import KeyKind
+from metaindex.kinds.values.lists import ValueList
+from metaindex.kinds.values.spec import Values
 from metaindex.log.entry import RunRef
 from metaindex.log.sealed import digest
 from metaindex.store.reader import ReadCount, RunReader, StoreCache, manifest_path
@@ -48,7 +50,7 @@ class KeyedRun:
             for leaf in self.request.snapshot.schema.leaves()
             if ".".join(leaf.parts) == name
         ]
-        one = registry.reader(self.reader, keys[place], types)
+        one = registry.key_reader(self.reader, keys[place], types)
         assert one is not None
         hits = one.null() if values == (None,) else one.among([tuple(map(literal, values))])
         assert hits is not None
@@ -70,7 +72,7 @@ class KeyedRun:
         return [Path(self.request.files.paths[ordinal].as_py()).name for ordinal in ordinals]
 
 
-def keyed(request: BuildRequest, index: Path, *kinds: Keyed) -> KeyedRun:
+def keyed(request: BuildRequest, index: Path, *kinds: KeyKind) -> KeyedRun:
     sink = RunSink(LocalStorage(str(index)), "run")
     found = LocalBuilder().keys(request, key_plans(kinds, request.snapshot.schema), sink)
     manifest = manifest_bytes(found.parts)
@@ -381,11 +383,11 @@ def test_literals_of_other_kinds_say_nothing_or_nothing_is_there(tmp_path: Path)
     path = write(tmp_path, "a.parquet", pa.table({"i": [1, 2]}))
     request = request_for(tmp_path, fields_of(pa.schema([("i", pa.int64())])), [path])
     run = keyed(request, tmp_path / "index", Values("i"), Values("i", by="value"), ValueList("i"))
-    readers = [registry.reader(run.reader, key, [pa.int64()]) for key in run.found.keys]
+    readers = [registry.key_reader(run.reader, key, [pa.int64()]) for key in run.found.keys]
     for reader in readers:
         assert reader is not None
         assert reader.among([(Literal("1"),)]) is None
         nothing = reader.among([(Literal(1.5),)])
         assert nothing is not None
         assert not nothing.mask(1).any()
-    assert registry.reader(run.reader, run.found.keys[0], [pa.float64()]) is None
+    assert registry.key_reader(run.reader, run.found.keys[0], [pa.float64()]) is None

@@ -19,7 +19,7 @@ import metaindex as mi
 from metaindex.actions.merge_policy import ON_REFRESH, full_groups, quick_groups
 from metaindex.build.merging import keys_together
 from metaindex.keys import key_id
-from metaindex.kinds.specs import Kind
+from metaindex.kinds.kind import Kind
 from metaindex.log.entry import CoveredColumn, CoveredKey, RunRef
 from tests import strategies
 from tests.actions.index_bytes import everything

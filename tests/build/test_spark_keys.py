@@ -30,9 +30,11 @@ from metaindex.build.spark_schemas import FILE
 from metaindex.build.spark_tasks import PIECES, part_of
 from metaindex.errors import BuildError
 from metaindex.keys import key_id
-from metaindex.kinds import registry
-from metaindex.kinds.keyed import Gathered, KeyPlan, partition_of
-from metaindex.kinds.specs import Bloom, Keyed, ValueList, Values
+from metaindex.kinds.bloom.spec import Bloom
+from metaindex.kinds.keyed import Gathered, KeyPlan
+from metaindex.kinds.kind import KeyKind
+from metaindex.kinds.values.lists import ValueList
+from metaindex.kinds.values.spec import Values
 from metaindex.store.writer import RunSink, new_run_id
 from tests.build.lake import fields_of, request_for, request_of_table, write
 from tests.build.scenarios import SCENARIOS
@@ -41,10 +43,10 @@ from tests.tables import settle
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-KINDS: list[Keyed] = [Values("x"), Values("x", by="value"), ValueList("x", limit=3), Bloom("x", fpp=0.01)]
+KINDS: list[KeyKind] = [Values("x"), Values("x", by="value"), ValueList("x", limit=3), Bloom("x", fpp=0.01)]
 
 
-def plans_of(request: BuildRequest, kinds: Sequence[Keyed] = KINDS) -> list[KeyPlan]:
+def plans_of(request: BuildRequest, kinds: Sequence[KeyKind] = KINDS) -> list[KeyPlan]:
     """Every kind on every column, and on the first two together."""
     leaves = [leaf for leaf in request.snapshot.schema.leaves() if physical_type(leaf.type) is not None]
     keys: list[tuple[Leaf, ...]] = [(leaf,) for leaf in leaves]
@@ -52,7 +54,7 @@ def plans_of(request: BuildRequest, kinds: Sequence[Keyed] = KINDS) -> list[KeyP
         keys.append((leaves[0], leaves[1]))
     asked = [(kind, key) for kind in kinds for key in keys]
     return [
-        KeyPlan(kind, key_id(partition_of(kind), [leaf.stable for leaf in key]), key, place)
+        KeyPlan(kind, key_id(kind.rows.partition, [leaf.stable for leaf in key]), key, place)
         for place, (kind, key) in enumerate(asked)
     ]
 
@@ -117,7 +119,7 @@ def by_tasks(
                     problems |= value.problems
                     scanned += value.opened
     spill = spill_of(sink, limit_bytes)
-    finishers = [registry.finisher(plan, sink, spill, count, some) for plan, some in zip(plans, gathered, strict=True)]
+    finishers = [plan.kind.finisher(plan, sink, spill, count, some) for plan, some in zip(plans, gathered, strict=True)]
     ranges = [(place, number) for place, one in enumerate(finishers) for number in range(one.ranges)]
     finish = pickle.loads(pickle.dumps(FinishTask(tuple(finishers), tuple(ranges))))
     parts: list[list[object]] = [[] for _ in plans]

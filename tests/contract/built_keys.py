@@ -16,9 +16,9 @@ import pyarrow as pa
 from formats.model import Field, Leaf
 from formats.storage_local import LocalStorage
 from metaindex.keys import key_id
-from metaindex.kinds import merging, registry
-from metaindex.kinds.keyed import Gathered, KeyCollector, KeyPlan, KeyReader, Spill, add_groups, partition_of
-from metaindex.kinds.specs import Keyed
+from metaindex.kinds import registry
+from metaindex.kinds.keyed import Gathered, KeyCollector, KeyPlan, KeyReader, Spill, add_groups
+from metaindex.kinds.kind import KeyKind, KeyRows
 from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.log.sealed import digest
 from metaindex.store.layout import PartInfo
@@ -41,7 +41,7 @@ class Built:
     parts: list[PartInfo]
 
     def reader(self, types: Sequence[pa.DataType], count: ReadCount | None = None) -> KeyReader:
-        found = registry.reader(self.run_reader(count), self.key, types)
+        found = registry.key_reader(self.run_reader(count), self.key, types)
         assert found is not None
         return found
 
@@ -56,9 +56,9 @@ class Built:
         return [pa.concat_tables(tables).combine_chunks() if tables else pa.table({})]
 
 
-def plan_of(kind: Keyed, types: Sequence[pa.DataType]) -> KeyPlan:
+def plan_of(kind: KeyKind, types: Sequence[pa.DataType]) -> KeyPlan:
     leaves = tuple(Leaf((Field(f"c{i}", t),)) for i, t in enumerate(types))
-    return KeyPlan(kind, key_id(partition_of(kind), [leaf.stable for leaf in leaves]), leaves)
+    return KeyPlan(kind, key_id(kind.rows.partition, [leaf.stable for leaf in leaves]), leaves)
 
 
 def feed(collector: KeyCollector, ordinal: int, file: File, types: Sequence[pa.DataType], pieces: int = 1) -> None:
@@ -85,7 +85,7 @@ def folder() -> Iterator[Path]:
 
 def written(
     root: Path,
-    kind: Keyed,
+    kind: KeyKind,
     files: Sequence[File],
     types: Sequence[pa.DataType],
     *,
@@ -98,18 +98,18 @@ def written(
     storage = LocalStorage(str(root))
     sink, plan = RunSink(storage, "run"), plan_of(kind, types)
     if not shares:
-        one = registry.collector(plan, sink, Spill(storage, "spill", limit), len(files))
+        one = plan.kind.collector(plan, sink, Spill(storage, "spill", limit), len(files))
         for ordinal, file in enumerate(files):
             feed(one, ordinal, file, types, pieces)
         key, parts, unkeyed = one.close()
     else:
         gathered: list[Gathered] = []
         for share in range(shares):
-            one = registry.collector(plan, sink, Spill(storage, f"spill/{share}", limit), len(files))
+            one = plan.kind.collector(plan, sink, Spill(storage, f"spill/{share}", limit), len(files))
             for ordinal in range(share, len(files), shares):
                 feed(one, ordinal, files[ordinal], types, pieces)
             gathered.append(one.hand_over())
-        finisher = registry.finisher(plan, sink, Spill(storage, "spill", limit), len(files), gathered)
+        finisher = plan.kind.finisher(plan, sink, Spill(storage, "spill", limit), len(files), gathered)
         parts = [part for number in range(finisher.ranges) for part in finisher.write(number)]
         key, unkeyed = finisher.covered()
     return on_disk(storage, sink.run, key, parts, unkeyed.tolist(), len(files))
@@ -124,10 +124,14 @@ def on_disk(
     return Built(storage, ref, key, unkeyed, list(parts))
 
 
-Merge = Callable[[CoveredKey, Sequence[merging.KeyRows], RunSink, Callable[[int], int]], Any]
+Merge = Callable[[CoveredKey, Sequence[KeyRows], RunSink, Callable[[int], int]], Any]
 
 
-def merged(root: Path, some: Sequence[tuple[Built, Sequence[int]]], files: int, merge: Merge = merging.merge) -> Built:
+def as_its_kind(key: CoveredKey, rows: Sequence[KeyRows], sink: RunSink, number: Callable[[int], int]) -> Any:
+    return registry.rows_of(key).merge(key, rows, sink, number)
+
+
+def merged(root: Path, some: Sequence[tuple[Built, Sequence[int]]], files: int, merge: Merge = as_its_kind) -> Built:
     """`some`: each with the new ordinals of its files, -1 where a file is left out."""
     storage, rows, unkeyed = LocalStorage(str(root)), [], []
     for one, places in some:

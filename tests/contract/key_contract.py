@@ -20,10 +20,9 @@ from expressions.errors import LiteralTypeError
 from expressions.evaluate import matches
 from expressions.statistics import Interval
 from formats.storage_local import LocalStorage
-from metaindex.kinds import registry
 from metaindex.kinds.canonical import answers_for
 from metaindex.kinds.keyed import Hits, ReadsMany, Spill
-from metaindex.kinds.specs import Keyed
+from metaindex.kinds.kind import KeyKind
 from metaindex.store.reader import ReadCount
 from metaindex.store.writer import RunSink
 from tests.contract.built_keys import MANY, TINY, Built, File, feed, folder, merged, on_disk, plan_of, written
@@ -75,7 +74,7 @@ class KeyContract:
     exact = False
     canonical_rows = True  # merged rows are those of a run that is built anew, bit by bit
 
-    def kind(self, columns: int) -> Keyed:
+    def kind(self, columns: int) -> KeyKind:
         """A key of c0, or of c0, c1 ... together."""
         raise NotImplementedError
 
@@ -321,7 +320,7 @@ class KeyContract:
         storage, types = LocalStorage(str(tmp_path)), [pa.string()]
         for limit in (TINY, MANY):
             plan = plan_of(self.kind(1), types)
-            one = registry.collector(plan, RunSink(storage, f"run{limit}"), Spill(storage, "spill", limit), len(files))
+            one = plan.kind.collector(plan, RunSink(storage, f"run{limit}"), Spill(storage, "spill", limit), len(files))
             for ordinal, file in enumerate(files):
                 if ordinal != 2:
                     feed(one, ordinal, file, types)

@@ -19,8 +19,10 @@ from hypothesis import strategies as st
 from expressions import Literal
 from formats.storage_local import LocalStorage
 from metaindex.errors import DamagedIndexError
-from metaindex.kinds.specs import Keyed, ValueList, Values
+from metaindex.kinds.kind import KeyKind
+from metaindex.kinds.values.lists import ValueList
 from metaindex.kinds.values.merge import merge_values
+from metaindex.kinds.values.spec import Values
 from metaindex.store.writer import RunSink
 from tests.contract import built_keys
 from tests.contract.built_keys import Built, File, on_disk, written
@@ -62,7 +64,7 @@ OF: dict[pa.DataType, Callable[[int], object]] = {
 @given(st.data())
 def test_what_is_carried_is_what_would_have_been_written(data: st.DataObject) -> None:
     t = data.draw(st.sampled_from(list(OF)))
-    kind: Keyed = data.draw(st.sampled_from([BY_VALUE, ValueList("c0"), ValueList("c0", limit=3)]))
+    kind: KeyKind = data.draw(st.sampled_from([BY_VALUE, ValueList("c0"), ValueList("c0", limit=3)]))
     least = data.draw(st.sampled_from([0, 5, 14, 16]))  # of the second run
     first, second = (
         data.draw(st.lists(st.lists(st.lists(one, min_size=1, max_size=6), max_size=3), min_size=1, max_size=3))

@@ -22,8 +22,10 @@ from expressions.statistics import Interval
 from formats.storage_local import LocalStorage
 from metaindex.build.merging import keys_together
 from metaindex.kinds import registry
-from metaindex.kinds.specs import Keyed, ValueList, Values
+from metaindex.kinds.kind import KeyKind
+from metaindex.kinds.values.lists import ValueList
 from metaindex.kinds.values.rows import Layout
+from metaindex.kinds.values.spec import Values
 from metaindex.log.codec import _key_from_json, _key_to_json
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import manifest_path
@@ -47,7 +49,7 @@ VALUES: dict[str, list[object]] = {
     "at": [dt.datetime(1969, 12, 31, 23, 59, 59, 999999, dt.UTC), dt.datetime(2024, 1, 1, tzinfo=dt.UTC)] * 2,
     "text": ["", "é😀", "x" * 300, "a\0b"],
 }
-KINDS: dict[str, Keyed] = {
+KINDS: dict[str, KeyKind] = {
     "values": Values("c0"),
     "value_keys": Values("c0", by="value"),
     "value_lists": ValueList("c0", limit=3),
@@ -133,7 +135,7 @@ def test_a_form_of_tomorrow_is_not_asked_and_not_merged(tmp_path: Path) -> None:
     shutil.copytree(INTEGERS / "value_keys" / "int", tmp_path / "old")
     built = opened(tmp_path / "old")
     tomorrow = replace(built.key, layout={**built.key.layout, "key": "int128"})
-    assert registry.reader(built.run_reader(), tomorrow, [TYPES["int"]]) is None
+    assert registry.key_reader(built.run_reader(), tomorrow, [TYPES["int"]]) is None
     assert keys_together((built.key,), (built.key,)) is not None
     assert keys_together((built.key,), (tomorrow,)) is None
     assert keys_together((tomorrow,), (built.key,)) is None

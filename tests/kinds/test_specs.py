@@ -10,7 +10,12 @@ import pytest
 from expressions.errors import UnknownColumnError, UnsupportedFeatureError
 from formats.model import Field, Schema
 from metaindex.errors import DamagedIndexError
-from metaindex.kinds.specs import Bloom, ColumnStats, Kind, ValueList, Values, kind_from_spec
+from metaindex.kinds.bloom.spec import Bloom
+from metaindex.kinds.column_stats.spec import ColumnStats
+from metaindex.kinds.kind import Kind
+from metaindex.kinds.registry import kind_from_spec
+from metaindex.kinds.values.lists import ValueList
+from metaindex.kinds.values.spec import Values
 from metaindex.log.entry import KindSpec
 
 SCHEMA = Schema(

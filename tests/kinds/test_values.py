@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from metaindex.kinds.specs import Keyed, ValueList, Values
+from metaindex.kinds.kind import KeyKind
+from metaindex.kinds.values.lists import ValueList
+from metaindex.kinds.values.spec import Values
 from tests.contract.key_contract import KeyContract
 
 NAMES = ("c0", "c1", "c2")
 
 
 class TestValuesByHash(KeyContract):
-    def kind(self, columns: int) -> Keyed:
+    def kind(self, columns: int) -> KeyKind:
         return Values(NAMES[:columns])
 
 
 class TestValuesByValue(KeyContract):
     exact = True
 
-    def kind(self, columns: int) -> Keyed:
+    def kind(self, columns: int) -> KeyKind:
         return Values(NAMES[:columns], by="value")
 
 
 class TestValueLists(KeyContract):
     exact = True
 
-    def kind(self, columns: int) -> Keyed:
+    def kind(self, columns: int) -> KeyKind:
         return ValueList(NAMES[:columns])
 
 
 class TestValueListsOfFewValues(KeyContract):
     exact = True
 
-    def kind(self, columns: int) -> Keyed:
+    def kind(self, columns: int) -> KeyKind:
         return ValueList(NAMES[:columns], limit=2)

@@ -13,10 +13,10 @@ import pytest
 from expressions import Literal
 from expressions.statistics import Interval
 from formats.storage_local import LocalStorage
-from metaindex.kinds import registry
 from metaindex.kinds.keyed import Hits, Spill
-from metaindex.kinds.specs import Keyed, Values
+from metaindex.kinds.kind import KeyKind
 from metaindex.kinds.values import merge
+from metaindex.kinds.values.spec import Values
 from metaindex.store.reader import ReadCount
 from metaindex.store.writer import RunSink
 from tests.contract.built_keys import MANY, Built, on_disk, plan_of
@@ -41,11 +41,9 @@ def columns(t: pa.DataType) -> list[list[pa.Array]]:
     return out
 
 
-def build(root: Path, kind: Keyed, files: list[list[pa.Array]], t: pa.DataType, limit: int = MANY) -> Built:
+def build(root: Path, kind: KeyKind, files: list[list[pa.Array]], t: pa.DataType, limit: int = MANY) -> Built:
     storage = LocalStorage(str(root))
-    collector = registry.collector(
-        plan_of(kind, [t]), RunSink(storage, "run"), Spill(storage, "spill", limit), len(files)
-    )
+    collector = kind.collector(plan_of(kind, [t]), RunSink(storage, "run"), Spill(storage, "spill", limit), len(files))
     for ordinal, groups in enumerate(files):
         collector.begin(ordinal, len(groups))
         for group, values in enumerate(groups):
@@ -58,7 +56,7 @@ def build(root: Path, kind: Keyed, files: list[list[pa.Array]], t: pa.DataType, 
 @pytest.mark.parametrize("t", [pa.int64(), pa.string()], ids=str)
 @pytest.mark.parametrize("kind", [BY_HASH, BY_VALUE], ids=["hash", "value"])
 def test_merged_in_windows_and_spilled_in_ranges_are_what_is_built_whole(
-    kind: Keyed, t: pa.DataType, tmp_path: Path
+    kind: KeyKind, t: pa.DataType, tmp_path: Path
 ) -> None:
     files = columns(t)
     whole = build(tmp_path / "whole", kind, files, t)
@@ -107,7 +105,7 @@ def test_ranges_over_many_row_groups(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [BY_HASH, BY_VALUE], ids=["hash", "value"])
-def test_many_values_at_once_are_each_value_by_itself(kind: Keyed, tmp_path: Path) -> None:
+def test_many_values_at_once_are_each_value_by_itself(kind: KeyKind, tmp_path: Path) -> None:
     files = columns(pa.int64())
     reader = build(tmp_path, kind, files, pa.int64()).reader([pa.int64()])
     some = [5, 12_345, 29_999, 40_000, 7_777, 30_001]

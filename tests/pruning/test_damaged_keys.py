@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.kinds.specs import Kind
+from metaindex.kinds.kind import Kind
 from tests.tables import settle
 
 KINDS: dict[str, Kind] = {

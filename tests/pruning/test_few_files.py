@@ -10,7 +10,7 @@ import pytest
 
 import metaindex as mi
 from formats.delta.table import DeltaFormat
-from metaindex.kinds.specs import Kind
+from metaindex.kinds.kind import Kind
 
 FILES = 8
 

@@ -16,7 +16,7 @@ import pytest
 import metaindex as mi
 from expressions import And, ColumnRef, Comparison, Literal, Op, Or, Predicate
 from expressions.errors import MetaIndexError
-from metaindex.kinds.specs import Kind
+from metaindex.kinds.kind import Kind
 
 SOAK = bool(os.environ.get("METAINDEX_SOAK"))
 KINDS = ("hash", "value", "bloom", "list", "all")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from expressions import matches
-from metaindex.kinds.specs import Kind
+from metaindex.kinds.kind import Kind
 from metaindex.readers.errors import ScanError
 from tests import strategies
 from tests.pruning.test_no_false_skip import arrow_schema

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from expressions import col
 from formats.model import Field, Schema
-from metaindex.kinds.covering.plan import sized
 from metaindex.kinds.covering.spec import BUCKETS, Covering, CoveringRange
 from metaindex.rule.imagined import imagined
 from metaindex.rule.ranking import (
@@ -236,10 +235,10 @@ def test_scans_are_alike_by_what_they_read_and_by_the_first_that_wants_them_part
 
 def test_the_number_of_buckets_follows_from_the_data() -> None:
     schema = Schema((Field("k", pa.int32()), Field("id", pa.int64()), Field("pad", pa.decimal128(38))))
-    found = [sized([Covering("k", "id")], schema, size)[0] for size in (1, 1 << 30, 4 << 30, 1 << 45)]
+    found = [Covering("k", "id").sized(schema, size) for size in (1, 1 << 30, 4 << 30, 1 << 45)]
     assert found == [Covering("k", "id", count) for count in (8, 8, 64, 32768)]
     assert all(big % small == 0 for small, big in itertools.pairwise(BUCKETS)), (
         "Spark can put together those of one side"
     )
     said = [Covering("k", "id", 5), CoveringRange("k")]
-    assert sized(said, schema, 1 << 40) == said
+    assert [kind.sized(schema, 1 << 40) for kind in said] == said

@@ -20,7 +20,8 @@ import numpy.typing as npt
 from metaindex.build.key_build import write_unkeyed
 from metaindex.errors import DamagedIndexError
 from metaindex.kinds.keyed import Units, part_number
-from metaindex.kinds.merging import merge, mergeable, rows_carry_over
+from metaindex.kinds.kind import StoredKind
+from metaindex.kinds.registry import readable, rows_of
 from metaindex.log.entry import CoveredColumn, CoveredKey
 from metaindex.log.types import type_from_text
 from metaindex.store.layout import PartInfo
@@ -41,9 +42,9 @@ def keys_together(a: Sequence[CoveredKey], b: Sequence[CoveredKey]) -> tuple[Cov
     out = []
     for key in a:
         other = others[key.key_id]
-        if not (mergeable(key) and mergeable(other)):
+        if not (readable(key) and readable(other)):
             return None
-        columns = [_together(key.kind, one, two) for one, two in zip(key.columns, other.columns, strict=True)]
+        columns = [_together(rows_of(key), one, two) for one, two in zip(key.columns, other.columns, strict=True)]
         known = [column for column in columns if column is not None]
         if len(known) < len(columns):
             return None
@@ -61,7 +62,7 @@ def merge_keys(
     write: WritesPieces | None = None,
 ) -> tuple[tuple[CoveredKey, ...], list[PartInfo]]:
     """Writes the rows of all keys of a run of so many files. `ordinals`: by source, the new ordinal of each of its
-    files, -1 where it is left out. `keys`: as `keys_together` says. `write`: as in `kinds.merging.merge`."""
+    files, -1 where it is left out. `keys`: as `keys_together` says. `write`: as in `StoredKind.merge`."""
     blanked = np.zeros(files, np.bool_)
     for source, places in zip(sources, ordinals, strict=True):
         if source.run.run in blank:
@@ -80,7 +81,7 @@ def merge_keys(
             (source, _covered(source, key), _mine(places, owner, at, unkeyed[at].get(key.key_id, _NONE)))
             for at, (source, places) in enumerate(zip(sources, ordinals, strict=True))
         ]
-        layout, written = merge(key, some, sink, partial(part_number, number), write)
+        layout, written = rows_of(key).merge(key, some, sink, partial(part_number, number), write)
         left = np.flatnonzero(owner < 0)
         merged.append(replace(key, layout=layout, unkeyed_files=len(left)))
         without.append((key.key_id, left))
@@ -125,13 +126,13 @@ def _covered(source: RunReader, key: CoveredKey) -> CoveredKey:
     return next(one for one in source.run.keys if one.key_id == key.key_id)
 
 
-def _together(kind: str, a: CoveredColumn, b: CoveredColumn) -> CoveredColumn | None:
+def _together(rows: type[StoredKind], a: CoveredColumn, b: CoveredColumn) -> CoveredColumn | None:
     """The column with the type that the values of both are of."""
     if a.type_text == b.type_text:
         return b
     old, new = type_from_text(a.type_text), type_from_text(b.type_text)
     if old is None or new is None:
         return None
-    if rows_carry_over(kind, old, new):
+    if rows.carries_over(old, new):
         return b
-    return replace(b, type_text=a.type_text) if rows_carry_over(kind, new, old) else None
+    return replace(b, type_text=a.type_text) if rows.carries_over(new, old) else None

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from expressions.physical import physical_type
 from metaindex.build.parts import PartStream
-from metaindex.kinds.merging import MERGED
+from metaindex.kinds.registry import stored_kind
 from metaindex.kinds.rows import COLUMN_STATS, PARTITION_STATS
 from metaindex.log.entry import CoveredColumn, CoveredKey, RunRef
 from metaindex.log.sealed import digest
@@ -35,8 +35,12 @@ from .stream import Mask, Ordinals
 if TYPE_CHECKING:
     from metaindex.kinds.covering.merge import WritesPieces
 
-KINDS = frozenset({"files", "file_ids", "partitions", "column_stats", "partition_stats", "unkeyed"}) | MERGED
-"""Metadata partitions that are merged. A run with others stays as it is."""
+_STANDARD = frozenset({"files", "file_ids", "partitions", "column_stats", "partition_stats", "unkeyed"})
+
+
+def unmerged(source: RunReader) -> set[str]:
+    """The metadata partitions of a run that nobody here can merge: such a run stays as it is."""
+    return {partition for partition in source.kinds() - _STANDARD if stored_kind(partition) is None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ def merge_runs(
     write: WritesPieces | None = None,
 ) -> Merged:
     """Writes the run of all files of the sources, or of those that `keep` marks in a source; of those that `blank`
-    marks nothing is said but that they are there. `write`: as in `kinds.merging.merge`. DamagedIndexError where a
+    marks nothing is said but that they are there. `write`: as in `StoredKind.merge`. DamagedIndexError where a
     source cannot be read."""
     columns: tuple[CoveredColumn, ...] | None = ()
     keys: tuple[CoveredKey, ...] | None = sources[0].run.keys if sources else ()
@@ -79,7 +83,7 @@ def merge_runs(
         columns = together(columns or (), source.run.columns)
         keys = keys_together(keys or (), source.run.keys)
         another = source.run.table_uuid != sources[0].run.table_uuid
-        if columns is None or keys is None or another or source.kinds() - KINDS:
+        if columns is None or keys is None or another or unmerged(source):
             raise ValueError(
                 "runs that are merged are of one table, agree on the types of their columns and on their keys, and have mergeable kinds"
             )

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from metaindex.kinds.canonical import hash_key
 from metaindex.kinds.keyed import Gathered, KeyPlan, Spill, Units
-from metaindex.kinds.specs import Bloom
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
 from metaindex.store.writer import RunSink
@@ -20,6 +19,7 @@ from .blocks import Bytes, set_bits
 from .distinct import DistinctHashes
 from .pieces import Piece
 from .sizing import blocks_for
+from .spec import Bloom
 from .spill import Chunk, WaitingFilters, pieces_of
 from .writer import FilterWriter
 

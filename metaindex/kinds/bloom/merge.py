@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from metaindex.kinds.merging import KeyRows
+from metaindex.kinds.kind import KeyRows
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
 from metaindex.store.writer import RunSink
@@ -17,7 +17,7 @@ from .writer import FilterWriter
 def merge_filters(
     key: CoveredKey, sources: Sequence[KeyRows], sink: RunSink, number: Callable[[int], int]
 ) -> tuple[dict[str, int | str], list[PartInfo]]:
-    """See `kinds.merging.Merge`."""
+    """See `StoredKind.merge`."""
     found = [piece for run, _, places in sources for piece in stored_pieces(run, key.key_id, places)]
     writer = FilterWriter(key.key_id, found)
     return writer.layout, [writer.write(part, sink, number(part)) for part in range(writer.parts)]

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from expressions.records import dataclass
 from expressions.vectors import one_array
 from metaindex.errors import BuildError, DamagedIndexError
-from metaindex.kinds.merging import KeyRows
+from metaindex.kinds.kind import KeyRows
 from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.store.kway import merged
 from metaindex.store.layout import PartInfo
@@ -134,7 +134,7 @@ def merge_rows(
     number: Callable[[int], int],
     write: WritesPieces | None = None,
 ) -> tuple[dict[str, int | str], list[PartInfo]]:
-    """See `merging.Merge`. `write`: threads of this process where it is not given."""
+    """See `StoredKind.merge`. `write`: threads of this process where it is not given."""
     layout = CoveringLayout.of(key)
     parts = [(at, one) for at, (reader, covered, _) in enumerate(some) for one in stored_parts(reader, covered)]
     sources = tuple(Source(reader.run, ordinals) for reader, _, ordinals in some)

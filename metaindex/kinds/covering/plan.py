@@ -13,13 +13,14 @@ from expressions.errors import UnsupportedFeatureError
 from expressions.records import dataclass
 from formats.model import Field, Leaf, Schema
 from metaindex.keys import column_id, key_id
-from metaindex.kinds.specs import Kind, named
+from metaindex.kinds.columns import columns_of, named
+from metaindex.kinds.kind import Kind
 from metaindex.log.entry import CoveredColumn, CoveredKey
 
-from .spec import BUCKETS, AnyCovering, Covering, CoveringRange, buckets_for
-from .types import arrow_schema, refuse, spark_schema, stored_type, width
+from .spec import BUCKETS, AnyCovering, CoveredRows, Covering, CoveringRange
+from .types import arrow_schema, refuse, spark_schema, stored_type
 
-PARTITION = "covering"
+PARTITION = CoveredRows.partition
 """The metadata partition that holds the rows of both kinds: `CoveredKey.kind`."""
 
 ORDINAL, ROW = "_mi_ordinal", "_mi_row"
@@ -145,21 +146,6 @@ def covering_plans(kinds: Sequence[Kind], schema: Schema) -> list[CoveringPlan]:
     return list(plans.values())
 
 
-def sized(kinds: Sequence[Kind], schema: Schema, table_bytes: int) -> list[Kind]:
-    """The same, with the number of buckets where none is said: for the share of the table's bytes that the stored
-    columns have by the widths of their types."""
-    every = sum(width(field.type) for field in schema.fields) or 1
-    widths = {leaf.parts: width(leaf.type) for leaf in columns_of(schema)}
-    out: list[Kind] = []
-    for kind in kinds:
-        if isinstance(kind, Covering) and kind.buckets is None:
-            columns = (named(columns_of(schema), name, "") for name in (*kind.indexed, *kind.included))
-            share = min(1.0, sum(widths[leaf.parts] for leaf in columns) / every)
-            kind = Covering(kind.indexed, kind.included, buckets_for(table_bytes * share))
-        out.append(kind)
-    return out
-
-
 def covering_key_id(kind: AnyCovering, stables: Sequence[str]) -> int:
     """The id of the key: of the columns in their order, of which of them are indexed, and of how rows are put."""
     indexed = len(kind.indexed)
@@ -185,18 +171,6 @@ def _check(kind: AnyCovering, columns: Sequence[Leaf]) -> None:
         raise UnsupportedFeatureError(
             f"the columns of a covering index differ without regard to case, and from {ORDINAL}, {ROW} and {RUN}; those given do not; leave one out"
         )
-
-
-def columns_of(schema: Schema) -> list[Leaf]:
-    """What may be a column of a covering index: those of the table, and the fields of structs, of any type."""
-    return _columns(schema.fields, ())
-
-
-def _columns(fields: Sequence[Field], above: tuple[Field, ...]) -> list[Leaf]:
-    found = []
-    for one in fields:
-        found += [Leaf((*above, one)), *_columns(one.children, (*above, one))]
-    return found
 
 
 def chain(leaf: Leaf) -> Field:

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
 
 from expressions.errors import ArgumentError
 from expressions.records import dataclass
-from metaindex.log.entry import KindSpec
+from expressions.statistics import Mask
+from formats.model import Schema
+from metaindex.kinds.columns import columns_of, named
+from metaindex.kinds.kind import KeyKind, KeyRows, Kind, LayoutRule, Merged, StoredKind
+from metaindex.log.entry import CoveredKey, KindSpec
+
+if TYPE_CHECKING:
+    from metaindex.kinds.command import Command
+    from metaindex.kinds.keyed import KeyReader
+    from metaindex.store.reader import RunReader
+    from metaindex.store.writer import RunSink
+
+    from .merge import WritesPieces
 
 MOST_BUCKETS = 100_000
 """The five digits of a bucket in a part's name, by which Spark finds it."""
@@ -22,8 +37,59 @@ def buckets_for(size_bytes: float) -> int:
     return next((count for count in BUCKETS if size_bytes <= count * BUCKET_BYTES), BUCKETS[-1])
 
 
+class CoveredRows(StoredKind):
+    """The stored rows of both kinds. They answer nothing of files: a query reads them in the place of the table."""
+
+    __slots__ = ()
+    partition = "covering"
+    layout = LayoutRule(
+        frozenset({"by", "buckets", "indexed", "schema", "keys"}), {"by": ("hash", "range")}, prefixes=("bytes:",)
+    )
+    looked_up = False
+    unkeyed_because = "rows in doubt"
+
+    @classmethod
+    def reader(cls, run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> KeyReader:
+        raise TypeError("a covering index is not looked up")
+
+    @classmethod
+    def merge(
+        cls,
+        key: CoveredKey,
+        some: Sequence[KeyRows],
+        sink: RunSink,
+        number: Callable[[int], int],
+        write: WritesPieces | None = None,
+    ) -> Merged:
+        from .merge import merge_rows
+
+        return merge_rows(key, some, sink, number, write)
+
+    @classmethod
+    def check(cls, reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.ChunkedArray) -> None:
+        from .verified import check_parts
+
+        check_parts(reader, key, unkeyed, records)
+
+    @classmethod
+    def maker(cls, key: CoveredKey, kinds: Sequence[KindSpec]) -> KeyKind:
+        raise TypeError("a covering index keys no values")
+
+    @classmethod
+    def senseless(cls, key: CoveredKey) -> str | None:
+        return None  # its id says more than the columns; who reads its rows checks them
+
+    @classmethod
+    def said(cls, key: CoveredKey) -> str:
+        names = [column.name for column in key.columns]
+        indexed, buckets = int(key.layout["indexed"]), key.layout["buckets"]
+        how = f"{buckets} buckets of " if buckets else "ranges of "
+        included = f"; {', '.join(names[indexed:])}" if names[indexed:] else ""
+        return f"covering({how}{', '.join(names[:indexed])}{included})"
+
+
 @dataclass(frozen=True, slots=True, init=False)
-class Covering:
+class Covering(Kind):
     """A covering index (Hyperspace): the indexed and included columns of every row, in `buckets` buckets by Spark's own
     hash of the indexed columns and sorted by them in each.
 
@@ -50,15 +116,42 @@ class Covering:
         _check("Covering", self.indexed, self.included)
 
     name = "covering"
-    version = 1
+    needs_spark = True
 
     def spec(self) -> KindSpec:
         said = {"indexed": list(self.indexed), "included": list(self.included), "buckets": self.buckets}
         return KindSpec(self.name, self.version, said)
 
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> Self:
+        return cls(said["indexed"], said["included"], said["buckets"])
+
+    @classmethod
+    def stored(cls) -> Sequence[type[StoredKind]]:
+        return (CoveredRows,)
+
+    @classmethod
+    def command(cls) -> Command:
+        from .command import CoveringCommand
+
+        return CoveringCommand("--covering", cls, ("indexed", "included", "buckets"))
+
+    def sized(self, schema: Schema, table_bytes: int) -> Covering:
+        """With the number of buckets where none is said: for the share of the table's bytes that the stored columns
+        have by the widths of their types."""
+        if self.buckets is not None:
+            return self
+        from .types import width
+
+        every = sum(width(field.type) for field in schema.fields) or 1
+        widths = {leaf.parts: width(leaf.type) for leaf in columns_of(schema)}
+        columns = (named(columns_of(schema), name, "") for name in (*self.indexed, *self.included))
+        share = min(1.0, sum(widths[leaf.parts] for leaf in columns) / every)
+        return Covering(self.indexed, self.included, buckets_for(table_bytes * share))
+
 
 @dataclass(frozen=True, slots=True, init=False)
-class CoveringRange:
+class CoveringRange(Kind):
     """As `Covering`, but for ranges that cross partitions: the rows of a run are cut into ranges of the indexed
     columns, each sorted, so that `BETWEEN` reads few parts. Joins shuffle."""
 
@@ -71,10 +164,24 @@ class CoveringRange:
         _check("CoveringRange", self.indexed, self.included)
 
     name = "covering_range"
-    version = 1
+    needs_spark = True
 
     def spec(self) -> KindSpec:
         return KindSpec(self.name, self.version, {"indexed": list(self.indexed), "included": list(self.included)})
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> Self:
+        return cls(said["indexed"], said["included"])
+
+    @classmethod
+    def stored(cls) -> Sequence[type[StoredKind]]:
+        return (CoveredRows,)
+
+    @classmethod
+    def command(cls) -> Command:
+        from .command import CoveringCommand
+
+        return CoveringCommand("--covering-range", cls, ("indexed", "included"))
 
 
 AnyCovering = Covering | CoveringRange

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from expressions.records import dataclass
 from expressions.vectors import from_truths, from_vector, numbers, truths
 from metaindex.kinds.keyed import Gathered, KeyPlan, Spill, Units
-from metaindex.kinds.specs import ValueList
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
 from metaindex.store.writer import RunSink
@@ -26,6 +25,7 @@ from .asked import Key
 from .by_hash import part_rows
 from .collecting import Finisher, GroupCollector, most_groups, torn_of
 from .encoding import encode_key, key_type
+from .lists import ValueList
 from .ordering import sort_keys
 from .rows import VALUE_INTEGERS, VALUE_KEYS, Layout, key_layout, units_of
 from .spills import read_spill, write_spill

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from expressions.vectors import numbers
 from metaindex.kinds.keyed import Units
-from metaindex.kinds.merging import KeyRows
+from metaindex.kinds.kind import KeyRows
 from metaindex.kinds.rows import ROW_GROUP_ROWS
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
@@ -45,7 +45,7 @@ def merge_entries(
     number: Callable[[int], int],
     window_rows: int = WINDOW_ROWS,
 ) -> tuple[dict[str, int | str], list[PartInfo]]:
-    """Of `values`. See `kinds.merging.Merge`."""
+    """Of `values`. See `StoredKind.merge`."""
     layout, total = _layout(some)
     out = _Parts(key, sink, number, total)
     windows = (total // window_rows).bit_length()  # so many halvings of the range of hashes
@@ -70,7 +70,7 @@ def merge_values(
     window_rows: int = WINDOW_ROWS,
     least_carried: int | None = None,
 ) -> tuple[dict[str, int | str], list[PartInfo]]:
-    """Of `value_keys` and `value_lists`. See `kinds.merging.Merge`. Parts that would come out as they are go over byte
+    """Of `value_keys` and `value_lists`. See `StoredKind.merge`. Parts that would come out as they are go over byte
     for byte (`carrying`). Keys that an old run has as the bytes of integers become integers. `least_carried`: rows of a
     part below which it is merged (None: half of those of a new part)."""
     layout, total = _layout(some)

@@ -14,9 +14,9 @@ from formats.model import Field, Leaf
 from formats.storage import Storage, storage_for
 from metaindex.kinds.bloom.collector import BloomCollector, BloomFinisher
 from metaindex.kinds.bloom.reader import BloomReader
+from metaindex.kinds.bloom.spec import Bloom
 from metaindex.kinds.canonical import hash_values
 from metaindex.kinds.keyed import Gathered, KeyPlan, Spill
-from metaindex.kinds.specs import Bloom
 from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.log.sealed import digest as sha256
 from metaindex.store.layout import PartInfo

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from metaindex.kinds.specs import Bloom, Keyed
+from metaindex.kinds.bloom.spec import Bloom
+from metaindex.kinds.kind import KeyKind
 from tests.contract.key_contract import KeyContract
 
 
 class TestBloomFilters(KeyContract):
-    def kind(self, columns: int) -> Keyed:
+    def kind(self, columns: int) -> KeyKind:
         return Bloom(("c0", "c1", "c2")[:columns], fpp=0.2)

@@ -31,7 +31,7 @@ from metaindex.kinds.covering.order import in_spark_order, out_of_order, sort_co
 from metaindex.kinds.covering.parts import stored_parts
 from metaindex.kinds.covering.plan import ORDINAL, ROW, CoveringLayout, covering_plans
 from metaindex.kinds.covering.types import arrow_schema, spark_schema, stored_type
-from metaindex.kinds.specs import kind_from_spec
+from metaindex.kinds.registry import kind_from_spec
 from tests.actions.index_bytes import everything
 from tests.build.lake import fields_of
 from tests.tables import FORMATS, settle

@@ -79,8 +79,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "exact beside unkeyed files",
         "metaindex/pruning/key_source.py",
-        'return self.kind in ("values", "value_keys", "value_lists") and not self.key.unkeyed_files',
-        'return self.kind in ("values", "value_keys", "value_lists", "bloom_filters")',
+        "return rows_of(self.key).exact and not self.key.unkeyed_files",
+        "return True",
         (
             "tests/pruning/test_keyed_tables.py",
             "tests/pruning/test_key_source.py",

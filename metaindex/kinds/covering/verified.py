@@ -14,14 +14,14 @@ import pyarrow as pa
 
 from expressions.statistics import Mask
 from expressions.vectors import one_array
-from metaindex.kinds.covering.murmur3 import buckets_of
-from metaindex.kinds.covering.order import Ascending, sort_columns
-from metaindex.kinds.covering.parts import StoredPart, read_groups, stored_parts
-from metaindex.kinds.covering.plan import NO_ROW, ORDINAL, PARTITION, ROW, CoveringLayout
+from metaindex.kinds.kind import Mismatch
 from metaindex.log.entry import CoveredKey
 from metaindex.store.reader import RunReader
 
-from .report import Mismatch
+from .murmur3 import buckets_of
+from .order import Ascending, sort_columns
+from .parts import StoredPart, read_groups, stored_parts
+from .plan import NO_ROW, ORDINAL, PARTITION, ROW, CoveringLayout
 
 
 def check_parts(reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.ChunkedArray) -> None:

@@ -1,99 +1,70 @@
-"""Checks of keys: they key the rows of some files again and compare what is stored of these files with it, kind by
-kind."""
+"""Stored rows of values and of hashes, read back and compared with those that files have."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol, cast
+from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from expressions.statistics import Mask
-from formats.storage import Storage
-from metaindex.kinds import registry
-from metaindex.kinds.bloom.blocks import Bytes, set_bits
-from metaindex.kinds.bloom.distinct import DistinctHashes
-from metaindex.kinds.bloom.stored import whole_filters
-from metaindex.kinds.canonical import hash_key
-from metaindex.kinds.keyed import Gathered, KeyPlan, Spill, TakesRows, Units
-from metaindex.kinds.values.encoding import as_bytes
-from metaindex.kinds.values.rows import Layout, distinct, packed, units_of
-from metaindex.kinds.values.spills import read_spill, unsigned
-from metaindex.kinds.values.stored import StoredKeys
+from metaindex.kinds.keyed import Gathered, KeyPlan, Spill, Units
+from metaindex.kinds.kind import Mismatch
+from metaindex.kinds.stored_rows import EXTRA, LACKS, check_ordinals, named, stored_rows
 from metaindex.log.entry import CoveredKey
 from metaindex.store.reader import RunReader
 from metaindex.store.writer import RunSink
 
-from .key_runs import stored_rows
+from .encoding import as_bytes
+from .rows import Layout, distinct, packed, units_of
+from .spills import read_spill, unsigned
+from .stored import StoredKeys
 
-_HASHES = 8 << 20
 _SIGN = np.uint64(1 << 63)
-_LACKS = "the index does not find {} of its values"
-_EXTRA = "the index names {} values that are in no row of it"
 
 
-class KeyCheck(TakesRows, Protocol):
-    """Takes the rows of the files that are compared."""
-
-    @property
-    def failed(self) -> Sequence[int]:
-        """The ordinals that would be unkeyed."""
-
-    def wrong(self, ordinals: Sequence[int]) -> Iterator[tuple[int, str]]:
-        """What is not so of these files, all of which ended."""
-
-
-def check_of(
-    reader: RunReader, key: CoveredKey, plan: KeyPlan, ordinals: npt.NDArray[np.intp], storage: Storage
-) -> KeyCheck:
-    """The check of a key for some files. `storage`: for what does not fit in memory."""
-    if key.kind == "bloom_filters":
-        return _FilterCheck(dict(whole_filters(reader, key.key_id, ordinals.tolist())))
-    return _RowCheck(reader, key, plan, Spill(storage, str(plan.place)))
+def check_entries(reader: RunReader, key: CoveredKey, unkeyed: Mask) -> None:
+    """Entries ascend, each once; units are of files of the run that are keyed."""
+    layout, last = Layout.of(key.layout), -1
+    for table in stored_rows(reader, key):
+        entries = table.column("entry").to_numpy()
+        if not len(entries):
+            continue
+        if entries[0] <= last or (entries[1:] <= entries[:-1]).any():
+            raise Mismatch(f"the entries of {named(key)} do not ascend", key.kind)
+        last = int(entries[-1])
+        units = entries & ((1 << layout.unit_bits) - 1)
+        check_ordinals(units >> layout.group_bits, key, unkeyed)
 
 
-class _FilterCheck:
-    """The filter of each file is made again, of as many blocks as the stored one has."""
+def check_values(reader: RunReader, key: CoveredKey, unkeyed: Mask) -> None:
+    """Keys ascend, NULL first, and the units of each; units are of files of the run that are keyed."""
+    layout = Layout.of(key.layout)
+    before: pa.Table | None = None
+    for table in stored_rows(reader, key):
+        if not table.num_rows:
+            continue
+        units = table.column("unit").to_numpy()
+        check_ordinals(units >> layout.group_bits, key, unkeyed)
+        joined = table if before is None else pa.concat_tables([before, table]).combine_chunks()
+        if not _ascending(joined, StoredKeys(reader, key).column):
+            raise Mismatch(f"the values of {named(key)} do not ascend", key.kind)
+        before = table.slice(table.num_rows - 1)
 
-    def __init__(self, stored: dict[int, Bytes]) -> None:
-        self._stored = stored
-        self._wrong: dict[int, str] = {}
-        self._ordinal = -1
-        self._hashes = DistinctHashes(_HASHES)
-        self.failed: list[int] = []
 
-    def begin(self, ordinal: int, groups: int) -> None:
-        self._ordinal, self._hashes = ordinal, DistinctHashes(_HASHES)
-
-    def add(self, group: int, values: Sequence[pa.Array]) -> None:
-        hashes, valid = hash_key(values)
-        self._hashes.add(hashes if valid is None else hashes[valid])
-
-    def end(self) -> None:
-        stored = self._stored.get(self._ordinal, np.zeros((0, 32), np.uint8))
-        held = np.ascontiguousarray(stored).view("<u4").reshape(-1, 8)
-        words = np.zeros_like(held)
-        lost = 0
-        for some in self._hashes.ranges():
-            if len(words):
-                set_bits(words, some, len(words))
-            else:
-                lost += len(some)
-        self._hashes.close()
-        if lost or (words & ~held).any():
-            self._wrong[self._ordinal] = _LACKS.format(lost or "some")
-        elif (held & ~words).any():
-            self._wrong[self._ordinal] = _EXTRA.format("some")
-
-    def fail(self) -> None:
-        self._hashes.close()
-        self.failed.append(self._ordinal)
-
-    def wrong(self, ordinals: Sequence[int]) -> Iterator[tuple[int, str]]:
-        yield from ((ordinal, self._wrong[ordinal]) for ordinal in ordinals if ordinal in self._wrong)
+def _ascending(rows: pa.Table, column: str) -> bool:
+    """By key with NULL first, then by unit, each row once."""
+    keys, units = (rows.column(name).combine_chunks() for name in (column, "unit"))
+    one, two = keys.slice(0, len(keys) - 1), keys.slice(1)
+    later = pc.greater(units.slice(1), units.slice(0, len(units) - 1))
+    less = pc.fill_null(pc.less(one, two), False)
+    same = pc.fill_null(pc.equal(one, two), False)
+    nulls = pc.and_(pc.is_null(one), pc.is_null(two))
+    from_null = pc.and_(pc.is_null(one), pc.is_valid(two))
+    fine = pc.or_(pc.or_(less, from_null), pc.and_(pc.or_(same, nulls), later))
+    return bool(pc.all(fine, min_count=0).as_py())
 
 
 class _RowCheck:
@@ -102,7 +73,7 @@ class _RowCheck:
     def __init__(self, reader: RunReader, key: CoveredKey, plan: KeyPlan, spill: Spill) -> None:
         self._reader, self._key, self._spill = reader, key, spill
         nowhere = RunSink(spill.storage, "nowhere")
-        self._inner = registry.collector(plan, nowhere, spill, reader.run.files)
+        self._inner = plan.kind.collector(plan, nowhere, spill, reader.run.files)
         self._gathered: Gathered | None = None
 
     def begin(self, ordinal: int, groups: int) -> None:
@@ -125,18 +96,17 @@ class _RowCheck:
         layout = Layout.of(self._key.layout)
         asked = np.zeros(self._reader.run.files, np.bool_)
         asked[list(ordinals)] = True
-        stored = stored_rows(self._reader, self._key)
-        if self._key.kind == "values":
-            lacking, extra = _entries_apart(self._tables(), stored, layout, asked)
-        else:
-            keys = StoredKeys(self._reader, self._key)
-            lacking, extra = _values_apart(self._tables(), map(keys.rows, stored), keys.type, layout, asked)
-        for message, units in ((_LACKS, lacking), (_EXTRA, extra)):
+        lacking, extra = self._apart(layout, asked)
+        for message, units in ((LACKS, lacking), (EXTRA, extra)):
             ordinals_, counts = np.unique(units >> layout.group_bits, return_counts=True)
             yield from (
                 (ordinal, message.format(f"{count:,}"))
                 for ordinal, count in zip(ordinals_.tolist(), counts.tolist(), strict=True)
             )
+
+    def _apart(self, layout: Layout, asked: Mask) -> tuple[Units, Units]:
+        """The units of what is not stored, and of what is stored and is not so."""
+        raise NotImplementedError
 
     def _tables(self) -> Iterator[pa.Table]:
         for path in self._found().spills:
@@ -149,10 +119,26 @@ class _RowCheck:
         return self._gathered
 
 
+class EntryCheck(_RowCheck):
+    """Of hashes."""
+
+    def _apart(self, layout: Layout, asked: Mask) -> tuple[Units, Units]:
+        return _entries_apart(self._tables(), stored_rows(self._reader, self._key), layout, asked)
+
+
+class ValueCheck(_RowCheck):
+    """Of values."""
+
+    def _apart(self, layout: Layout, asked: Mask) -> tuple[Units, Units]:
+        keys = StoredKeys(self._reader, self._key)
+        stored = map(keys.rows, stored_rows(self._reader, self._key))
+        return _values_apart(self._tables(), stored, keys.type, layout, asked)
+
+
 def _entries_apart(
     tables: Iterator[pa.Table], stored: Iterator[pa.Table], layout: Layout, asked: Mask
 ) -> tuple[Units, Units]:
-    """Of `values`: the units of what is not stored, and of what is stored and is not so."""
+    """See `_RowCheck._apart`."""
     mask = (1 << layout.unit_bits) - 1
     expected, found = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for table in tables:
@@ -173,7 +159,7 @@ def _values_apart(
     layout: Layout,
     asked: Mask,
 ) -> tuple[Units, Units]:
-    """The same of `value_keys` and `value_lists`. `type_`: of the keys."""
+    """The same. `type_`: of the keys."""
     nothing = _rows(pa.nulls(0, type_), np.zeros(0, np.int64))
     expected, found = [nothing], [nothing]
     for table in tables:

@@ -1,0 +1,108 @@
+"""What a user asks for: a bloom filter of every file; and its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+
+from expressions.errors import ArgumentError
+from expressions.records import dataclass
+from expressions.statistics import Mask
+from metaindex.kinds.kind import KeyCheck, KeyRows, LayoutRule, Merged, WholeKind, keys_of
+from metaindex.log.entry import CoveredKey, KindSpec
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from metaindex.kinds.command import Command
+    from metaindex.kinds.covering.merge import WritesPieces
+    from metaindex.kinds.keyed import Gathered, KeyCollector, KeyFinisher, KeyPlan, KeyReader, Spill
+    from metaindex.store.reader import RunReader
+    from metaindex.store.writer import RunSink
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Bloom(WholeKind):
+    """Split-block bloom filters of the Parquet specification, one a file and key, stored across the files of a run.
+    `fpp`: the share of files without the value that are read in vain."""
+
+    keys: tuple[tuple[str, ...], ...]
+    fpp: float
+
+    def __init__(self, *keys: str | Sequence[str], fpp: float = 0.01) -> None:
+        if not isinstance(fpp, int | float) or not 1e-6 <= fpp <= 0.5:
+            raise ArgumentError(f"fpp is between 0.000001 and 0.5; got {fpp!r}")
+        object.__setattr__(self, "keys", keys_of("Bloom", keys))
+        object.__setattr__(self, "fpp", float(fpp))
+
+    name = "bloom_filters"
+    layout = LayoutRule(frozenset({"classes"}))
+    turn = 3
+    carries_types = True
+
+    def spec(self) -> KindSpec:
+        return KindSpec(self.name, self.version, {"keys": [list(key) for key in self.keys], "fpp": self.fpp})
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> Self:
+        return cls(*said["keys"], fpp=said["fpp"])
+
+    @classmethod
+    def command(cls) -> Command:
+        from .command import BloomCommand
+
+        return BloomCommand()
+
+    def collector(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> KeyCollector:
+        from .collector import BloomCollector
+
+        return BloomCollector(plan, sink, spill, files)
+
+    def finisher(
+        self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int, gathered: Sequence[Gathered]
+    ) -> KeyFinisher:
+        from .collector import BloomFinisher
+
+        return BloomFinisher.of(plan, sink, spill, files, gathered)
+
+    @classmethod
+    def reader(cls, run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> KeyReader:
+        from .reader import BloomReader
+
+        return BloomReader(run, key, types)
+
+    @classmethod
+    def merge(
+        cls,
+        key: CoveredKey,
+        some: Sequence[KeyRows],
+        sink: RunSink,
+        number: Callable[[int], int],
+        write: WritesPieces | None = None,
+    ) -> Merged:
+        from .merge import merge_filters
+
+        return merge_filters(key, some, sink, number)
+
+    @classmethod
+    def check(cls, reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.ChunkedArray) -> None:
+        from .verified import check_filters
+
+        check_filters(reader, key, unkeyed)
+
+    @classmethod
+    def compared(
+        cls, reader: RunReader, key: CoveredKey, plan: KeyPlan, ordinals: npt.NDArray[np.intp], spill: Spill
+    ) -> KeyCheck:
+        from .verified import FilterCheck
+
+        return FilterCheck(reader, key, ordinals.tolist())
+
+    @classmethod
+    def file_bytes(cls, reader: RunReader, key: CoveredKey) -> npt.NDArray[np.int64]:
+        from .verified import filter_bytes
+
+        return filter_bytes(reader, key)

@@ -1,0 +1,1 @@
+"""Least and greatest values and counts, of files and of partitions (RFC-27)."""

@@ -1,0 +1,82 @@
+"""What a user asks for: statistics of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from expressions.errors import ArgumentError
+from expressions.physical import physical_type
+from expressions.records import dataclass
+from formats.model import Leaf, Schema
+from metaindex.kinds.columns import find_leaf
+from metaindex.kinds.kind import Kind
+from metaindex.log.entry import KindSpec
+
+if TYPE_CHECKING:
+    from metaindex.kinds.command import Command
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class ColumnStats(Kind):
+    """Least and greatest value, counts of values, NULLs and NaNs, sizes: of every file (`column_stats`) and of every
+    partition (`partition_stats`), RFC-27.
+
+    `ColumnStats()` covers all primitive columns, fields of structs included; `ColumnStats("dep_time", "payload.user")`
+    only those. `scan_floats=False` does not read float columns to count NaN: cheaper to build, and `>`, `>=`, `!=` then
+    keep every file. `trust_log=True` takes the statistics that a writer put into the table's log (Delta's `stats`,
+    Iceberg's metrics) where they say enough, and opens only the other files: a refresh after a commit then reads
+    nothing twice. Bounds of texts are as short as the log's; sizes of columns are not known; with float columns it
+    takes `scan_floats=False`.
+    """
+
+    columns: tuple[str, ...]
+    scan_floats: bool
+    trust_log: bool
+
+    def __init__(self, *columns: str, scan_floats: bool = True, trust_log: bool = False) -> None:
+        for column in columns:
+            if not isinstance(column, str):
+                raise ArgumentError(f"columns are named one by one, as in ColumnStats('a', 'b'); got {column!r}")
+        for mark, value in (("scan_floats", scan_floats), ("trust_log", trust_log)):
+            if not isinstance(value, bool):
+                raise ArgumentError(f"ColumnStats({mark}=...) is True or False; got {value!r}")
+        object.__setattr__(self, "columns", tuple(columns))
+        object.__setattr__(self, "scan_floats", scan_floats)
+        object.__setattr__(self, "trust_log", trust_log)
+
+    name = "column_stats"
+
+    def spec(self) -> KindSpec:
+        properties: dict[str, object] = {"columns": list(self.columns), "scan_floats": self.scan_floats}
+        if self.trust_log:
+            properties["trust_log"] = True
+        return KindSpec(self.name, self.version, properties)
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> Self:
+        marks = {mark: bool(said.get(mark, mark == "scan_floats")) for mark in ("scan_floats", "trust_log")}
+        return cls(*said.get("columns", []), **marks)
+
+    @classmethod
+    def command(cls) -> Command:
+        from .command import Statistics
+
+        return Statistics()
+
+    def leaves(self, schema: Schema) -> list[Leaf]:
+        """The columns to cover at a schema. UnknownColumnError, with the near names, for one that is not there;
+        UnsupportedFeatureError for one that has no order."""
+        if not self.columns:
+            return [leaf for leaf in schema.leaves() if physical_type(leaf.type) is not None]
+        return [find_leaf(schema, name) for name in self.columns]
+
+
+def leaves_of(kinds: Sequence[Kind], schema: Schema) -> list[Leaf]:
+    """Every column whose statistics some kind keeps, once."""
+    out: dict[str, Leaf] = {}
+    for kind in kinds:
+        if isinstance(kind, ColumnStats):
+            for leaf in kind.leaves(schema):
+                out.setdefault(leaf.stable, leaf)
+    return list(out.values())

@@ -1,0 +1,52 @@
+"""Columns of a table by the names that people give them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from expressions.build import parse_path
+from expressions.errors import UnknownColumnError, UnsupportedFeatureError
+from expressions.physical import physical_type
+from formats.model import Field, Leaf, Schema
+
+
+def find_leaf(schema: Schema, name: str) -> Leaf:
+    """The leaf that a dotted name means, which can be indexed: see `named`."""
+    found = named(schema.leaves(), name, "an indexed column is a primitive column of the table")
+    if physical_type(found.type) is None:
+        raise UnsupportedFeatureError(
+            f"an indexed column has an order; {name!r} is {found.type}; choose another column"
+        )
+    return found
+
+
+def named(among: Sequence[Leaf], name: str, rule: str) -> Leaf:
+    """The column that a dotted name means: exact case first, then the only one that fits when case is ignored.
+    UnknownColumnError, with the near names, where there is none; `rule` says what may be named."""
+    parts = parse_path(name)
+    exact = [leaf for leaf in among if leaf.parts == parts]
+    folded = [leaf for leaf in among if [p.lower() for p in leaf.parts] == [p.lower() for p in parts]]
+    found = exact or folded
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UnknownColumnError(
+            f"a column name fits one column; {name!r} fits {len(found)} when case is ignored; write it as the table does"
+        )
+    names = [".".join(leaf.parts) for leaf in among]
+    near = difflib.get_close_matches(name, names, 3, 0.5)
+    hint = f"near names: {', '.join(near)}" if near else f"columns: {', '.join(names[:12])}"
+    raise UnknownColumnError(f"{rule}; there is no {name!r}; {hint}")
+
+
+def columns_of(schema: Schema) -> list[Leaf]:
+    """Every column that a row has: those of the table, and the fields of structs, of any type."""
+    return _columns(schema.fields, ())
+
+
+def _columns(fields: Sequence[Field], above: tuple[Field, ...]) -> list[Leaf]:
+    found = []
+    for one in fields:
+        found += [Leaf((*above, one)), *_columns(one.children, (*above, one))]
+    return found

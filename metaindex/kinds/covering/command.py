@@ -1,0 +1,56 @@
+"""`metaindex create --covering` and `--covering-range`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from expressions.errors import ArgumentError
+from metaindex.kinds.command import value_of
+from metaindex.kinds.kind import Kind
+
+_TITLE = "covering indexes: columns of every row kept a second time, for Spark to read in the place of the table"
+_TEXT = {
+    "--covering": "bucketed by Spark's hash and sorted: indexed=day included=tailnum,dest buckets=64; for filters, "
+    "joins and groups by the indexed columns; can be repeated",
+    "--covering-range": "in ranges and sorted: indexed=day included=tailnum; for ranges of the indexed columns; can be "
+    "repeated",
+}
+
+
+class CoveringCommand:
+    """One of the two. `names`: the parameters that follow it."""
+
+    def __init__(self, option: str, kind: type[Kind], names: Sequence[str]) -> None:
+        self._option, self._kind, self._names = option, kind, names
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        groups = [one for one in parser._action_groups if one.title == _TITLE]
+        group = groups[0] if groups else parser.add_argument_group(_TITLE)
+        group.add_argument(
+            self._option, action="append", nargs="+", default=[], metavar="WHAT=", help=_TEXT[self._option]
+        )
+
+    def kinds(self, args: argparse.Namespace, alone: bool) -> Sequence[Kind]:
+        return [self._kind(**self._said(words)) for words in value_of(args, self._option)]
+
+    def _said(self, words: list[str]) -> dict[str, Any]:
+        """The parameters of a covering kind: `indexed=a,b included=c buckets=8`."""
+        option, found = self._option, dict[str, Any]()
+        for word in words:
+            name, equals, value = word.partition("=")
+            if not equals or name not in self._names or name in found:
+                raise ArgumentError(
+                    f"{option} is followed by {', '.join(f'{one}=' for one in self._names)} each once at most; "
+                    f"got {word!r}; as in {option} indexed=day included=a,b"
+                )
+            try:
+                found[name] = (
+                    int(value) if name == "buckets" else [one.strip() for one in value.split(",") if one.strip()]
+                )
+            except ValueError as error:
+                raise ArgumentError(f"buckets is a number; got {value!r}; as in buckets=64") from error
+        if not found.get("indexed"):
+            raise ArgumentError(f"{option} indexes at least one column; none is named; say {option} indexed=COLUMN")
+        return found

@@ -1,0 +1,309 @@
+"""What an index kind is: three base classes, and what they hand to each other.
+
+    Kind        what a user asks for: a frozen value, and its form in the log (a name, a version, properties)
+    StoredKind  the rows of keys in one metadata partition: what their layout says, and how they are read, merged and checked
+    KeyKind     a kind that keys values; as a WholeKind it says of its rows, too: one class is all of it
+
+The program knows kinds by these alone. `registry` lists those of metaindex; a package of its own adds one by an entry
+point of the group `metaindex.kinds` that names a `WholeKind` (docs/kinds.md).
+"""  # noqa: W505
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from expressions.errors import ArgumentError
+from expressions.records import dataclass
+from expressions.statistics import Mask
+from formats.model import Leaf, Schema
+from metaindex.errors import DamagedIndexError
+from metaindex.keys import key_id
+from metaindex.log.entry import CoveredKey, KindSpec
+
+from .canonical import answers_for
+from .columns import find_leaf
+
+if TYPE_CHECKING:  # what writes, and what a person sees, is loaded by the verbs that need it
+    from metaindex.store.layout import PartInfo
+    from metaindex.store.reader import RunReader
+    from metaindex.store.writer import RunSink
+
+    from .command import Command
+    from .covering.merge import WritesPieces
+    from .keyed import Gathered, KeyCollector, KeyFinisher, KeyPlan, KeyReader, Spill
+
+KeyRows = tuple["RunReader", CoveredKey, npt.NDArray[np.int64]]
+"""The rows of a key in one run, and the new ordinal of each of its files: -1 where nothing is taken of it. Each new
+ordinal is taken from one run at most."""
+
+Merged = tuple[dict[str, int | str], "list[PartInfo]"]
+"""The layout of a key whose rows were merged, and its parts."""
+
+
+class Mismatch(Exception):
+    """Places of one run that do not fit each other."""
+
+    def __init__(self, message: str, where: str) -> None:
+        super().__init__(message)
+        self.where = where
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutRule:
+    """What the layout of a key may say. `names`: all of it, but for what begins with one of `prefixes`. `forms`: the
+    values that a name may have, where they are few. `numbers`: names that must be there, each with the largest whole
+    number that it may have."""
+
+    names: frozenset[str] = frozenset()
+    forms: Mapping[str, Collection[object]] = field(default_factory=dict)
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    prefixes: tuple[str, ...] = ()
+
+    def unknown(self, key: CoveredKey) -> str | None:
+        """What of the key this metaindex does not know, or None."""
+        for name, value in key.layout.items():
+            if name not in self.names and not name.startswith(self.prefixes or ("\0",)):
+                return f"{name[:80]!r} in the layout of {key.kind}"
+            if value not in self.forms.get(name, (value,)):
+                return f"{name} {str(value)[:80]!r} in the layout of {key.kind}"
+        return None
+
+    def senseless(self, key: CoveredKey) -> str | None:
+        """What of it does not fit together, or None."""
+        for name, most in self.numbers.items():
+            value = key.layout.get(name)
+            if type(value) is not int or not 0 <= value <= most:
+                return f"a layout of {key.kind} without a sound {name}"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Stored rows as a person reads them: of each the file's ordinal, the row group (None: not told), and either its
+    value as text (None where it is NULL, or was cut) or the first bits of a hash."""
+
+    ordinals: npt.NDArray[np.int64]
+    row_groups: npt.NDArray[np.int64] | None
+    texts: Sequence[str | None] | None = None
+    nulls: Sequence[bool] | None = None
+    hashes: Sequence[str] | None = None
+
+
+class KeyCheck(Protocol):
+    """Takes the rows of the files that are compared, as `keyed.TakesRows` does."""
+
+    def begin(self, ordinal: int, groups: int) -> None: ...
+    def add(self, group: int, values: Sequence[pa.Array]) -> None: ...
+    def end(self) -> None: ...
+    def fail(self) -> None: ...
+
+    @property
+    def failed(self) -> Sequence[int]:
+        """The ordinals that would be unkeyed."""
+
+    def wrong(self, ordinals: Sequence[int]) -> Iterator[tuple[int, str]]:
+        """What is not so of these files, all of which ended."""
+
+
+class Kind(ABC):
+    """What a user asks for."""
+
+    __slots__ = ()
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    needs_spark: ClassVar[bool] = False
+
+    @abstractmethod
+    def spec(self) -> KindSpec:
+        """As the log says it."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, said: Mapping[str, Any]) -> Self:
+        """The kind that has these properties in the log. KeyError, TypeError or ValueError for others."""
+
+    @classmethod
+    def stored(cls) -> Sequence[type[StoredKind]]:
+        """The rows that runs hold of keys of this kind."""
+        return ()
+
+    @classmethod
+    def command(cls) -> Command | None:
+        """What of `metaindex create` asks for it."""
+        return None
+
+    def sized(self, schema: Schema, table_bytes: int) -> Kind:
+        """The same with what follows from the table's size, where the user did not say it."""
+        return self
+
+
+class StoredKind(ABC):
+    """The rows of keys in one metadata partition; all of it is said of the class."""
+
+    __slots__ = ()
+    partition: ClassVar[str]
+    layout: ClassVar[LayoutRule] = LayoutRule()
+    looked_up: ClassVar[bool] = True  # does it answer in which files a value is?
+    exact: ClassVar[bool] = False  # does its answer leave nothing for other keys to prove, but for collisions?
+    equality_only: ClassVar[bool] = True  # does it know whether a value is equal, and nothing else?
+    turn: ClassVar[int] = 100  # of several keys of a column the least is asked first
+    carries_types: ClassVar[bool] = False  # are the rows of equal values the same under every type that has them?
+    unkeyed_because: ClassVar[str] = "values without a key"
+
+    @classmethod
+    @abstractmethod
+    def reader(cls, run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> KeyReader:
+        """What looks up a key of a run. `types`: those of its columns now, whose values those of the types at write
+        time answer for."""
+
+    @classmethod
+    @abstractmethod
+    def merge(
+        cls,
+        key: CoveredKey,
+        some: Sequence[KeyRows],
+        sink: RunSink,
+        number: Callable[[int], int],
+        write: WritesPieces | None = None,
+    ) -> Merged:
+        """Writes the rows of a key of several runs as those of one. `number`: of the key's n-th part, for
+        `RunSink.write`."""
+
+    @classmethod
+    @abstractmethod
+    def check(cls, reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.ChunkedArray) -> None:
+        """Reads all rows of a key back. Raises Mismatch, or what reading raises, where something is wrong. `unkeyed`:
+        the files of which the key is said to know nothing. `records`: by ordinal how many rows the table's log says.
+        """
+
+    @classmethod
+    @abstractmethod
+    def maker(cls, key: CoveredKey, kinds: Sequence[KindSpec]) -> KeyKind:
+        """The kind that made the key, for its columns' names as they were. `kinds`: of the index."""
+
+    @classmethod
+    def compared(
+        cls, reader: RunReader, key: CoveredKey, plan: KeyPlan, ordinals: npt.NDArray[np.intp], spill: Spill
+    ) -> KeyCheck:
+        """What compares the stored rows of some files with theirs: as it stands, that look-ups of values that are in a
+        file name it. `spill`: for what does not fit in memory."""
+        from .asked_again import AskedAgain
+
+        return AskedAgain(cls.reader(reader, key, [leaf.type for leaf in plan.leaves]), reader.run.files)
+
+    @classmethod
+    def carries_over(cls, old: pa.DataType, new: pa.DataType) -> bool:
+        """Are rows of values that were written under one type those that the same values have under another?"""
+        return old == new if not cls.carries_types else answers_for(old, new)
+
+    @classmethod
+    def senseless(cls, key: CoveredKey) -> str | None:
+        """What of a key does not fit together, or None: its rows would be looked for where they are not."""
+        if key.key_id != key_id(key.kind, [column.stable for column in key.columns]):
+            return f"a key id of {key.kind} that does not follow from its columns"
+        return cls.layout.senseless(key)
+
+    @classmethod
+    def said(cls, key: CoveredKey) -> str:
+        """The key for a person."""
+        return f"{key.kind}({', '.join(column.name for column in key.columns)})"
+
+    @classmethod
+    def file_bytes(cls, reader: RunReader, key: CoveredKey) -> npt.NDArray[np.int64] | None:
+        """By ordinal what a file's values take, where each file has bytes of its own."""
+        return None
+
+    @classmethod
+    def tells_values(cls) -> bool:
+        """Has it `listed`?"""
+        return cls.listed.__func__ is not StoredKind.listed.__func__  # type: ignore[attr-defined]
+
+    @classmethod
+    def listed(cls, rows: pa.Table, key: CoveredKey) -> Listed:
+        """Stored rows as people read them, for an export."""
+        raise NotImplementedError
+
+
+class KeyKind(Kind):
+    """A kind that keys values: each key is one column or several together."""
+
+    __slots__ = ()
+    keys: tuple[tuple[str, ...], ...]
+
+    @property
+    @abstractmethod
+    def rows(self) -> type[StoredKind]:
+        """The rows that it writes."""
+
+    @abstractmethod
+    def collector(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> KeyCollector:
+        """What builds a key of a run of so many files."""
+
+    @abstractmethod
+    def finisher(
+        self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int, gathered: Sequence[Gathered]
+    ) -> KeyFinisher:
+        """What writes a key of which several collectors gathered a share each."""
+
+    @classmethod
+    def command(cls) -> Command | None:
+        from .command import Keys
+
+        return Keys(cls)
+
+    def planned(self, schema: Schema) -> list[tuple[Leaf, ...]]:
+        """The columns of each key at a schema. UnknownColumnError, with the near names, for one that is not there;
+        UnsupportedFeatureError for one whose values are not keyed."""
+        return [tuple(find_leaf(schema, name) for name in key) for key in self.keys]
+
+
+class WholeKind(KeyKind, StoredKind):
+    """A kind that keys values and says of its rows, too, which stand in the partition of its name: one class is all of
+    it."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "name" in cls.__dict__ and "partition" not in cls.__dict__:
+            cls.partition = cls.name
+
+    @property
+    def rows(self) -> type[StoredKind]:
+        return type(self)
+
+    @classmethod
+    def stored(cls) -> Sequence[type[StoredKind]]:
+        return (cls,)
+
+    @classmethod
+    def maker(cls, key: CoveredKey, kinds: Sequence[KindSpec]) -> KeyKind:
+        for spec in kinds:
+            if spec.name == cls.name:
+                return cls.of({**spec.properties, "keys": [[column.name for column in key.columns]]})
+        raise DamagedIndexError(
+            f"a key is of a kind of its index; there is one of {cls.name}, which the index has not; recreate the index"
+        )
+
+
+def keys_of(kind: str, keys: Sequence[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    """Keys as they are written in a constructor: names, and tuples of names for combined keys. ArgumentError for
+    anything else."""
+    out: dict[tuple[str, ...], None] = {}
+    for key in keys:
+        names = tuple(key) if isinstance(key, list | tuple) else (key,)
+        if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            raise ArgumentError(
+                f"a key is a column, or a tuple of different columns, as in {kind}('a') or {kind}(('a', 'b')); got {key!r}"
+            )
+        out[names] = None
+    if not out:
+        raise ArgumentError(f"{kind} keys at least one column; none was given; name it, as in {kind}('user_id')")
+    return tuple(out)

@@ -1,0 +1,116 @@
+"""Every verb over a table whose index is of some kind: what a kind has to live through, whoever made it.
+
+It asks only what the kind says: files are left out where `left_out` expects it, rows are right whatever is asked.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Literal
+
+import duckdb
+
+from metaindex.kinds.kind import Kind
+from tests.contract.verbs_lake import Lake, rows
+
+NAME = "sets"
+USERS = ["user-1", "user-33", "user-77", "user-121", "user-163", "user-204", "nobody", "user-5", "USER-1", "it's"]
+
+
+def predicates() -> list[str]:
+    found = []
+    for user in USERS:
+        text = user.replace("'", "''")
+        found += [f"user = '{text}'", f"user = '{text}' AND n = 33", f"user IN ('{text}', 'user-42')"]
+    return [
+        *found,
+        *("user IS NULL", "user IS NOT NULL", "user > 'user-3'", "n >= 30", "user != 'user-1'", "user LIKE 'user-7%'"),
+        *("NOT (user = 'user-1' OR n < 100)", "user NOT IN ('user-1', 'user-2')", "n = 33 OR user = 'user-77'"),
+    ]
+
+
+def asked(lake: Lake, least_left_out: int) -> None:
+    """Scans give the rows that DuckDB finds among those that the format's own reader shows."""
+    table, there = lake.open(), lake.there()
+    left_out = 0
+    for where in predicates():
+        expected = duckdb.sql(f"SELECT user, n FROM there WHERE {where} ORDER BY n").fetchall()
+        got = table.scan(where).to_arrow().select(["user", "n"]).sort_by("n")
+        assert [tuple(row.values()) for row in got.to_pylist()] == expected, where
+        pruned = table.prune(where)
+        left_out += pruned.total_files - len(pruned.paths)
+    assert there.num_rows
+    assert left_out >= least_left_out, left_out
+
+
+def sound(lake: Lake) -> None:
+    report = lake.open().verify_index(NAME, files=None)
+    assert report.sound, report
+    assert report.keys + report.statistics > 0, report
+
+
+def story(lake: Lake, kind: Kind, partition: str, builder: Literal["local", "spark"], left_out: int) -> None:
+    """From create to clean. `left_out`: how many files at least, over all that is asked of a fresh index."""
+    lake.root.mkdir(parents=True, exist_ok=True)
+    lake.add([rows(first) for first in range(0, 160, 40)])
+    assert lake.open().create_index(NAME, kind, builder=builder).changed
+    asked(lake, left_out)
+    sound(lake)
+    lake.add([rows(160), rows(200)])
+    asked(lake, left_out)
+    assert lake.open().refresh_index(NAME, builder=builder).changed
+    asked(lake, left_out)
+    lake.delete(20)
+    lake.widen()
+    lake.add([rows(240)])
+    assert lake.open().refresh_index(NAME, builder="local").changed
+    asked(lake, left_out)
+    assert lake.open().optimize_index(NAME, mode="full", builder=builder).changed
+    (info,) = lake.open().indexes()
+    assert (info.runs, info.kinds, info.problem) == (1, (kind.name,), ""), info
+    asked(lake, left_out)
+    sound(lake)
+    lake.open().erase_index(NAME, builder="local")
+    asked(lake, left_out)
+    sound(lake)
+    damaged(lake, partition, left_out)
+    said = str(lake.open().explain("user = 'user-33'"))
+    assert partition in said, said
+    lake.open().export_index(NAME, str(lake.root / "export"))
+    lake.open().clean_index(NAME, retention=0)
+    asked(lake, left_out)
+
+
+def damaged(lake: Lake, partition: str, left_out: int) -> None:
+    """A part with other bytes: queries stay right, verify finds it, repair mends it."""
+    part = max(lake.root.rglob(f"{partition}*/**/*.mix"), key=lambda path: path.stat().st_size)
+    data = bytearray(part.read_bytes())
+    data[len(data) // 2] ^= 255
+    part.write_bytes(bytes(data))
+    asked(lake, 0)
+    assert not lake.open().verify_index(NAME, files=None).sound
+    lake.open().repair_index(NAME, builder="local")
+    sound(lake)
+    asked(lake, left_out)
+
+
+def command(lake: Lake, *words: str) -> str:
+    line = [sys.executable, "-m", "metaindex", words[0], lake.place(), *words[1:]]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def commands(lake: Lake, option: str, keys: tuple[str, ...], said: str) -> None:
+    """The command line builds it, proves it, tells of it and asks it."""
+    assert option in command(lake, "create", "--help")
+    asked_for = [word for key in keys for word in (option, key)]
+    command(lake, "create", "again", *asked_for, "--builder", "local")
+    assert json.loads(command(lake, "verify", "again", "--json"))["sound"]
+    assert said in command(lake, "indexes", "again")
+    found = json.loads(command(lake, "scan", "user = 'user-33'", "--json"))
+    assert [row["n"] for row in found["rows"]] == [33]
+    for verb in ("delete", "vacuum"):
+        command(lake, verb, "again")

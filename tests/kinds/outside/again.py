@@ -1,0 +1,15 @@
+"""The same table where the package is back: `again.py FORMAT FOLDER`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tests.contract.verbs import asked, sound
+from tests.contract.verbs_lake import Lake
+
+if __name__ == "__main__":
+    lake = Lake(Path(sys.argv[2]), sys.argv[1])
+    asked(lake, 20)
+    sound(lake)
+    sys.stdout.write("told\n")
