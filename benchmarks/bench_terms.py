@@ -32,6 +32,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
 
 def run(folder: Path, quick: bool) -> list[dict[str, object]]:
     files, terms = (20, 100) if quick else (FILES, TERMS)
+    shutil.rmtree(folder / "terms", ignore_errors=True)
     out: list[dict[str, object]] = []
     for kind, kinds in KINDS.items():
         table = _table(folder / "terms" / kind.replace(" ", "_"), files, kinds)
@@ -61,7 +62,6 @@ def _cpu(work: Callable[[], object]) -> float:
 
 
 def _table(root: Path, files: int, kinds: list[mi.Kind]) -> mi.Table:
-    shutil.rmtree(root, ignore_errors=True)
     root.mkdir(parents=True)
     for number in range(files):
         rows = range(number * ROWS, (number + 1) * ROWS)

@@ -40,7 +40,7 @@ class Question:
     def __hash__(self) -> int:
         """Worked out once, and of a long list by its beginning: a question may name a hundred thousand values, and is
         looked for in several places."""
-        found: int | None = self.__dict__.get("_hash")
+        found: int | None = getattr(self, "_hash", None)
         if found is None:
             found = hash((self.name, self.column, *map(_beginning, self.arguments)))
             object.__setattr__(self, "_hash", found)

@@ -157,7 +157,7 @@ def _hash_kept(cls: type[ColumnRef | Not | And | Or]) -> None:
     plain: Callable[[object], int] = cls.__hash__
 
     def kept(self: object) -> int:
-        found: int | None = vars(self).get("_hash")
+        found: int | None = getattr(self, "_hash", None)  # `vars` would make a dictionary of each node
         if found is None:
             found = plain(self)
             object.__setattr__(self, "_hash", found)
