@@ -19,7 +19,7 @@ import metaindex as mi
 from expressions.errors import StorageError
 from formats.storage_own import OwnFolder, temporary_name
 from metaindex.actions.clean import clean, trim
-from metaindex.actions.removal import GRACE_SECONDS, objects_by_run, remove_everything
+from metaindex.actions.removal import GRACE_SECONDS, objects_by_run, remove_everything, remove_runs
 from metaindex.log.entry import IndexLogEntry, UnderWay
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import Operation, State
@@ -404,3 +404,13 @@ def test_the_index_of_a_private_folder_is_private(tmp_path: Path, location: str 
     for path in found:
         assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path
     assert table.prune("ssn = 'x'").kept_files == 0
+
+
+@pytest.mark.parametrize("name", ["", ".", "*", "deadbeef", "../victim"])
+def test_of_a_name_that_no_writer_gives_nothing_is_removed(index: Path, name: str) -> None:
+    kept = index / "_versions" / new_run_id() / "part-00000.bits"
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(b"of another")
+    before = files_of(index)
+    remove_runs(OwnFolder(str(index)), [name])
+    assert files_of(index) == before

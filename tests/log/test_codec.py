@@ -341,3 +341,21 @@ def test_types_survive_as_text(type_: pa.DataType) -> None:
 def test_a_type_that_is_not_known_is_none() -> None:
     assert type_from_text("list<item: int64>") is None
     assert type_from_text("timestamp[fortnight]") is None
+
+
+def test_a_changed_digit_is_damage_though_the_json_is_as_good() -> None:
+    first, second, _ = codec.encode(ENTRY).split(b"\n")
+    digits = [at for at, byte in enumerate(first) if 48 <= byte < 58]
+    assert len(digits) >= 4
+    for at in digits:
+        turned = first[:at] + bytes([first[at] ^ 1]) + first[at + 1 :]
+        with pytest.raises(DamagedIndexError, match="matches its digest"):
+            codec.decode(turned + b"\n" + second + b"\n", "here")
+
+
+def test_an_entry_that_says_a_field_twice_is_refused() -> None:
+    first = codec.encode(ENTRY).split(b"\n")[0]
+    twice = b'{"id": 77, ' + first[1:]
+    assert json.loads(twice) == json.loads(first)  # other readers take the first, or the last
+    with pytest.raises(DamagedIndexError, match="each field once"):
+        codec.decode(twice + b'\n{"sha256": "' + hashlib.sha256(twice).hexdigest().encode() + b'"}\n', "here")

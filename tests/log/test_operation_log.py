@@ -1,5 +1,6 @@
 """Numbers are taken once, whoever races for them."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from formats.storage_local import LocalStorage
 from metaindex.errors import ConcurrentWriteError, DamagedIndexError
 from metaindex.log.entry import IndexLogEntry, TableInfo
 from metaindex.log.operation_log import OperationLog, Tombstone, entry_path, tombstone_path
+from metaindex.log.sealed import MAX_BYTES
 from metaindex.log.states import State
 from tests.racers import raced
 
@@ -62,6 +64,7 @@ from formats.storage_local import LocalStorage
 from metaindex.errors import ConcurrentWriteError
 from metaindex.log.entry import IndexLogEntry, TableInfo
 from metaindex.log.operation_log import OperationLog
+from metaindex.log.sealed import MAX_BYTES
 from metaindex.log.states import State
 from tests.racers import ready
 
@@ -122,3 +125,25 @@ def test_an_entry_below_the_tombstone_counts_for_nothing(tmp_path: Path) -> None
     (tmp_path / tombstone_path(5)).write_bytes(b"[]")
     with pytest.raises(DamagedIndexError, match="a tombstone says"):
         log.tombstone(5)
+
+
+def test_more_than_an_entry_has_is_not_read(tmp_path: Path) -> None:
+    log = OperationLog(LocalStorage(str(tmp_path)))
+    log.append(entry(1))
+    with (tmp_path / entry_path(1)).open("r+b") as file:
+        file.truncate(MAX_BYTES + 1)
+    with pytest.raises(DamagedIndexError, match=r"at most .* has more"):
+        OperationLog(log.storage).latest()
+
+
+def test_a_log_that_somebody_began_anew_is_read_anew(tmp_path: Path) -> None:
+    log = OperationLog(LocalStorage(str(tmp_path)))
+    log.append(entry(1, "mine"))
+    assert [one.nonce for one in (log.latest(), log.latest()) if one] == ["mine", "mine"]
+    path = tmp_path / entry_path(1)
+    path.unlink()
+    OperationLog(log.storage).append(entry(1, "other"))
+    os.utime(path, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns + 10**9))
+    found = log.latest()
+    assert found is not None
+    assert found.nonce == "other"

@@ -96,7 +96,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "metaindex/log/operation_log.py",
         "data = self.storage.read(path, 0, MAX_BYTES + 1)\n        if len(data) > MAX_BYTES:",
         "data = self.storage.read(path, 0, None)\n        if False:",
-        ("tests/pruning/test_hostile.py",),
+        ("tests/log/test_operation_log.py",),
         "a sparse entry of 200 GB takes all memory of every query",
     ),
     Mutant(
