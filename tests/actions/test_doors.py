@@ -21,6 +21,7 @@ from formats.storage_own import OwnFolder, temporary_name
 from metaindex.actions.clean import clean, trim
 from metaindex.actions.removal import GRACE_SECONDS, objects_by_run, remove_everything, remove_runs
 from metaindex.log.entry import IndexLogEntry, UnderWay
+from metaindex.log.liveness import heartbeat_path
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import Operation, State
 from metaindex.store.writer import is_run, new_run_id
@@ -414,3 +415,22 @@ def test_of_a_name_that_no_writer_gives_nothing_is_removed(index: Path, name: st
     before = files_of(index)
     remove_runs(OwnFolder(str(index)), [name])
     assert files_of(index) == before
+
+
+def test_clean_leaves_the_heartbeat_of_who_is_writing(table: mi.Table, index: Path) -> None:
+    log = table._log("stats")
+    mark(table, new_run_id(), nonce="alive")
+    for nonce in ("alive", "ended"):
+        log.storage.put(heartbeat_path(nonce), b"")
+    clean(log, "stats", retention_seconds=0)
+    assert {path for path in files_of(index) if path.startswith("_heartbeats")} == {heartbeat_path("alive")}
+
+
+def test_clean_leaves_the_version_objects_of_who_is_writing(table: mi.Table, index: Path) -> None:
+    log = table._log("stats")
+    writing, dead = new_run_id(), new_run_id()
+    mark(table, writing, nonce="alive")
+    for run in (writing, dead):
+        log.storage.put(f"_versions/{run}/00000.bits", b"not committed yet")
+    clean(log, "stats", retention_seconds=0)
+    assert {path for path in files_of(index) if path.startswith("_versions")} == {f"_versions/{writing}/00000.bits"}
