@@ -66,6 +66,13 @@ def field_type(schema: pa.Schema, column: ColumnRef) -> pa.DataType | None:
     return fields.get(column.parts[-1])
 
 
+def is_text(known: pa.DataType) -> bool:
+    """Is it a type of texts, or of bytes that Spark takes for one?"""
+    inner = known.value_type if pa.types.is_dictionary(known) else known
+    texts = pa.types.is_string(inner) or pa.types.is_large_string(inner) or pa.types.is_string_view(inner)
+    return bool(texts or pa.types.is_binary(inner) or pa.types.is_large_binary(inner) or pa.types.is_binary_view(inner))
+
+
 def type_by_any_case(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType | None:
     """The type of the column that the name fits when case is ignored; None where none or several do."""
     exact = field_type(schema, ColumnRef(path))

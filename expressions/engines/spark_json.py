@@ -235,7 +235,11 @@ class _Reader:
         if escape is None and pattern.strip("%"):
             raise NotReadable
         text, is_prefix = like_pattern(pattern, "" if escape is None else str(escape))
-        return StartsWith(column, text) if is_prefix else Comparison(column, Op.EQ, Literal(text))
+        if is_prefix:
+            return StartsWith(column, text)
+        same = Comparison(column, Op.EQ, Literal(text))
+        # Of a column that is no text its text is matched (1 is not LIKE '01'): a beginning is opaque there.
+        return same if self._column(node.children[0])[1] == "string" else And((StartsWith(column, text), same))
 
     def _text_column(self, node: _Expression) -> ColumnRef:
         column, found = self._column(node)

@@ -39,7 +39,7 @@ from expressions.tree import (
     StartsWith,
 )
 
-from .casts import keeps_values, type_by_any_case
+from .casts import is_text, keeps_values, type_by_any_case
 from .nullness import are_plain, is_plain, null_of
 from .sql_plain import plain_condition, plain_equality, reads_as_column
 from .sql_text import to_sql
@@ -226,6 +226,9 @@ class _Reader:
         if self.dialect == "duckdb":
             escape = "" if escape == "\\" else escape  # no escape character unless one is named
         text, is_prefix = like_pattern(self._string(node.expression), escape)
+        known = self._type(column)
+        if known is not None and not is_text(known):
+            raise NotReadable  # the text of a number or a moment is matched: 1 is not LIKE '01'
         found = StartsWith(column, text) if is_prefix else Comparison(column, Op.EQ, Literal(text))
         return Not(found) if node.args.get("negate") else found
 

@@ -33,6 +33,7 @@ from .encodings import text_of
 from .values import Values
 
 _BLANKS = "".join(map(chr, range(33)))  # what Java trims
+_BLANK_LINE = re.compile(rb"(?:\A|[\r\n])(?!(?:[\r\n]|\Z))[\0-\x20]*(?:[\r\n]|\Z)")
 _BLANK = re.compile(rb"[\0-\x20]*")
 _LINE = re.compile(rb"[^\r\n]+")
 
@@ -121,6 +122,8 @@ class CsvRows:
         d = self._dialect
         if d.trim_left or d.trim_right or d.comment or self._width == 1 or not block.strip():
             return None
+        if not over_lines and d.sep in _BLANKS and _BLANK_LINE.search(block):
+            return None  # a line of empty values, which are parted by what Java trims, is no row to Spark
         quoted = bool(d.quote) and d.quote.encode() in block
         escaped = bool(d.escape) and d.escape != d.quote and d.escape.encode() in block
         if quoted and (escaped or not self._regular(np.frombuffer(block, np.uint8), over_lines)):
@@ -180,7 +183,7 @@ class CsvRows:
         raws = (m.group() for m in _LINE.finditer(block)) if end is None else iter(block.split(end.encode()))
         for line in map(text_of, raws):
             shown = line.strip(_BLANKS)
-            if not shown or (self._dialect.comment and shown.startswith(self._dialect.comment)):
+            if not shown or (self._dialect.comment and line.startswith(self._dialect.comment)):
                 continue
             self._add(columns, self._tokens(line, where))
         return [pa.array(column, pa.string()) for column in columns]

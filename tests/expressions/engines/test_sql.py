@@ -10,6 +10,7 @@ import pytest
 from expressions.engines.sql import parse
 from expressions.errors import ExpressionError
 from expressions.literals import Literal
+from expressions.references import leaves
 from expressions.tree import And, ColumnRef, Comparison, Constant, In, IsNan, IsNull, Not, Op, Opaque, Or, StartsWith
 
 A = ColumnRef(("a",))
@@ -197,3 +198,14 @@ def test_duckdb_text_keeps_its_own_meaning() -> None:
     assert parse("a = TIMESTAMP '2020-01-01 00:00:00'", "duckdb") == compare(Op.EQ, dt.datetime(2020, 1, 1))
     assert parse("\"x y\" = 'it''s'", "duckdb") == compare(Op.EQ, "it's", ColumnRef(("x y",)))
     assert parse(r"a LIKE 'p\%'", "duckdb") == StartsWith(A, "p\\")
+
+
+@pytest.mark.parametrize("type_", [pa.int32(), pa.float64(), pa.date32(), pa.timestamp("us"), pa.decimal128(9, 2)])
+@pytest.mark.parametrize("text", ["a LIKE '01'", "a NOT LIKE '01'", "a LIKE '2020-01-01'", "a LIKE '01' ESCAPE '!'"])
+def test_like_matches_the_text_of_what_is_no_text(type_: pa.DataType, text: str) -> None:
+    """Spark casts: 1 is not LIKE '01', a moment not LIKE its day. As `=` this lost the rows of NOT LIKE."""
+    found = parse(text, schema=pa.schema({"a": type_}))
+    assert all(isinstance(leaf, Opaque) for leaf in leaves(found))
+    for known in (pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())):
+        read = parse(text, schema=pa.schema({"a": known}))
+        assert not any(isinstance(leaf, Opaque) for leaf in leaves(read))
