@@ -54,6 +54,10 @@ class _Bad(Exception):
     """The value is none of its column's type."""
 
 
+class _BadBytes(_Bad):
+    """It is no base64: to Spark the whole array around the record is broken."""
+
+
 class _Number(str):
     """A number as it is written; `whole` tells an integer."""
 
@@ -92,7 +96,7 @@ class JsonRows:
             return len(lines), arrays, False
         names = frozenset(f.name for f in fields)
         rows = (row for line in lines for row in self._line(line, names, where, _MOST_VALUES))
-        return *self._by_value(rows, fields, where), False
+        return *self._by_value(rows, fields, where, any(line.startswith(b"[") for line in lines)), False
 
     def parse_whole(self, data: bytes, fields: tuple[Field, ...], where: str) -> tuple[int, list[pa.Array]]:
         """A file that is one object, or one array of objects; what follows it is ignored."""
@@ -100,18 +104,20 @@ class JsonRows:
         _hold_levels(text.translate(None, b"\r\n"), where)
         names = frozenset(f.name for f in fields)
         rows = iter(self._line(text, names, where, _MOST_WHOLE_VALUES) if text else [])
-        return self._by_value(rows, fields, where)
+        return self._by_value(rows, fields, where, text.startswith(b"["))
 
-    def _by_value(self, rows: Iterator[_Row], fields: tuple[Field, ...], where: str) -> tuple[int, list[pa.Array]]:
+    def _by_value(
+        self, rows: Iterator[_Row], fields: tuple[Field, ...], where: str, arrays: bool
+    ) -> tuple[int, list[pa.Array]]:
         count, parts = 0, []
         while some := list(islice(rows, _AT_ONCE)):
             count += len(some)
-            parts.append(self._arrays(some, fields, where))
+            parts.append(self._arrays(some, fields, where, arrays))
         if not parts:
-            return 0, self._arrays([], fields, where)
+            return 0, self._arrays([], fields, where, arrays)
         return count, [pa.concat_arrays(columns) for columns in zip(*parts, strict=True)]
 
-    def _arrays(self, rows: list[_Row], fields: tuple[Field, ...], where: str) -> list[pa.Array]:
+    def _arrays(self, rows: list[_Row], fields: tuple[Field, ...], where: str, in_arrays: bool) -> list[pa.Array]:
         arrays = []
         for f in fields:
             convert = self._converter(f.type, f.name)
@@ -120,7 +126,11 @@ class JsonRows:
                 value, text = row.get(f.name, (None, ""))
                 try:
                     out.append(None if value is None else convert(value, text))
-                except _Bad:
+                except _Bad as bad:
+                    if in_arrays and isinstance(bad, _BadBytes):
+                        raise ScanError(
+                            f"bytes are read as base64; {where} holds others in column {f.name!r} of an array, of which Spark makes one row of NULLs; read with .to_spark(spark)"
+                        ) from None
                     out.append(None)
                 except Uncertain as error:
                     raise ScanError(
@@ -312,7 +322,7 @@ def _bytes(v: Any, _: str) -> bytes:
     try:
         return base64.b64decode(_plain_text(v), validate=True)
     except (binascii.Error, ValueError):
-        raise _Bad from None
+        raise _BadBytes from None
 
 
 def _whole(v: Any, width: int) -> int:

@@ -401,3 +401,16 @@ def test_what_is_quoted_and_escaped_comes_back(cells: list[tuple[str, str]]) -> 
     _, columns, _ = reader.parse(block, fields_of(pa.schema({"a": pa.string(), "b": pa.string()})), "a file", True)
     shown_cells = [tuple(v or None for v in pair) for pair in cells]
     assert list(zip(*(c.to_pylist() for c in columns), strict=True)) == shown_cells
+
+
+@pytest.mark.parametrize("text", ['[{"b":"YWJj"},{"b":"!"}]', '[{"b":"a,b"}]'])
+@pytest.mark.parametrize("options", [{}, {"multiLine": True}], ids=str)
+def test_bytes_of_an_array_that_are_no_base64_are_refused(tmp_path: Path, text: str, options: dict[str, Any]) -> None:
+    """Spark makes one row of NULLs of the whole array; each of its records was a row here."""
+    lake = lake_of(tmp_path, "json", "b binary", options)
+    lake.add("f.json", text)
+    with pytest.raises(ScanError, match=r"base64.*f\.json"):
+        lake.read()
+    other = lake_of(tmp_path / "other", "json", "b binary", options)
+    other.add("f.json", text.replace("!", "YQ==").replace("a,b", ""))
+    assert len(other.read()) == text.count("{")
