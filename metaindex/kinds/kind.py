@@ -47,6 +47,16 @@ Merged = tuple[dict[str, int | str], "list[PartInfo]"]
 """The layout of a key whose rows were merged, and its parts."""
 
 
+@dataclass(frozen=True, slots=True)
+class MergeInto:
+    """Where the rows of a merged key go. `number`: that of the key's n-th part, for `sink.write`. `write`: who writes
+    the pieces of a covering index; threads of this process where it is None."""
+
+    sink: RunSink
+    number: Callable[[int], int]
+    write: WritesPieces | None = None
+
+
 class Mismatch(Exception):
     """Places of one run that do not fit each other."""
 
@@ -165,16 +175,8 @@ class StoredKind(ABC):
 
     @classmethod
     @abstractmethod
-    def merge(
-        cls,
-        key: CoveredKey,
-        some: Sequence[KeyRows],
-        sink: RunSink,
-        number: Callable[[int], int],
-        write: WritesPieces | None = None,
-    ) -> Merged:
-        """Writes the rows of a key of several runs as those of one. `number`: of the key's n-th part, for
-        `RunSink.write`."""
+    def merge(cls, key: CoveredKey, some: Sequence[KeyRows], into: MergeInto) -> Merged:
+        """Writes the rows of a key of several runs as those of one."""
 
     @classmethod
     @abstractmethod

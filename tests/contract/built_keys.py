@@ -18,7 +18,7 @@ from formats.storage_local import LocalStorage
 from metaindex.keys import key_id
 from metaindex.kinds import registry
 from metaindex.kinds.keyed import Gathered, KeyCollector, KeyPlan, KeyReader, Spill, add_groups
-from metaindex.kinds.kind import KeyKind, KeyRows
+from metaindex.kinds.kind import KeyKind, KeyRows, MergeInto
 from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.log.sealed import digest
 from metaindex.store.layout import PartInfo
@@ -128,7 +128,7 @@ Merge = Callable[[CoveredKey, Sequence[KeyRows], RunSink, Callable[[int], int]],
 
 
 def as_its_kind(key: CoveredKey, rows: Sequence[KeyRows], sink: RunSink, number: Callable[[int], int]) -> Any:
-    return registry.rows_of(key).merge(key, rows, sink, number)
+    return registry.rows_of(key).merge(key, rows, MergeInto(sink, number))
 
 
 def merged(root: Path, some: Sequence[tuple[Built, Sequence[int]]], files: int, merge: Merge = as_its_kind) -> Built:

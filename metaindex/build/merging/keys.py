@@ -20,7 +20,7 @@ import numpy.typing as npt
 from metaindex.build.key_build import write_unkeyed
 from metaindex.errors import DamagedIndexError
 from metaindex.kinds.keyed import Units, part_number
-from metaindex.kinds.kind import StoredKind
+from metaindex.kinds.kind import MergeInto, StoredKind
 from metaindex.kinds.registry import readable, rows_of
 from metaindex.log.entry import CoveredColumn, CoveredKey
 from metaindex.log.types import type_from_text
@@ -62,7 +62,7 @@ def merge_keys(
     write: WritesPieces | None = None,
 ) -> tuple[tuple[CoveredKey, ...], list[PartInfo]]:
     """Writes the rows of all keys of a run of so many files. `ordinals`: by source, the new ordinal of each of its
-    files, -1 where it is left out. `keys`: as `keys_together` says. `write`: as in `StoredKind.merge`."""
+    files, -1 where it is left out. `keys`: as `keys_together` says. `write`: as in `MergeInto`."""
     blanked = np.zeros(files, np.bool_)
     for source, places in zip(sources, ordinals, strict=True):
         if source.run.run in blank:
@@ -81,7 +81,7 @@ def merge_keys(
             (source, _covered(source, key), _mine(places, owner, at, unkeyed[at].get(key.key_id, _NONE)))
             for at, (source, places) in enumerate(zip(sources, ordinals, strict=True))
         ]
-        layout, written = rows_of(key).merge(key, some, sink, partial(part_number, number), write)
+        layout, written = rows_of(key).merge(key, some, MergeInto(sink, partial(part_number, number), write))
         left = np.flatnonzero(owner < 0)
         merged.append(replace(key, layout=layout, unkeyed_files=len(left)))
         without.append((key.key_id, left))

@@ -75,7 +75,7 @@ def merge_runs(
     write: WritesPieces | None = None,
 ) -> Merged:
     """Writes the run of all files of the sources, or of those that `keep` marks in a source; of those that `blank`
-    marks nothing is said but that they are there. `write`: as in `StoredKind.merge`. DamagedIndexError where a
+    marks nothing is said but that they are there. `write`: as in `MergeInto`. DamagedIndexError where a
     source cannot be read."""
     columns: tuple[CoveredColumn, ...] | None = ()
     keys: tuple[CoveredKey, ...] | None = sources[0].run.keys if sources else ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
@@ -10,7 +10,7 @@ import pyarrow as pa
 from expressions.errors import ArgumentError
 from expressions.records import dataclass
 from expressions.statistics import Mask
-from metaindex.kinds.kind import KeyCheck, KeyRows, LayoutRule, Merged, WholeKind, keys_of
+from metaindex.kinds.kind import KeyCheck, KeyRows, LayoutRule, Merged, MergeInto, WholeKind, keys_of
 from metaindex.log.entry import CoveredKey, KindSpec
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from metaindex.kinds.command import Command
-    from metaindex.kinds.covering.merge import WritesPieces
     from metaindex.kinds.keyed import Gathered, KeyCollector, KeyFinisher, KeyPlan, KeyReader, Spill
     from metaindex.store.reader import RunReader
     from metaindex.store.writer import RunSink
@@ -75,17 +74,10 @@ class Bloom(WholeKind):
         return BloomReader(run, key, types)
 
     @classmethod
-    def merge(
-        cls,
-        key: CoveredKey,
-        some: Sequence[KeyRows],
-        sink: RunSink,
-        number: Callable[[int], int],
-        write: WritesPieces | None = None,
-    ) -> Merged:
+    def merge(cls, key: CoveredKey, some: Sequence[KeyRows], into: MergeInto) -> Merged:
         from .merge import merge_filters
 
-        return merge_filters(key, some, sink, number)
+        return merge_filters(key, some, into.sink, into.number)
 
     @classmethod
     def check(cls, reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.ChunkedArray) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
@@ -12,16 +12,14 @@ from expressions.records import dataclass
 from expressions.statistics import Mask
 from formats.model import Schema
 from metaindex.kinds.columns import columns_of, named
-from metaindex.kinds.kind import KeyKind, KeyRows, Kind, LayoutRule, Merged, StoredKind
+from metaindex.kinds.kind import KeyKind, KeyRows, Kind, LayoutRule, Merged, MergeInto, StoredKind
 from metaindex.log.entry import CoveredKey, KindSpec
 
 if TYPE_CHECKING:
     from metaindex.kinds.command import Command
     from metaindex.kinds.keyed import KeyReader
     from metaindex.store.reader import RunReader
-    from metaindex.store.writer import RunSink
 
-    from .merge import WritesPieces
 
 MOST_BUCKETS = 100_000
 """The five digits of a bucket in a part's name, by which Spark finds it."""
@@ -53,17 +51,10 @@ class CoveredRows(StoredKind):
         raise TypeError("a covering index is not looked up")
 
     @classmethod
-    def merge(
-        cls,
-        key: CoveredKey,
-        some: Sequence[KeyRows],
-        sink: RunSink,
-        number: Callable[[int], int],
-        write: WritesPieces | None = None,
-    ) -> Merged:
+    def merge(cls, key: CoveredKey, some: Sequence[KeyRows], into: MergeInto) -> Merged:
         from .merge import merge_rows
 
-        return merge_rows(key, some, sink, number, write)
+        return merge_rows(key, some, into.sink, into.number, into.write)
 
     @classmethod
     def check(cls, reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.ChunkedArray) -> None:

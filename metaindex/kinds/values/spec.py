@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import pyarrow as pa
@@ -10,7 +10,7 @@ import pyarrow as pa
 from expressions.errors import ArgumentError
 from expressions.records import dataclass
 from expressions.statistics import Mask
-from metaindex.kinds.kind import KeyCheck, KeyKind, KeyRows, LayoutRule, Listed, Merged, StoredKind, keys_of
+from metaindex.kinds.kind import KeyCheck, KeyKind, KeyRows, LayoutRule, Listed, Merged, MergeInto, StoredKind, keys_of
 from metaindex.log.entry import CoveredKey, KindSpec
 
 from .layouts import BITS, NUMBERS, VALUE_LAYOUT, values_carry_over
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from metaindex.kinds.command import Command
-    from metaindex.kinds.covering.merge import WritesPieces
     from metaindex.kinds.keyed import Gathered, KeyCollector, KeyFinisher, KeyPlan, KeyReader, Spill
     from metaindex.store.reader import RunReader
     from metaindex.store.writer import RunSink
@@ -43,17 +42,10 @@ class HashRows(StoredKind):
         return HashReader(run, key, types)
 
     @classmethod
-    def merge(
-        cls,
-        key: CoveredKey,
-        some: Sequence[KeyRows],
-        sink: RunSink,
-        number: Callable[[int], int],
-        write: WritesPieces | None = None,
-    ) -> Merged:
+    def merge(cls, key: CoveredKey, some: Sequence[KeyRows], into: MergeInto) -> Merged:
         from .merge import merge_entries
 
-        return merge_entries(key, some, sink, number)
+        return merge_entries(key, some, into.sink, into.number)
 
     @classmethod
     def check(cls, reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.ChunkedArray) -> None:
@@ -97,17 +89,10 @@ class ValueRows(StoredKind):
         return KeyValueReader(run, key, types)
 
     @classmethod
-    def merge(
-        cls,
-        key: CoveredKey,
-        some: Sequence[KeyRows],
-        sink: RunSink,
-        number: Callable[[int], int],
-        write: WritesPieces | None = None,
-    ) -> Merged:
+    def merge(cls, key: CoveredKey, some: Sequence[KeyRows], into: MergeInto) -> Merged:
         from .merge import merge_values
 
-        return merge_values(key, some, sink, number)
+        return merge_values(key, some, into.sink, into.number)
 
     @classmethod
     def carries_over(cls, old: pa.DataType, new: pa.DataType) -> bool:

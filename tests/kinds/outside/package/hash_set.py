@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -14,15 +14,12 @@ from expressions.literals import Literal
 from expressions.statistics import Mask
 from metaindex.kinds.canonical import hash_key, hash_literals
 from metaindex.kinds.keyed import EqualityReader, Gathered, Hits, KeyPlan, Spill
-from metaindex.kinds.kind import KeyRows, LayoutRule, Merged, Mismatch, WholeKind, keys_of
+from metaindex.kinds.kind import KeyRows, LayoutRule, Merged, MergeInto, Mismatch, WholeKind, keys_of
 from metaindex.kinds.stored_rows import check_ordinals, stored_rows
 from metaindex.log.entry import CoveredKey, KindSpec
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import RunReader
 from metaindex.store.writer import RunSink
-
-if TYPE_CHECKING:
-    from metaindex.kinds.covering.merge import WritesPieces
 
 GROUP_BITS = 6
 SET_BYTES = 512  # 4,096 bits
@@ -60,14 +57,7 @@ class HashSet(WholeKind):
         return Reader(run, key, types)
 
     @classmethod
-    def merge(
-        cls,
-        key: CoveredKey,
-        some: Sequence[KeyRows],
-        sink: RunSink,
-        number: Callable[[int], int],
-        write: WritesPieces | None = None,
-    ) -> Merged:
+    def merge(cls, key: CoveredKey, some: Sequence[KeyRows], into: MergeInto) -> Merged:
         sets: dict[int, bytes] = {}
         for run, old, places in some:
             for table in stored_rows(run, old):
@@ -76,7 +66,7 @@ class HashSet(WholeKind):
                 kept = ((new << GROUP_BITS) | (units & (1 << GROUP_BITS) - 1))[new >= 0]
                 bits = table.column("bits").filter(pa.array(new >= 0)).to_pylist()
                 sets.update(zip(kept.tolist(), bits, strict=True))
-        return {"group_bits": GROUP_BITS}, written(key.key_id, sets, sink, number(0))
+        return {"group_bits": GROUP_BITS}, written(key.key_id, sets, into.sink, into.number(0))
 
     @classmethod
     def check(cls, reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.ChunkedArray) -> None:
