@@ -57,6 +57,7 @@ class Folders:
             for one in value["parts"]:
                 if one["path"] == path:
                     footer = int.from_bytes(data[-8:-4], "little") + 8
+                    run["size_bytes"] += len(data) - one["size_bytes"]
                     one |= {
                         "size_bytes": len(data),
                         "footer_bytes": footer,
@@ -64,6 +65,7 @@ class Folders:
                     }
             sealed = json.dumps(value).encode()
             manifest.write_bytes(sealed)
+            run["size_bytes"] += len(sealed) - run["manifest_bytes"]
             run |= {"manifest_bytes": len(sealed), "manifest_digest": hashlib.sha256(sealed).hexdigest()}
         self.seal(entry)
 

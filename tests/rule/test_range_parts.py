@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -89,6 +91,23 @@ def test_a_range_leaves_one_part() -> None:
     assert parts_left(parts, [col("x") == 3], ColumnRef(("c",)), pa.int64()) == parts
 
 
+@pytest.mark.parametrize("type_", [pa.int64(), pa.string(), pa.float64()], ids=str)
+def test_a_bound_of_a_part_is_in_it(type_: pa.DataType) -> None:
+    bounds = pa.array(["2", "2", "4", "6"]).cast(type_)
+    parts = [part(0, bounds[:2]), part(1, bounds[2:])]
+    two, four, six = (one.as_py() for one in bounds[1:])
+    c = col("c")
+    for asked, number in (
+        (c == two, 0),
+        (c == four, 1),
+        (c == six, 1),
+        (c >= six, 1),
+        (c <= two, 0),
+        (c.isin([six]), 1),
+    ):
+        assert parts[number] in parts_left(parts, [asked], ColumnRef(("c",)), type_)
+
+
 def test_a_long_text_is_in_one_of_the_parts_that_are_left() -> None:
     """Keys of 256 bytes and more end in a hash, which has no order: neither a value nor a bound tells more than its
     first 248 bytes."""
@@ -98,3 +117,12 @@ def test_a_long_text_is_in_one_of_the_parts_that_are_left() -> None:
         for asked in (col("c") == value, col("c").isin([value, "a"])):
             left = parts_left(parts, [asked], ColumnRef(("c",)), pa.string())
             assert parts[number // 6] in left
+
+
+def test_a_part_of_which_nothing_is_known_is_left_whatever_is_asked() -> None:
+    known = part(0, pa.array([1, 2], pa.int64()))
+    unknown = replace(known, info=replace(known.info, path="1.mix", least=None, greatest=None))
+    c = col("c")
+    for asked in (c == 7, c > 7, c.isin([7]), c.is_null(), c.is_not_null(), ~(c == 1)):
+        assert unknown in parts_left([known, unknown], [asked], ColumnRef(("c",)), pa.int64())
+    assert parts_left([known, unknown], [c.is_null()], ColumnRef(("c",)), pa.int64()) == [unknown]

@@ -14,6 +14,7 @@ import pytest
 import metaindex as mi
 from metaindex.build.key_parquet import ParquetKeyFile
 from metaindex.verify import key_rows
+from tests.kit.broken import Folders, filters_changed, listed_backwards
 from tests.tables import FORMATS, Lake, delta_lake, parquet_lake
 from tests.upkeep.flips import found_by_verify
 
@@ -123,6 +124,20 @@ def test_a_damaged_part_is_found_and_only_its_run_is_rebuilt(tmp_path: Path, kin
     assert outcome.entry.content.runs[0].run == first
     assert lake.open().verify_index("keys", files=None).sound
     assert lake.open().prune("id = 105").kept_files == 1
+
+
+def test_filters_that_list_their_files_otherwise_than_their_directory_are_found(tmp_path: Path) -> None:
+    """SQL goes by the column, look-ups go by the directory: with every digest right, only verify compares them."""
+    lake = parquet_lake(tmp_path)
+    table = indexed(lake, mi.Bloom("id"))
+    asked = [f"id = {number}" for number in (5, 105, 205, 305)]
+    before = [lake.open().prune(one).paths for one in asked]
+    assert [len(paths) for paths in before] == [1] * 4
+    filters_changed(Folders(Path(table.indexes()[0].location)), listed_backwards)
+    found = lake.open().verify_index("keys")
+    assert not found.sound
+    assert "lists other files of a class than its directory has" in str(found)
+    assert [lake.open().prune(one).paths for one in asked] == before
 
 
 @pytest.mark.slow
