@@ -282,6 +282,9 @@ def _whole(texts: pa.Array, t: pa.DataType, values: Values) -> pa.Array | None:
         return None
     if pc.all(pc.match_substring_regex(texts, form)).as_py() is False:
         return None
+    special = [one for one in (values.nan, values.positive_inf, values.negative_inf) if re.match(form, one)]
+    if special and is_.is_floating(t) and pc.any(pc.is_in(texts, pa.array(special))).as_py():
+        return None  # -9999 may be said to mean NaN
     try:
         if is_.is_timestamp(t):
             return texts.cast(pa.timestamp("us")).cast(t)

@@ -39,6 +39,8 @@ CSV: list[Case] = [
     ("a\rb,c\r\nd,e\n", "a string, b string", {}, [("a", None), ("b", "c"), ("d", "e")]),
     ("#a,b\n", "a string, b string", {}, [("#a", "b")]),
     ("a\x00b,c\n", "a string, b string", {}, [("a\x00b", "c")]),
+    ("-9999,1\n2,3\n", "a double, b int", {"nanValue": "-9999"}, [("NaN", 1), (2.0, 3)]),
+    ("9e99,1\n-1,3\n", "a double, b int", {"positiveInf": "9e99", "negativeInf": "-1"}, [(inf, 1), (-inf, 3)]),
     ("1\t2\n\t\n3\t\n", "a string, b string", {"sep": "\t"}, [("1", "2"), ("3", None)]),
     ("1\t2\t\n\t\t", "a string, b string, c string", {"sep": "\t"}, [("1", "2", None)]),
     ("1\x012\n\x01\n", "a string, b string", {"sep": "\x01"}, [("1", "2")]),
