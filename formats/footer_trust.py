@@ -8,9 +8,11 @@ not believed is unknown, and says why.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -20,6 +22,8 @@ from expressions.physical import physical_type
 from .column_names import alike
 from .footer_schema import Coding, FileType, Node
 from .model import Leaf
+
+Finder: TypeAlias = Callable[[Node], Sequence[Node]]
 
 
 class Doubt(Enum):
@@ -66,8 +70,9 @@ def locate(leaf: Leaf, root: Node, created_by: str, typed_order: bool) -> Found 
     by_id = leaf.field.field_id is not None
     if by_id and all(n.field_id is None for n in _all(root)):
         # Readers find the column by a name mapping or by its place then: its name here proves nothing.
-        return Absent(False, None, Doubt.NOT_MAPPED)
-    found = _by_id(leaf, root) if by_id else _by_name(leaf, root)
+        found = _by_mapping(leaf, root)
+    else:
+        found = _by_id(leaf, root) if by_id else _by_name(leaf, root)
     if not isinstance(found, tuple):
         return found
     node, required, whole = found
@@ -106,13 +111,39 @@ def _by_id(leaf: Leaf, root: Node) -> tuple[Node, bool, bool] | Absent:
 
 
 def _by_name(leaf: Leaf, root: Node) -> tuple[Node, bool, bool] | Absent:
+    finders = [partial(_alike, name=alike(part)) for part in leaf.source]
+    return _descended(root, finders, partial(_absent, leaf))
+
+
+def _alike(node: Node, name: str) -> Sequence[Node]:
+    return node.by_name.get(name, ())
+
+
+def _by_mapping(leaf: Leaf, root: Node) -> tuple[Node, bool, bool] | Absent:
+    """By the names that the table's mapping gives each field, as they are. What is not found may be found under the
+    next mapping: nothing is said of it."""
+    finders: list[Finder] = []
+    for field in leaf.path:
+        if field.mapped is None:
+            return Absent(False, None, Doubt.NOT_MAPPED)
+        finders.append(partial(_named, names=field.mapped))
+    return _descended(root, finders, lambda _: Absent(False, None, Doubt.NOT_MAPPED))
+
+
+def _named(node: Node, names: Sequence[str]) -> Sequence[Node]:
+    return [child for child in node.children if child.name in names]
+
+
+def _descended(
+    root: Node, finders: Sequence[Finder], absent: Callable[[int], Absent]
+) -> tuple[Node, bool, bool] | Absent:
     node, required, whole = root, True, True
-    for depth, part in enumerate(leaf.source):
+    for depth, find in enumerate(finders):
         if node.column is not None:
             return Absent(False, None, Doubt.OTHER_TYPE)  # a struct is asked for where the file has a value
-        matches = node.by_name.get(alike(part), ())
+        matches = find(node)
         if not matches:
-            return _absent(leaf, depth)
+            return absent(depth)
         if len(matches) > 1:
             return Absent(False, None, Doubt.AMBIGUOUS)
         node = matches[0]

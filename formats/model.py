@@ -79,6 +79,9 @@ class Field:
     children: tuple[Field, ...] = ()  # of a struct; lists and maps have none (nothing inside them is indexed)
     comment: str = ""
     logical: str = ""  # the format's own name of a type that `type` does not tell: "uuid" of 16 bytes, COLLATED
+    mapped: tuple[str, ...] | None = (
+        None  # its names in files without field ids (Iceberg's name mapping); None: the table does not say
+    )
 
     @property
     def asked(self) -> pa.DataType:
@@ -337,6 +340,7 @@ class Snapshot:
     details: SnapshotDetails
     partition_columns: tuple[str, ...] = ()  # logical names of columns with a partition value per file, identity only
     properties: Mapping[str, str] = field(default_factory=dict)
+    mapping: str = ""  # what every `etag` ends with because the table maps columns of files by name (Iceberg)
 
     @property
     def table_uuid(self) -> str:

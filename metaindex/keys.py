@@ -47,18 +47,43 @@ def partition_id(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FileIdentities:
-    """Files by what makes their bytes the same: the table that they are of, and the id of each in it."""
+    """Files by what makes their bytes the same: the table that they are of, and the id of each in it. `before`: the
+    ids that they had before the table mapped columns by name. Statistics and keys under those say nothing of a file
+    without field ids, and of others no mapping matters. (A covering index copied what readers made of either.)"""
 
     table_uuid: str
     ids: pa.FixedSizeBinaryArray
+    before: pa.FixedSizeBinaryArray | None = None
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> FileIdentities:
         """Of all live files, in their order."""
-        return cls(snapshot.table_uuid, file_ids(snapshot.files))
+        ids = file_ids(snapshot.files)
+        before = file_ids(_unmapped(snapshot)) if snapshot.mapping else None
+        return cls(snapshot.table_uuid, ids, before)
+
+    @property
+    def told(self) -> tuple[pa.FixedSizeBinaryArray, ...]:
+        """All ids that the files go by."""
+        return (self.ids,) if self.before is None else (self.ids, self.before)
+
+    def places(self, ids: pa.Array) -> pa.Array:
+        """Of each of some ids the file that goes by it; null where none does."""
+        import pyarrow.compute as pc
+
+        return pc.coalesce(*(pc.index_in(ids, value_set=mine) for mine in self.told))
 
     def __len__(self) -> int:
         return len(self.ids)
+
+
+def _unmapped(snapshot: Snapshot) -> FileTable:
+    """The files without what the table's name mapping adds to their signs."""
+    import pyarrow.compute as pc
+
+    table = snapshot.files.table.select(["path", "size_bytes", "modified_ms", "etag"])
+    plain = pc.utf8_slice_codeunits(one_array(table.column("etag")), 0, stop=-len(snapshot.mapping))
+    return FileTable(table.set_column(3, "etag", plain))
 
 
 def file_ids(files: FileTable) -> pa.FixedSizeBinaryArray:

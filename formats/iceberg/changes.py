@@ -22,7 +22,8 @@ from .deletes import DeleteLoader
 from .locations import Place
 from .manifests import ADDED, DATA, DELETED, Manifest, read_manifest_list, read_manifests, read_statistics
 from .metadata import Selected, SnapshotInfo, TableMetadata
-from .snapshot import NAME_MAPPING, IcebergDetails, file_table
+from .name_mapping import NAME_MAPPING, mapping_suffix
+from .snapshot import IcebergDetails, file_table
 from .statistics import ManifestStatistics
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ def changes_from_commits(
         details=details,
         partition_columns=tuple(f.name for f in schema if f.partition),
         properties={**metadata.properties, "table_uuid": metadata.table_uuid},
+        mapping=mapping_suffix(metadata),
     )
     gone = named.select("location", "size_bytes").unique(maintain_order=True)
     gone = gone.join(

@@ -92,7 +92,7 @@ def log_diff(
         "partition",
         pl.lit(None, pl.String).alias("deletes"),
         pl.lit(None, pl.Int64).alias("deleted_count"),
-        sign_of_entry().alias("etag"),
+        sign_of_entry(metadata).alias("etag"),
         pl.col("spec_id").alias("iceberg_spec_id"),
         pl.col("sequence_number").alias("iceberg_sequence_number"),
         pl.col("file_format").alias("iceberg_file_format"),

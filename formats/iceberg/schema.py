@@ -45,10 +45,10 @@ _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _FIXED = re.compile(r"fixed\[\s*(\d+)\s*\]")
 
 
-def read_schema(content: Mapping[str, Any], table: str) -> Schema:
-    """The schema of one `schemas` entry."""
+def read_schema(content: Mapping[str, Any], table: str, mapped: Mapping[int, tuple[str, ...]] | None = None) -> Schema:
+    """The schema of one `schemas` entry. `mapped`: the names that fields have in files without ids."""
     try:
-        return Schema(tuple(_field(one) for one in content["fields"]))
+        return Schema(tuple(_field(one, mapped) for one in content["fields"]))
     except (RecursionError, KeyError, TypeError, AttributeError, ValueError) as damage:
         raise CorruptTableError(
             f"an Iceberg schema must follow the specification; a schema of {table} does not ({damage})"
@@ -60,11 +60,11 @@ def leaf_by_id(schema: Schema, field_id: int) -> Leaf | None:
     return next((leaf for leaf in schema.leaves() if leaf.field.field_id == field_id), None)
 
 
-def _field(one: Mapping[str, Any], *, inside: bool = False) -> Field:
+def _field(one: Mapping[str, Any], mapped: Mapping[int, tuple[str, ...]] | None, *, inside: bool = False) -> Field:
     kind = one["type"]
     children: tuple[Field, ...] = ()
     if isinstance(kind, Mapping) and kind["type"] == "struct":
-        children = tuple(_field(child, inside=True) for child in kind["fields"])
+        children = tuple(_field(child, mapped, inside=True) for child in kind["fields"])
         arrow: pa.DataType = pa.struct([pa.field(c.name, c.type, c.nullable) for c in children])
     else:
         arrow = _type(kind)
@@ -87,6 +87,7 @@ def _field(one: Mapping[str, Any], *, inside: bool = False) -> Field:
         children=children,
         comment=str(one.get("doc") or ""),
         logical="uuid" if kind == "uuid" else "",
+        mapped=None if mapped is None else mapped.get(field_id, ()),
     )
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.errors import CorruptTableError, UnsupportedFeatureError
+from expressions.errors import UnsupportedFeatureError
 from expressions.statistics import ColumnBounds
 from expressions.tree import ColumnRef
-from formats.json_text import parse_json
 from formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf
 from formats.storage import Storage
 
@@ -22,6 +21,7 @@ from .deletes import DeleteLoader, attach, describe
 from .locations import Place
 from .manifests import Manifest, read_statistics
 from .metadata import TableMetadata
+from .name_mapping import NAME_MAPPING, mapping_sign, mapping_text
 from .partition_bounds import identity_values, partition_bounds
 from .schema import leaf_by_id, read_schema
 from .statistics import ManifestStatistics
@@ -29,10 +29,6 @@ from .transforms import source_types
 
 if TYPE_CHECKING:
     import polars as pl
-
-NAME_MAPPING = (
-    "schema.name-mapping.default"  # the property that imports set: columns of files without field ids by name
-)
 
 ICEBERG_FILE_SCHEMA = pa.schema(
     [
@@ -66,7 +62,7 @@ def file_table(
             "partition",
             pl.col("identity").alias("deletes"),
             "deleted_count",
-            sign_of_entry().alias("etag"),
+            sign_of_entry(metadata).alias("etag"),
             pl.col("spec_id").alias("iceberg_spec_id"),
             pl.col("sequence_number").alias("iceberg_sequence_number"),
             pl.col("file_format").alias("iceberg_file_format"),
@@ -81,13 +77,15 @@ def file_table(
     return to_files(frame), pairs
 
 
-def sign_of_entry() -> pl.Expr:
+def sign_of_entry(metadata: TableMetadata) -> pl.Expr:
     """What tells a file from another of the same path and size: its data sequence number, and the snapshot that added
     it. V1 numbers no commits: there the snapshot alone tells. Both stay what they are when manifests are rewritten, and
-    when a table is upgraded."""
+    when a table is upgraded. Where columns may be found by a name mapping, a file is what that makes of it, too."""
     import polars as pl
 
-    return pl.concat_str(pl.col("sequence_number"), pl.col("snapshot_id"), separator="-", ignore_nulls=True)
+    told = [pl.col("sequence_number"), pl.col("snapshot_id")]
+    sign = mapping_sign(metadata)
+    return pl.concat_str(*told, *([pl.lit(sign)] if sign else []), separator="-", ignore_nulls=True)
 
 
 def to_files(frame: pl.DataFrame) -> FileTable:
@@ -170,30 +168,7 @@ class IcebergDetails:
         return read_options(self.metadata)
 
 
-def _check_mapping(fields: Any) -> None:
-    for one in fields if isinstance(fields, list) else [fields]:
-        int(one.get("field-id", 0))
-        if not all(isinstance(name, str) for name in one.get("names", [])):
-            raise TypeError("names are texts")
-        _check_mapping(one.get("fields") or [])
-    if not isinstance(fields, list):
-        raise TypeError("it is no list")
-
-
 def read_options(metadata: TableMetadata) -> Mapping[str, object]:
     """Parquet columns are found by field id; files that carry none (imported ones) by the names of `name_mapping`
     (Iceberg's JSON), None where the table has none."""
-    return {"file_format": "parquet", "columns_by": "field_id", "name_mapping": _name_mapping(metadata)}
-
-
-def _name_mapping(metadata: TableMetadata) -> str | None:
-    text = metadata.properties.get(NAME_MAPPING)
-    if text is None:
-        return None
-    try:
-        _check_mapping(parse_json(text))
-    except (ValueError, TypeError, AttributeError) as damage:
-        raise CorruptTableError(
-            f"a name mapping is a list of fields in JSON; property {NAME_MAPPING} of {metadata.location} is none ({damage}) in {metadata.file}; set it right"
-        ) from damage
-    return text
+    return {"file_format": "parquet", "columns_by": "field_id", "name_mapping": mapping_text(metadata)}

@@ -36,6 +36,7 @@ from .metadata import (
     read_metadata,
     select,
 )
+from .name_mapping import mapped_names, mapping_sign, mapping_suffix
 from .schema import read_schema
 from .snapshot import IcebergDetails, file_table, read_options
 from .transforms import Transform
@@ -135,7 +136,9 @@ def version_of(metadata: TableMetadata, selected: Selected) -> Version:
 
 def _commit_of(metadata: TableMetadata, snapshot: SnapshotInfo) -> str:
     source = snapshot.manifest_list or "\n".join(snapshot.manifests)
-    return _hash(f"{metadata.table_uuid}\0{source}\0{snapshot.timestamp_ms}\0{snapshot.sequence_number}")
+    mapping = mapping_sign(metadata)  # another one reads other columns from the same commit
+    told = f"{metadata.table_uuid}\0{source}\0{snapshot.timestamp_ms}\0{snapshot.sequence_number}"
+    return _hash(f"{told}\0{mapping}" if mapping else told)
 
 
 def _hash(text: str) -> str:
@@ -176,6 +179,7 @@ def assemble(
         ),
         partition_columns=tuple(f.name for f in schema if f.partition),
         properties={**metadata.properties, "table_uuid": metadata.table_uuid},
+        mapping=mapping_suffix(metadata),
     )
 
 
@@ -242,7 +246,7 @@ def _schema(metadata: TableMetadata, selected: Selected, live_specs: Sequence[in
     and what a file without it shows is left unknown. A column whose hashes some live file is partitioned by is marked,
     too.
     """
-    schema = read_schema(metadata.schemas[selected.schema_id], metadata.location)
+    schema = read_schema(metadata.schemas[selected.schema_id], metadata.location, mapped_names(metadata))
     fields = [
         [(f.source_id, f.name, Transform.parse(f.transform).name) for f in metadata.specs[spec_id].fields]
         for spec_id in live_specs

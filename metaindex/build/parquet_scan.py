@@ -133,10 +133,13 @@ def _descend(batch: pa.RecordBatch, path: tuple[str, ...]) -> pa.Array:
 def locate(schema: pa.Schema, leaf: Leaf) -> tuple[tuple[str, ...], int] | None:
     """Where a leaf is in a file's Arrow schema: the names that lead to it and its number among the primitive columns;
     None where the file has no such column. The rules are those of the footers' reader (`formats.footer_trust.locate`):
-    field ids decide where the table and the file have them, else names (`formats.column_names`)."""
+    field ids decide where the table and the file have them, then the table's name mapping, else names
+    (`formats.column_names`)."""
     every = list(_leaves(list(schema), (), (), 0))
     if leaf.field.field_id is not None and any(_field_id(one) is not None for one in _all_fields(list(schema))):
         hits = [(names, index) for names, fields, index in every if _field_id(fields[-1]) == leaf.field.field_id]
+    elif leaf.field.field_id is not None and all(one.mapped is not None for one in leaf.path):
+        hits = [(names, index) for names, _, index in every if _is_mapped(names, leaf)]
     else:
         hits = [(names, index) for names, _, index in every if len(names) == len(leaf.source)]
         for depth, part in enumerate(leaf.source):
@@ -144,6 +147,13 @@ def locate(schema: pa.Schema, leaf: Leaf) -> tuple[tuple[str, ...], int] | None:
     if len(hits) > 1:
         raise AmbiguousLeafError(f"the file has {len(hits)} columns {'.'.join(leaf.source)!r}; rename one of them")
     return hits[0] if hits else None
+
+
+def _is_mapped(names: tuple[str, ...], leaf: Leaf) -> bool:
+    """Do these names lead to the column by the table's name mapping?"""
+    if len(names) != len(leaf.path):
+        return False
+    return all(name in (one.mapped or ()) for name, one in zip(names, leaf.path, strict=True))
 
 
 _Leaf = tuple[tuple[str, ...], tuple[pa.Field, ...], int]

@@ -40,6 +40,8 @@ def _field_to_json(f: Field) -> dict[str, Any]:
     for key in ("stable", "source", "field_id", "comment", "logical"):
         if getattr(f, key) not in ("", None):
             out[key] = getattr(f, key)
+    if f.mapped is not None:
+        out["mapped"] = list(f.mapped)
     for flag in ("partition", "bucketed"):
         if getattr(f, flag):
             out[flag] = True
@@ -74,6 +76,7 @@ def _field_from_json(v: Fields, arrow: pa.Field) -> Field:
         children=tuple(_field_from_json(c, arrow.type.field(i)) for i, c in enumerate(children)),
         comment=v.optional_text("comment") or "",
         logical=v.optional_text("logical") or "",
+        mapped=tuple(v.texts("mapped")) if v.has("mapped") else None,
     )
     v.text("type")  # for people
     v.done()

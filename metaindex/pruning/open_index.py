@@ -193,10 +193,11 @@ class OpenIndex:
         if run.table_uuid != files.table_uuid:
             return out
         mine, ordinals = self._ids(run, files.ids)
-        asked = id_words(files.ids)
-        for rows, here in _neighbours(mine, asked):
-            same = mine[here, 1] == asked[rows, 1]
-            out[rows[same]] = ordinals[here[same]]
+        for ids in files.told if not run.holds_rows else (files.ids,):
+            asked = id_words(ids)
+            for rows, here in _neighbours(mine, asked):
+                same = mine[here, 1] == asked[rows, 1]
+                out[rows[same]] = ordinals[here[same]]
         return out
 
     def locate_paths(self, run: RunRef, files: FileIdentities) -> tuple[Ordinals, Ordinals]:

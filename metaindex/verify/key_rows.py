@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from expressions.errors import MetaIndexError
+from expressions.vectors import one_array
 from formats.model import FILE_SCHEMA, FileTable, Leaf, Schema
 from formats.protocol import TableRef
 from formats.storage_local import LocalStorage
@@ -24,7 +25,7 @@ from metaindex.actions.runs import number_partitions
 from metaindex.build.key_scan import KeySource, scan_keys
 from metaindex.build.merging import unkeyed_of
 from metaindex.build.protocol import BuildRequest
-from metaindex.keys import file_ids
+from metaindex.keys import FileIdentities
 from metaindex.kinds.keyed import KeyPlan, Spill
 from metaindex.kinds.kind import KeyCheck
 from metaindex.kinds.registry import rows_of
@@ -124,7 +125,7 @@ def request_of(sample: Sample, one: RunRows, ordinals: Ordinals) -> tuple[BuildR
     """The files as a builder gets them: those of the sample that the table has now and that are on storage."""
     snapshot, ref, report = sample.snapshot, sample.ref, sample.report
     files = one.files.take(pa.array(ordinals))
-    at = pc.index_in(files.column("file_id"), value_set=file_ids(snapshot.files))
+    at = FileIdentities.of(snapshot).places(one_array(files.column("file_id")))
     kept = pc.is_valid(at).to_numpy(zero_copy_only=False).copy()
     if not kept.all():
         report.skipped("a data file is not in the table any more, so its keys are not compared", int((~kept).sum()))

@@ -79,9 +79,9 @@ def _replaced(runs: Sequence[RunRows], snapshot: Snapshot) -> dict[str, Mask]:
     out = {}
     for one in runs:
         named = pc.is_in(one.files.column("path"), value_set=paths)
-        same = pc.is_in(one.files.column("file_id"), value_set=now.ids)
+        same = now.places(one_array(one.files.column("file_id"))).is_valid()
         mine = one.run.table_uuid == now.table_uuid
-        out[one.run.run] = truths(one_array(pc.and_not(named, same) if mine else named), null=False)
+        out[one.run.run] = truths(one_array(pc.and_not(one_array(named), same) if mine else named), null=False)
     return out
 
 

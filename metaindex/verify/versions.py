@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from expressions.errors import MetaIndexError, VersionNotFoundError, first_line
 from formats.model import Version
 from formats.protocol import At, TableFormat, TableRef
-from metaindex.keys import file_ids
+from metaindex.keys import FileIdentities
 from metaindex.log.entry import VersionRecord
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.versions import Recorded
@@ -99,18 +99,20 @@ def _differs(
         report.skipped("the table reads a recorded version with another schema today")
         return None
     report.versions_compared += 1
-    ids = file_ids(snapshot.files)
+    files = FileIdentities.of(snapshot)
     live_ids, marked = [pa.array([], pa.binary(16))], [np.zeros(0, np.bool_)]
     for run in found.live.dead:
         live = found.live.mask(rows[run].run)
         live_ids += rows[run].files.column("file_id").filter(pa.array(live)).chunks
         marked.append(found.live.with_deletes(rows[run].run)[live])
     held = pa.concat_arrays(live_ids)
-    missing, strange = _without(ids, held), _without(held, ids)
-    if missing or strange or len(held) != len(ids):
+    at = files.places(held)
+    missing, strange = len(files) - int(pc.count_distinct(at).as_py()), at.null_count
+    if missing or strange or len(held) != len(files):
         return f"the table has {missing} files at it that the index does not count, and the index {strange} that the table has not"
     attached = np.asarray(snapshot.files.table.column("deletes").is_valid().to_numpy(), np.bool_)
-    mine = np.concatenate(marked)[pc.index_in(ids, value_set=held).to_numpy()] if len(ids) else attached
+    mine = np.zeros(len(files), np.bool_)
+    mine[at.to_numpy()] = np.concatenate(marked)
     if not np.array_equal(mine, attached):
         return f"{int((mine != attached).sum())} files have deletes in the table and none in the index, or the other way round"
     return None
@@ -121,7 +123,3 @@ def _is(format_: TableFormat, ref: TableRef, version: Version) -> bool:
         return format_.resolve(ref, At.of(version)) == version
     except VersionNotFoundError:
         return False
-
-
-def _without(some: pa.Array, others: pa.Array) -> int:
-    return len(some) - int(pc.sum(pc.is_in(some, value_set=others)).as_py() or 0)
