@@ -64,6 +64,7 @@ def read_avro(data: bytes, name: str, *, inline: str = "", only: Collection[str]
         AttributeError,
         RecursionError,
         zlib.error,
+        EOFError,
         pa.ArrowException,
     ) as damage:
         raise CorruptTableError(f"an Avro file must be whole; {name} is not ({damage}); restore it") from damage

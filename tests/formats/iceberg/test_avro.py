@@ -72,6 +72,12 @@ def test_blocks_of_every_codec_are_read(codec: str, compress: Any) -> None:
     assert read_avro(container(ROW, ROWS, codec, compress), "m.avro").rows.to_dicts() == ROWS
 
 
+def test_a_deflated_block_that_ends_too_soon_is_damage() -> None:
+    whole = container(ROW, ROWS, "deflate", lambda block: deflate(block)[:-2])
+    with pytest.raises(CorruptTableError, match="end-of-stream"):
+        read_avro(whole, "m.avro")
+
+
 def test_a_wrong_checksum_of_a_block_is_damage() -> None:
     with pytest.raises(CorruptTableError, match=r"m\.avro.*checksum"):
         read_avro(container(ROW, ROWS, "snappy", lambda block: snappy(block)[:-1] + b"?"), "m.avro")
