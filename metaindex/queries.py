@@ -19,6 +19,7 @@ from formats.model import FileTable, Schema, Snapshot, Version
 from formats.protocol import At, Resolved, TableFormat, TableRef
 
 from .asked import OfSchema, TimestampLike, VersionLike, at_version, names_of
+from .collector import held_back
 from .config import Config
 from .pruning.open_index import OpenIndex
 from .pruning.pruner import Pruner
@@ -195,6 +196,7 @@ class Queries(ABC):
             self._held_footers = HeldFooters(self.config.cache_bytes // 4)
         return self._held_footers
 
+    @held_back
     def _planned(self, predicate: object, at: At, indexes: Iterable[str] | None) -> _Planned:
         started = time.perf_counter()
         found, refused = self._open_indexes(indexes)
@@ -227,6 +229,7 @@ class Queries(ABC):
         except SnapshotNeeded:
             return answer(self._loaded(resolved))
 
+    @held_back
     def _proved(self, predicate: object, version: VersionLike, indexes: Iterable[str] | None) -> PruneResult | None:
         """`prune` by the indexes alone where they have recorded the version: for an engine that asks the table's own
         partitions and statistics by itself. None where no index knows a column that is asked."""

@@ -37,7 +37,7 @@ NAMED_PLACES: dict[str, tuple[str, ...]] = {
 }
 
 ORDER: tuple[tuple[str, ...], ...] = (
-    ("errors", "config", "keys", "asked", "apart", "text_table"),
+    ("errors", "config", "keys", "asked", "apart", "collector", "text_table"),
     ("text", "kinds", "log", "store"),
     ("pruning", "folder"),
     ("readers",),
