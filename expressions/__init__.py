@@ -4,7 +4,7 @@
 from .arrow_statistics import ArrowStatistics
 from .bind import bind
 from .build import ColumnBuilder, col, parse_path
-from .codec import from_json, to_json
+from .composite_statistics import CompositeStatistics
 from .conversion import convert_bounds
 from .errors import (
     AmbiguousColumnError,
@@ -27,7 +27,6 @@ from .physical import (
     to_physical,
 )
 from .references import columns, conjuncts, leaves
-from .scalar_statistics import CompositeStatistics, FileFacts, ScalarStatistics
 from .skipping import may_fail, may_match, must_match
 from .statistics import ColumnBounds, Interval, Mask, PruningStatistics
 from .tree import (
@@ -60,7 +59,6 @@ __all__ = [
     "CompositeStatistics",
     "Constant",
     "ExpressionError",
-    "FileFacts",
     "In",
     "Interval",
     "IsNan",
@@ -78,7 +76,6 @@ __all__ = [
     "PhysicalInterval",
     "Predicate",
     "PruningStatistics",
-    "ScalarStatistics",
     "StartsWith",
     "UnknownColumnError",
     "bind",
@@ -89,7 +86,6 @@ __all__ = [
     "conjuncts",
     "convert_bounds",
     "fold",
-    "from_json",
     "from_physical",
     "kind",
     "leaves",
@@ -104,7 +100,6 @@ __all__ = [
     "physical_type",
     "physical_value",
     "prefix_interval",
-    "to_json",
     "to_physical",
     "transform",
 ]

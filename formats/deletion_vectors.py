@@ -65,12 +65,6 @@ def decode_blob(blob: bytes, where: str, cardinality: int | None = None) -> BitM
     return positions
 
 
-def encode_framed(positions: BitMap64) -> bytes:
-    """A framed blob, as writers make it."""
-    blob = struct.pack("<i", _MAGIC_PORTABLE) + positions.serialize()
-    return struct.pack(">i", len(blob)) + blob + struct.pack(">I", zlib.crc32(blob))
-
-
 def decode_z85(text: str, where: str) -> bytes:
     """ZeroMQ's base 85, five characters for four bytes."""
     data = text.encode()

@@ -23,7 +23,6 @@ from expressions import (
     ColumnRef,
     Comparison,
     Constant,
-    FileFacts,
     In,
     IsNan,
     IsNull,
@@ -39,6 +38,7 @@ from expressions import (
     physical_type,
     to_physical,
 )
+from tests.scalar_statistics import FileFacts
 
 TYPES: tuple[pa.DataType, ...] = (
     pa.bool_(),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from expressions.scalar_statistics import CompositeStatistics
+from expressions.composite_statistics import CompositeStatistics
 from expressions.statistics import PruningStatistics
 from expressions.vectors import Mask, from_truths
 from formats.model import Snapshot

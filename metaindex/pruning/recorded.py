@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from expressions.composite_statistics import CompositeStatistics
 from expressions.records import dataclass
-from expressions.scalar_statistics import CompositeStatistics
 from expressions.statistics import Mask, PruningStatistics
 from expressions.tree import ColumnRef
 from expressions.vectors import numbers

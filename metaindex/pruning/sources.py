@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from expressions.arrow_statistics import ArrowStatistics
+from expressions.composite_statistics import CompositeStatistics
 from expressions.questions import Asking, Question, answers, grouped, pieces
 from expressions.records import dataclass
-from expressions.scalar_statistics import CompositeStatistics
 from expressions.skipping import may_match
 from expressions.statistics import Mask, PruningStatistics
 from expressions.tree import ColumnRef, Comparison, In, Predicate

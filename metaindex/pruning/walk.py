@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from expressions.composite_statistics import CompositeStatistics
 from expressions.normalize import gathered_form
 from expressions.questions import answers, pieces
 from expressions.records import dataclass
 from expressions.references import leaves, signed_leaves
-from expressions.scalar_statistics import CompositeStatistics
 from expressions.skipping import may_fail, may_match
 from expressions.statistics import Mask, PruningStatistics
 from expressions.steps import Steps, Walking

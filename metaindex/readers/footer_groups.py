@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from expressions.composite_statistics import CompositeStatistics
 from expressions.errors import MetaIndexError, ObjectNotFoundError, StorageError
 from expressions.references import columns
-from expressions.scalar_statistics import CompositeStatistics
 from expressions.skipping import may_match
 from expressions.statistics import Mask, PruningStatistics
 from expressions.tree import Predicate

@@ -15,9 +15,9 @@ import pyarrow as pa
 from pyarrow._parquet import FileMetaData
 
 from expressions.arrow_statistics import ArrowStatistics
+from expressions.composite_statistics import CompositeStatistics
 from expressions.questions import Question
 from expressions.references import columns, leaves
-from expressions.scalar_statistics import CompositeStatistics
 from expressions.skipping import may_match
 from expressions.statistics import Mask, PruningStatistics
 from expressions.tree import ColumnRef, In, Predicate

@@ -11,10 +11,10 @@ import pytest
 from pyroaring import BitMap64
 
 import metaindex as mi
-from formats.deletion_vectors import encode_framed
 from metaindex.errors import IndexStateError
 from tests.formats.delta.hand import add, checkpoint, column, commit, metadata, protocol, remove
 from tests.formats.delta.test_deletes import z85
+from tests.formats.framed import encode_framed
 from tests.tables import parquet_lake, settle
 
 from .index_bytes import everything

@@ -181,9 +181,9 @@ def test_deletion_vectors_of_each_version_are_applied(tmp_path: Path) -> None:
     0."""
     from pyroaring import BitMap64
 
-    from formats.deletion_vectors import encode_framed
     from tests.formats.delta.hand import add, column, commit, metadata, protocol, remove
     from tests.formats.delta.test_deletes import z85
+    from tests.formats.framed import encode_framed
 
     root = tmp_path / "t"
     root.mkdir()

@@ -31,7 +31,6 @@ from expressions import (
     physical_value,
 )
 from expressions.arrow_types import UUID
-from expressions.codec import from_json, to_json
 from expressions.coerce import TABLE, family
 from expressions.engines.arrow import to_arrow
 from expressions.engines.sql_text import _dialect, to_sql
@@ -101,7 +100,6 @@ def test_a_pair_is_taken_or_refused_by_the_table() -> None:
                 continue
             assert isinstance(found, Comparison | In | Opaque)
             assert bind(found, {("a",): t}) == found  # again changes nothing
-            assert from_json(to_json(found)) == found
 
 
 def test_no_text_is_taken_for_the_bytes_of_a_uuid() -> None:

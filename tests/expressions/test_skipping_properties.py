@@ -12,7 +12,6 @@ from expressions import (
     CompositeStatistics,
     Not,
     Predicate,
-    ScalarStatistics,
     matches,
     may_fail,
     may_match,
@@ -20,6 +19,7 @@ from expressions import (
     normalize,
 )
 from expressions.statistics import PruningStatistics
+from tests.scalar_statistics import ScalarStatistics
 from tests.strategies import Files, files, predicates, schemas
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from expressions import And, ArrowStatistics, ColumnBounds, Opaque, Or, Predicate, col, may_match, must_match
 from expressions import questions as module
+from expressions.composite_statistics import CompositeStatistics
 from expressions.deadline import TooLate, until
 from expressions.questions import Question, answers
-from expressions.scalar_statistics import CompositeStatistics
 from expressions.skipping import may_fail
 from expressions.statistics import Mask
 from expressions.steps import Steps

@@ -12,10 +12,10 @@ import pytest
 
 from expressions.errors import ObjectNotFoundError, StorageError
 from formats.storage import Storage, parent_of, storage_for
-from formats.storage_counting import CountingStorage
 from formats.storage_local import LocalStorage
 from formats.storage_object import ObjectStorage
 from tests.contract.storage_contract import StorageContract, place_files
+from tests.storage_counting import CountingStorage
 
 
 class TestMemory(StorageContract):

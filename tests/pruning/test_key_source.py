@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from expressions import And, ColumnRef, Comparison, In, Literal, Op, Or, Predicate, col, matches
 from expressions.arrow_statistics import ArrowStatistics
-from expressions.scalar_statistics import CompositeStatistics
+from expressions.composite_statistics import CompositeStatistics
 from expressions.skipping import may_match
 from expressions.steps import Steps
 from metaindex.kinds.keyed import Hits

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 import metaindex as mi
 from expressions.errors import CorruptTableError, ObjectNotFoundError
 from formats.model import Schema
-from formats.storage_counting import CountingStorage
 from formats.storage_local import LocalStorage
 from metaindex.readers import footer
 from metaindex.readers.footer import FileFooter, HeldFooters
 from tests.disks import until_the_clock_ticks
 from tests.readers.lake import Lake, fields_of
+from tests.storage_counting import CountingStorage
 
 SCHEMA = pa.schema({"n": pa.int64(), "s": pa.string()})
 HELD = 80_000  # bytes: a few footers of small files

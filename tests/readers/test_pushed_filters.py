@@ -27,8 +27,8 @@ from expressions.engines.arrow import to_arrow
 from expressions.engines.polars import to_polars
 from expressions.engines.sql_text import to_sql
 from expressions.errors import UnknownColumnError
-from formats.storage_counting import CountingStorage
 from metaindex.readers import Scan, ScanError
+from tests.storage_counting import CountingStorage
 from tests.strategies import predicates
 from tests.tables import FORMATS
 

@@ -15,13 +15,13 @@ import pytest
 
 import metaindex as mi
 from formats.storage import Storage
-from formats.storage_counting import CountingStorage
 from formats.storage_object import ObjectStorage
 from metaindex.errors import DamagedIndexError
 from metaindex.kinds.covering.parts import MARK, StoredPart, stored_parts
 from metaindex.rule import seen_parts
 from tests.kinds.covering.arrow_builder import ArrowBuilder
 from tests.kinds.covering.served import Held, index_folder
+from tests.storage_counting import CountingStorage
 
 Damage = Callable[[Storage, list[str]], None]
 

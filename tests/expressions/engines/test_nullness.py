@@ -178,7 +178,7 @@ def test_what_it_says_of_columns(text: str, says: str) -> None:
 
 
 def test_what_stands_beside_something_unreadable_still_proves() -> None:
-    from expressions import FileFacts, ScalarStatistics
+    from tests.scalar_statistics import FileFacts, ScalarStatistics
 
     p = _bound("(i > 5 AND abs(l) = 3) IS NULL")
     few = FileFacts(1, 4, null_count=0, row_count=9, has_nan=False)

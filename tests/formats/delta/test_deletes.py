@@ -8,10 +8,10 @@ import pytest
 from pyroaring import BitMap64
 
 from expressions.errors import CorruptTableError
-from formats.deletion_vectors import encode_framed
 from formats.diff import compare
 from formats.protocol import At
 from tests.formats.delta.hand import DELTA, add, checkpoint, commit, metadata, paths, protocol, ref, remove, snapshot
+from tests.formats.framed import encode_framed
 
 Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 DELETED = {0, 3, 5_000_000_000}

@@ -8,7 +8,6 @@ import pytest
 
 from expressions.errors import CorruptTableError, NotATableError, VersionNotFoundError
 from formats.protocol import At, TableRef
-from formats.storage_counting import CountingStorage
 from tests.formats.delta.hand import (
     DELTA,
     add,
@@ -22,6 +21,7 @@ from tests.formats.delta.hand import (
     remove,
     snapshot,
 )
+from tests.storage_counting import CountingStorage
 
 UUID = "80a083e8-7026-4e79-81be-64bd76c43a11"
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 from expressions.errors import CorruptTableError, FormatError
-from formats.deletion_vectors import encode_framed
 from formats.model import Snapshot
+from tests.formats.framed import encode_framed
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry
 
 POSITIONS = [[0], [0, 1, 100, 1000], [0, 1 << 33, (1 << 33) + 5, 1 << 34], list(range(10_000)), []]

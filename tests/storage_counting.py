@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from .storage import ObjectInfo, Storage
-from .storage_ranges import open_ranges
+from formats.storage import ObjectInfo, Storage
+from formats.storage_ranges import open_ranges
 
 
 class CountingStorage:
