@@ -20,6 +20,7 @@ from expressions.tree import ColumnRef, Opaque
 from formats.model import Field, Schema
 from metaindex import ColumnStats, Config, open_table
 from metaindex.readers import ScanError
+from tests.formats.footer_surgery import I64, ROW_GROUPS, Struct, change
 from tests.readers.lake import Lake, fields_of
 
 INT = pa.int64()
@@ -201,3 +202,16 @@ def test_an_empty_result_has_the_schema(numbers: Lake) -> None:
     assert empty.to_polars().collect().columns == ["a", "b"]
     with duckdb.connect() as con:
         assert empty.to_duckdb(con).columns == ["a", "b"]
+
+
+def test_a_file_that_gives_fewer_rows_than_its_footer_counts_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": pa.array(range(10), INT)}), path)
+
+    def more(footer: Struct) -> None:
+        for one in (footer, *footer[ROW_GROUPS].values):
+            one.put(3, I64, one[3] + 5)
+
+    change(path, more)
+    with pytest.raises(CorruptTableError, match=r"a\.parquet.*5 fewer"):
+        open_table(str(tmp_path)).scan().to_arrow()

@@ -23,6 +23,7 @@ from tests.expressions.engines.tables import arrow_schema, bound, table_of
 from tests.readers.lake import Lake, fields_of
 from tests.readers.lake import bound as parsed
 from tests.strategies import TYPES, predicates, rows, schemas
+from tests.tables import settle
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -128,3 +129,18 @@ def test_what_is_worked_out_once_for_all_files_is_what_the_walk_says_of_each(
         with scan.storage.open_input(path) as source:
             file, runs = chosen.open(source, path)
             assert [one.start for one in runs] == result.row_groups(path, file.footer.metadata.num_row_groups)
+
+
+def test_an_answer_to_another_predicate_says_nothing_of_row_groups(tmp_path: Path) -> None:
+    table = pa.table({"a": np.arange(1000)})
+    pq.write_table(table, tmp_path / "f.parquet", row_group_size=100)
+    settle(tmp_path)
+    opened = mi.open_table(str(tmp_path))
+    opened.create_index("i", mi.Values("a"), builder="local")
+    result = opened.prune("a = 250")
+    assert result.knows_row_groups
+    schema = Schema(fields_of(table.schema))
+    for where, left in (("a = 250", range(2, 3)), ("a = 750", range(7, 8))):
+        with pa.OSFile(str(tmp_path / "f.parquet")) as source:
+            predicate = result.predicate if where == "a = 250" else parsed(where, schema)
+            assert RowGroups(predicate, schema, result).open(source, "f.parquet")[1] == [left]

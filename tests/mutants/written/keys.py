@@ -69,11 +69,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "metaindex/pruning/key_source.py",
         "return found | self.asked.unkeyed_files() if self.asked.key.unkeyed_files else found",
         "return found",
-        (
-            "tests/pruning/test_keyed_tables.py",
-            "tests/pruning/test_key_source.py",
-            "tests/pruning/test_keyed_histories.py",
-        ),
+        ("tests/pruning/test_key_source.py",),
         "files of which a key knows nothing are proved out by it",
     ),
     Mutant(
