@@ -8,12 +8,12 @@ that the user names always wins.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from expressions.errors import CorruptTableError, FormatError, first_line
+from expressions.errors import CorruptTableError, FormatError, UnsupportedFeatureError, first_line
 from formats.column_names import alike
 from formats.footers import read_metadata
 from formats.model import Field, Schema
@@ -97,6 +97,7 @@ def plain_type(t: pa.DataType) -> pa.DataType:
 def _parquet(storage: Storage, path: str) -> pa.Schema:
     try:
         metadata = read_metadata(storage, path)
+        _refuse_collations(storage, path, metadata.metadata or {})
         schema = metadata.schema.to_arrow_schema()
         columns = [metadata.schema.column(i) for i in range(metadata.num_columns)]
         # An INT96 is an instant, which Arrow forgets.
@@ -107,6 +108,19 @@ def _parquet(storage: Storage, path: str) -> pa.Schema:
             f"the columns of {storage.root!r} are read from {path!r}, which is no Parquet file: {first_line(error)}; "
             "remove it, or name the columns with schema="
         ) from error
+
+
+def _refuse_collations(storage: Storage, path: str, said: Mapping[bytes, bytes]) -> None:
+    """Spark writes the collation of a text into the footer, and compares by it when it reads the files again: equal
+    texts then differ in bytes, by which everything is compared here."""
+    if b'"__COLLATIONS"' in said.get(_SPARK_ROW, b""):
+        raise UnsupportedFeatureError(
+            f"texts are compared by their bytes; Spark wrote {path!r} of {storage.root!r} with a collation; name the "
+            "columns with schema=, where that is what is meant"
+        )
+
+
+_SPARK_ROW = b"org.apache.spark.sql.parquet.row.metadata"
 
 
 def _united(schemas: Sequence[pa.Schema]) -> pa.Schema:
