@@ -232,7 +232,7 @@ class Fuzz:
             case 0:
                 return GONE
             case 1 | 2:
-                return chance.choice(ATOMS)
+                return copy.deepcopy(chance.choice(ATOMS))  # one of them may be put into another
             case 3:
                 return copy.deepcopy(inside(value, chance.choice(ways)))
             case 4 if isinstance(held, list):
@@ -247,7 +247,7 @@ class Fuzz:
             case 7:
                 return chance.choice([_DEEP, _HUGE, [held], {"x": held}])
             case _:
-                return chance.choice(ATOMS)
+                return copy.deepcopy(chance.choice(ATOMS))  # one of them may be put into another
 
     def _resealed(self, name: str, data: bytes) -> dict[str, Any]:
         """The object, and whatever vouches for it as it is now."""
