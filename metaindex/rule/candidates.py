@@ -26,7 +26,7 @@ from metaindex.pruning.serving import Serving, serving, usable_runs
 
 from . import scans, seen_parts
 from .range_parts import parts_left
-from .ranking import KEY_SHARE, PRUNED, Offer, share_read, share_sent, unevenness
+from .ranking import KEY_SHARE, PRUNED, Offer, buckets_left, share_read, share_sent, unevenness
 from .reasons import Reason
 from .settings import RuleConfig
 
@@ -172,6 +172,7 @@ def _candidate(
     every_row = sum(part.info.rows for _, part in parts)
     few = wants.same and served.keys and every_row
     pruned = PRUNED if scan["pruned"] else 1.0
+    left = buckets_left(asked, indexed, _rows_of_buckets(parts))
     offer = Offer(
         index.name,
         source * pruned,
@@ -184,7 +185,7 @@ def _candidate(
         joined_away,
         sent=share_sent(served.keys, every_row, served.total_bytes) if few else 1.0,
         left=min(1.0, served.keys / every_row) if few else 1.0,
-        uneven=unevenness(_rows_of_buckets(parts), layout.buckets, read) if layout.buckets else 0.0,
+        uneven=unevenness(left, layout.buckets, read) if layout.buckets else 0.0,
         grouped_first=wants.after,
         unsorted=wants.unsorted,
         pruned=pruned,

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _SOURCES: Final = (
     "Attributes",
+    "BucketStrategy",
     "Covering",
     "CoveringFiles",
     "Deleted",
@@ -142,7 +143,8 @@ def enable(
         planner = spark._jsparkSession.sessionState().planner()
         grouping = _strategy(spark, loader, "metaindex.GroupStrategy", planner.Aggregation(), SORTED_BUCKETS)
         merging = _strategy(spark, loader, "metaindex.MergeStrategy")
-        strategies = tuple(one for one in (merging, grouping) if one is not None)
+        few = _strategy(spark, loader, "metaindex.BucketStrategy")
+        strategies = tuple(one for one in (merging, grouping, few) if one is not None)
         _add(spark, "extraOptimizations", added)
         for one in strategies:
             _add(spark, "extraStrategies", one)

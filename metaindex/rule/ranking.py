@@ -123,6 +123,14 @@ def share_sent(keys: int, rows: int, table_bytes: int) -> float:
     return min(1.0, keys * tasks / rows) if keys and rows else 1.0
 
 
+def buckets_left(asked: Mapping[str, Asked], indexed: Sequence[str], rows_of_bucket: Sequence[int]) -> list[int]:
+    """The rows of the buckets that filters leave, which Spark knows where one column makes them. Which buckets those
+    are is not looked up: the largest."""
+    first = asked.get(indexed[0], Asked())
+    ordered = sorted(rows_of_bucket, reverse=True)
+    return ordered[: first.equal] if len(indexed) == 1 and first.equal else ordered
+
+
 def unevenness(rows_of_bucket: Sequence[int], buckets: int, bytes_read: float) -> float:
     """In bytes. `rows_of_bucket`: of those that have rows."""
     rows = sum(rows_of_bucket)

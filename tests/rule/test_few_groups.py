@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import metaindex as mi
+from metaindex import rule
 from metaindex.kinds.covering.spec import BUCKETS
+from metaindex.readers.spark_jobs import setting
 from tests.rule.changing_lakes import asked
 
 if TYPE_CHECKING:
@@ -30,3 +32,30 @@ def test_few_keys_and_many(sorting: SparkSession, tmp_path: Path) -> None:
         spark, f"SELECT k, count(*) AS n, round(sum(d)) AS s FROM delta.`{path}` GROUP BY k", by="many: covering"
     )
     assert "Exchange hashpartitioning" not in plan
+
+
+def test_buckets_without_rows_are_no_tasks(sorting: SparkSession, tmp_path: Path) -> None:
+    """Those that a filter leaves out are none either; rows of one key still meet in one task."""
+    spark, path = sorting, str(tmp_path / "t")
+    frame = spark.range(0, 4_000, 1, 4).selectExpr("id AS k", "CAST(id % 11 AS bigint) AS v")
+    frame.write.format("delta").save(path)
+    table = mi.open_table(path, spark=spark)
+    table.create_index("by_k", mi.Covering(["k"], ["v"], buckets=200))
+    text = f"SELECT k, count(*) AS n, sum(v) AS s FROM delta.`{path}` WHERE {{}} GROUP BY k"
+    for where, tasks in (("k = 77", 1), ("k IN (5, 77, 1234)", 4)):
+        assert f"(Coalesced to {tasks})" in asked(spark, text.format(where), by="by_k: covering")
+    for where in ("k IS NULL", "k IN (7) AND k > 9", "k < 5", "k = 77 OR k IS NULL"):
+        asked(spark, text.format(where), by="")
+    asked(spark, f"SELECT count(DISTINCT k) AS n FROM delta.`{path}` WHERE k IN (5, 77, 1234)", by="")
+    plan = asked(spark, f"SELECT k, sum(v) AS s FROM delta.`{path}` GROUP BY k", by="by_k: covering")
+    assert "Coalesced" not in plan, "each bucket has rows"
+    few = spark.range(0, 40, 1, 2).selectExpr("id % 4 AS k", "id AS v")
+    few.write.format("delta").save(path + "few")
+    mi.open_table(path + "few", spark=spark).create_index("by_k", mi.Covering(["k"], ["v"], buckets=200))
+    with setting(spark, "spark.metaindex.filterRule.useBucketSpec", "true"):
+        for other in (
+            f"SELECT k, count(*) AS n, sum(v) AS s FROM delta.`{path}few` WHERE k < 3 GROUP BY k",
+            f"SELECT a.k, count(*) AS n FROM delta.`{path}few` a JOIN delta.`{path}` b ON a.k = b.k WHERE a.k < 3 GROUP BY a.k",
+        ):
+            asked(spark, other, by="")
+    assert rule.counts(spark).failed == 0, rule.counts(spark).last_error

@@ -22,6 +22,7 @@ from metaindex.rule.ranking import (
     JoinOf,
     Offer,
     asked_of,
+    buckets_left,
     choose,
     share_read,
     share_sent,
@@ -173,6 +174,16 @@ def test_buckets_without_rows_and_hot_ones_are_priced() -> None:
     uneven = replace(offer(read=100, wants=frozenset([None])), uneven=TASK)
     assert uneven.grouped == 0
     assert choose([[replace(uneven, read=50)]], []) == [Chosen(replace(uneven, read=50), partitioned=False)]
+
+
+def test_buckets_that_filters_leave_out_are_empty_ones() -> None:
+    rows = [10, 40, 20, 30]
+    assert buckets_left({}, ["k"], rows) == [40, 30, 20, 10]
+    assert buckets_left({"k": Asked(equal=2)}, ["k"], rows) == [40, 30]
+    assert buckets_left({"k": Asked(equal=9)}, ["k"], rows) == [40, 30, 20, 10]
+    assert buckets_left({"k": Asked(ends=2)}, ["k"], rows) == [40, 30, 20, 10]
+    assert buckets_left({"k": Asked(equal=1)}, ["k", "s"], rows) == [40, 30, 20, 10], "both make the buckets"
+    assert unevenness(buckets_left({"k": Asked(equal=1)}, ["k"], [10] * 200), 200, 1000) == 199 * TASK
 
 
 def test_where_partitions_are_left_out_later_only_a_look_up_pays() -> None:

@@ -204,7 +204,7 @@ class Covering {
     }
     StructType data = new StructType((StructField[]) fields.toArray(new StructField[0]));
     StructType numbers = byFile && (several || joined) ? new StructType(new StructField[] {new StructField(RUN, DataTypes.IntegerType, false, Metadata.empty())}) : new StructType();
-    CoveringFiles files = new CoveringFiles((String[]) paths.toArray(new String[0]), longs(sizes), ints(runs), numbers, only == null ? reply.get("bytes").asLong() : Math.max(1, (long) (reply.get("bytes").asDouble() * size / every)), reply.get("rows_of_key").asDouble());
+    CoveringFiles files = new CoveringFiles((String[]) paths.toArray(new String[0]), longs(sizes), ints(runs), numbers, only == null ? reply.get("bytes").asLong() : Math.max(1, (long) (reply.get("bytes").asDouble() * size / every)), reply.get("rows_of_key").asDouble(), filtered || reply.get("joined").asBoolean());
     LogicalRelation relation = LogicalRelation$.MODULE$.apply(new IndexedRelation(files, numbers, data, buckets(), new ParquetFileFormat(), options(), SparkSession.active(), label), false);
     List attributes = Attributes.list(relation.output());
     for (int i = 0; i < keys.size(); i++) {

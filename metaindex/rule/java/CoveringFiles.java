@@ -11,18 +11,22 @@ import org.apache.spark.sql.execution.datasources.BucketingUtils;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.collection.BitSet;
 
 /** The parts of a covering index: one folder of values a run, whose number is the partition column where the query needs it. */
 public class CoveringFiles implements FileIndex {
+  private static final int FEWER = 4; // times fewer tasks than buckets, for which their order is given up
   final double rowsOfKey; // that stand side by side, in the mean; 0: not known
+  private final boolean apart; // must each bucket be a task of its own?
   private final List runs = new ArrayList(); // PartitionDirectory
   private final List names = new ArrayList();
   private final StructType partitions;
   private final long size;
 
-  /** `run[i]` is the number of the run of part i, in ascending order; `size`: what a query is expected to read of them. */
-  public CoveringFiles(String[] paths, long[] sizes, int[] run, StructType partitions, long size, double rowsOfKey) {
+  /** `run[i]` is the number of the run of part i, in ascending order; `size`: what a query is expected to read of them; `apart`: other rows come beside them bucket by bucket, or their order matters. */
+  public CoveringFiles(String[] paths, long[] sizes, int[] run, StructType partitions, long size, double rowsOfKey, boolean apart) {
     this.rowsOfKey = rowsOfKey;
+    this.apart = apart;
     this.partitions = partitions;
     this.size = size;
     boolean numbered = partitions.length() > 0;
@@ -85,6 +89,25 @@ public class CoveringFiles implements FileIndex {
       }
     }
     return true;
+  }
+
+  /** How many tasks read the buckets that have rows: as few as each has one, but for some, and the number of buckets is a multiple; 0 where that is not much less. `left`: of the buckets, those that a filter leaves (a bit set). */
+  int tasks(int buckets, scala.Option left) {
+    Set found = new HashSet();
+    for (int i = 0; i < names.size(); i++) {
+      scala.Option bucket = BucketingUtils.getBucketId(new Path((String) names.get(i)).getName());
+      if (bucket.isEmpty()) {
+        return 0;
+      }
+      if (left.isEmpty() || ((BitSet) left.get()).get(((Integer) bucket.get()).intValue())) {
+        found.add(bucket.get());
+      }
+    }
+    int tasks = Math.max(1, found.size());
+    while (tasks < buckets && buckets % tasks != 0) {
+      tasks++;
+    }
+    return apart || tasks * FEWER > buckets ? 0 : tasks;
   }
 
   public scala.Option metadataOpsTimeNs() {
