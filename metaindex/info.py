@@ -98,7 +98,8 @@ class IndexList(list[IndexInfo]):
         """One row an index, the fields of `IndexInfo` as columns."""
         import pyarrow as pa
 
-        return pa.Table.from_pylist([info.to_json() for info in self], schema=_arrow_schema())
+        rows = [{name: _sayable(value) for name, value in info.to_json().items()} for info in self]
+        return pa.Table.from_pylist(rows, schema=_arrow_schema())
 
     def to_spark(self, spark: Any) -> Any:
         """The same as a DataFrame of the session."""
@@ -107,6 +108,13 @@ class IndexList(list[IndexInfo]):
     def to_json(self) -> list[dict[str, object]]:
         """Plain data for machines."""
         return [info.to_json() for info in self]
+
+
+def _sayable(value: object) -> object:
+    """Without halves of characters, which a damaged entry may name and Arrow does not take."""
+    if isinstance(value, tuple):
+        return tuple(map(_sayable, value))
+    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
 
 def _arrow_schema() -> pa.Schema:

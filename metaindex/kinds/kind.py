@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -287,12 +287,22 @@ class WholeKind(KeyKind, StoredKind):
 
     @classmethod
     def maker(cls, key: CoveredKey, kinds: Sequence[KindSpec]) -> KeyKind:
+        from .registry import kind_from_spec
+
         for spec in kinds:
             if spec.name == cls.name:
-                return cls.of({**spec.properties, "keys": [[column.name for column in key.columns]]})
-        raise DamagedIndexError(
-            f"a key is of a kind of its index; there is one of {cls.name}, which the index has not; recreate the index"
-        )
+                keys = [[column.name for column in key.columns]]
+                made = kind_from_spec(replace(spec, properties={**spec.properties, "keys": keys}))
+                if isinstance(made, cls):
+                    return made
+        raise kind_missing(cls.name)
+
+
+def kind_missing(name: str) -> DamagedIndexError:
+    """Of a key whose kind the index was not asked for."""
+    return DamagedIndexError(
+        f"a key is of a kind of its index; there is one of {name}, which the index has not; recreate the index"
+    )
 
 
 def keys_of(kind: str, keys: Sequence[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:

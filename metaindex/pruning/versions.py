@@ -237,7 +237,7 @@ def from_text(text: str) -> BitMap:
     """DamagedIndexError where it is no bitmap."""
     try:
         return BitMap.deserialize(base64.b64decode(text, validate=True))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, IndexError) as error:  # nothing at all is the last
         raise DamagedIndexError(
             f"a recorded version has portable roaring bitmaps in base64; one is none ({error}); refresh the index with mode='full'"
         ) from error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from expressions.errors import ArgumentError
 from expressions.records import dataclass
-from metaindex.kinds.kind import KeyKind, StoredKind, keys_of
+from metaindex.kinds.kind import KeyKind, StoredKind, keys_of, kind_missing
 from metaindex.log.entry import CoveredKey, KindSpec
 
 from .spec import ValueRows
@@ -60,8 +60,13 @@ class ValueList(ValueRows, KeyKind):
     @classmethod
     def maker(cls, key: CoveredKey, kinds: Sequence[KindSpec]) -> KeyKind:
         """With the largest limit of the index's: the same columns may be listed twice."""
-        most = max(cls.of(spec.properties).limit for spec in kinds if spec.name == cls.name)
-        return cls([column.name for column in key.columns], limit=most)
+        from metaindex.kinds.registry import kind_from_spec
+
+        known = (kind_from_spec(spec) for spec in kinds if spec.name == cls.name)
+        limits = [kind.limit for kind in known if isinstance(kind, cls)]
+        if not limits:
+            raise kind_missing(cls.name)
+        return cls([column.name for column in key.columns], limit=max(limits))
 
     @classmethod
     def said(cls, key: CoveredKey) -> str:
