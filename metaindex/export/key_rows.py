@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from expressions.statistics import Mask
-from metaindex.kinds.kind import Listed
+from metaindex.kinds.kind import Listed, ListsValues
 from metaindex.kinds.registry import rows_of
 from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.pruning.known import unkeyed_files
@@ -69,7 +69,9 @@ def key_values(index: OpenIndex, live: Live) -> Iterator[pa.Table]:
         files, mask = _named(index, run), live(run)
         for key in run.looked_up:
             rows = rows_of(key)
-            for part in index.reader(run).parts(key.kind) if rows.tells_values() else ():
+            if not issubclass(rows, ListsValues):
+                continue
+            for part in index.reader(run).parts(key.kind):
                 if part.first_key == key.key_id:
                     for table in groups_of(index, run, part):
                         yield _values(rows.listed(table, key), key, run, files, mask)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -222,15 +222,14 @@ class StoredKind(ABC):
         """By ordinal what a file's values take, where each file has bytes of its own."""
         return None
 
-    @classmethod
-    def tells_values(cls) -> bool:
-        """Has it `listed`?"""
-        return cls.listed.__func__ is not StoredKind.listed.__func__  # type: ignore[attr-defined]
+
+@runtime_checkable
+class ListsValues(Protocol):
+    """Rows that people can read, too: for an export."""
 
     @classmethod
     def listed(cls, rows: pa.Table, key: CoveredKey) -> Listed:
-        """Stored rows as people read them, for an export."""
-        raise NotImplementedError
+        """Stored rows as people read them."""
 
 
 class KeyKind(Kind):

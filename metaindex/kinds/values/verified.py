@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import cast
 
@@ -67,7 +68,7 @@ def _ascending(rows: pa.Table, column: str) -> bool:
     return bool(pc.all(fine, min_count=0).as_py())
 
 
-class _RowCheck:
+class _RowCheck(ABC):
     """The rows of the files are collected again by the kind's own collector, and compared with the stored ones."""
 
     def __init__(self, reader: RunReader, key: CoveredKey, plan: KeyPlan, spill: Spill) -> None:
@@ -104,9 +105,9 @@ class _RowCheck:
                 for ordinal, count in zip(ordinals_.tolist(), counts.tolist(), strict=True)
             )
 
+    @abstractmethod
     def _apart(self, layout: Layout, asked: Mask) -> tuple[Units, Units]:
         """The units of what is not stored, and of what is stored and is not so."""
-        raise NotImplementedError
 
     def _tables(self) -> Iterator[pa.Table]:
         for path in self._found().spills:
