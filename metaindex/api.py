@@ -35,6 +35,7 @@ from .pruning.remembered import Remembered
 from .pruning.result import IndexReport
 from .store.layout import indexes_folder, list_namespaces, namespace_folder
 from .store.reader import StoreCache
+from .suspects import Suspects
 from .upkeep import IndexUpkeep
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
@@ -126,6 +127,7 @@ class Table(LookUps, IndexUpkeep):
     _answers_held: Remembered | None = field(default=None, repr=False)
     _folder: IndexFolder | None = field(default=None, repr=False)
     _looked: tuple[list[OpenIndex], list[IndexReport]] | None = field(default=None, repr=False)
+    _suspects: Suspects = field(default_factory=Suspects, repr=False)
     written: Written | None = field(
         default=None, repr=False
     )  # what is known of a commit by whoever made it: for the refresh behind it
@@ -284,8 +286,8 @@ class Table(LookUps, IndexUpkeep):
         if not self.config.use_indexes:
             return [], []
         if self._looked is None:
-            return self._indexes().readable(self._ref, only)
-        found, refused = self._looked
+            return self._suspects.taken_out(*self._indexes().readable(self._ref, only))
+        found, refused = self._suspects.taken_out(*self._looked)
         if only is None:
             return list(found), list(refused)
         wanted = set(only)

@@ -189,10 +189,14 @@ class Places:
             self.candidates(result, result.walked)
             return result
         scan = table.scan(predicate, None, version, timestamp, indexes=indexes)
-        assert scan.result is not None
-        assert scan.predicate is not None
-        self.exact(scan, scan.predicate)
-        return scan.result
+
+        def asked(scan: Scan) -> PruneResult:
+            assert scan.result is not None
+            assert scan.predicate is not None
+            self.exact(scan, scan.predicate)
+            return scan.result
+
+        return scan.trying(asked)
 
     def candidates(self, result: PruneResult, part: Predicate) -> None:
         """The row groups of kept files that may match a part of the predicate that was answered."""
@@ -208,14 +212,14 @@ class Places:
         assert result is not None
         scan = replace(scan, columns=_few_columns(scan))
         asked = _meaning(scan)
-        unread = []
+        unread: list[int] = []
+        held_before: list[_Place] = []
         for row in scan.file_rows.tolist():
             entry = files.entry(row)
             before = self._counted.get((entry.path, entry.size_bytes, entry.modified_ms, entry.deletes, asked))
             if before is None:
                 unread.append(row)
-            for held in before or ():
-                self._add(held, result.version.id)
+            held_before += before or ()
         counts: dict[int, dict[int | None, int]] = {row: {} for row in unread}
         known: dict[int, Groups] = {}
         for row, first, count in matching_rows(replace(scan, rows=np.array(unread, np.int64))):
@@ -224,6 +228,8 @@ class Places:
             if count:
                 number = known[row].holding(first)
                 counts[row][number] = counts[row].get(number, 0) + count
+        for held in held_before:
+            self._add(held, result.version.id)
         for row, found in counts.items():
             entry = files.entry(row)
             places: list[_Place] = [

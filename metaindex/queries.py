@@ -26,6 +26,7 @@ from .pruning.pruner import Pruner
 from .pruning.question import Question, SnapshotHelps, SnapshotNeeded, bound
 from .pruning.remembered import Circumstances, Remembered
 from .pruning.result import IndexReport, PruneResult
+from .suspects import Suspects
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -55,6 +56,7 @@ class Queries(ABC):
     config: Config
     _held_footers: HeldFooters | None
     _answers_held: Remembered | None
+    _suspects: Suspects
 
     @property
     @abstractmethod
@@ -133,8 +135,14 @@ class Queries(ABC):
         if planned.snapshot is None:
             kept = snapshot_of_kept(result, planned.indexes, self._format, ref)
         if kept is not None:
-            then = At.of(result.version)
-            return Scan(
+            then, found = At.of(result.version), planned.indexes
+
+            def anew() -> Scan | None:
+                if not self._suspected(found, result):
+                    return None
+                return self.scan(predicate, columns, result.version, indexes=only)
+
+            made = Scan(
                 kept,
                 storage,
                 ref,
@@ -147,7 +155,9 @@ class Queries(ABC):
                 choose=self._chooser(kept, None, only),
                 load=lambda: self._snapshot(then),
                 footers=self._footers,
+                anew=anew,
             )
+            return made.trying(_with_its_columns)
         snapshot = planned.snapshot
         if snapshot is None:
             snapshot = self._snapshot(at)
@@ -186,6 +196,15 @@ class Queries(ABC):
         then = At.of(result.version)
         told = tuple(coverage(index, result, lambda: self._snapshot(then)) for index in self._open_indexes(only)[0])
         return Explanation(result, told)
+
+    def _suspected(self, found: Sequence[OpenIndex], result: PruneResult) -> bool:
+        """Did an index record something else of the version that was answered than the table has? Asked when what it
+        recorded failed."""
+        try:
+            snapshot = self._snapshot(At.of(result.version))
+        except MetaIndexError:
+            return False  # the table does not answer either
+        return self._suspects.find(found, snapshot, result.files)
 
     @property
     def _footers(self) -> HeldFooters:
@@ -275,6 +294,7 @@ class Queries(ABC):
                 snapshot = self._loaded(resolved)
             except MetaIndexError:
                 raise error from None
+            self._suspects.find(pruner.indexes, snapshot)
             return answer(snapshot)
 
     def _circumstances(
@@ -402,6 +422,11 @@ class Queries(ABC):
             session = SparkSession.getActiveSession()
             zone = session.conf.get("spark.sql.session.timeZone") or zone if session is not None else zone
         return bound(to_predicate(condition, schema.asked()), schema, zone, as_held=not spark)
+
+
+def _with_its_columns(scan: Scan) -> Scan:
+    _ = scan.fields  # raises for one that is not there
+    return scan
 
 
 def _of_rows(condition: object) -> object:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -24,6 +25,10 @@ from .pruning.question import bound
 from .readers.footer_groups import FooterGroups
 from .text_table import Column, TextTable
 from .views import PLACE, SHOWN, Answer, place
+
+if TYPE_CHECKING:
+    from .pruning.result import PruneResult
+    from .readers.scan import Scan
 
 SEARCHED = pa.schema([pa.field("column", pa.string(), nullable=False), *list(LOCATED)[:-1]])
 
@@ -104,24 +109,32 @@ def search(
 
     only = names_of(indexes, "indexes")
     footers = FooterGroups(table._ref.storage)
-    tables = []
-    if exact:
-        scan = table.scan(OfSchema(everywhere), None, version, timestamp, indexes=only)
+
+    def of_each(found: PruneResult, scan: Scan | None) -> list[pa.Table]:
+        return [_one(Places(footers), name, part, found, scan) for name, part in parts.items()]
+
+    def counted(scan: Scan) -> tuple[PruneResult, list[pa.Table]]:
         assert scan.result is not None
-        result = scan.result
+        return scan.result, of_each(scan.result, scan)
+
+    if exact:
+        result, tables = table.scan(OfSchema(everywhere), None, version, timestamp, indexes=only).trying(counted)
     else:
         result = table.prune(OfSchema(everywhere), version, timestamp, indexes=only)
-    for name, part in parts.items():
-        places = Places(footers)
-        if exact:
-            places.exact(replace(scan, predicate=part, predicate_text=None), part)
-        else:
-            places.candidates(result, part)
-        found = places.table().drop_columns(["versions"])
-        named = pa.array([name] * found.num_rows, pa.string())
-        tables.append(pa.Table.from_arrays([named, *found.columns], schema=SEARCHED))
+        tables = of_each(result, None)
     whole = pa.concat_tables(tables) if tables else SEARCHED.empty_table()
     return Searched(text, exact, result.version.id, tuple(parts), not_asked, whole)
+
+
+def _one(places: Places, name: str, part: Predicate, result: PruneResult, scan: Scan | None) -> pa.Table:
+    """What a column has of it: candidates, or where there is a scan, rows that were counted."""
+    if scan is None:
+        places.candidates(result, part)
+    else:
+        places.exact(replace(scan, predicate=part, predicate_text=None), part)
+    found = places.table().drop_columns(["versions"])
+    named = pa.array([name] * found.num_rows, pa.string())
+    return pa.Table.from_arrays([named, *found.columns], schema=SEARCHED)
 
 
 def _equal(column: ColumnRef, text: str, schema: Schema, time_zone: str) -> Predicate | str:

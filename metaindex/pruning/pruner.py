@@ -41,6 +41,11 @@ class Pruner:
         self._given = len(self._indexes)
 
     @property
+    def indexes(self) -> Sequence[OpenIndex]:
+        """Those that have not failed so far."""
+        return self._indexes
+
+    @property
     def whole(self) -> bool:
         """Did no index fail so far?"""
         return len(self._indexes) == self._given

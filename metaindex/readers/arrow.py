@@ -4,7 +4,9 @@ predicate applied again."""
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +23,8 @@ from metaindex.text import TextReader
 from .ahead import in_order
 from .deletes import DeletedPositions, ValueDeletes
 from .errors import ScanError
-from .parquet import read_parquet
+from .footer import HeldFooters
+from .parquet import check_columns, read_parquet
 from .partitions import PartitionValues
 from .projection import FileNames, constant
 from .replaced import seen
@@ -30,6 +33,7 @@ from .row_groups import RowGroups
 from .scan import Scan, describe
 
 Mask = npt.NDArray[np.bool_]
+_LOOKED_AT_ONCE = 16
 _Part = tuple[int, int, list[pa.Array]]
 
 
@@ -37,6 +41,19 @@ def read_batches(scan: Scan) -> Iterator[pa.RecordBatch]:
     """What cannot be answered is refused here, before the first batch; a file that is gone or damaged when its turn
     comes."""
     return _FileReader(scan).read(scan.file_rows)
+
+
+def try_out(scan: Scan) -> None:
+    """Raises where the scan cannot be answered, or a file's columns cannot be read as those asked, as far as footers
+    tell: of Parquet files whose columns all stand in them."""
+    reader = _FileReader(scan)
+    rows = scan.file_rows.tolist()
+    if "://" not in scan.storage.root:
+        for row in rows:
+            reader.check(row)
+        return
+    with ThreadPoolExecutor(_LOOKED_AT_ONCE, thread_name_prefix="metaindex-look") as pool:
+        deque(pool.map(reader.check, rows), maxlen=0)
 
 
 def matching_rows(scan: Scan) -> Iterator[tuple[int, int, int]]:
@@ -86,6 +103,7 @@ class _FileReader:
             )
         self._names = FileNames.of(snapshot)
         self._row_groups = RowGroups(scan.asked, snapshot.schema, scan.result, apart=apart, held=scan.footers)
+        self._footers = HeldFooters(0) if scan.footers is None else scan.footers
         self._lock = threading.Lock()  # what several files share is loaded once
         self._value_deletes: dict[int, tuple[EqualityDelete, ValueDeletes]] = {}
 
@@ -127,6 +145,14 @@ class _FileReader:
             if self._predicate is not None:
                 batch = self._predicate.matching(batch)
             yield first, batch
+
+    def check(self, row: int) -> None:
+        """Raises where the footer of a Parquet file tells that its columns are others than those of the scan."""
+        path = self._snapshot.files.table.column("path")[row].as_py()
+        where = describe(self._snapshot, path)
+        with self._storage.open_input(path) as source:
+            now = seen(self._storage, self._snapshot, row)
+            check_columns(source, self._fields, names=self._names, where=where, held=self._footers, now=now)
 
     def _parts(self, row: int, path: str, where: str, extra: tuple[Leaf, ...]) -> Iterator[_Part]:
         """Batches of the file's physical rows: the scan's fields, then the columns that equality deletes compare."""

@@ -17,7 +17,7 @@ from formats.model import Field
 from formats.storage import ObjectInfo
 
 from .errors import ScanError
-from .footer import DOUBTS, DataFile
+from .footer import DOUBTS, DataFile, HeldFooters, open_file
 from .projection import FileNames, Projection, carries_ids
 from .row_groups import RowGroups
 
@@ -58,6 +58,20 @@ def read_parquet(
         raise CorruptTableError(
             f"a data file must be a whole Parquet file; {where} is not ({error}); restore it, or remove it from the table"
         ) from error
+
+
+def check_columns(
+    source: pa.NativeFile,
+    fields: tuple[Field, ...],
+    *,
+    names: FileNames,
+    where: str,
+    held: HeldFooters,
+    now: ObjectInfo | None,
+) -> None:
+    """Raises where some values of a file's columns may not become the table's, by their types. Its footer is read."""
+    file = open_file(source, held, now, gather=False, stated=False)
+    _Reader(file, fields, names, where).check()
 
 
 def _refuse_encrypted(source: pa.NativeFile, where: str, error: Exception) -> None:
@@ -120,6 +134,15 @@ class _Reader:
                 f"a Parquet file holds the rows that its footer counts; {self._projection.where} gave {end - first} fewer; restore it"
             )
 
+    def check(self) -> None:
+        in_file = self._footer.shape.fields
+        self._columns(_no_rows([one for one in in_file if one.name in self._plan.names]))
+        for field, at in zip(self._fields, self._plan.places, strict=True):
+            if at is not None and not _fits(in_file[at].type, field.type):
+                raise ScanError(
+                    f"column {field.name!r} must hold values of {field.type}; in {self._projection.where} it is {in_file[at].type}, which may hold others; rewrite the file"
+                )
+
     def _columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
         # A name asked for brings every leaf below it, and a top-level column whose name begins with it and a dot:
         # columns are picked by place here.
@@ -160,6 +183,19 @@ class _Reader:
             portion.append(group)
             size += groups_in_file[group][1]
         yield portion
+
+
+def _fits(found: pa.DataType, target: pa.DataType) -> bool:
+    """Does every value of one type fit the other, of numbers whose conversion looks at each value?"""
+    if pa.types.is_integer(found) and pa.types.is_integer(target):
+        return bool(found.bit_width <= target.bit_width)
+    if pa.types.is_decimal(found) and pa.types.is_decimal(target):
+        return bool(found.scale <= target.scale and found.precision - found.scale <= target.precision - target.scale)
+    return True
+
+
+def _no_rows(fields: list[pa.Field]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.nulls(0, one.type) for one in fields], schema=pa.schema(fields))
 
 
 def _leaves(reader: ParquetReader, in_file: tuple[pa.Field, ...], names: frozenset[str]) -> list[int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["Choose", "Scan", "ScanError"]
 
 Choose: TypeAlias = "Callable[[Predicate], tuple[npt.NDArray[np.int64], PruneResult]]"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,9 @@ class Scan:
         default=None, repr=False
     )  # where `snapshot` has just the files that an index kept: the table's own
     footers: HeldFooters | None = field(default=None, repr=False, compare=False)  # of files that were read before
+    anew: Callable[[], Scan | None] | None = field(
+        default=None, repr=False, compare=False
+    )  # where `snapshot` is what an index recorded: the question asked of the table itself; None: the index was right
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -104,6 +108,9 @@ class Scan:
         snapshot = self.load()
         mine = self.snapshot.files.paths.take(pa.array(self.file_rows))
         rows = np.flatnonzero(pc.is_in(snapshot.files.paths, value_set=mine.combine_chunks()).to_numpy())
+        agrees = len(rows) == len(mine) and snapshot.schema == self.snapshot.schema
+        if not agrees and (own := self.by_table()) is not None:
+            return own.whole()
         return replace(self, snapshot=snapshot, rows=rows, choose=None, load=None)
 
     @property
@@ -130,16 +137,36 @@ class Scan:
             rows = np.intersect1d(rows, self.rows, assume_unique=True)
         return replace(narrower, rows=rows, result=result)
 
+    def by_table(self) -> Scan | None:
+        """The same question without what an index recorded of the version; None where that was as the table has it, or
+        nothing was recorded: whatever went wrong is then no fault of an index."""
+        own = self.anew() if self.anew is not None else None
+        return None if own is None else replace(own, columns=self.columns)
+
+    def trying(self, read: Callable[[Scan], T]) -> T:
+        """What `read` makes of the scan, or where that fails on what an index recorded, of the table's own: an index
+        fails no query."""
+        try:
+            return read(self)
+        except Exception:
+            if (own := self.by_table()) is None:
+                raise
+            return read(own)
+
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows as they are read: one file at a time, never a whole large file in memory."""
         from .arrow import read_batches
+        from .recorded_scan import guarded
 
-        return read_batches(self)
+        return read_batches(self) if self.anew is None else guarded(self)
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The same as Arrow's own stream, to be read once: for `pq.ParquetWriter`, `pa.dataset.write_dataset`, and
         whatever else takes one."""
-        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+        from .recorded_scan import readable
+
+        scan = readable(self)
+        return pa.RecordBatchReader.from_batches(scan.schema, scan.to_batches())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """A new stream of the rows each time it is asked for: a scan is itself an Arrow table to every library that
@@ -147,13 +174,16 @@ class Scan:
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> pa.Table:
-        return pa.Table.from_batches(self.to_batches(), schema=self.schema)
+        from .arrow import read_batches
+
+        return self.trying(lambda scan: pa.Table.from_batches(read_batches(scan), schema=scan.schema))
 
     def to_dataset(self) -> ScanDataset:
         """As a pyarrow Dataset, whose scans ask the indexes about their own filters, too."""
         from .dataset import ScanDataset
+        from .recorded_scan import readable
 
-        return ScanDataset(self)
+        return ScanDataset(readable(self))
 
     def to_deltalake(self, table: DeltaTable | None = None) -> Dataset:
         """As the pyarrow dataset that deltalake's `to_pyarrow_dataset` makes, of the kept files: of a Delta table that
@@ -169,8 +199,9 @@ class Scan:
 
     def to_polars(self) -> pl.LazyFrame:
         from .polars import lazy_frame
+        from .recorded_scan import readable
 
-        return lazy_frame(self)
+        return lazy_frame(readable(self))
 
     def to_pyiceberg(self, table: Table | None = None) -> KeptScan:
         """As a pyiceberg scan, read by pyiceberg: of an Iceberg table. `table`: whose FileIO reads; see

@@ -40,7 +40,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("errors", "config", "keys", "asked", "apart", "collector", "text_table"),
     ("text", "kinds", "log", "store"),
     ("pruning", "folder"),
-    ("readers",),
+    ("readers", "suspects"),
     ("build",),
     ("actions",),
     ("planning",),
