@@ -2,13 +2,17 @@
 alive, again and again, while a hundred thousand small things are made of which none is garbage yet. That took a third
 to a half of the time.
 
-It is held back for one plan. Plans side by side are not counted: whichever ends first lets it work again, so that it
-never rests for long. Where it was switched off before, it stays so.
+The collector is the whole process's. Plans side by side are counted, and the last one lets it work again; a plan that
+begins when it has rested for some seconds is not counted, so that it never rests for long, however many follow one
+another. Where it was switched off before, it stays so.
 """
 
 from __future__ import annotations
 
 import gc
+import os
+import threading
+import time
 from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, Final, ParamSpec, TypeVar
@@ -21,6 +25,46 @@ R = TypeVar("R")
 
 _LONG: Final = 5_000  # characters
 _MANY: Final = 100  # parts
+_SECONDS: Final = 5.0  # of rest, after which no other plan joins
+
+
+class _Rest:
+    """Of the collector: how many plans want it, since when."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._plans = 0
+        self._since = 0.0
+
+    def begin(self) -> bool:
+        """Is the collector held back for who asks, who then has to `end` it?"""
+        with self._lock:
+            if self._plans:
+                if time.monotonic() - self._since > _SECONDS:
+                    return False
+            elif gc.isenabled():
+                self._since = time.monotonic()
+                gc.disable()
+            else:
+                return False  # by somebody else's wish
+            self._plans += 1
+            return True
+
+    def end(self) -> None:
+        with self._lock:
+            self._plans -= 1
+            if not self._plans:
+                gc.enable()
+
+    def forked(self) -> None:
+        """In a child, where no other thread lives on: the plans of those have ended."""
+        resting, self._lock, self._plans = self._plans, threading.Lock(), 0
+        if resting:
+            gc.enable()
+
+
+_REST: Final = _Rest()
+os.register_at_fork(after_in_child=_REST.forked)
 
 
 def held_back(method: Callable[Concatenate[S, object, P], R]) -> Callable[Concatenate[S, object, P], R]:
@@ -28,13 +72,13 @@ def held_back(method: Callable[Concatenate[S, object, P], R]) -> Callable[Concat
 
     @wraps(method)
     def held(self: S, predicate: object, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        if not _large(predicate) or not gc.isenabled():
-            return method(self, predicate, *args, **kwargs)
-        gc.disable()
+        resting = False
         try:
+            resting = _large(predicate) and _REST.begin()
             return method(self, predicate, *args, **kwargs)
         finally:
-            gc.enable()
+            if resting:
+                _REST.end()
 
     return held
 

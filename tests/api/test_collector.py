@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +15,7 @@ import pytest
 
 import metaindex as mi
 from expressions import Or, col
+from metaindex import collector
 from metaindex.collector import held_back
 
 MANY = Or(tuple((col("k") == n) & (col("k") < n + 1) for n in range(500)))
@@ -42,6 +46,86 @@ def test_it_rests_for_large_predicates_and_works_again(large: object) -> None:
     gc.disable()
     assert not Asked().works(large)
     assert not gc.isenabled(), "who switched it off wants it so"
+
+
+class Meeting:
+    """Plans that wait for each other before they end, in the order of their numbers; some fail."""
+
+    def __init__(self, count: int) -> None:
+        self.all_here = threading.Barrier(count)
+        self.ended = [threading.Event() for _ in range(count)]
+
+    @held_back
+    def plan(self, predicate: object, number: int) -> bool:
+        self.all_here.wait(60)
+        if number:
+            assert self.ended[number - 1].wait(60)
+        if number % 3 == 1:
+            raise ValueError(number)
+        return gc.isenabled()
+
+    def run(self, number: int) -> bool:
+        try:
+            return self.plan(MANY, number)
+        except ValueError:
+            return False
+        finally:
+            self.ended[number].set()
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_side_by_side_the_last_plan_lets_it_work_again(wanted: bool) -> None:
+    if not wanted:
+        gc.disable()
+    meeting = Meeting(8)
+    with ThreadPoolExecutor(8) as pool:
+        assert not any(pool.map(meeting.run, range(8))), "it rests until the last of them ends"
+    assert gc.isenabled() is wanted
+
+
+def test_plans_of_many_threads_leave_it_as_it_was() -> None:
+    asked = Asked()
+
+    def many(_: int) -> list[bool]:
+        return [asked.works(MANY) for _ in range(300)]
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(many, range(8)))
+    assert gc.isenabled()
+    assert not any(one for some in found for one in some)
+
+
+def test_it_does_not_rest_for_ever_while_plans_follow_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    inside: list[bool] = []
+
+    class Nested:
+        @held_back
+        def plan(self, predicate: object, deep: int) -> None:
+            inside.append(gc.isenabled())
+            if deep:
+                self.plan(predicate, deep - 1)
+
+    Nested().plan(MANY, 3)
+    monkeypatch.setattr(collector, "_SECONDS", -1.0)
+    assert collector._REST.begin()
+    assert not collector._REST.begin(), "who comes later does not make the rest longer"
+    collector._REST.end()
+    assert inside == [False] * 4
+    assert gc.isenabled()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_that_is_forked_during_a_plan_collects() -> None:
+    class Forks:
+        @held_back
+        def plan(self, predicate: object) -> int:
+            child = os.fork()
+            if not child:
+                os._exit(0 if gc.isenabled() else 1)
+            return os.waitpid(child, 0)[1]
+
+    assert Forks().plan(MANY) == 0
+    assert gc.isenabled()
 
 
 @pytest.mark.parametrize("small", [col("k") == 1, "k = 1", (col("k") == 1) | (col("k") > 7), None, 3])
