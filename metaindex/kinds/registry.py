@@ -6,15 +6,16 @@ A package brings one by an entry point of the group `metaindex.kinds` that names
     hash_set = "hash_set:HashSet"
 
 Entry points are looked at only when a name is asked for that metaindex itself does not know, and for the options of
-`metaindex create`.
+`metaindex create`; again where a package was installed or removed since.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING
 
 from expressions.errors import ArgumentError, first_line
@@ -48,24 +49,63 @@ _TAKEN = frozenset({*_OWN, *_OWN_ROWS, "files", "file_ids", "partitions", "parti
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
-@cache
+class _Others:
+    """The kinds of other packages, as they were found last. They are looked for again where a name is unknown and a
+    folder of packages has changed since: a package may be installed while the process runs."""
+
+    def __init__(self) -> None:
+        self._kinds: Mapping[str, type[WholeKind]] = {}
+        self._places: object = None
+        self._told: set[tuple[str, str]] = set()
+
+    def named(self, name: str) -> type[WholeKind] | None:
+        return self._kinds.get(name) or self.all().get(name)
+
+    def all(self) -> Mapping[str, type[WholeKind]]:
+        places = _places()
+        if places != self._places:  # threads may look at the same time: they find the same
+            self._kinds, self._places = self._look(), places
+        return self._kinds
+
+    def _look(self) -> Mapping[str, type[WholeKind]]:
+        import importlib
+        from importlib.metadata import entry_points
+
+        importlib.invalidate_caches()
+        found: dict[str, type[WholeKind]] = {}
+        for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
+            try:
+                kind = point.load()
+                why = _unfit(kind, found)
+            except Exception as error:  # noqa: BLE001 - a stranger's package, whatever is wrong with it
+                kind, why = None, f"it cannot be loaded ({first_line(error)})"
+            if why is None:
+                found[kind.name] = kind
+            elif (point.value, why) not in self._told:
+                self._told.add((point.value, why))
+                _LOGGER.warning("the index kind %r of entry point %r is left out: %s", point.name, point.value, why)
+        return found
+
+
+def _places() -> object:
+    """The folders of packages with the times at which something came into them or went."""
+
+    def changed(place: str) -> int:
+        try:
+            return os.stat(place or ".").st_mtime_ns
+        except OSError:
+            return 0
+
+    return [(place, changed(place)) for place in sys.path]
+
+
+_OTHERS = _Others()
+
+
 def others() -> Mapping[str, type[WholeKind]]:
     """The kinds that installed packages bring, by name. One that cannot be loaded, or whose name is taken, is left out
     and told of by a warning: no query depends on it."""
-    from importlib.metadata import entry_points
-
-    found: dict[str, type[WholeKind]] = {}
-    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
-        try:
-            kind = point.load()
-            why = _unfit(kind, found)
-        except Exception as error:  # noqa: BLE001 - a stranger's package, whatever is wrong with it
-            kind, why = None, f"it cannot be loaded ({first_line(error)})"
-        if why is None:
-            found[kind.name] = kind
-        else:
-            _LOGGER.warning("the index kind %r of entry point %r is left out: %s", point.name, point.value, why)
-    return found
+    return _OTHERS.all()
 
 
 _LOGGER = logging.getLogger("metaindex")
@@ -91,12 +131,12 @@ def kinds() -> Sequence[type[Kind]]:
 
 def kind_named(name: str) -> type[Kind] | None:
     """The kind of a name, or None."""
-    return _OWN.get(name) or others().get(name)
+    return _OWN.get(name) or _OTHERS.named(name)
 
 
 def stored_kind(partition: str) -> type[StoredKind] | None:
     """The rows of a metadata partition, or None where no kind that is known has any there."""
-    return _OWN_ROWS.get(partition) or others().get(partition)
+    return _OWN_ROWS.get(partition) or _OTHERS.named(partition)
 
 
 def rows_of(key: CoveredKey) -> type[StoredKind]:

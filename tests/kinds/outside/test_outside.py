@@ -49,6 +49,8 @@ def test_every_verb_over_every_format(packages: Path, tmp_path: Path, format_: s
     told("story.py", format_, str(tmp_path), "local", packages=packages)
     told("without.py", format_, str(tmp_path), packages=None)
     told("again.py", format_, str(tmp_path), packages=packages)
+    (tmp_path / "site").mkdir()
+    told("later.py", format_, str(tmp_path), str(packages), str(tmp_path / "site"), packages=tmp_path / "site")
 
 
 @pytest.mark.spark
