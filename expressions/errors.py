@@ -101,5 +101,9 @@ class ArgumentError(MetaIndexError, ValueError, TypeError):
 
 def first_line(error: BaseException) -> str:
     """What a foreign error says, as far as it goes into a line of ours: its first line, or its name where it says
-    nothing."""
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    nothing, or cannot be asked: what raises while something is being mended would be worse than what it tells."""
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001 - a stranger's error, whatever is wrong with it
+        said = ""
+    return next((line for line in said.splitlines() if line.strip()), type(error).__name__)

@@ -4,14 +4,16 @@ or Spark."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from expressions.errors import MetaIndexError
 from expressions.records import dataclass
 from formats.model import Version
 
+from .errors import DamagedIndexError
 from .folder import check, why
-from .kinds.registry import stored_kind
+from .kinds.registry import asked, stored_kind
 from .log.entry import CoveredKey, IndexLogEntry
 from .log.liveness import held, suspected
 from .log.operation_log import OperationLog
@@ -206,4 +208,7 @@ def _told(
 
 def _said(key: CoveredKey) -> str:
     rows = stored_kind(key.kind)
-    return rows.said(key) if rows is not None else key.kind
+    try:
+        return asked(key.kind, partial(rows.said, key)) if rows is not None else key.kind
+    except DamagedIndexError:  # its class cannot say it; the index can be told of all the same
+        return key.kind

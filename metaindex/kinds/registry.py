@@ -15,19 +15,21 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
-from expressions.errors import ArgumentError, first_line
+from expressions.errors import ArgumentError, MetaIndexError, first_line
 from metaindex.errors import DamagedIndexError
 from metaindex.log.entry import CoveredKey, KindSpec
+from metaindex.log.sealed import one_line
 from metaindex.log.types import type_from_text
 
 from .bloom.spec import Bloom
 from .canonical import answers_for
 from .column_stats.spec import ColumnStats
 from .covering.spec import Covering, CoveringRange
-from .kind import Kind, StoredKind, WholeKind
+from .kind import Kind, LayoutRule, Mismatch, StoredKind, WholeKind
 from .values.lists import ValueList
 from .values.spec import Values
 
@@ -73,11 +75,16 @@ class _Others:
 
         importlib.invalidate_caches()
         found: dict[str, type[WholeKind]] = {}
-        for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
+        try:
+            points = sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value))
+        except Exception as error:  # noqa: BLE001 - one damaged package among all that are installed
+            _LOGGER.warning("index kinds of other packages are not known: they cannot be listed (%s)", one_line(error))
+            return found
+        for point in points:
             try:
                 kind = point.load()
                 why = _unfit(kind, found)
-            except Exception as error:  # noqa: BLE001 - a stranger's package, whatever is wrong with it
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's package, whatever is wrong with it
                 kind, why = None, f"it cannot be loaded ({first_line(error)})"
             if why is None:
                 found[kind.name] = kind
@@ -121,7 +128,35 @@ def _unfit(kind: object, found: Mapping[str, object]) -> str | None:
         return "its name, which is that of its partition, is not made of small letters, digits and _"
     if kind.name in _TAKEN or kind.name in found:
         return f"the name {kind.name!r} is taken"
+    if wrong := [name for name, type_ in _SAID.items() if not isinstance(getattr(kind, name), type_)]:
+        return f"its {wrong[0]} is no {_SAID[wrong[0]].__name__}"
     return None
+
+
+_SAID = {"version": int, "layout": LayoutRule, "turn": int, "looked_up": bool, "exact": bool}
+_SAID |= {"equality_only": bool, "carries_types": bool, "unkeyed_because": str, "needs_spark": bool}
+"""What a class says of itself, and is taken at its word."""
+
+_T = TypeVar("_T")
+
+
+def stranger(name: str) -> bool:
+    """Is the kind of this name (or partition) another package's?"""
+    return name not in _OWN and name not in _OWN_ROWS
+
+
+def asked(name: str, ask: Callable[[], _T]) -> _T:
+    """What a kind answers. Another package's may raise anything, and ask the process to end: DamagedIndexError."""
+    if not stranger(name):
+        return ask()
+    try:
+        return ask()
+    except (MetaIndexError, Mismatch):
+        raise
+    except (Exception, SystemExit) as error:
+        raise DamagedIndexError(
+            f"a kind of another package raises nothing of its own; {name} raised {one_line(error)}; mend or upgrade that package"
+        ) from error
 
 
 def kinds() -> Sequence[type[Kind]]:
@@ -157,7 +192,13 @@ def senseless(key: CoveredKey) -> str | None:
     """What of a known key does not fit together, or None. Whoever seals an entry may have written anything: read as it
     stands, such a key would look for values where they are not, and prove files out."""
     rows = stored_kind(key.kind)
-    return None if rows is None else rows.senseless(key)
+    if rows is None:
+        return None
+    try:
+        why = asked(key.kind, partial(rows.senseless, key))
+        return why if isinstance(why, str | None) else f"a key that cannot be judged ({type(why).__name__})"
+    except DamagedIndexError as error:
+        return f"a key that cannot be judged ({error})"
 
 
 def readable(key: CoveredKey) -> bool:
@@ -173,7 +214,7 @@ def key_reader(run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) ->
     if any(old is None or not answers_for(old, now) for old, now in zip(stored, types, strict=True)):
         return None
     rows = stored_kind(key.kind) if readable(key) else None
-    return None if rows is None or not rows.looked_up else rows.reader(run, key, types)
+    return None if rows is None or not rows.looked_up else asked(key.kind, partial(rows.reader, run, key, types))
 
 
 def check_kinds(some: Sequence[object]) -> None:
@@ -204,7 +245,7 @@ def kind_from_spec(spec: KindSpec) -> Kind:
             f"this metaindex knows the index kinds {newest}; the index has {spec.name} version {spec.version}; {cure}"
         )
     try:
-        return found.of(dict(spec.properties))
+        return asked(spec.name, partial(found.of, dict(spec.properties)))
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedIndexError(
             f"an index kind has the properties that it was asked with; {spec.name} has not "

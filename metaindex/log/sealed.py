@@ -15,6 +15,7 @@ import hmac
 import json
 from typing import Any
 
+from expressions.errors import first_line
 from metaindex.errors import DamagedIndexError, ForeignIndexError
 
 from .fields import Fields
@@ -87,8 +88,8 @@ CURE = "cancel or repair the index, or recreate it"
 
 def one_line(error: BaseException) -> str:
     """What an error says, for a reason of one line."""
-    said = str(error).splitlines()
-    return f"{type(error).__name__}: {said[0][:200]}" if said else type(error).__name__
+    name, said = type(error).__name__, first_line(error)
+    return name if said == name else f"{name}: {said[:200]}"
 
 
 def _keyed(text: bytes, key: bytes) -> str:

@@ -27,14 +27,17 @@ from metaindex.build.merging import unkeyed_of
 from metaindex.build.protocol import BuildRequest
 from metaindex.keys import FileIdentities
 from metaindex.kinds.keyed import KeyPlan, Spill
-from metaindex.kinds.kind import KeyCheck
-from metaindex.kinds.registry import rows_of
+from metaindex.kinds.kind import KeyCheck, KeyKind
+from metaindex.kinds.registry import rows_of, stranger
 from metaindex.log.entry import CoveredKey, KindSpec
+from metaindex.log.sealed import one_line
 from metaindex.log.types import type_from_text
 
 from .report import Finding, Verification
 from .runs import RunRows
 from .sample import Ordinals, Sample
+
+Keys = Sequence[tuple[CoveredKey, KeyPlan]]
 
 _FILES_AT_ONCE = 1_000
 _BYTES_AT_ONCE = 1 << 30
@@ -45,11 +48,30 @@ def check_key_rows(sample: Sample) -> None:
     """Compares the files of a sample."""
     runs, done = sample.of(lambda run: run.looked_up), 0
     for one, ordinals in runs:
-        keys = _planned(one, sample.index.entry.kinds, sample.found.schema, sample.report)
+        keys: Keys = _planned(one, sample.index.entry.kinds, sample.found.schema, sample.report)
         for some in _together(one, ordinals) if keys else ():
-            _check_some(sample, one, keys, some)
+            keys = _checked(sample, one, keys, some)
             done += len(some)
             sample.tell("data files read for their keys", done, runs)
+
+
+def _checked(sample: Sample, one: RunRows, keys: Keys, ordinals: Ordinals) -> Keys:
+    """Compares the files, and gives the keys that can be compared with more of them. What the kind of another package
+    raises is a finding, and no end of the verification."""
+    ours = [one for one in keys if not stranger(one[0].kind)]
+    try:
+        if keys:
+            _check_some(sample, one, keys, ordinals)
+    except MetaIndexError:
+        raise
+    except (Exception, SystemExit) as error:
+        if len(ours) == len(keys):
+            raise
+        names = ", ".join(sorted({key.kind for key, _ in keys if stranger(key.kind)}))
+        message = f"keys of other packages ({names}) cannot be compared: {one_line(error)}"
+        sample.report.found([Finding("keys", message, run=one.run.run)])
+        return _checked(sample, one, ours, ordinals)
+    return keys
 
 
 def _together(one: RunRows, ordinals: Ordinals) -> Iterator[Ordinals]:
@@ -75,14 +97,24 @@ def _planned(
             leaf, type_ = by_stable.get(column.stable), type_from_text(column.type_text)
             if leaf is not None and type_ is not None and leaf.field.partition == column.partition:
                 leaves.append(Leaf((*leaf.path[:-1], replace(leaf.field, type=type_))))
-        if len(leaves) == len(key.columns):
-            out.append((key, KeyPlan(rows_of(key).maker(key, kinds), key.key_id, tuple(leaves), len(out))))
-        else:
+        if len(leaves) < len(key.columns):
             report.skipped("a column of a key is not in the table any more")
+        elif (maker := _maker(key, kinds, one.run.run, report)) is not None:
+            out.append((key, KeyPlan(maker, key.key_id, tuple(leaves), len(out))))
     return out
 
 
-def _check_some(sample: Sample, one: RunRows, keys: Sequence[tuple[CoveredKey, KeyPlan]], ordinals: Ordinals) -> None:
+def _maker(key: CoveredKey, kinds: Sequence[KindSpec], run: str, report: Verification) -> KeyKind | None:
+    try:
+        return rows_of(key).maker(key, kinds)
+    except (Exception, SystemExit) as error:
+        if not stranger(key.kind):
+            raise
+        report.found([Finding("keys", f"a key of another package cannot be compared: {one_line(error)}", run=run)])
+        return None
+
+
+def _check_some(sample: Sample, one: RunRows, keys: Keys, ordinals: Ordinals) -> None:
     reader, report = sample.index.reader(one.run), sample.report
     request, ordinals = request_of(sample, one, ordinals)
     without = unkeyed_of(reader)
@@ -95,19 +127,22 @@ def _check_some(sample: Sample, one: RunRows, keys: Sequence[tuple[CoveredKey, K
             rows_of(key).compared(reader, key, plan, ordinals, Spill(storage, str(plan.place))) for key, plan in keys
         ]
         scanned = scan_keys(sample.ref.storage, KeySource.of(request, [plan for _, plan in keys]), files, checks)
-        for why in (scanned.problems[ordinal] for ordinal in sorted(scanned.unread)):
-            report.skipped(why)
-        report.keyed_files += files.num_rows - len(scanned.unread)
         paths = dict(zip(ordinals.tolist(), files.column("path").to_pylist(), strict=True))
+        findings, compared_keys = list[Finding](), 0
         for (key, _), check in zip(keys, checks, strict=True):
             unkeyed = set(without.get(key.key_id, np.zeros(0, np.int64)).tolist())
             compared = [o for o in paths if o not in scanned.unread and o not in unkeyed]
-            report.keys += len(compared)
-            for ordinal, message in _wrong(check, compared, scanned.problems):
-                name = ", ".join(column.name for column in key.columns)
-                report.found(
-                    [Finding("keys", f"{key.kind} of ({name}): {message}", run=one.run.run, file=paths[ordinal])]
-                )
+            compared_keys += len(compared)
+            name = ", ".join(column.name for column in key.columns)
+            findings += [
+                Finding("keys", f"{key.kind} of ({name}): {message}", run=one.run.run, file=paths[ordinal])
+                for ordinal, message in _wrong(check, compared, scanned.problems)
+            ]
+        for why in (scanned.problems[ordinal] for ordinal in sorted(scanned.unread)):
+            report.skipped(why)
+        report.keyed_files += files.num_rows - len(scanned.unread)
+        report.keys += compared_keys
+        report.found(findings)
 
 
 def _wrong(check: KeyCheck, compared: Sequence[int], problems: Mapping[int, str]) -> Iterator[tuple[int, str]]:

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
 
 from metaindex.build.merging import unkeyed_of
 from metaindex.kinds.kind import Mismatch
-from metaindex.kinds.registry import rows_of
+from metaindex.kinds.registry import asked, rows_of
 from metaindex.log.entry import RunRef
 from metaindex.pruning.open_index import OpenIndex
 
@@ -29,7 +31,7 @@ def check_keys(index: OpenIndex, run: RunRef, named: set[int], records: pa.Chunk
         if len(without) and not 0 <= without[0] <= without[-1] < run.files:
             raise Mismatch("it names files that the run does not have", "unkeyed")
         mask[without] = True
-        rows_of(key).check(reader, key, mask, records)
+        asked(key.kind, partial(rows_of(key).check, reader, key, mask, records))
 
 
 def part_is_of(first: int | None, last: int | None, named: set[int]) -> bool:
