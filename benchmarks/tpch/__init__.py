@@ -4,6 +4,7 @@ hand (bucketed and sorted tables, Delta in Z-order). In turns, in one session.
 bounds    the queries that the indexes are for, beside the tables made by hand: CPU of the tasks, and of everything with planning and the rule; wall time, bytes read, exchanges and sorts that are left
 queries   all 22 queries with the rule on and off: equal answers, times, bytes
 hybrid    a Delta table of which 0, 1, 10, 50% are appended after the index was built, and 0, 0.1, 10% of the rows are deleted
+deleted   look-ups over Delta (deletion vectors) and Iceberg (position deletes) before and after 10% of the rows are deleted
 predicted bytes that the ranker expects of the indexes that it takes, and those read
 overhead  what the rule adds to a query that no index can help
 
@@ -22,6 +23,7 @@ from benchmarks.processes import cpu_seconds
 from metaindex.errors import IndexExistsError
 from metaindex.readers.spark_jobs import setting
 
+from .deleted import FORMATS, deleted
 from .hybrid import hybrid
 from .lake import INDEXES, Lake, make_by_hand, make_z_ordered
 from .measured import Measured, measured, median, same_rows
@@ -35,8 +37,9 @@ if TYPE_CHECKING:
 Figures = list[dict[str, object]]
 Tell = Callable[[Figures], None]
 
-PARTS = ("bounds", "queries", "predicted", "hybrid", "overhead")
+PARTS = ("bounds", "queries", "predicted", "hybrid", "deleted", "overhead")
 
+_TABLES_OF_THEIR_OWN = {"hybrid", "deleted"}
 _BOUNDS = {
     "Q6": {"lineitem": "lineitem_by_day"},
     "one week": {"lineitem": "lineitem_by_day"},
@@ -74,7 +77,8 @@ def measure(
         tell(some)
 
     with session(lake.folder) as spark:
-        add(_index(spark, lake))
+        if set(parts) - _TABLES_OF_THEIR_OWN:
+            add(_index(spark, lake))
         lake.views(spark)
         if "bounds" in parts:
             add(_bounds(spark, lake, turns, only))
@@ -86,6 +90,9 @@ def measure(
             add(_overhead(spark, lake, turns))
         if "hybrid" in parts:
             add(hybrid(spark, lake, turns))
+        if "deleted" in parts:
+            for one in FORMATS:
+                add(deleted(spark, lake, one, turns))
     return found
 
 

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.tpch [--scale N] [--format parquet|csv] [--turns N] [--parts bounds,queries,hybrid,overhead]
+"""`python -m benchmarks.tpch [--scale N] [--format parquet|csv] [--turns N] [--parts bounds,queries,deleted]
 [--queries Q6,Q17,"one order"] [--folder F] [--json FILE]`: TPC-H in other sizes, or parts of it."""
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import metaindex as mi
 from benchmarks.spark import quiet_session
 from metaindex.readers.spark_jobs import setting
 from metaindex.rule.enabling import SORTED_BUCKETS
+from metaindex.spark.session import ICEBERG_CATALOG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,6 +24,9 @@ def session(folder: Path) -> AbstractContextManager[SparkSession]:
         "spark.driver.memory": "6g",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.hadoop.parquet.hadoop.vectored.io.enabled": "false",
+        "spark.sql.catalog.iceberg": ICEBERG_CATALOG,
+        "spark.sql.catalog.iceberg.type": "hadoop",
+        "spark.sql.catalog.iceberg.warehouse": str(folder / "iceberg"),
     }
     return quiet_session("tpch", conf)
 
