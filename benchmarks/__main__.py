@@ -16,6 +16,7 @@ bloom    bloom filters across 1,000,000 files (made-up) beside the same unsliced
 needle   exact look-ups among 5,000,000 rows in 500 files, beside Spark, DuckDB, Polars, native bloom filters and oracles; what building each kind costs
 engines  the WHERE of DuckDB's, Polars' and pyarrow's own queries over a scan of 2,000,000 rows in 100 files: pushed to the indexes, held back, and by the engine's own scan
 tpch     TPC-H at scale factor 1 through Spark's own SQL: plain, with covering indexes, and beside bucketed, sorted and Z-ordered tables made by hand; all 22 queries; stale indexes
+hot      a table of which half the rows have one key, joined and grouped by it through a covering index
 """  # noqa: W505
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ NAMES = (
     "needle",
     "engines",
     "tpch",
+    "hot",
 )
 
 

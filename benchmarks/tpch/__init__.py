@@ -2,6 +2,7 @@
 hand (bucketed and sorted tables, Delta in Z-order). In turns, in one session.
 
 bounds    the queries that the indexes are for, beside the tables made by hand: CPU of the tasks, and of everything with planning and the rule; wall time, bytes read, exchanges and sorts that are left
+z-order   in these bounds Delta in Z-order too
 queries   all 22 queries with the rule on and off: equal answers, times, bytes
 hybrid    a Delta table of which 0, 1, 10, 50% are appended after the index was built, and 0, 0.1, 10% of the rows are deleted
 deleted   look-ups over Delta (deletion vectors) and Iceberg (position deletes) before and after 10% of the rows are deleted
@@ -14,7 +15,7 @@ overhead  what the rule adds to a query that no index can help
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ from metaindex.readers.spark_jobs import setting
 from .deleted import FORMATS, deleted
 from .hybrid import hybrid
 from .lake import INDEXES, Lake, make_by_hand, make_z_ordered
-from .measured import Measured, measured, median, same_rows
+from .measured import Measured, measured, median, quarters, same_rows
 from .predicted import predicted
 from .queries import NEEDLES, QUERIES
 from .sessions import beside, ordered, session, sorting
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 Figures = list[dict[str, object]]
 Tell = Callable[[Figures], None]
 
-PARTS = ("bounds", "queries", "predicted", "hybrid", "deleted", "overhead")
+PARTS = ("bounds", "z-order", "queries", "predicted", "hybrid", "deleted", "overhead")
 
 _TABLES_OF_THEIR_OWN = {"hybrid", "deleted"}
 _BOUNDS = {
@@ -81,7 +82,8 @@ def measure(
             add(_index(spark, lake))
         lake.views(spark)
         if "bounds" in parts:
-            add(_bounds(spark, lake, turns, only))
+            for some in _bounds(spark, lake, turns, only, with_z_order="z-order" in parts):
+                add(some)
         if "queries" in parts:
             add(_queries(spark, lake, turns, only))
         if "predicted" in parts:
@@ -92,7 +94,8 @@ def measure(
             add(hybrid(spark, lake, turns))
         if "deleted" in parts:
             for one in FORMATS:
-                add(deleted(spark, lake, one, turns))
+                for some in deleted(spark, lake, one, turns):
+                    add(some)
     return found
 
 
@@ -113,10 +116,12 @@ def _index(spark: SparkSession, lake: Lake) -> Figures:
     return out
 
 
-def _bounds(spark: SparkSession, lake: Lake, turns: int, only: Sequence[str]) -> Figures:
+def _bounds(
+    spark: SparkSession, lake: Lake, turns: int, only: Sequence[str], *, with_z_order: bool
+) -> Iterator[Figures]:
+    """Query by query."""
     make_by_hand(spark, lake)
-    z_ordered = make_z_ordered(spark, lake)
-    out: Figures = []
+    z_ordered = make_z_ordered(spark, lake) if with_z_order else ""
     with beside(spark) as ours, sorting(spark, ours):
         lake.views(ours)
         for name, tables in _BOUNDS.items():
@@ -145,7 +150,8 @@ def _bounds(spark: SparkSession, lake: Lake, turns: int, only: Sequence[str]) ->
                     return by_hand(sql, tables, times)
 
             peers = {"plain": plain, "metaindex": indexed, _BY_HAND[0]: by_hand}
-            peers |= {_BY_HAND[1]: groups_in_order, "Delta, Z-order": in_z_order}
+            peers |= {_BY_HAND[1]: groups_in_order}
+            peers |= {"Delta, Z-order": in_z_order} if with_z_order else {}
             found = {peer: [run()] for peer, run in peers.items()}  # warms up
             times = {peer: _times(run()) for peer, run in peers.items()}
             times |= dict.fromkeys(("metaindex", *_BY_HAND), times["metaindex"])
@@ -155,8 +161,7 @@ def _bounds(spark: SparkSession, lake: Lake, turns: int, only: Sequence[str]) ->
                     found[peer].append(run(times=times[peer]))
             lake.views(spark)
             same_rows(name, found)
-            out += _compared(name, found)
-    return out
+            yield _compared(name, found)
 
 
 def _times(one: Measured) -> int:
@@ -165,25 +170,32 @@ def _times(one: Measured) -> int:
 
 
 def _compared(name: str, found: dict[str, list[Measured]]) -> Figures:
-    plain, *by_hand = (median([one.task_cpu for one in found[peer][1:]]) for peer in ("plain", *_BY_HAND))
+    """A line for each peer: medians, and how it compares with the better table made by hand turn by turn: turns of a
+    shared machine differ more than peers."""
+    seen = {peer: some[1:] for peer, some in found.items()}
+    plain = median([one.task_cpu for one in seen["plain"]])
+    by_hand = seen[min(_BY_HAND, key=lambda peer: median([one.task_cpu for one in seen[peer]]))]
     out: Figures = []
-    for peer, some in found.items():
-        cpu = [one.task_cpu for one in some[1:]]
-        last = some[-1]
+    for peer, some in seen.items():
+        tasks = [theirs.task_cpu / max(ours.task_cpu, 1e-9) for ours, theirs in zip(some, by_hand, strict=True)]
+        walls = [theirs.wall / ours.wall for ours, theirs in zip(some, by_hand, strict=True)]
+        cpu = median([one.task_cpu for one in some])
         out.append(
             {
                 "query": name,
                 "peer": peer,
-                "task CPU ms": median(cpu) * 1000,
-                "least": min(cpu) * 1000,
-                "most": max(cpu) * 1000,
-                "x plain": plain / max(median(cpu), 1e-9),
-                "of by hand": min(by_hand) / max(median(cpu), 1e-9),
-                "all CPU ms": median([one.cpu for one in some[1:]]) * 1000,
-                "wall ms": median([one.wall for one in some[1:]]) * 1000,
-                "MB read": last.read / 1e6,
-                "exchanges": last.exchanges,
-                "sorts": last.sorts,
+                "task CPU ms": cpu * 1000,
+                "quarters": quarters([one.task_cpu * 1000 for one in some]),
+                "x plain": plain / max(cpu, 1e-9),
+                "of by hand": median(tasks),
+                "its quarters": quarters(tasks),
+                "all CPU ms": median([one.cpu for one in some]) * 1000,
+                "wall ms": median([one.wall for one in some]) * 1000,
+                "wall of by hand": median(walls),
+                "and quarters": quarters(walls),
+                "MB read": some[-1].read / 1e6,
+                "exchanges": some[-1].exchanges,
+                "sorts": some[-1].sorts,
             }
         )
     return out

@@ -4,12 +4,13 @@ position deletes of Iceberg; plain and by the index in turns."""
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import metaindex as mi
 
 from .lake import INDEXES, Lake
-from .measured import Measured, measured, median, same_rows
+from .measured import Measured, measured, median, quarters, same_rows
 from .queries import NEEDLES, QUERIES
 from .sessions import beside, sorting
 
@@ -34,9 +35,8 @@ _TABLES = {
 _INDEXES = {"lineitem": ("by_day", "by_part"), "part": ("by_part",)}
 
 
-def deleted(spark: SparkSession, lake: Lake, table_format: str, turns: int) -> list[dict[str, object]]:
+def deleted(spark: SparkSession, lake: Lake, table_format: str, turns: int) -> Iterator[list[dict[str, object]]]:
     """Each look-up before and after the rows are deleted."""
-    out: list[dict[str, object]] = []
     tables = (_delta if table_format == "delta" else _iceberg)(spark, lake)
     with beside(spark) as ours, sorting(spark, ours):
         for share in SHARES:
@@ -46,9 +46,9 @@ def deleted(spark: SparkSession, lake: Lake, table_format: str, turns: int) -> l
             for session in (spark, ours):
                 for table in _TABLES:
                     session.table(tables[table]).createOrReplaceTempView(table)
-            out += [_line(f"{table_format}, {q}", share, _in_turns(spark, ours, q, turns)) for q in LOOK_UPS]
+            for query in LOOK_UPS:
+                yield [_line(f"{table_format}, {query}", share, _in_turns(spark, ours, query, turns))]
     lake.views(spark)
-    return out
 
 
 def _in_turns(spark: SparkSession, ours: SparkSession, query: str, turns: int) -> dict[str, list[Measured]]:
@@ -66,15 +66,16 @@ def _in_turns(spark: SparkSession, ours: SparkSession, query: str, turns: int) -
 def _line(query: str, share: float, found: dict[str, list[Measured]]) -> dict[str, object]:
     plain, ours = (found[peer][1:] for peer in ("plain", "metaindex"))
     cpu = [one.task_cpu / max(other.task_cpu, 1e-9) for one, other in zip(plain, ours, strict=True)]
+    wall = [one.wall / other.wall for one, other in zip(plain, ours, strict=True)]
     return {
         "query": query,
         "deleted": f"{share:.0%}",
         "plain task CPU ms": median([one.task_cpu for one in plain]) * 1000,
         "with": median([one.task_cpu for one in ours]) * 1000,
         "x plain": median(cpu),
-        "least": min(cpu),
-        "most": max(cpu),
-        "x plain in wall": median([one.wall / other.wall for one, other in zip(plain, ours, strict=True)]),
+        "quarters": quarters(cpu),
+        "x plain in wall": median(wall),
+        "its quarters": quarters(wall),
         "MB read, plain": plain[-1].read / 1e6,
         "MB read": ours[-1].read / 1e6,
         "indexes": ours[-1].plan.count("<metaindex "),

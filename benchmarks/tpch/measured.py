@@ -8,13 +8,14 @@ import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.processes import cpu_seconds
 from metaindex.readers.spark_jobs import tagged
 from metaindex.rule.executed import stages
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 
@@ -27,6 +28,11 @@ class Measured:
     shuffled: int  # bytes written for exchanges
     plan: str
     rows: list[tuple[object, ...]]
+    tasks: list[list[float]]  # CPU seconds of each, stage by stage
+
+    def on_cores(self, cores: int) -> float:
+        """Seconds of CPU that so many cores take at least: as long as the longest task of each stage."""
+        return sum(max(max(stage, default=0.0), sum(stage) / cores) for stage in self.tasks)
 
     @property
     def exchanges(self) -> int:
@@ -38,9 +44,9 @@ class Measured:
         return self.plan.count("Sort [") - self.plan.count("], true, 0")
 
 
-def measured(spark: SparkSession, sql: str, times: int = 1) -> Measured:
+def measured(spark: SparkSession, sql: str, times: int = 1, *, each_task: bool = False) -> Measured:
     """Runs it to the end, its rows collected. `times`: so often in a row, and the mean of them: what takes few
-    milliseconds is below what clocks tell."""
+    milliseconds is below what clocks tell. `each_task`: notes what each took."""
     context = spark.sparkContext
     with tagged(context) as tag:
         cpu, started = cpu_seconds(), time.perf_counter()
@@ -50,11 +56,23 @@ def measured(spark: SparkSession, sql: str, times: int = 1) -> Measured:
         wall, cpu = time.perf_counter() - started, cpu_seconds() - cpu
     plan = str(query._jdf.queryExecution().executedPlan().toString()).split("== Initial Plan ==")[0]
     task_cpu = read = shuffled = 0
+    tasks: list[list[float]] = []
     for stage in stages(context, tag):
+        if each_task:
+            tasks.append(_tasks(context, stage))
         task_cpu += stage.executorCpuTime()
         read += stage.inputBytes()
         shuffled += stage.shuffleWriteBytes()
-    return Measured(wall / times, cpu / times, task_cpu / 1e9 / times, read // times, shuffled // times, plan, rows)
+    return Measured(
+        wall / times, cpu / times, task_cpu / 1e9 / times, read // times, shuffled // times, plan, rows, tasks
+    )
+
+
+def _tasks(context: SparkContext, stage: Any) -> list[float]:
+    """CPU seconds of each task."""
+    every = context._jsc.sc().statusStore().taskList(stage.stageId(), stage.attemptId(), stage.numTasks())
+    metrics = [every.apply(number).taskMetrics() for number in range(every.size())]
+    return [one.get().executorCpuTime() / 1e9 for one in metrics if one.isDefined()]
 
 
 def same_rows(name: str, found: dict[str, list[Measured]]) -> None:
@@ -73,3 +91,9 @@ def _rounded(row: tuple[object, ...]) -> tuple[object, ...]:
 
 def median(values: Sequence[float]) -> float:
     return statistics.median(values)
+
+
+def quarters(values: Sequence[float]) -> str:
+    """Between which numbers the middle half lies; of one value that."""
+    least, _, most = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else [*values] * 3
+    return f"{least:,.2f} to {most:,.2f}"
