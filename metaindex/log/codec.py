@@ -26,6 +26,7 @@ from .entry import (
 )
 from .fields import MAX_FILES, Fields
 from .record_codec import object_from_json, object_to_json, record_from_json, record_to_json
+from .repeated import Repeated
 from .schema_codec import schema_from_json, schema_to_json
 from .sealed import CURE, one_line, seal, unseal
 from .states import STABLE, Operation, State
@@ -150,7 +151,7 @@ def _mark_from_json(v: Fields) -> UnderWay:
 
 
 def _content_from_json(v: Fields) -> Content:
-    sets = [tuple(_column_from_json(Fields(c, "a column")) for c in _list(one)) for one in v.many("columns")]
+    sets = [_columns(one) for one in v.many("columns")]
     content = Content(
         tuple(_run_from_json(r, sets) for r in v.each("runs")),
         tuple(record_from_json(r) for r in v.each("versions")),
@@ -255,3 +256,10 @@ def _column_from_json(v: Fields) -> CoveredColumn:
     column = CoveredColumn(v.text("stable"), v.id("column_id"), v.text("name"), v.text("type"), v.flag("partition"))
     v.done()
     return column
+
+
+def _columns_from_json(value: object) -> tuple[CoveredColumn, ...]:
+    return tuple(_column_from_json(Fields(one, "a column")) for one in _list(value))
+
+
+_columns = Repeated(_columns_from_json)

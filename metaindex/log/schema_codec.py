@@ -13,6 +13,7 @@ import pyarrow as pa
 from formats.model import Field, Schema
 
 from .fields import Fields
+from .repeated import Repeated
 
 
 def schema_to_json(schema: Schema) -> dict[str, Any]:
@@ -24,6 +25,10 @@ def schema_to_json(schema: Schema) -> dict[str, Any]:
 
 def schema_from_json(value: object) -> Schema:
     """ValueError, or what Arrow raises, where it is none."""
+    return _schemas(value)
+
+
+def _schema_from_json(value: object) -> Schema:
     v = Fields(value, "a schema")
     arrow = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(v.text("arrow"), validate=True)))
     fields = v.each("fields")
@@ -31,6 +36,9 @@ def schema_from_json(value: object) -> Schema:
     if len(fields) != len(arrow):
         raise ValueError(f"a schema: it has {len(arrow)} fields and says something of {len(fields)}")
     return Schema(tuple(_field_from_json(f, arrow.field(i)) for i, f in enumerate(fields)))
+
+
+_schemas = Repeated(_schema_from_json)
 
 
 def _field_to_json(f: Field) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from metaindex.pruning.serving import Serving, serving, usable_runs
 
 from . import scans, seen_parts
 from .range_parts import parts_left
-from .ranking import KEY_SHARE, PRUNED, Offer, buckets_left, share_read, share_sent, unevenness
+from .ranking import CORES, HOT, HOT_GROUP, KEY_SHARE, PRUNED, Offer, buckets_left, share_read, share_sent, unevenness
 from .reasons import Reason
 from .settings import RuleConfig
 
@@ -73,18 +73,23 @@ class Offered:
 
 
 def offered(
-    table: Table, scan: Mapping[str, Any], rule: RuleConfig, kept_bytes: int | None, broken: Collection[str] = ()
+    table: Table,
+    scan: Mapping[str, Any],
+    rule: RuleConfig,
+    kept_bytes: int | None,
+    broken: Collection[str] = (),
+    cores: int = CORES,
 ) -> Offered:
     """The table's covering indexes for one scan of a request. `kept_bytes`: of the files that data skipping leaves,
-    where it leaves some out; `broken`: runs that Spark could not read. What an index raises when it is read leaves that
-    index out."""
+    where it leaves some out; `broken`: runs that Spark could not read; `cores`: that work on a query. What an index
+    raises when it is read leaves that index out."""
     out = Offered()
     opened = [index for index in table._open_indexes(None)[0] if rule.allows(index.name)]
     for index in opened:
         keys = {key.key_id: key for run in index.entry.content.runs for key in run.keys if key.kind == PARTITION}
         for key in keys.values():
             try:
-                found = _candidate(table, index, key, scan, rule, kept_bytes, broken)
+                found = _candidate(table, index, key, scan, rule, kept_bytes, broken, cores)
             except Exception as error:  # noqa: BLE001 - the other indexes are still offered
                 out.damaged.append(error)
                 found = Reason.NOT_USABLE
@@ -122,6 +127,7 @@ def _candidate(
     rule: RuleConfig,
     kept_bytes: int | None,
     broken: Collection[str],
+    cores: int,
 ) -> Candidate | Reason:
     layout = CoveringLayout.of(key)
     if len(scan["needs"]) > len(key.columns):
@@ -173,6 +179,7 @@ def _candidate(
     few = wants.same and served.keys and every_row
     pruned = PRUNED if scan["pruned"] else 1.0
     left = buckets_left(asked, indexed, _rows_of_buckets(parts))
+    even = [unevenness(left, layout.buckets, read, cores, hot) if layout.buckets else 0.0 for hot in _hot(wants)]
     offer = Offer(
         index.name,
         source * pruned,
@@ -185,12 +192,18 @@ def _candidate(
         joined_away,
         sent=share_sent(served.keys, every_row, served.total_bytes) if few else 1.0,
         left=min(1.0, served.keys / every_row) if few else 1.0,
-        uneven=unevenness(left, layout.buckets, read) if layout.buckets else 0.0,
+        uneven=even[0],
+        hot=even[1] - even[0],
         grouped_first=wants.after,
         unsorted=wants.unsorted,
         pruned=pruned,
     )
     return Candidate(offer, served, layout, columns, order, tuple(parts))
+
+
+def _hot(wants: scans.Wants) -> tuple[int, int]:
+    """From which bytes on a bucket is hot: to a join, and to the groups."""
+    return HOT, HOT_GROUP if wants.spread else HOT
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from metaindex.readers.jvm import gateway_of, jvm_of
 from metaindex.readers.spark_jobs import setting
 from metaindex.spark import callbacks
 
+from .ranking import CORES
 from .settings import HINT, RuleConfig
 from .skipping import Skipping
 
@@ -132,7 +133,7 @@ def enable(
 
     disable(spark)
     ensure_callback_server_started(gateway_of(spark))
-    skipping = Skipping(config or Config(), dict(storage_options or {}), rule or RuleConfig())
+    skipping = Skipping(config or Config(), dict(storage_options or {}), rule or RuleConfig(), _cores(spark))
     token, callback = callbacks.function(skipping)
     with _LOCK:
         loader = _loader(spark)
@@ -152,6 +153,12 @@ def enable(
         if ordered:
             spark.conf.set(SORTED_BUCKETS, "true")
         _ENABLED[_key(spark)] = Enabled(added, strategies, skipping, callback, ordered)
+
+
+def _cores(spark: SparkSession) -> int:
+    """That work on a query. Executors of a cluster may still be on their way, which has some at least."""
+    context = spark.sparkContext
+    return max(1 if str(context.master).startswith("local") else CORES, int(context.defaultParallelism))
 
 
 def disable(spark: SparkSession) -> None:

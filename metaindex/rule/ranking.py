@@ -5,7 +5,8 @@
     shuffle     rows that stand in the buckets which a join or a group wants are not written, sent and read again: `SHUFFLED` times their bytes; nor sorted by a join, which rows of other files are merged
                 into: `SORTED` times. A group's rows are put together before they are sent: of few keys hardly anything
                 is left to be saved
-    buckets     one without rows is a task all the same (`TASK`), and one with most of the rows keeps one core busy where others wait (`HOT`)
+    buckets     one without rows is a task all the same (`TASK`), and one with most of the rows keeps one core busy where others wait: from `HOT` on in a join or a window, whose exchange would bring a frequent
+                key to one task as well (Spark splits what is larger in a join), from `HOT_GROUP` on in a group, of which each task of a plan with an exchange counts its own rows of the key
     reuse       scans that are alike up to the exchange are read once by a plan that has exchanges, and each for itself by one that has none
     pruning     where Spark leaves partitions out for a join when the query runs, the source, and what is shuffled of it, is `PRUNED` of what it would be; nobody knows before
     deletes     the lineage of every row, which is read; a mask says what is deleted for nearly nothing. More than a mask holds are left out by a join: for nearly nothing as long as they lie in a
@@ -46,6 +47,8 @@ TASK: Final = 256 << 10
 """What is read in the time that a task takes which does nothing, some milliseconds."""
 HOT: Final = 64 << 20
 """From so many bytes on a bucket that is larger than others counts as what its work costs while others wait."""
+HOT_GROUP: Final = 4 << 20
+"""A million rows or so, which take a tenth of a second."""
 KEY_SHARE: Final = 0.5
 """Of the width of whole numbers, what they take in a table that is not sorted by them: 0.33 to 0.75 in TPC-H's keys,
 0.4 in its days; in indexes 0.02 to 0.1."""
@@ -131,11 +134,13 @@ def buckets_left(asked: Mapping[str, Asked], indexed: Sequence[str], rows_of_buc
     return ordered[: first.equal] if len(indexed) == 1 and first.equal else ordered
 
 
-def unevenness(rows_of_bucket: Sequence[int], buckets: int, bytes_read: float) -> float:
+def unevenness(
+    rows_of_bucket: Sequence[int], buckets: int, bytes_read: float, cores: int = CORES, hot: int = HOT
+) -> float:
     """In bytes. `rows_of_bucket`: of those that have rows."""
     rows = sum(rows_of_bucket)
     largest = bytes_read * max(rows_of_bucket) / rows if rows else 0.0
-    waiting = largest * min(buckets, CORES) - bytes_read if largest > HOT else 0.0
+    waiting = largest * min(buckets, cores) - bytes_read if largest > hot else 0.0
     return TASK * (buckets - len(rows_of_bucket)) + max(0.0, waiting)
 
 
@@ -157,6 +162,7 @@ class Offer:
     sent: float = 1.0  # share of its rows that a group of the source's rows would send
     left: float = 1.0  # share of its rows that a group leaves
     uneven: float = 0.0  # what buckets without rows, and the largest one, cost where buckets are read one by one
+    hot: float = 0.0  # what its largest bucket costs a group more than that
     grouped_first: frozenset[tuple[int, int]] = frozenset()  # of `wants`, the joins of what a group leaves
     unsorted: frozenset[tuple[int, int]] = frozenset()  # of `wants`, the joins that sort all the same
     pruned: float = 1.0  # share of its rows that a scan in its place would give to joins and groups
@@ -173,7 +179,7 @@ class Offer:
         """What a group saves that shuffles nothing; 0 where that is nothing: the index is read as any files are
         then."""
         return (
-            max(0.0, GROUPED * self.placed * self.pruned * self.sent / self.alike - self.uneven)
+            max(0.0, GROUPED * self.placed * self.pruned * self.sent / self.alike - self.uneven - self.hot)
             if None in self.wants
             else 0.0
         )
@@ -188,6 +194,7 @@ class Offer:
         saved = (SHUFFLED / self.alike + SORTED * (join not in self.unsorted)) * self.placed * self.pruned
         if join in self.grouped_first:
             saved = saved * self.left + GROUPED * self.placed * self.pruned * self.sent / self.alike
+            saved -= self.hot
         return saved - self.uneven
 
     @property

@@ -142,10 +142,12 @@ def asked(schema: Schema, scan: Mapping[str, Any]) -> dict[str, Asked]:
 class Wants:
     """What the partitioning of an index would be of use to. `all`: the joins whose keys are the indexed columns, and
     None for a group whose keys hold them; `same`: its keys are these and no others; `after`: of the joins those of what
-    such a group leaves. `whole`: a window, which is given every row."""
+    such a group leaves. `spread`: one of the groups is no window, which is given every row: by an exchange each task
+    sends but what it has put together."""
 
     all: frozenset[Any] = frozenset()
     same: bool = False
+    spread: bool = False
     after: frozenset[tuple[int, int]] = frozenset()
     unsorted: frozenset[tuple[int, int]] = (
         frozenset()
@@ -158,11 +160,13 @@ def wants(scan: Mapping[str, Any], columns: Mapping[str, str], indexed: Sequence
     after: set[tuple[int, int]] = set()
     unsorted: set[tuple[int, int]] = set()
     same = [want for want in scan["wants"] if "group" in want] != []
+    spread = False
     for want in scan["wants"]:
         if "group" in want:
             keys = {columns.get(name) for name in want["group"]}
             if set(indexed) <= keys:
                 found.add(None)
+                spread = spread or not want.get("whole")
                 same = same and keys == set(indexed) and not want.get("whole")
         elif not want["small"]:
             keys = {columns.get(name) for name in want["keys"]}
@@ -171,7 +175,7 @@ def wants(scan: Mapping[str, Any], columns: Mapping[str, str], indexed: Sequence
                 found.add((want["join"], want["side"]))
                 unsorted |= {(want["join"], want["side"])} if more else set()
                 after |= {(want["join"], want["side"])} if None in found else set()
-    return Wants(frozenset(found), same and None in found, frozenset(after), frozenset(unsorted))
+    return Wants(frozenset(found), same and None in found, spread, frozenset(after), frozenset(unsorted))
 
 
 def alike(request: Sequence[Mapping[str, Any]]) -> list[int]:

@@ -37,6 +37,7 @@ from . import parquet_scans, scans, seen_parts, text_scans
 from .candidates import Offered, offered
 from .cover_reply import told
 from .covers import Cover, ranked
+from .ranking import CORES
 from .reasons import Reason
 from .replies import normal, packed, signs
 from .scans import at_version, conditions
@@ -104,6 +105,7 @@ class Skipping:
     config: Config
     storage_options: Mapping[str, str]
     rule: RuleConfig
+    cores: int = CORES  # that work on a query
     counts: Counts = field(default_factory=Counts)
     _pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(4, thread_name_prefix="metaindex-rule")
@@ -221,7 +223,7 @@ class Skipping:
             table = self._table(scan, text, rule)
             if not isinstance(table, Reason) and (text is None or _rows_alike(table, text, scan)):
                 kept = skipping.kept_bytes if isinstance(skipping, PruneResult) else None
-                some = offered(table, scan, rule, kept, self._broken)
+                some = offered(table, scan, rule, kept, self._broken, self.cores)
                 for error in some.damaged:
                     self._failed(error)
                 if text is not None:

@@ -15,6 +15,7 @@ from metaindex.kinds.covering.spec import BUCKETS, Covering, CoveringRange
 from metaindex.rule.imagined import imagined
 from metaindex.rule.ranking import (
     CACHED,
+    HOT_GROUP,
     MARGIN,
     TASK,
     Asked,
@@ -174,6 +175,34 @@ def test_buckets_without_rows_and_hot_ones_are_priced() -> None:
     uneven = replace(offer(read=100, wants=frozenset([None])), uneven=TASK)
     assert uneven.grouped == 0
     assert choose([[replace(uneven, read=50)]], []) == [Chosen(replace(uneven, read=50), partitioned=False)]
+
+
+def test_a_hot_bucket_costs_a_group_where_others_wait() -> None:
+    """A group counts a frequent key in every task of a plan with an exchange; a join or a window brings it to one task
+    in any plan."""
+    rows, read = [1_000_000] + [100_000] * 7, 40 << 20
+    assert unevenness(rows, 8, read) == 0
+    waiting = unevenness(rows, 8, read, 8, HOT_GROUP)
+    assert waiting > 3 * read
+    assert unevenness(rows, 8, read, 2, HOT_GROUP) < read / 4, "two cores are busy to the end"
+    assert unevenness(rows, 8, read, 1, HOT_GROUP) == 0
+    assert unevenness(rows, 8, 1 << 20, 8, HOT_GROUP) == 0, "it is over before anybody waits"
+    group = offer(read=100, of_use=False, wants=frozenset([None]))
+    assert choose([[replace(group, hot=40)]], []) == [Chosen(replace(group, hot=40), partitioned=True)]
+    assert choose([[replace(group, hot=60)]], []) == [None]
+    side = replace(offer(read=100, wants=frozenset([(0, 0)])), hot=60)
+    assert side.joined((0, 0)) == replace(side, hot=0).joined((0, 0))
+    grouped = replace(side, wants=frozenset([None, (0, 0)]), grouped_first=frozenset([(0, 0)]))
+    assert grouped.joined((0, 0)) == replace(grouped, hot=0).joined((0, 0)) - 60
+
+
+def test_a_group_spreads_a_hot_key_and_a_window_does_not() -> None:
+    columns = {"k": "k", "s": "s"}
+    group, window = {"group": ["k"]}, {"group": ["k", "s"], "whole": True}
+    assert wants({"wants": [group]}, columns, ["k"]).spread
+    assert wants({"wants": [window, group]}, columns, ["k"]).spread
+    assert not wants({"wants": [window]}, columns, ["k"]).spread
+    assert not wants({"wants": [{"group": ["s"]}]}, columns, ["k"]).spread, "this index has no part in it"
 
 
 def test_buckets_that_filters_leave_out_are_empty_ones() -> None:

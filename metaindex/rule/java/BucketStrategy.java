@@ -1,9 +1,16 @@
 package metaindex;
 
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
 import org.apache.spark.sql.catalyst.catalog.BucketSpec;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.datasources.FileSourceStrategy;
@@ -11,38 +18,112 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
  * A bucket is a task of Spark's, also one without rows, and one that a filter leaves out. Where few of a covering index are left, they are read several to a task, as Spark itself does it for joins of
- * tables with unequal numbers of buckets: rows of one key still meet in one task, and Spark knows in how many.
+ * tables with unequal numbers of buckets: rows of one key still meet in one task, and Spark knows in how many. All indexes of a join are read in as many tasks, or one side would be exchanged.
  */
 public class BucketStrategy extends Guarded {
+  private static final long TASK = 256L << 10; // bytes that are read in the time of a task which does nothing (as the ranker has it)
+  private static final TreeNodeTag TASKS = new TreeNodeTag("metaindex.tasks");
+
   SparkPlan physical(LogicalPlan plan) {
-    LogicalPlan below = plan;
-    while (below instanceof Filter || below instanceof Project) {
-      below = (LogicalPlan) below.children().apply(0);
-    }
-    if (!(below instanceof LogicalRelation) || !(((LogicalRelation) below).relation() instanceof IndexedRelation)) {
+    if (plan instanceof Join) {
+      List every = new ArrayList();
+      below(plan, every);
+      agree(every, true);
+      agree(every, false);
       return null;
     }
-    IndexedRelation index = (IndexedRelation) ((LogicalRelation) below).relation();
-    if (index.bucketSpec().isEmpty() || !(index.location() instanceof CoveringFiles)) {
+    LogicalRelation index = index(plan);
+    if (index == null) {
       return null;
     }
-    scala.collection.immutable.Seq plans = FileSourceStrategy.apply(plan);
-    return plans.size() == 1 ? together((SparkPlan) plans.apply(0), ((BucketSpec) index.bucketSpec().get()).numBuckets()) : null;
+    FileSourceScanExec scan = scan(plan);
+    scala.Option agreed = index.getTagValue(TASKS);
+    int tasks = scan == null ? 0 : agreed.isDefined() ? ((Integer) agreed.get()).intValue() : files(index).apart ? 0 : CoveringFiles.tasks(buckets(index), files(index).filled(scan.optionalBucketSet()));
+    return tasks <= 0 ? null : together(planned(plan), tasks);
   }
 
-  /** The plan with its scan's buckets put together; null where it has none over one scan, or that is not worth it. */
-  private static SparkPlan together(SparkPlan plan, int buckets) {
+  /** The covering index in buckets below filters and choices of columns; null where something else stands there. */
+  private static LogicalRelation index(LogicalPlan plan) {
+    while (plan instanceof Filter || plan instanceof Project) {
+      plan = (LogicalPlan) plan.children().apply(0);
+    }
+    if (!(plan instanceof LogicalRelation) || !(((LogicalRelation) plan).relation() instanceof IndexedRelation)) {
+      return null;
+    }
+    IndexedRelation found = (IndexedRelation) ((LogicalRelation) plan).relation();
+    return found.bucketSpec().isDefined() && found.location() instanceof CoveringFiles ? (LogicalRelation) plan : null;
+  }
+
+  private static CoveringFiles files(LogicalRelation index) {
+    return (CoveringFiles) ((IndexedRelation) index.relation()).location();
+  }
+
+  private static int buckets(LogicalRelation index) {
+    return ((BucketSpec) ((IndexedRelation) index.relation()).bucketSpec().get()).numBuckets();
+  }
+
+  /** The plans of indexes whose buckets meet in joins, or may. */
+  private static void below(LogicalPlan plan, List found) {
+    if (index(plan) != null) {
+      found.add(plan);
+    } else if (plan instanceof Join || plan instanceof Aggregate || plan instanceof Filter || plan instanceof Project) {
+      for (int i = 0; i < plan.children().size(); i++) {
+        below((LogicalPlan) plan.children().apply(i), found);
+      }
+    }
+  }
+
+  /** How many tasks read each of these indexes, noted once for all joins of a plan: those above come first. `apart`: of those that keep the order of their buckets for a join, which several to a task give up. */
+  private static void agree(List every, boolean apart) {
+    List some = new ArrayList();
+    Set filled = new HashSet();
+    long bytes = 0;
+    boolean alike = true;
+    for (int i = 0; i < every.size(); i++) {
+      LogicalRelation index = index((LogicalPlan) every.get(i));
+      if (files(index).apart == apart && index.getTagValue(TASKS).isEmpty()) {
+        FileSourceScanExec scan = scan((LogicalPlan) every.get(i));
+        Set left = scan == null ? null : files(index).filled(scan.optionalBucketSet());
+        alike = alike && left != null && (some.isEmpty() || buckets((LogicalRelation) some.get(0)) == buckets(index));
+        if (left != null) {
+          filled.addAll(left);
+          bytes += files(index).bytes(left);
+        }
+        some.add(index);
+      }
+    }
+    int buckets = some.isEmpty() ? 0 : buckets((LogicalRelation) some.get(0));
+    int tasks = alike && some.size() > 1 ? CoveringFiles.tasks(buckets, filled) : 0;
+    if (apart && bytes > TASK * (buckets - tasks) * some.size()) {
+      tasks = 0; // to sort them again costs more
+    }
+    for (int i = 0; i < some.size() && (apart || tasks > 0) && some.size() > 1; i++) {
+      ((LogicalRelation) some.get(i)).setTagValue(TASKS, Integer.valueOf(tasks));
+    }
+  }
+
+  private static SparkPlan planned(LogicalPlan plan) {
+    scala.collection.immutable.Seq plans = FileSourceStrategy.apply(plan);
+    return plans.size() == 1 ? (SparkPlan) plans.apply(0) : null;
+  }
+
+  private static FileSourceScanExec scan(LogicalPlan plan) {
+    SparkPlan found = planned(plan);
+    while (found != null && !(found instanceof FileSourceScanExec)) {
+      found = found.children().size() == 1 ? (SparkPlan) found.children().apply(0) : null;
+    }
+    return (FileSourceScanExec) found;
+  }
+
+  /** The plan with its scan's buckets put together; null where it has none over one scan. */
+  private static SparkPlan together(SparkPlan plan, int tasks) {
     if (!(plan instanceof FileSourceScanExec)) {
-      SparkPlan below = plan.children().size() == 1 ? together((SparkPlan) plan.children().apply(0), buckets) : null;
-      java.util.List only = new java.util.ArrayList();
+      SparkPlan below = plan.children().size() == 1 ? together((SparkPlan) plan.children().apply(0), tasks) : null;
+      List only = new ArrayList();
       only.add(below);
       return below == null ? null : (SparkPlan) plan.withNewChildren(Scans.sequence(only));
     }
     FileSourceScanExec scan = (FileSourceScanExec) plan;
-    int tasks = ((CoveringFiles) scan.relation().location()).tasks(buckets, scan.optionalBucketSet());
-    if (tasks <= 0) {
-      return null;
-    }
     return scan.copy(
         scan.relation(),
         scan.stream(),

@@ -17,11 +17,12 @@ import org.apache.spark.util.collection.BitSet;
 public class CoveringFiles implements FileIndex {
   private static final int FEWER = 4; // times fewer tasks than buckets, for which their order is given up
   final double rowsOfKey; // that stand side by side, in the mean; 0: not known
-  private final boolean apart; // must each bucket be a task of its own?
+  final boolean apart; // must each bucket be a task of its own?
   private final List runs = new ArrayList(); // PartitionDirectory
   private final List names = new ArrayList();
   private final StructType partitions;
   private final long size;
+  private final long[] sizes; // of each part
 
   /** `run[i]` is the number of the run of part i, in ascending order; `size`: what a query is expected to read of them; `apart`: other rows come beside them bucket by bucket, or their order matters. */
   public CoveringFiles(String[] paths, long[] sizes, int[] run, StructType partitions, long size, double rowsOfKey, boolean apart) {
@@ -29,6 +30,7 @@ public class CoveringFiles implements FileIndex {
     this.apart = apart;
     this.partitions = partitions;
     this.size = size;
+    this.sizes = sizes;
     boolean numbered = partitions.length() > 0;
     for (int start = 0, end = 0; start < paths.length; start = end) {
       while (end < paths.length && run[end] == run[start]) {
@@ -91,23 +93,37 @@ public class CoveringFiles implements FileIndex {
     return true;
   }
 
-  /** How many tasks read the buckets that have rows: as few as each has one, but for some, and the number of buckets is a multiple; 0 where that is not much less. `left`: of the buckets, those that a filter leaves (a bit set). */
-  int tasks(int buckets, scala.Option left) {
+  /** The buckets that have rows; null where a name has none. `left`: those that a filter leaves (a bit set). */
+  Set filled(scala.Option left) {
     Set found = new HashSet();
     for (int i = 0; i < names.size(); i++) {
       scala.Option bucket = BucketingUtils.getBucketId(new Path((String) names.get(i)).getName());
       if (bucket.isEmpty()) {
-        return 0;
+        return null;
       }
       if (left.isEmpty() || ((BitSet) left.get()).get(((Integer) bucket.get()).intValue())) {
         found.add(bucket.get());
       }
     }
-    int tasks = Math.max(1, found.size());
+    return found;
+  }
+
+  /** What the parts of some buckets take. */
+  long bytes(Set buckets) {
+    long all = 0;
+    for (int i = 0; i < sizes.length; i++) {
+      all += buckets.contains(BucketingUtils.getBucketId(new Path((String) names.get(i)).getName()).get()) ? sizes[i] : 0;
+    }
+    return all;
+  }
+
+  /** How many tasks read the buckets that have rows: as few as each has one, but for some, and the number of buckets is a multiple; 0 where that is not much less, or it is not known which have (null). */
+  static int tasks(int buckets, Set filled) {
+    int tasks = filled == null ? buckets : Math.max(1, filled.size());
     while (tasks < buckets && buckets % tasks != 0) {
       tasks++;
     }
-    return apart || tasks * FEWER > buckets ? 0 : tasks;
+    return tasks * FEWER > buckets ? 0 : tasks;
   }
 
   public scala.Option metadataOpsTimeNs() {

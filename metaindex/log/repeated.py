@@ -1,0 +1,38 @@
+"""What was made of a piece of JSON before: every entry of a log says the same schemas and columns again, and a writer
+reads each entry several times."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
+
+T = TypeVar("T")
+_HELD: Final = 32
+_LONGEST: Final = 1 << 16
+"""Characters of a text that is held; what is longer is made anew each time."""
+
+
+class Repeated(Generic[T]):
+    """`make` of a JSON value, once for values that are alike. What it makes is immutable; what it raises is raised
+    again."""
+
+    def __init__(self, make: Callable[[object], T]) -> None:
+        self._make = make
+        self._held: OrderedDict[str, T] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __call__(self, value: object) -> T:
+        text = repr(value)  # tells apart what JSON tells apart: 1, 1.0, "1" and true
+        with self._lock:
+            if text in self._held:
+                self._held.move_to_end(text)
+                return self._held[text]
+        made = self._make(value)
+        if len(text) <= _LONGEST:
+            with self._lock:
+                self._held[text] = made
+                while len(self._held) > _HELD:
+                    self._held.popitem(last=False)
+        return made
