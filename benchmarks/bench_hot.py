@@ -64,8 +64,10 @@ def _tables(spark: SparkSession, folder: Path, rows: int) -> dict[str, str]:
     keys = max(1, rows // 30)
     key = f"CASE WHEN id % 2 = 0 THEN 7L ELSE id % {keys} END AS k"
     frames = {
-        "facts": spark.range(0, rows, 1, 16).selectExpr(key, "hash(id) AS v", "CAST(id * 7 AS double) / 13 AS d"),
-        "names": spark.range(0, keys, 1, 4).selectExpr("id AS k", "hash(id) AS w"),
+        "facts": spark.range(0, rows, 1, 16).selectExpr(
+            key, "CAST(hash(id) AS bigint) AS v", "CAST(id * 7 AS double) / 13 AS d"
+        ),
+        "names": spark.range(0, keys, 1, 4).selectExpr("id AS k", "CAST(hash(id) AS bigint) AS w"),
     }
     included = {"facts": ["v", "d"], "names": ["w"]}
     paths = {name: str(folder / name) for name in frames}
