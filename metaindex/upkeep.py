@@ -136,14 +136,15 @@ class IndexUpkeep(IndexVerbs):
     ) -> Outcome:
         """Verifies an index (`files`: as in `verify_index`) and rebuilds what is wrong: runs that are damaged or
         missing are dropped and those of their files that the table has are indexed anew. What is right stays; of
-        recorded versions that needed such a run, the newest that the table keeps are recorded again. The table is not
-        touched.
+        recorded versions that needed such a run, the newest that the table keeps are recorded again. Runs that are not
+        understood here (of a newer metaindex, of a kind that is not installed) are left as they are, and the outcome
+        names them. The table is not touched.
 
         Nothing to do where nothing is wrong. DamagedIndexError where no entry of the log can be read; IndexStateError
         for an index that is not ACTIVE.
         """
         from .actions.action import execute
-        from .actions.repair import Repair, check, nothing_wrong
+        from .actions.repair import Repair, check, known_kinds, not_understood, nothing_wrong
         from .build.local import check_builder
         from .kinds.registry import kind_from_spec
         from .log.recovery import newest_readable, revive
@@ -152,10 +153,14 @@ class IndexUpkeep(IndexVerbs):
         report = self.verify_index(name, files=files, progress=progress)
         log = self._log(name)
         entry = check(name, newest_readable(log), log)
-        if report.sound:
-            return nothing_wrong(entry)
+        foreign = not_understood(entry)
+        left = tuple(f"run {run} is left as it is: {why}" for run, why in foreign.items())
+        bad, kinds = report.damaged_runs - foreign.keys(), known_kinds(entry)
+        can = bad or any(finding.run not in foreign for finding in report.findings)
+        if not can:
+            return nothing_wrong(entry, left, damaged=not report.sound)
         built_by = self._builder(builder)
-        check_builder([kind_from_spec(spec) for spec in entry.kinds], built_by)
+        check_builder([kind_from_spec(spec) for spec in kinds], built_by)
         revived = any(finding.kind == "log" for finding in report.findings)
         if revived:
             entry = revive(log, entry)
@@ -166,11 +171,12 @@ class IndexUpkeep(IndexVerbs):
             name,
             table._ref,
             target,
-            entry.kinds,
+            kinds,
             built_by,
             RunSink(log.storage, new_run_id()),
             progress=progress,
-            bad_runs=report.damaged_runs,
+            bad_runs=bad,
+            left=left,
             revived=revived,
             bad_versions=versions if any(finding.kind == "version" for finding in report.findings) else None,
         )

@@ -2,19 +2,22 @@
 
 Runs that are damaged, missing or untrue are dropped, with the recorded versions that need them; of their files those
 that the table has now are indexed anew, by the way of an incremental refresh. Recorded versions that are wrong by
-themselves are dropped; the table's log answers for them.
+themselves are dropped; the table's log answers for them. Runs that are not understood here, of a newer metaindex or of
+a kind whose package is not installed, are left as they are and told.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from expressions.errors import MetaIndexError
 from formats.model import Schema
 from metaindex.errors import DamagedIndexError, ForeignIndexError
-from metaindex.log.entry import Content, IndexLogEntry, VersionRecord
+from metaindex.kinds.registry import kind_named, unknown
+from metaindex.log.entry import Content, IndexLogEntry, KindSpec, VersionRecord
 from metaindex.log.history import with_record, without_runs
+from metaindex.log.needs import unknown as newer
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import Operation
 from metaindex.pruning.open_index import OpenIndex
@@ -36,6 +39,7 @@ class Repair(Refresh):
     bad_versions: frozenset[str] | None = None
     verb: str = "repair"
     revived: bool = False  # the index goes on from an older entry: it may be behind
+    left: tuple[str, ...] = ()  # what is told of runs that are not understood here
 
     def run(self, begun: IndexLogEntry) -> Change:
         bad = self.bad_runs & {run.run for run in begun.content.runs}
@@ -44,12 +48,14 @@ class Repair(Refresh):
         kept = _without(begun.content, bad, history)
         if not bad and history is None and not self.revived:
             raise NothingToDo("nothing is wrong with it")
-        index = OpenIndex(self.name, replace(begun, content=kept), self.sink.storage, self.cache)
+        after = replace(begun, content=kept)
+        index = OpenIndex(self.name, after, self.sink.storage, self.cache)
         if index.versions.find(self.target.version) is not None:
-            return Change((), bad, history=history, notes=(_told(bad, history, begun),))
+            return Change((), bad, history=history, notes=(_told(bad, history, begun), *self.left))
+        index = OpenIndex.of(self.name, after, self.sink.storage, self.cache)
         seen, followed = seen_from(index, self.target, listed=False)
         fresh = followed.fresh[~racy(seen.snapshot)[followed.fresh]]
-        added, order, notes = None, fresh, [_told(bad, history, begun)]
+        added, order, notes = None, fresh, [_told(bad, history, begun), *self.left]
         if len(fresh):
             built = build_run(self.ref, seen.snapshot, fresh, self.kinds, self.builder, self.sink, self.progress)
             added, order = built.ref, built.order
@@ -109,6 +115,22 @@ def check(name: str, entry: IndexLogEntry | None, log: OperationLog) -> IndexLog
     return entry
 
 
-def nothing_wrong(entry: IndexLogEntry) -> Outcome:
-    """The outcome where a verification found nothing."""
-    return Outcome(entry.name, "repair", False, entry, ("nothing is wrong with it",))
+def not_understood(entry: IndexLogEntry) -> Mapping[str, str]:
+    """The runs that no repair replaces, and why: who cannot read all of one cannot make it anew."""
+    found = {}
+    for run in entry.content.runs:
+        lacking = [f"it has {why}, which is not known here" for key in run.keys if (why := unknown(key)) is not None]
+        if reasons := [*filter(None, [newer(run)]), *lacking]:
+            found[run.run] = reasons[0]
+    return found
+
+
+def known_kinds(entry: IndexLogEntry) -> tuple[KindSpec, ...]:
+    """The kinds of the index that can be built here."""
+    return tuple(spec for spec in entry.kinds if kind_named(spec.name) is not None)
+
+
+def nothing_wrong(entry: IndexLogEntry, left: Sequence[str] = (), *, damaged: bool = False) -> Outcome:
+    """The outcome where a verification found nothing that can be repaired."""
+    said = "what is wrong with it cannot be repaired here" if damaged else "nothing is wrong with it"
+    return Outcome(entry.name, "repair", False, entry, (said, *left))

@@ -110,8 +110,38 @@ def test_verify_says_so_and_finds_no_damage(lake: Lake) -> None:
     assert report.runs == 1
     assert any(run.run in why and NEED in why for why in report.unchecked)
     assert NEED in lake.open().indexes()[0].problem
-    with pytest.raises(ForeignIndexError, match=NEED):
-        lake.open().repair_index("all", builder="local")
+    done = lake.open().repair_index("all", builder="local")
+    assert not done.changed
+    assert run.run in str(done)
+    assert NEED in str(done)
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_repair_mends_what_it_knows_and_leaves_the_run(lake: Lake, at: int) -> None:
+    run = rewrite(lake, at, of_the_future)
+    table = lake.open()
+    index = Path(table.indexes()[0].location)
+    theirs = {path for path in objects(index) if run.run in path}
+    bytes_of_theirs = {path: (index / path).read_bytes() for path in theirs}
+    other = next(one for one in table._log("all").latest().content.runs if one.run != run.run)  # type: ignore[union-attr]
+    (index / "_manifests" / f"{other.run}.json").write_bytes(b"{}")
+    assert not table.verify_index("all").sound
+
+    done = lake.open().repair_index("all", builder="local")
+
+    assert done.changed
+    assert run.run in str(done)
+    assert NEED in str(done)
+    left = [one.run for one in done.entry.content.runs]
+    assert run.run in left
+    assert other.run not in left
+    assert {path: (index / path).read_bytes() for path in theirs} == bytes_of_theirs
+    report = lake.open().verify_index("all", files=None)
+    assert report.sound, str(report)
+    assert dropped(lake.open(), "id = -5 OR id = 99") == 4
+    check(lake)
+    again = lake.open().repair_index("all", builder="local")
+    assert not again.changed
 
 
 def test_clean_leaves_it_and_vacuum_removes_it_with_its_index(lake: Lake) -> None:

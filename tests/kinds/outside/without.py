@@ -48,6 +48,10 @@ def main(format_: str, folder: str) -> None:
         with suppress(MetaIndexError):
             getattr(lake.open(), verb)("sets", builder="local")
     assert sorted(lake.root.rglob("*.mix")) == parts
+    done = lake.open().repair_index("sets", builder="local")
+    assert not done.changed, done
+    assert "hash_set" in str(done), done
+    assert sorted(lake.root.rglob("*.mix")) == parts
     assert lake.open().scan("user = 'user-301'").to_arrow().num_rows == 1
     sys.stdout.write("told\n")
 
