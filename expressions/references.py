@@ -36,7 +36,17 @@ def leaves(p: Predicate) -> list[Leaf]:
 
 
 def columns(p: Predicate) -> tuple[ColumnRef, ...]:
-    """The columns that are read, each once, in order of first use."""
+    """The columns that are read, each once, in order of first use. Looked for once in a tree, which never changes."""
+    if not isinstance(p, And | Or | Not):
+        return _columns(p)
+    found: tuple[ColumnRef, ...] | None = vars(p).get("_columns")
+    if found is None:
+        found = _columns(p)
+        object.__setattr__(p, "_columns", found)
+    return found
+
+
+def _columns(p: Predicate) -> tuple[ColumnRef, ...]:
     seen: dict[ColumnRef, None] = {}
     for leaf in leaves(p):
         match leaf:

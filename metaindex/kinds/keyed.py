@@ -246,6 +246,14 @@ class ReadsMany(Protocol):
         """`among` of each list."""
 
 
+@runtime_checkable
+class ReadsRanges(Protocol):
+    """A `KeyReader` that looks many ranges up together."""
+
+    def between_each(self, intervals: Sequence[Interval]) -> list[Hits | None] | None:
+        """`between` of each interval. None as a whole where each is better asked by itself."""
+
+
 class EqualityReader:
     """What a `KeyReader` answers that knows of no order and of no NULL: nothing but `among`, which it adds."""
 

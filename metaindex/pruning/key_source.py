@@ -21,7 +21,7 @@ from expressions.records import dataclass
 from expressions.statistics import Mask
 from expressions.tree import ColumnRef
 from expressions.vectors import Matrix
-from metaindex.kinds.keyed import Hits, KeyReader, ReadsMany
+from metaindex.kinds.keyed import Hits, KeyReader, ReadsMany, ReadsRanges
 from metaindex.kinds.registry import rows_of
 from metaindex.log.entry import CoveredKey
 
@@ -200,18 +200,28 @@ class KeySource(Asking):
 def _look_up_many(
     reader: KeyReader, questions: Sequence[Question], combinations: Mapping[ColumnRef, Combination]
 ) -> list[Hits | None]:
-    """`_look_up` of each. Those that ask whether values are there are one question to a reader that takes many."""
+    """`_look_up` of each. Those that ask whether values are there are one question to a reader that takes many, and so
+    are those of ranges."""
     asked = [_values(question, combinations.get(question.column)) for question in questions]
     listed = [values for values in asked if values is not None]
-    together = iter(reader.among_each(listed)) if len(listed) > 1 and isinstance(reader, ReadsMany) else None
+    among = iter(reader.among_each(listed)) if len(listed) > 1 and isinstance(reader, ReadsMany) else None
+    ranges = [question.arguments[0] for question in questions if _is_range(question, combinations)]
+    inside = reader.between_each(ranges) if len(ranges) > 1 and isinstance(reader, ReadsRanges) else None
+    between = None if inside is None else iter(inside)
     found: list[Hits | None] = []
     for question, values in zip(questions, asked, strict=True):
-        if values is not None and together is not None:
-            found.append(next(together))
+        if values is not None and among is not None:
+            found.append(next(among))
+        elif between is not None and _is_range(question, combinations):
+            found.append(next(between))
         else:
             look()
             found.append(_look_up(reader, question, combinations.get(question.column)))
     return found
+
+
+def _is_range(question: Question, combinations: Mapping[ColumnRef, Combination]) -> bool:
+    return question.name == "some_between" and question.column not in combinations
 
 
 def _values(question: Question, combination: Combination | None) -> Sequence[Sequence[Literal]] | None:

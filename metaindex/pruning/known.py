@@ -12,7 +12,7 @@ from expressions.normalize import gathered_form
 from expressions.records import dataclass
 from expressions.references import columns
 from expressions.statistics import Mask
-from expressions.tree import And, ColumnRef, Comparison, In, Op, Or, Predicate
+from expressions.tree import And, ColumnRef, Comparison, In, IsNan, IsNull, Not, Op, Or, Predicate, StartsWith
 from expressions.vectors import numbers
 from formats.model import Leaf, Schema
 from metaindex.errors import DamagedIndexError
@@ -90,7 +90,18 @@ def known_runs(index: OpenIndex, asked: Asked) -> list[tuple[RunRef, Known]]:
 
 
 def _compared(predicate: Predicate) -> tuple[frozenset[ColumnRef], frozenset[ColumnRef]]:
-    """The columns that are asked to equal some value, and those of which something else is asked."""
+    """The columns that are asked to equal some value, and those of which something else is asked. Looked for once in a
+    tree, as its steps are."""
+    if not isinstance(predicate, And | Or | Not):
+        return _compared_in(predicate)
+    found: tuple[frozenset[ColumnRef], frozenset[ColumnRef]] | None = vars(predicate).get("_compared")
+    if found is None:
+        found = _compared_in(predicate)
+        object.__setattr__(predicate, "_compared", found)
+    return found
+
+
+def _compared_in(predicate: Predicate) -> tuple[frozenset[ColumnRef], frozenset[ColumnRef]]:
     equal: set[ColumnRef] = set()
     otherwise: set[ColumnRef] = set()
     todo = [gathered_form(predicate)]
@@ -100,6 +111,8 @@ def _compared(predicate: Predicate) -> tuple[frozenset[ColumnRef], frozenset[Col
                 todo += node.parts
             case Comparison(op=Op.EQ | Op.NULL_SAFE_EQ) | In():
                 equal.add(node.column)
+            case Comparison() | IsNull() | IsNan() | StartsWith():
+                otherwise.add(node.column)
             case _:
                 otherwise.update(columns(node))
     return frozenset(equal), frozenset(otherwise)

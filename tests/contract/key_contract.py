@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +22,7 @@ from expressions.evaluate import matches
 from expressions.statistics import Interval
 from formats.storage_local import LocalStorage
 from metaindex.kinds.canonical import answers_for
-from metaindex.kinds.keyed import Hits, ReadsMany, Spill
+from metaindex.kinds.keyed import Hits, ReadsMany, ReadsRanges, Spill
 from metaindex.kinds.kind import KeyKind
 from metaindex.store.reader import ReadCount
 from metaindex.store.writer import RunSink
@@ -133,6 +134,36 @@ class KeyContract:
                 for ordinal, file in enumerate(files):
                     one, other = hits.groups(ordinal, len(file)), alone.groups(ordinal, len(file))
                     assert (None if one is None else one.tolist()) == (None if other is None else other.tolist())
+
+    @inherited
+    @given(st.data())
+    def test_many_ranges_together_are_answered_as_each_alone(self, data: st.DataObject) -> None:
+        t = data.draw(st.sampled_from(TYPES))
+        files = data.draw(tables([t]))
+        held = [Literal(v) for file in files for group in file for (v,) in group if v is not None and v == v]
+        ends = st.none() | literals(t).filter(lambda one: not one.is_nan)
+        ends = ends | st.sampled_from(held) if held else ends
+        ranges = data.draw(st.lists(st.builds(Interval, ends, ends, st.booleans(), st.booleans()), max_size=12))
+        rows = data.draw(st.sampled_from([2, 1 << 20]))
+        with pytest.MonkeyPatch.context() as patch, folder() as root:
+            patch.setattr("metaindex.store.writer.ROW_GROUP_ROWS", rows)
+            patch.setattr("metaindex.kinds.values.by_value.part_rows", lambda _: 2 * rows + 1)
+            reader = written(root, self.kind(1), files, [t]).reader([t])
+            if not isinstance(reader, ReadsRanges):
+                return
+            together = reader.between_each(ranges)
+            if together is None:
+                assert len(held) > 64 * len(ranges)
+                return
+            for interval, hits in zip(ranges, together, strict=True):
+                alone = reader.between(interval)
+                assert (hits is None) == (alone is None)
+                if hits is None or alone is None:
+                    continue
+                assert hits.units is not None
+                assert alone.units is not None
+                assert hits.units.tolist() == alone.units.tolist()
+                assert (hits.units.dtype, hits.group_bits) == (alone.units.dtype, alone.group_bits)
 
     @inherited
     @given(st.data())

@@ -23,6 +23,7 @@ from expressions.physical import (
     decode_wide,
     encode_wide,
     physical_interval,
+    physical_intervals,
     physical_type,
 )
 from expressions.records import dataclass
@@ -168,19 +169,30 @@ def encode_literal(literal: Literal, stored: pa.DataType, now: pa.DataType) -> K
 def encode_interval(interval: Interval, stored: pa.DataType, now: pa.DataType) -> KeyRange | Absent | None:
     """The keys of non-null, non-NaN values inside the interval, and perhaps a few more. NO_VALUE where none can be;
     None where it cannot be compared."""
-    found = physical_interval(interval, now)
-    if found is None:
-        return None
-    within = _in_stored(found, plain_type(stored), plain_type(now))
-    if within is None:
-        return None
-    if within.empty:
-        return NO_VALUE
+    return encode_each_interval([interval], stored, now)[0]
+
+
+def encode_each_interval(
+    intervals: Sequence[Interval], stored: pa.DataType, now: pa.DataType
+) -> list[KeyRange | Absent | None]:
+    """`encode_interval` of each."""
+    old, new = plain_type(stored), plain_type(now)
+    alike, nan = _alike(old, new), may_be_nan(stored)
+
+    def encoded(found: PhysicalInterval | None) -> KeyRange | Absent | None:
+        within = found if found is None or alike else _in_stored(found, old, new)
+        return None if within is None else NO_VALUE if within.empty else _range_of(within, nan)
+
+    return [encoded(one) for one in physical_intervals(intervals, now)]
+
+
+def _range_of(within: PhysicalInterval, nan: bool) -> KeyRange | Absent:
+    """`nan`: a key may be that of NaN, which is greater than all others."""
     low = None if within.low is None else _key_of(within.low)
     high = None if within.high is None else _key_of(within.high)
-    if not isinstance(low, bytes) and not isinstance(high, bytes) and not may_be_nan(stored):
+    if not isinstance(low, bytes) and not isinstance(high, bytes) and not nan:
         return _integers(low, high, within)
-    if high is None and may_be_nan(stored):
+    if high is None and nan:
         high = _key_of(math.inf)
     assert not isinstance(low, int)
     assert not isinstance(high, int)

@@ -29,6 +29,7 @@ from .asked import (
     KeyRange,
     Keys,
     encode_all_literals,
+    encode_each_interval,
     encode_each_list,
     encode_interval,
     encode_literal,
@@ -36,6 +37,7 @@ from .asked import (
     may_be_nan,
 )
 from .encoding import CUT
+from .ranges import holding_some, rows_of_each, units_of_each
 from .rows import Layout
 from .spans import by_owner, covered, spans, spread
 from .stored import Groups, StoredKeys
@@ -84,6 +86,23 @@ class KeyValueReader:
         if found is None:
             return None
         return self._hits([]) if isinstance(found, Absent) else self._inside(found)
+
+    def between_each(self, intervals: Sequence[Interval]) -> list[Hits | None] | None:
+        """See `keyed.ReadsRanges`."""
+        if not self._single:
+            return [None] * len(intervals)
+        asked = encode_each_interval(intervals, self._stored[0], self._now[0])
+        ranges = [one for one in asked if isinstance(one, KeyRange)]
+        held = self._rows_inside(ranges)
+        rows = None if held is None else rows_of_each(held[0], ranges)
+        units = None if held is None or rows is None else units_of_each(held[1], *rows)
+        if units is None:
+            return None
+        told = iter(units)
+        return [
+            None if one is None else Hits(units=_NONE if isinstance(one, Absent) else next(told), group_bits=self._bits)
+            for one in asked
+        ]
 
     def other(self, values: Sequence[Literal]) -> Hits | None:
         if not self._single:
@@ -176,6 +195,21 @@ class KeyValueReader:
             if whole:
                 found.append(self._keys.units(part, [groups.start + g for g in whole], keep=len(whole) <= _FEW_GROUPS))
         return self._hits(found)
+
+    def _rows_inside(self, ranges: Sequence[KeyRange]) -> tuple[pa.Array, Units] | None:
+        """The keys and units of the row groups in which some key of the ranges may be, in order. None: too many."""
+        parts = self._keys.parts()
+        wanted: list[tuple[PartInfo, list[int]]] = []
+        for part in (parts.parts[at] for at in holding_some(parts.least, parts.greatest, ranges).tolist()):
+            groups = self._keys.groups(part)
+            inside = holding_some(groups.least, groups.greatest, ranges) + groups.start
+            wanted.append((part, inside.tolist()))
+        if sum(len(groups) for _, groups in wanted) > _MOST_GROUPS:
+            return None
+        found = [rows for part, groups in wanted for rows in self._read(part, groups)]
+        if not found:
+            return pa.nulls(0, self._keys.type), _NONE
+        return pa.concat_arrays([keys for keys, _ in found]), np.concatenate([units for _, units in found])
 
     def _every(self, but: Keys) -> Hits | None:
         """Where a key is that equals none of some; of a cut key that is not known."""
