@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final, assert_never
 from uuid import UUID
@@ -31,6 +32,7 @@ from expressions.tree import (
 
 from .arrow_calls import Call, Field, Node, NotSerializable, Value, calls
 from .casts import field_type, keeps_values
+from .nullness import are_plain, coalesced, null_of
 from .sql_values import NotReadable, like_pattern
 
 
@@ -66,12 +68,25 @@ def _shown(expression: pc.Expression) -> str:
 class _Reader:
     def __init__(self, schema: pa.Schema | None) -> None:
         self.schema = schema
+        self._pairs: dict[Opaque, tuple[ColumnRef, ColumnRef]] = {}
 
     def predicate(self, node: Node) -> Predicate:
         try:
             return self._read(node)
         except (NotReadable, RecursionError):
-            return Opaque(_node_text(node), tuple(dict.fromkeys(_fields(node))))
+            found = Opaque(_node_text(node), tuple(dict.fromkeys(_fields(node))))
+            if isinstance(node, Call) and node.function in _OPS and (pair := self._pair(node.arguments)) is not None:
+                self._pairs[found] = pair
+            return found
+
+    def _pair(self, nodes: Sequence[Node]) -> tuple[ColumnRef, ColumnRef] | None:
+        """Two columns of which a comparison is NULL where one of them is, and nowhere else."""
+        try:
+            left, right = map(self._column, nodes)
+        except (NotReadable, ValueError):
+            return None
+        types = [None if self.schema is None else field_type(self.schema, column) for column in (left, right)]
+        return (left, right) if are_plain(*types) else None
 
     def _read(self, node: Node) -> Predicate:
         match node:
@@ -94,11 +109,14 @@ class _Reader:
             case Call(function, (left, Value(scalar))) if function in _OPS:
                 return self._comparison(self._column(left), _OPS[function], _literal(scalar))
             case Call("is_valid", (child,)):
-                return Not(IsNull(self._column(child)))
+                return Not(self._is_null(child))
             case Call("is_null", (child,), options):
-                column = self._column(child)
-                nan_too = _option(options, "nan_is_null") is True and self._may_be_float(column)
-                return Or((IsNull(column), IsNan(column))) if nan_too else IsNull(column)
+                found, nan_too = self._is_null(child), _option(options, "nan_is_null") is True
+                if nan_too and isinstance(found, IsNull) and self._may_be_float(found.column):
+                    return Or((found, IsNan(found.column)))
+                return found
+            case Call("coalesce", (child, Value(scalar))):
+                return coalesced(self.predicate(child), self._is_null(child), self._read(Value(scalar)))
             case Call("is_nan", (child,)):
                 # pyarrow says NULL for NULL where the tree's IsNan says false: `= NaN` says NULL.
                 return Comparison(self._column(child), Op.EQ, Literal(math.nan))
@@ -115,6 +133,14 @@ class _Reader:
                 return self._is_in(self._column(child), options)
             case _:
                 raise NotReadable
+
+    def _is_null(self, node: Node) -> Predicate:
+        """IS NULL of a column, or of a condition: pyarrow gives a comparison NULL where a side of it is, and nowhere
+        else (what cannot be cast is an error)."""
+        try:
+            return IsNull(self._column(node))
+        except NotReadable:
+            return null_of(self.predicate(node), self._pairs, lambda _column, _value: True)
 
     def _comparison(self, column: ColumnRef, op: Op, value: Literal) -> Predicate:
         if isinstance(value.value, float) and math.isnan(value.value):

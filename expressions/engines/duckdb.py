@@ -39,7 +39,7 @@ def from_duckdb(expression: Expression, schema: pa.Schema | None = None) -> Pred
     from .sql import parse
 
     try:
-        tree = parse(str(expression), "duckdb")
+        tree = parse(str(expression), "duckdb", schema=schema)
     except ExpressionError:
         return Opaque(str(expression))
     return tree if schema is None else transform(tree, lambda leaf: _as_duckdb_compares(leaf, schema))

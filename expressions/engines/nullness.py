@@ -49,6 +49,7 @@ Pairs = Mapping[Opaque, tuple[ColumnRef, ColumnRef]]
 """Comparisons of two columns, which the tree has no node for, and their columns."""
 
 _MOST_LEAVES: Final = 1000  # what stands in k groups is written 2^k times
+_NEVER: Final = Constant(False)
 _DECIMAL_DIGITS: Final = 38
 
 
@@ -60,6 +61,17 @@ def null_of(p: Predicate, pairs: Pairs, plain: Callable[[ColumnRef, Literal], bo
         return _Known(node, _leaf(node, pairs, plain), 1)
 
     return fold(p, leaf, _Known.negated, lambda parts: _joined(parts, And), lambda parts: _joined(parts, Or)).null
+
+
+def coalesced(said: Predicate, null: Predicate, otherwise: Predicate) -> Predicate:
+    """`coalesce(said, TRUE)` or `coalesce(said, FALSE)`, where `null` is where it is NULL."""
+    match otherwise:
+        case Constant(True):
+            return Or((said, null))
+        case Constant(False):
+            return And((said, Not(null)))
+        case _:
+            raise NotReadable
 
 
 class _Known:
@@ -77,9 +89,12 @@ class _Known:
 
 
 def _joined(parts: list[_Known], join: type[And | Or]) -> _Known:
+    said, leaves = join(tuple(part.said for part in parts)), sum(part.leaves for part in parts)
+    nulls = tuple(part.null for part in parts if part.null != _NEVER)
+    if not nulls:
+        return _Known(said, _NEVER, leaves)
     not_ruling = [Or((part.said if join is And else Not(part.said), part.null)) for part in parts]
-    null = And((*not_ruling, Or(tuple(part.null for part in parts))))
-    return _Known(join(tuple(part.said for part in parts)), null, 3 * sum(part.leaves for part in parts))
+    return _Known(said, And((*not_ruling, Or(nulls))), 3 * leaves)
 
 
 def _leaf(leaf: Leaf, pairs: Pairs, plain: Callable[[ColumnRef, Literal], bool]) -> Predicate:

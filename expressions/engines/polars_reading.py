@@ -33,6 +33,7 @@ from expressions.tree import (
 )
 
 from .casts import field_type, keeps_values
+from .nullness import are_plain, coalesced, is_plain, null_of
 from .sql_values import NotReadable
 
 if TYPE_CHECKING:
@@ -54,15 +55,33 @@ def from_polars(expression: pl.Expr, schema: pa.Schema | None = None) -> Predica
 class _Reader:
     def __init__(self, schema: pa.Schema | None, columns: tuple[ColumnRef, ...]) -> None:
         self.schema, self.columns = schema, columns
+        self._pairs: dict[Opaque, tuple[ColumnRef, ColumnRef]] = {}
 
     def predicate(self, node: Any) -> Predicate:
         """The JSON form is not promised between versions of Polars: any shape that is not known exactly is Opaque."""
         try:
             return self._read(node)
         except (NotReadable, RecursionError):
-            return Opaque(json.dumps(node)[:500], self.columns)
+            pass
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, pa.ArrowException):
-            return Opaque(json.dumps(node)[:500], self.columns)
+            pass
+        found = Opaque(json.dumps(node)[:500], self.columns)
+        match node:
+            case {"BinaryExpr": {"left": left, "op": str() as op, "right": right}} if op in _OPS and op != "EqValidity":
+                if (pair := self._pair(left, right)) is not None:
+                    self._pairs[found] = pair
+        return found
+
+    def _pair(self, left: Any, right: Any) -> tuple[ColumnRef, ColumnRef] | None:
+        """Two columns of which a comparison is NULL where one of them is, and nowhere else."""
+        try:
+            one, other = self._column(left), self._column(right)
+        except NotReadable:
+            return None
+        return (one, other) if are_plain(self._type(one), self._type(other)) else None
+
+    def _type(self, column: ColumnRef) -> pa.DataType | None:
+        return None if self.schema is None else field_type(self.schema, column)
 
     def _read(self, node: Any) -> Predicate:
         ((kind, body),) = node.items()
@@ -146,9 +165,11 @@ class _Reader:
             case {"Boolean": "Not"}, [child]:
                 return Not(self.predicate(child))
             case {"Boolean": "IsNull"}, [child]:
-                return IsNull(self._column(child))
+                return self._is_null(child)
             case {"Boolean": "IsNotNull"}, [child]:
-                return Not(IsNull(self._column(child)))
+                return Not(self._is_null(child))
+            case "FillNull" | "Coalesce", [child, otherwise]:
+                return coalesced(self.predicate(child), self._is_null(child), self._read(otherwise))
             case {"Boolean": "IsNan"}, [child]:
                 return Comparison(self._column(child), Op.EQ, Literal(math.nan))
             case {"Boolean": "IsNotNan"}, [child]:
@@ -166,6 +187,14 @@ class _Reader:
                 if isinstance(text, str):
                     return StartsWith(self._column(child), text)
         raise NotReadable
+
+    def _is_null(self, node: Any) -> Predicate:
+        """IS NULL of a column, or of a condition, in which NaN is a value as any other."""
+        try:
+            return IsNull(self._column(node))
+        except NotReadable:
+            plain = lambda column, value: is_plain(value, self._type(column), "UTC")  # noqa: E731
+            return null_of(self.predicate(node), self._pairs, plain)
 
     def _column(self, node: Any) -> ColumnRef:
         match node:

@@ -141,6 +141,24 @@ def test_each_engine_reads_what_may_match_and_no_more(lake: Given, engine: str) 
     assert 0 < narrow <= storage.reads / FILES
 
 
+@pytest.mark.parametrize("engine", ["dataset", "polars"])
+def test_nulls_of_conditions_are_looked_for_where_there_are_some(lake: Given, engine: str) -> None:
+    """`i` is NULL in one file and `s` in each."""
+    storage = CountingStorage(lake.scan.storage)
+    scan = replace(lake.scan, storage=storage, footers=None)
+
+    def rows(column: str) -> int:
+        if engine == "dataset":
+            return scan.to_dataset().count_rows((pc.field(column) == pc.field(column)).is_null())
+        return in_polars(scan.to_polars(), (pl.col(column) == pl.col(column)).is_null()).num_rows
+
+    assert rows("i") == 3
+    few = storage.reads
+    storage.reset()
+    assert rows("s") >= FILES + 2
+    assert 0 < few <= storage.reads / FILES
+
+
 @settings(deadline=None, max_examples=settings.default.max_examples * 20 // 100)
 @given(data=st.data())
 def test_predicates_written_for_each_engine_give_its_own_rows(lake: Given, data: st.DataObject) -> None:
@@ -181,7 +199,8 @@ SQL = [
     "n IS DISTINCT FROM 2", "s = 'm'", "s LIKE 'm%'", "s LIKE '_'", "s ILIKE 'M'", "starts_with(s, 'z')", "s > 'm' OR s IS NULL", "s <> 'm'",
     "t = TIMESTAMP '2020-01-04 00:00:02.000002'", "t::DATE = '2020-01-04'", "t > '2020-01-04'", "z >= TIMESTAMPTZ '2020-01-04 00:00:00+00'",
     "z < TIMESTAMPTZ '2020-01-04 02:00:00+02'", "day = '2020-01-04'", "day > TIMESTAMP '2020-01-04 12:00:00'", "d = 3.25", "d > 3.2499", "d = 3",
-    "yes", "NOT yes", "yes IS NOT TRUE", "i = 32 OR s = 'a'", "i = 32 OR length(s) = 2", "(i, n) = (32, 2)", "i = (SELECT max(i) FROM whole)",
+    "yes", "NOT yes", "yes IS NOT TRUE", "i = 32 OR s = 'a'", "i = 32 OR length(s) = 2", "(i, n) = (32, 2)", "(f > 1) IS NULL",
+    "(f > g) IS NULL", "(f > 1) IS NOT TRUE", "(n > 2 AND s = 'm') IS NULL", "i = (SELECT max(i) FROM whole)",
 ]  # fmt: skip
 
 
@@ -203,7 +222,8 @@ POLARS = [
     pl.col("day") == moment.date(), pl.col("day") >= moment, pl.col("d") == Decimal("3.25"),
     pl.col("d") == 3.25, pl.col("d") > 3, pl.col("yes"), ~pl.col("yes"), pl.col("yes").is_null(), (pl.col("i") == 32) | (pl.col("s") == "a"),
     pl.col("i").is_in(pl.Series([32, 5])), pl.col("i") == pl.col("n"), pl.col("i") == pl.col("i").max(), pl.col("i").is_between(30, 32, closed="left"),
-    pl.col("g") == np.float32(0.1),
+    pl.col("g") == np.float32(0.1), (pl.col("f") > 1).is_null(), (pl.col("f") > pl.col("g")).is_null(), (pl.col("i") > 32).is_not_null(),
+    (pl.col("f") > 1).fill_null(True), ((pl.col("n") > 2) & (pl.col("s") == "m")).is_null(), (pl.col("d") > pl.col("f")).is_null(),
 ]  # fmt: skip
 
 
@@ -217,7 +237,8 @@ ARROW = [
     i == 32, i == 32.0, f >= 1.5, g == 0.1, g == pa.scalar(0.1, pa.float32()), f.isin([0.1, 0.0]), ~f.isin([0.1]), pc.is_nan(f), ~(f < 1), f != 1.0,
     pc.is_null(f, nan_is_null=True), i + 1 == 33, i.cast(pa.float64()) == 32, pc.starts_with(s, "m"), pc.match_like(s, "m%"), s.is_null(), pc.utf8_length(s) == 2,
     (i == 32) | (s == "a"), (i == 32) & (pc.utf8_length(s) == 1), pc.field("yes"), pc.field("t") == moment, pc.field("d") == Decimal("3.25"), pc.scalar(False),
-    pc.if_else(i > 30, s == "m", i == 2),
+    pc.if_else(i > 30, s == "m", i == 2), (f > 1).is_null(), (f > g).is_null(), (i > 32).is_valid(), pc.coalesce(f > 1, pc.scalar(True)),
+    ((i > 2) & (s == "m")).is_null(), ((i > 2) | (s == "m")).is_null(nan_is_null=True), (i + 1 > 3).is_null(),
 ]  # fmt: skip
 
 

@@ -28,9 +28,11 @@ from expressions import (
     StartsWith,
     bind,
     leaves,
+    normalize,
 )
 from expressions.engines.arrow import to_arrow
 from expressions.engines.arrow_reading import from_arrow
+from expressions.engines.sql import parse
 from tests.expressions.engines.tables import arrow_schema, bound, expected, table_of
 from tests.strategies import predicates, rows, schemas
 
@@ -106,15 +108,24 @@ def expressions(draw: st.DrawFn) -> pc.Expression:
     return draw(st.sampled_from(choices))
 
 
-trees = st.recursive(
-    expressions(),
-    lambda inner: st.one_of(
+def _joined(inner: st.SearchStrategy[pc.Expression]) -> st.SearchStrategy[pc.Expression]:
+    return st.one_of(
         inner.map(lambda e: ~e),
         st.tuples(inner, inner).map(lambda p: p[0] & p[1]),
         st.tuples(inner, inner).map(lambda p: p[0] | p[1]),
-    ),
-    max_leaves=5,
-)
+    )
+
+
+def _asked_whether_null(inner: st.SearchStrategy[pc.Expression]) -> st.SearchStrategy[pc.Expression]:
+    return st.one_of(
+        inner.map(lambda e: e.is_null()),
+        inner.map(lambda e: e.is_valid()),
+        st.tuples(inner, st.booleans()).map(lambda p: pc.coalesce(p[0], pc.scalar(p[1]))),
+    )
+
+
+trees = st.recursive(expressions(), _joined, max_leaves=5)
+of_nulls = st.recursive(expressions(), lambda inner: _joined(inner) | _asked_whether_null(inner), max_leaves=5)
 
 
 @given(
@@ -127,6 +138,37 @@ def test_a_users_expression_is_read_with_pyarrows_own_meaning(
     assert not any(isinstance(leaf, Opaque) for leaf in leaves(found)), found
     table = pa.Table.from_pylist(table_rows, schema=_SCHEMA)
     assert kept(table, expression) == expected(bind(found, _SCHEMA), table_rows)
+
+
+@given(of_nulls, st.lists(st.fixed_dictionaries({n: st.none() | v for n, v in _VALUES.items()}), max_size=6))
+def test_nulls_of_conditions_are_read_with_pyarrows_own_meaning(
+    expression: pc.Expression, table_rows: list[dict[str, object]]
+) -> None:
+    found = from_arrow(expression, _SCHEMA)
+    if any(isinstance(leaf, Opaque) for leaf in leaves(found)):
+        return  # too deep to be written out
+    table = pa.Table.from_pylist(table_rows, schema=_SCHEMA)
+    assert kept(table, expression) == expected(bind(found, _SCHEMA), table_rows)
+
+
+@pytest.mark.parametrize(
+    ("expression", "says"),
+    [
+        ((pc.field("i") > 3).is_null(), "i IS NULL"),
+        ((pc.field("i") > pc.field("f")).is_null(), "i IS NULL OR f IS NULL"),
+        ((pc.field("i") > pc.field("f")).is_valid(), "NOT (i IS NULL OR f IS NULL)"),
+        (pc.coalesce(pc.field("i") > 3, pc.scalar(True)), "i > 3 OR i IS NULL"),
+        ((pc.field("i") == pa.scalar(None, pa.int64())).is_null(), "TRUE"),
+    ],
+    ids=str,
+)
+def test_null_of_a_condition_is_said_of_its_columns(expression: pc.Expression, says: str) -> None:
+    assert normalize(bind(from_arrow(expression, _SCHEMA), _SCHEMA)) == normalize(bind(parse(says), _SCHEMA))
+
+
+@pytest.mark.parametrize("expression", [(pc.field("i") + 1).is_null(), pc.coalesce(pc.field("i"), pc.scalar(3))])
+def test_null_of_what_is_no_condition_is_opaque(expression: pc.Expression) -> None:
+    assert isinstance(from_arrow(expression, _SCHEMA), Opaque)
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,9 @@ trees = st.recursive(
     conditions(),
     lambda inner: st.one_of(
         inner.map(lambda c: f"NOT ({c})"),
+        st.builds(
+            "({}) IS {}".format, inner, st.sampled_from(["NULL", "NOT NULL", "TRUE", "NOT TRUE", "FALSE", "NOT FALSE"])
+        ),
         st.tuples(inner, inner).map(lambda pair: f"({pair[0]}) AND ({pair[1]})"),
         st.tuples(inner, inner).map(lambda pair: f"({pair[0]}) OR ({pair[1]})"),
     ),

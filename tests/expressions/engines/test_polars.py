@@ -3,6 +3,7 @@
 import datetime as dt
 import math
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,10 +24,14 @@ from expressions import (
     bind,
     leaves,
     matches,
+    may_match,
+    normalize,
 )
 from expressions.engines.polars import to_polars
 from expressions.engines.polars_reading import from_polars
+from expressions.engines.sql import parse
 from tests.expressions.engines.tables import arrow_schema, bound, expected, table_of
+from tests.scalar_statistics import FileFacts, ScalarStatistics
 from tests.strategies import TYPES, predicates, rows, schemas
 
 A = ColumnRef(("a",))
@@ -132,26 +137,39 @@ def expressions(draw: st.DrawFn) -> pl.Expr:
     return draw(st.sampled_from(choices))
 
 
-trees = st.recursive(
-    expressions(),
-    lambda inner: st.one_of(
+def _joined(inner: st.SearchStrategy[pl.Expr]) -> st.SearchStrategy[pl.Expr]:
+    return st.one_of(
         inner.map(lambda e: ~e),
         st.tuples(inner, inner).map(lambda p: p[0] & p[1]),
         st.tuples(inner, inner).map(lambda p: p[0] | p[1]),
-    ),
-    max_leaves=5,
-)
+    )
+
+
+def _asked_whether_null(inner: st.SearchStrategy[pl.Expr]) -> st.SearchStrategy[pl.Expr]:
+    return st.one_of(
+        inner.map(lambda e: e.is_null()),
+        inner.map(lambda e: e.is_not_null()),
+        st.tuples(inner, st.booleans()).map(lambda p: p[0].fill_null(p[1])),
+        st.tuples(inner, st.booleans()).map(lambda p: pl.coalesce(p[0], pl.lit(p[1]))),
+    )
+
+
+trees = st.recursive(expressions(), _joined, max_leaves=5)
+of_nulls = st.recursive(expressions(), lambda inner: _joined(inner) | _asked_whether_null(inner), max_leaves=5)
 _ROWS = st.fixed_dictionaries(
     {n: st.none() | (v if n != "f" else v | st.sampled_from([math.nan, math.inf])) for n, v in _VALUES.items()}
 )
 
 
-@given(trees, st.lists(_ROWS, min_size=1, max_size=6))
+@given(st.tuples(trees, st.none()) | st.tuples(of_nulls, st.just(_SCHEMA)), st.lists(_ROWS, min_size=1, max_size=6))
 def test_a_users_expression_is_read_with_polars_own_meaning(
-    expression: pl.Expr, table_rows: list[dict[str, object]]
+    asked: tuple[pl.Expr, pa.Schema | None], table_rows: list[dict[str, object]]
 ) -> None:
-    found = from_polars(expression)
-    assert not any(isinstance(leaf, Opaque) for leaf in leaves(found)), found
+    expression, schema = asked
+    found = from_polars(expression, schema)
+    if any(isinstance(leaf, Opaque) for leaf in leaves(found)):
+        assert schema is not None, found
+        return  # too deep to be written out
     frame = pl.from_arrow(table_of(table_rows, _SCHEMA))
     assert isinstance(frame, pl.DataFrame)
     p: Predicate = bind(found, _SCHEMA)
@@ -180,6 +198,54 @@ def test_what_the_tree_cannot_say_is_opaque_and_names_its_columns(expression: pl
     found = from_polars(expression)
     assert isinstance(found, Opaque)
     assert A in found.columns
+
+
+@given(
+    of_nulls.map(lambda e: e.is_null()) | of_nulls,
+    st.lists(_ROWS, min_size=1, max_size=6),
+    st.sampled_from([_SCHEMA, None]),
+)
+def test_what_is_read_in_part_loses_no_row(
+    expression: pl.Expr, table_rows: list[dict[str, object]], schema: pa.Schema | None
+) -> None:
+    """Some of a condition may be Opaque, which is asked for nothing: what stands beside it still proves."""
+    frame = pl.from_arrow(table_of(table_rows, _SCHEMA))
+    assert isinstance(frame, pl.DataFrame)
+    p = bind(from_polars(expression, schema), _SCHEMA)
+    kept = frame.with_row_index("row number").filter(expression)["row number"].to_list()
+    for number in kept:
+        facts = {ColumnRef((name,)): _facts(value) for name, value in table_rows[number].items()}
+        assert may_match(p, ScalarStatistics(facts)), p
+
+
+def _facts(value: Any) -> FileFacts:
+    """Of a file with just this value."""
+    nan = isinstance(value, float) and math.isnan(value)
+    bound = None if nan else value
+    return FileFacts(bound, bound, int(value is None), int(nan), 1)
+
+
+@pytest.mark.parametrize(
+    ("expression", "says"),
+    [
+        ((pl.col("i") > 3).is_null(), "i IS NULL"),
+        ((pl.col("i") > pl.col("f")).is_null(), "i IS NULL OR f IS NULL"),
+        ((pl.col("i") > pl.col("f")).is_not_null(), "NOT (i IS NULL OR f IS NULL)"),
+        ((pl.col("f") > 1).fill_null(True), "f > 1 OR f IS NULL"),
+        (pl.col("i").eq_missing(3).is_null(), "FALSE"),
+    ],
+    ids=str,
+)
+def test_null_of_a_condition_is_said_of_its_columns(expression: pl.Expr, says: str) -> None:
+    assert normalize(bind(from_polars(expression, _SCHEMA), _SCHEMA)) == normalize(bind(parse(says), _SCHEMA))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [(pl.col("s") > pl.col("i")).is_null(), (pl.col("d") > pl.col("i")).is_null(), (pl.col("i") + 1).is_null()],
+)
+def test_null_of_what_may_be_cast_is_opaque(expression: pl.Expr) -> None:
+    assert isinstance(from_polars(expression, _SCHEMA), Opaque)
 
 
 _TICKS = st.sampled_from([-2001, -2000, -1999, -1001, -1000, -999, -1, 0, 1, 999, 1000, 1001, 1999, 2000, 2001])
