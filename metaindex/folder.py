@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 
-from expressions.errors import MetaIndexError
+from expressions.errors import MetaIndexError, StoragePermissionError, StorageUnavailableError
 from formats.protocol import TableRef
 from formats.storage import is_remote
 
@@ -171,6 +171,15 @@ def check(entry: IndexLogEntry) -> None:
 def why(error: Exception) -> str:
     """Why an index is left out, in one line. What is no error of ours was raised by something that is stored."""
     return str(error) if isinstance(error, MetaIndexError) else f"it cannot be understood ({one_line(error)}); {CURE}"
+
+
+def not_looked_at(error: BaseException | None) -> bool:
+    """Does an error come from a storage that gave no answer, or did not let us look? What is there may be right."""
+    while error is not None:
+        if isinstance(error, StoragePermissionError | StorageUnavailableError):
+            return True
+        error = error.__cause__
+    return False
 
 
 def plain_options(options: Mapping[str, object]) -> dict[str, object]:

@@ -12,7 +12,7 @@ from expressions.records import dataclass
 from formats.model import Version
 
 from .errors import DamagedIndexError
-from .folder import check, why
+from .folder import check, not_looked_at, why
 from .kinds.registry import asked, stored_kind
 from .log.entry import CoveredKey, IndexLogEntry
 from .log.liveness import held, suspected
@@ -43,6 +43,7 @@ class IndexInfo:
       `size_bytes`; `stored_bytes` on storage, with what `clean` would remove.
     * `under_way`: operations between begin and commit, who and since when; `suspected`: those whose writer gave no sign
       of life for minutes: `cancel` may be due.
+    * `state`: of its log; DAMAGED where no entry makes sense, UNREADABLE where the storage does not let us look.
     * `problem`: why the index, or what is told of it, cannot be read.
     """
 
@@ -146,7 +147,8 @@ def index_info(
             return IndexInfo(name, State.DOESNOTEXIST.value, location=where)
         return _told(name, log, entry, version, behind)
     except Exception as error:  # noqa: BLE001 - whatever is stored: the other indexes are told of
-        return IndexInfo(name, "DAMAGED", location=where, problem=why(error))
+        state = "UNREADABLE" if not_looked_at(error) else "DAMAGED"
+        return IndexInfo(name, state, location=where, problem=why(error))
 
 
 def _told(

@@ -19,6 +19,7 @@ from metaindex.history import HistoryEntry, Lag
 from metaindex.info import IndexList
 from metaindex.log.entry import UnderWay
 from metaindex.log.states import Operation
+from tests.disks import someone_elses_folder
 from tests.tables import FORMATS, delta_lake, indexed, rows
 
 if TYPE_CHECKING:
@@ -208,3 +209,22 @@ def test_a_namespace_is_seen_by_who_names_it_and_kept_fresh_by_hooks(tmp_path: P
         lake.open(config=mi.Config(namespace="../x")).indexes()
     deltalake.DeltaTable(lake.path).vacuum(0, enforce_retention_duration=False, dry_run=False, full=True)
     assert theirs.verify_index("stats").sound
+
+
+@pytest.mark.parametrize("closed", ["_log", "_log/00000000000000000002.json", "."])
+def test_an_index_that_may_not_be_read_is_not_called_damaged(closed: str) -> None:
+    with someone_elses_folder() as folder:
+        lake = delta_lake(folder)
+        table = indexed(lake)
+        place = Path(table.indexes()[0].location.removeprefix("file://")) / closed
+        assert place.exists()
+        place.chmod(0)
+        try:
+            (info,) = lake.open().indexes()
+            assert info.state == "UNREADABLE"
+            assert "permission denied" in info.problem
+            assert "DAMAGED" not in str(lake.open().indexes())
+            assert lake.open().scan("id = 3").to_arrow().num_rows == 1
+        finally:
+            place.chmod(0o700)
+        assert lake.open().indexes()[0].state == "ACTIVE"
