@@ -273,10 +273,7 @@ class _Reader:
             if self.schema is None or not keeps_values(self.schema, column, _type_name(node.args["to"])):
                 raise NotReadable
             return column
-        if type(node) is exp.Dot or (type(node) is exp.Column and not node.args.get("join_mark")):
-            names = list(node.parts)
-        else:
-            raise NotReadable
+        names = _names(node)
         if not all(type(name) is exp.Identifier for name in names) or len(names) > _MOST_COLUMN_PARTS:
             raise NotReadable
         return ColumnRef(tuple(str(name.this) for name in names))
@@ -347,6 +344,19 @@ _READERS: Final[dict[type, Callable[[Any, Any], Predicate]]] = {
     exp.Null: _Reader._null,
     exp.Anonymous: _Reader._named_function,
 }
+
+
+def _names(node: exp.Expression) -> list[exp.Expression]:
+    """The parts of a column's name. A field of anything else (`f(x).a`) is no column: the parser's own `parts` leave
+    out what is no name."""
+    if type(node) is exp.Dot:
+        _only(node, "this", "expression")
+        above: exp.Expression = node.this
+        return [*_names(above.unnest()), node.expression]
+    if type(node) is not exp.Column:
+        raise NotReadable
+    _only(node, "this", "table", "db", "catalog")
+    return list(node.parts)
 
 
 def _type_name(to: exp.Expression) -> str:

@@ -10,7 +10,7 @@ import pytest
 from expressions.engines.sql import parse
 from expressions.errors import ExpressionError
 from expressions.literals import Literal
-from expressions.references import leaves
+from expressions.references import columns, leaves
 from expressions.tree import And, ColumnRef, Comparison, Constant, In, IsNan, IsNull, Not, Op, Opaque, Or, StartsWith
 
 A = ColumnRef(("a",))
@@ -209,3 +209,23 @@ def test_like_matches_the_text_of_what_is_no_text(type_: pa.DataType, text: str)
     for known in (pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())):
         read = parse(text, schema=pa.schema({"a": known}))
         assert not any(isinstance(leaf, Opaque) for leaf in leaves(read))
+
+
+@pytest.mark.parametrize(
+    "base", ["named_struct('a', i)", "struct(i AS a)", "f(x)", "max(x)", "(f(x))", "arr[0]", "m['k']"]
+)
+@pytest.mark.parametrize(
+    "rest", [".a = 1", ".a IN (1, 2)", ".a IS NULL", ".a.b >= 1", ".a LIKE 'x%'", ".a <=> 1", ".a"]
+)
+def test_a_field_of_what_is_no_column_is_no_column(base: str, rest: str) -> None:
+    found = parse(base + rest)
+    assert isinstance(found, Opaque)
+    assert isinstance(parse(f"1 = {base}.a"), Opaque)
+    assert isinstance(parse(f"NOT {base}{rest}"), Not)
+    assert ColumnRef(("a",)) not in columns(found)
+    assert ColumnRef(("a", "b")) not in columns(found)
+
+
+@pytest.mark.parametrize("text", ["a.b.c.d.e.f = 1", "(a).b.c.d.e.f = 1", "((a.b.c).d.e).f = 1"])
+def test_a_field_of_a_column_is_one(text: str) -> None:
+    assert parse(text) == Comparison(ColumnRef(("a", "b", "c", "d", "e", "f")), Op.EQ, Literal(1))
