@@ -53,7 +53,7 @@ class Version:
 
 
 COLLATED = "collated"
-"""`Field.logical` of a text whose `type` has no leaves: values that are equal differ in bytes."""
+"""`Field.logical` of a text whose `type` has no leaves: equal values differ in bytes (a collation, or CHAR)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,7 @@ NOTHING = pa.struct([])
 
 _DECIMAL = re.compile(r"^decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)$")
 _TEXT = re.compile(r"^(?:var)?char\(\s*\d+\s*\)$")
+_CHAR = re.compile(r"(?<!var)char\(", re.IGNORECASE)
 _UNPROVABLE = re.compile(r"^(?:void|null|interval\b.*|geometry\b.*|geography\b.*|string collate .*)$")
 
 
@@ -102,7 +103,7 @@ class _Reader:
     table: str
     once_float: set[tuple[str, ...]]
 
-    def field(self, raw: Mapping[str, Any], above: tuple[str, ...]) -> Field:
+    def field(self, raw: Mapping[str, Any], above: tuple[str, ...], *, padded: bool = False) -> Field:
         name = raw["name"]
         if not isinstance(name, str):
             raise CorruptTableError(f"a column of {self.table} has a name that is no text")
@@ -118,14 +119,16 @@ class _Reader:
                 )
             stable = f"id:{number}"
         path = (*above, source)
+        # Spark says it of the top-level column, of all that is below: "struct<x:char(5)>".
+        padded = padded or _CHAR.search(str(extra.get("__CHAR_VARCHAR_TYPE_STRING") or "")) is not None
         children: tuple[Field, ...] = ()
         said, logical = raw["type"], ""
         if isinstance(said, Mapping) and said.get("type") == "struct":
-            children = tuple(self.field(child, path) for child in said["fields"])
+            children = tuple(self.field(child, path, padded=padded) for child in said["fields"])
             type_ = pa.struct([pa.field(c.name, c.type, c.nullable) for c in children])
-        elif extra.get("__COLLATIONS"):
-            # Values that are equal under a collation differ in bytes: nothing that compares bytes may speak of the
-            # column.
+        elif extra.get("__COLLATIONS") or (padded and said == "string"):
+            # Values that are equal under a collation differ in bytes, and so do texts of CHAR(n), which Spark fills up
+            # with blanks on both sides of a comparison: nothing that compares bytes may speak of the column.
             type_, logical = NOTHING, COLLATED if said == "string" else ""
         else:
             type_ = self.type(said)

@@ -8,11 +8,16 @@ from collections.abc import Sequence
 from expressions.build import parse_path
 from expressions.errors import UnknownColumnError, UnsupportedFeatureError
 from expressions.physical import physical_type
-from formats.model import Field, Leaf, Schema
+from formats.model import COLLATED, Field, Leaf, Schema
 
 
 def find_leaf(schema: Schema, name: str) -> Leaf:
     """The leaf that a dotted name means, which can be indexed: see `named`."""
+    parts = parse_path(name)
+    if any(leaf.parts == parts and leaf.field.logical == COLLATED for leaf in columns_of(schema)):
+        raise UnknownColumnError(
+            f"an indexed column has values that are equal where their bytes are; {name!r} has not (a collation, or CHAR); choose another column"
+        )
     found = named(schema.leaves(), name, "an indexed column is a primitive column of the table")
     if physical_type(found.type) is None:
         raise UnsupportedFeatureError(

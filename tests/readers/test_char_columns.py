@@ -1,0 +1,63 @@
+"""CHAR(n) of Delta (`__CHAR_VARCHAR_TYPE_STRING`): Spark fills up texts with blanks to n characters, the column's and
+the literal's, before it compares them, so that `c = 'ab'` is true of 'ab   '. Nothing that compares bytes may speak of
+the column; VARCHAR(n) is a text as any."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pytest
+
+import metaindex as mi
+
+SAID = {"c": "char(5)", "v": "varchar(5)", "s": "struct<x:char(5),n:int>"}
+
+
+def lake(folder: Path) -> str:
+    """Three files, as Spark writes them."""
+    path = folder / "t"
+    for first in (0, 10, 20):
+        ids = range(first, first + 3)
+        columns: dict[str, Any] = {"id": pa.array(ids, pa.int64()), "c": ["ab   ", "abcde", None], "v": ["ab"] * 3}
+        columns["s"] = pa.array(
+            [{"x": "ab   ", "n": i} for i in ids], pa.struct([("x", pa.string()), ("n", pa.int32())])
+        )
+        deltalake.write_deltalake(path, pa.table(columns), mode="append")
+    log = path / "_delta_log" / "00000000000000000000.json"
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    for action in actions:
+        if "metaData" in action:
+            said = json.loads(action["metaData"]["schemaString"])
+            for field in said["fields"]:
+                if field["name"] in SAID:
+                    field["metadata"] |= {"__CHAR_VARCHAR_TYPE_STRING": SAID[field["name"]]}
+            action["metaData"]["schemaString"] = json.dumps(said)
+    log.write_text("\n".join(map(json.dumps, actions)) + "\n")
+    return str(path)
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_no_file_is_left_out_by_them(tmp_path: Path, indexed: bool) -> None:
+    table = mi.open_table(lake(tmp_path))
+    if indexed:
+        table.create_index("found", mi.ColumnStats(), mi.Values("id"), mi.Values("v"), builder="local")
+    for text in ("c = 'ab'", "c IN ('ab')", "c > 'b'", "s.x = 'ab'", "c <=> 'ab'"):
+        result = table.prune(text)
+        assert (result.kept_files, len(result.certain)) == (3, 0), text
+        assert result.not_understood, text
+        with pytest.raises(mi.ScanError, match="cannot apply"):
+            table.scan(text).to_arrow()
+    assert table.prune("v = 'ab '").kept_files == 0
+    assert table.prune("s.n = 11").kept_files == 1
+    assert table.scan("v = 'ab' AND id = 11").to_arrow().column("c").to_pylist() == ["abcde"]
+    assert table.scan("id = 10").to_arrow().column("s").to_pylist() == [{"x": "ab   ", "n": 10}]
+
+
+@pytest.mark.parametrize("name", ["c", "s.x"])
+def test_an_index_of_the_column_is_refused_with_the_reason(tmp_path: Path, name: str) -> None:
+    with pytest.raises(mi.UnknownColumnError, match="CHAR"):
+        mi.open_table(lake(tmp_path)).create_index("none", mi.Values(name), builder="local")
