@@ -42,6 +42,7 @@ from expressions.tree import (
 from .casts import is_text, keeps_values, type_by_any_case
 from .nullness import are_plain, is_plain, null_of
 from .sql_plain import plain_condition, plain_equality, reads_as_column
+from .sql_strict import refuse_lax
 from .sql_text import to_sql
 from .sql_values import NotReadable, blob_value, cast_value, like_pattern, number_value
 
@@ -84,6 +85,7 @@ def _parsed(text: str, dialect: str, timezone: str, schema: pa.Schema | None) ->
 
 
 def _syntax_tree(text: str, dialect: str) -> exp.Expression:
+    refuse_lax(text, dialect)
     try:
         found = sqlglot.parse_one(_quotes_escaped(text, dialect), read=dialect, into=exp.Condition)
     except ParseError as error:

@@ -153,7 +153,7 @@ def test_an_opaque_part_leaves_its_neighbours_readable() -> None:
         ("a =", "a >>>=<<<"),
         ("a = 1 b", "column 7"),
         ("select 1", "one SQL expression"),
-        ("a = 1; drop table x", "drop"),
+        ("a = 1; drop table x", "semicolon"),
         ("a = 'x", "one SQL expression"),
         ("(a = 1", "line 1"),
         ("a = 1\nand or b = 2", "line 2"),
@@ -229,3 +229,30 @@ def test_a_field_of_what_is_no_column_is_no_column(base: str, rest: str) -> None
 @pytest.mark.parametrize("text", ["a.b.c.d.e.f = 1", "(a).b.c.d.e.f = 1", "((a.b.c).d.e).f = 1"])
 def test_a_field_of_a_column_is_one(text: str) -> None:
     assert parse(text) == Comparison(ColumnRef(("a", "b", "c", "d", "e", "f")), Op.EQ, Literal(1))
+
+
+LAX = (
+    "i = 1;", "i = 1 ;", ";", "i = 1; j = 2", "; i = 1", "i = 1;;", "i IN (1;)", "abs(i;) = 1", "(i = 1;)", "i = 1 AND j = 2;",
+    "i = 1,", ", i = 1", "i IN (1,)", "i IN (,1)", "i IN (1,,2)", "i IN (,)", "i NOT IN (1,)", "i in (1, 2, )", "i IN (1\n,\n)", "(i, j) IN ((1, 2),)",
+    "(i, j,) IN ((1, 2))", "i = (1,)", "coalesce(i,) = 1", "coalesce(,i) = 1", "coalesce(i,,j) = 1", "f(x,).a = 1", "array(1,)[0] = i", "CAST(i AS decimal(10,)) = 1",
+    "s LIKE ANY ('a',)", "s LIKE ANY ()", "()", "i IN ()", "i NOT IN ( )", "i = ()", "i IN 1", "i IN NULL", "i IN j", "i IN [1]", "i IN [1, 2]", "i = [1]", "[a] = 1", "NOT [a]",
+    "i ISNULL", "i NOTNULL", "i NOT NULL", "a.b NOT NULL", "`a b` ISNULL", "f(i) NOTNULL", "`a` = 1;",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", LAX)
+def test_what_spark_refuses_is_refused(text: str) -> None:
+    with pytest.raises(ExpressionError, match=r"^a condition must be one SQL expression, as Spark reads it; [^\n]*$"):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s = ';'", "s = ',)'", "s IN (',', ';')", "`a;b` = 1", "`a,` = 1", "i = 1 -- end;", "i = 1 /* ; , ) */", "s = 'i IN (1,)'", "f() = i", "current_date() = d", "i IN (1)",
+        "i IN ((1), (2))", "a[0] = 1", "date[0] = 1", "array(1, 2)[0] = i", "m['k'] = 1", "POSITION('a' IN s) = 1", "position('a' in s) > 0 AND i IN (1)", "isnull(i)", "isnotnull(i)", "i IS NOT NULL",
+        "NOT i IS NULL", "i = NULL", "NOT NULL", "i IN (SELECT 1)", "f(i) OVER () = 1", "s = '[1]'",
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_it_is_read(text: str) -> None:
+    assert parse(text) is not None
