@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -102,6 +103,17 @@ FAULTS: tuple[Fault, ...] = ("kill before", "kill after", "lose the call", "lose
 that write."""
 
 WRITES = ("put_if_absent", "put", "delete")
+
+
+def turning_points(calls: list[tuple[str, str]]) -> list[int]:
+    """The numbers of calls that differ for whoever comes between: of a row of reads, of puts or of deletes the first,
+    the one in the middle and the last. `make soak` takes every call."""
+    rows = [list(row) for _, row in itertools.groupby(range(len(calls)), key=lambda at: _effect(calls[at][0]))]
+    return sorted({row[place] for row in rows for place in (0, len(row) // 2, -1)})
+
+
+def _effect(call: str) -> str:
+    return call if call in WRITES else "reads"
 
 
 @dataclass

@@ -17,7 +17,7 @@ from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.reader import StoreCache
 from tests.figures import count
 
-from .faults import FAULTS, WRITES, Fault, FaultStorage, Killed, MemoryStorage
+from .faults import FAULTS, WRITES, Fault, FaultStorage, Killed, MemoryStorage, turning_points
 from .scenes import (
     AFTER,
     STATE_OF,
@@ -87,14 +87,15 @@ def test_every_call_of_every_verb_may_be_the_last(scene: Scene, verb: str, state
 
 def _chosen(calls: list[tuple[str, str]], fault: Fault) -> list[int]:
     """Dying before a call is dying after the one before it, and a failed read is much as the next: one in three of
-    those. In a soak all."""
+    those, of the calls that differ. In a soak all."""
     everywhere = range(len(calls))
     if SOAK:
         return list(everywhere)
     if FEW:
         return list(everywhere[1 :: max(1, len(calls) // 3)])
     rare = fault == "kill before" or fault in ("gone", "read-only")
-    return [i for i in everywhere if fault == "kill after" or (calls[i][0] in WRITES and not rare) or i % 3 == 0]
+    turns = enumerate(turning_points(calls))
+    return [at for i, at in turns if fault == "kill after" or (calls[at][0] in WRITES and not rare) or i % 3 == 0]
 
 
 def _survived(scene: Scene, storage: MemoryStorage, verb: str, before: set[str], done: bool, what: str) -> None:

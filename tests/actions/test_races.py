@@ -15,7 +15,7 @@ from metaindex.log.entry import IndexLogEntry
 from metaindex.log.states import CANCELLED, TRANSIENT, Operation, State
 from tests.figures import count
 
-from .faults import FaultStorage, MemoryStorage
+from .faults import FaultStorage, MemoryStorage, turning_points
 from .scenes import OPERATION, STATE_OF, VERBS, Scene, calls_of, check_log, check_reader, clean_now, latest, runs_on
 from .scenes import scene as scene
 
@@ -59,8 +59,9 @@ def expected(verb: str, entry: IndexLogEntry | None) -> type[Exception] | None:
 def test_a_pair_of_verbs_at_every_interleaving(scene: Scene, first: str, second: str) -> None:
     count("pairs of verbs")
     state = STATE_OF.get(first, "active")
-    calls = len(calls_of(scene, first, state))
-    for at in [calls * 2 // 3] if FEW else range(calls) if SOAK else range(hash_of(first, second) % 3, calls, 3):
+    calls = calls_of(scene, first, state)
+    turns = turning_points(calls)
+    for at in [len(calls) * 2 // 3] if FEW else range(len(calls)) if SOAK else turns[hash_of(first, second) % 3 :: 3]:
         count("races")
         storage = scene.begin(state)
         happened: list[object] = []
@@ -71,7 +72,7 @@ def test_a_pair_of_verbs_at_every_interleaving(scene: Scene, first: str, second:
 
 
 def hash_of(first: str, second: str) -> int:
-    """Pairs take every third call, some from the first on, some from the second, some from the third."""
+    """Pairs take every third turning point, some from the first on, some from the second, some from the third."""
     return len(first) + len(second)
 
 
