@@ -3,6 +3,7 @@ as they are there, and answer as the format's own reader does."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ KINDS: dict[str, tuple[Any, ...]] = {
 NO_STATISTICS = {"delta.dataSkippingNumIndexedCols": "0"}
 """The tables' own logs say nothing of values: what is left out, an index proves."""
 
+FEW = bool(os.environ.get("METAINDEX_FAST"))
 Rows = Callable[[str], pa.Table]
 
 
@@ -73,6 +75,9 @@ def iceberg(folder: Path, steps: str = "aaacadar") -> tuple[str, Rows]:
 TABLES: dict[str, Callable[..., tuple[str, Rows]]] = {"delta": delta, "iceberg": iceberg}
 
 
+QUICK = {("delta", "statistics"), ("iceberg", "together")}
+
+
 def check(table: mi.Table, own: Rows, *, most: int | None = 1, gone: tuple[str, ...] = ()) -> int:
     """At every version: the rows of the format's own reader, and of the files at most so many. How many versions had
     files to leave out."""
@@ -94,8 +99,14 @@ def check(table: mi.Table, own: Rows, *, most: int | None = 1, gone: tuple[str, 
 
 
 @pytest.mark.filterwarnings("ignore:Delete operation did not match")
-@pytest.mark.parametrize("kinds", KINDS)
-@pytest.mark.parametrize("table_format", TABLES)
+@pytest.mark.parametrize(
+    ("table_format", "kinds"),
+    [
+        pytest.param(form, kinds, id=f"{form}-{kinds}", marks=() if (form, kinds) in QUICK else pytest.mark.slow)
+        for form in TABLES
+        for kinds in KINDS
+    ],
+)
 def test_every_older_version_is_pruned(tmp_path: Path, table_format: str, kinds: str) -> None:
     path, own = TABLES[table_format](tmp_path)
     table = mi.open_table(path)
@@ -109,7 +120,7 @@ def test_every_older_version_is_pruned(tmp_path: Path, table_format: str, kinds:
     assert info.newest_version == table.versions()[-1].id
 
 
-@settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=6)
+@settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=2 if FEW else 6)
 @given(st.sampled_from(list(TABLES)), st.text("aaacdr", min_size=2, max_size=7), st.integers(0, 5))
 @pytest.mark.filterwarnings("ignore:Delete operation did not match")
 def test_any_history(tmp_path_factory: pytest.TempPathFactory, table_format: str, steps: str, more: int) -> None:

@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
@@ -230,6 +230,7 @@ def test_recorded_versions_of_an_older_schema_are_compared_and_repaired(shape: S
 STEPS = ["append", "rename", "swap", "again", "add", "drop", "widen", "index", "index"]
 
 
+@settings(max_examples=settings.default.max_examples * 30 // 100)
 @given(data=st.data())
 def test_any_history(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     with made(tmp_path_factory.mktemp("history")) as shape:

@@ -40,7 +40,7 @@ def test_bounds_of_floats_are_not_stored(tmp_path: Path) -> None:
 
 def test_only_values_that_repeat_have_a_dictionary(tmp_path: Path) -> None:
     """Who looks up a row reads the whole dictionary of each of its columns."""
-    count = 300_000
+    count = 150_000
     rng = np.random.default_rng(5)
     whole = pa.table(
         {
