@@ -104,7 +104,7 @@ class LookUps(Queries):
         format: Literal["delta", "iceberg"] = "delta",  # noqa: A002
         overwrite: bool = False,
     ) -> Exported:
-        """Writes what an index knows of the live files as plain Delta (or, with pyiceberg and into a local folder,
+        """Writes what an index knows of the live files as plain Delta (or, with pyiceberg,
         Iceberg) tables below `target`, a folder or URI: `files`, `column_stats` and, of indexes with keys, `keys` and
         `key_values`; with the names of columns, and values as text, for tools that know nothing of indexes.
         `overwrite`: a new version of the tables of an earlier export. ArgumentError where such a table is there

@@ -5,7 +5,6 @@ the folder, and a catalog registers the newest file. A version is created put-if
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,7 +24,7 @@ _PROPERTY = "written-by"
 
 
 class IcebergTables:
-    """Tables in local folders."""
+    """Tables in local folders and in stores."""
 
     DATA = "data"
 
@@ -48,6 +47,8 @@ class IcebergTables:
     def commit(self, target: Storage, name: str, schema: pa.Schema, parts: Sequence[Part]) -> None:
         from pyiceberg.io.pyarrow import parquet_files_to_data_files
 
+        from .written_io import location_of
+
         version = _newest(target, name)
         table = _opened(target, name, schema, version)
         before = [task.file for task in table.scan().plan_files()] if version is not None else []
@@ -58,7 +59,7 @@ class IcebergTables:
         ):
             for file in before:
                 made.delete_data_file(file)
-            paths = [f"file://{os.path.join(target.root, part.path)}" for part in parts if part.rows]
+            paths = [location_of(target, part.path) for part in parts if part.rows]
             for file in parquet_files_to_data_files(table.io, table.metadata, iter(paths)):
                 made.append_data_file(file)
 
@@ -83,7 +84,6 @@ def _path(name: str, version: int) -> str:
 def _opened(target: Storage, name: str, schema: pa.Schema, version: int | None) -> Table:
     """The table as it is, or a new one of which nothing is written yet."""
     from pyiceberg.catalog.noop import NoopCatalog
-    from pyiceberg.io import load_file_io
     from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
     from pyiceberg.schema import Schema, assign_fresh_schema_ids
     from pyiceberg.table import CommitTableResponse, Table
@@ -92,8 +92,10 @@ def _opened(target: Storage, name: str, schema: pa.Schema, version: int | None) 
     from pyiceberg.table.update import update_table_metadata
     from pyiceberg.types import BooleanType, LongType, NestedField, StringType
 
+    from .written_io import StorageIO, location_of
+
     types = {pa.string(): StringType(), pa.int64(): LongType(), pa.bool_(): BooleanType()}
-    location = f"file://{os.path.join(target.root, name)}"
+    location = location_of(target, name)
 
     class Folder(NoopCatalog):
         """Commits to the folder: the next number is taken once."""
@@ -118,7 +120,7 @@ def _opened(target: Storage, name: str, schema: pa.Schema, version: int | None) 
 
         metadata = TableMetadataUtil.parse_raw(target.read(_path(name, version)).decode())
         where = target.uri(_path(name, version))
-    return Table((name,), metadata, where, load_file_io({}, location), Folder("export"))
+    return Table((name,), metadata, where, StorageIO(target), Folder("export"))
 
 
 def put(target: Storage, name: str, number: int, metadata: TableMetadata) -> None:

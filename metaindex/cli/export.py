@@ -19,7 +19,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         dest="as_format",
         choices=("delta", "iceberg"),
         default="delta",
-        help="of which format (Iceberg: into a local folder, with pyiceberg)",
+        help="of which format (Iceberg: with pyiceberg)",
     )
     parser.add_argument("--overwrite", action="store_true", help="a new version of the tables of an earlier export")
 

@@ -13,7 +13,6 @@ tables of an earlier export.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Literal
 
@@ -23,7 +22,7 @@ import pyarrow as pa
 from expressions.errors import ArgumentError
 from expressions.records import dataclass
 from expressions.statistics import Mask
-from formats.storage import Storage, is_remote
+from formats.storage import Storage
 from metaindex.log.entry import RunRef
 from metaindex.pruning.open_index import OpenIndex
 
@@ -63,7 +62,7 @@ def export(index: OpenIndex, target: Storage, format_: ExportFormat = "delta", *
     if any(run.looked_up for run in index.entry.content.runs):
         tables["keys"] = key_rows.KEYS, key_rows.keys(index, live)
         tables["key_values"] = key_rows.KEY_VALUES, key_rows.key_values(index, live)
-    commit = _commit(format_, target)
+    commit = _commit(format_)
     _check_no_table(target)
     for name in tables:
         commit.check(target, name, overwrite)
@@ -91,15 +90,11 @@ def _check_no_table(target: Storage) -> None:
         )
 
 
-def _commit(format_: str, target: Storage) -> delta.Commits:
+def _commit(format_: str) -> delta.Commits:
     match format_:
         case "delta":
             return delta.DeltaTables()
         case "iceberg":
-            if is_remote(target.root) or not os.path.isabs(target.root):
-                raise ArgumentError(
-                    f"an Iceberg export goes to a local folder; {target.root} is none; export it as Delta, or to a folder that is copied"
-                )
             from formats.iceberg.written import IcebergTables
 
             return IcebergTables()

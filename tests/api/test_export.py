@@ -216,5 +216,3 @@ def test_an_export_that_fails_leaves_no_part(tmp_path: Path, format_: Any, monke
 def test_another_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(mi.ArgumentError, match="'delta' or 'iceberg'"):
         table(tmp_path).export_index("stats", str(tmp_path / "out"), format="hudi")  # type: ignore[arg-type]
-    with pytest.raises(mi.ArgumentError, match="local folder"):
-        table(tmp_path / "b").export_index("stats", "s3://bucket/out", format="iceberg")
