@@ -17,7 +17,7 @@ from formats.storage import Storage
 from metaindex.kinds.canonical import answers_for
 
 from .key_file import Batches, KeyFile
-from .parquet_scan import AmbiguousLeafError, is_old, locate
+from .parquet_scan import AmbiguousLeafError, FileColumns, is_old
 
 _BATCH_ROWS = 65_536
 _LARGE_GROUP = 64 << 20
@@ -57,8 +57,10 @@ class ParquetOpener:
             shape, _ = shape_of(self._layouts, footer, metadata, self._shapes)
             opened = pq.ParquetFile(source, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=ahead)
             found = ParquetKeyFile(source, opened, groups=metadata.num_row_groups)
+            schema = opened.schema_arrow
+            columns = FileColumns(schema)
             for leaf, place in zip(self.leaves, shape.places, strict=True):
-                _put(found, leaf, place)
+                _put(found, schema, columns, leaf, place)
             if ahead and size <= _AHEAD:
                 found.read_now()
         except BaseException:
@@ -141,7 +143,7 @@ class ParquetKeyFile(KeyFile):
             self.unfit[place.leaf.stable] = "dates or timestamps were written in an older calendar"
 
 
-def _put(file: ParquetKeyFile, leaf: Leaf, place: Found | Absent) -> None:
+def _put(file: ParquetKeyFile, schema: pa.Schema, columns: FileColumns, leaf: Leaf, place: Found | Absent) -> None:
     """Says of a column what it is in the file."""
     if isinstance(place, Absent):
         constant = _constant(leaf, place)
@@ -151,7 +153,7 @@ def _put(file: ParquetKeyFile, leaf: Leaf, place: Found | Absent) -> None:
             file.constants[leaf.stable] = constant
         return
     try:
-        at = locate(file.file.schema_arrow, leaf)
+        at = columns.locate(leaf)
     except AmbiguousLeafError as error:
         file.unknown[leaf.stable] = str(error)
         return
@@ -160,7 +162,7 @@ def _put(file: ParquetKeyFile, leaf: Leaf, place: Found | Absent) -> None:
         return
     column = file.file.schema.column(at[1])
     clock = pa.timestamp("us", getattr(leaf.type, "tz", None)) if column.physical_type == "INT96" else None
-    if not answers_for(clock or _held(_type_of(file.file.schema_arrow, at[0]), leaf.type), leaf.type):
+    if not answers_for(clock or _held(_type_of(schema, at[0]), leaf.type), leaf.type):
         file.unknown[leaf.stable] = Doubt.OTHER_TYPE.value
         return
     file.present.add(leaf.stable)

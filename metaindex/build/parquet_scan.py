@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from expressions.errors import FormatError
-from formats.column_names import places
+from formats.column_names import alike
 from formats.model import Leaf
 from formats.older_calendar import may_be_in_older_calendar
 from formats.storage import Storage
@@ -35,10 +35,10 @@ def scan_parquet(storage: Storage, path: str, size: int, leaves: Sequence[Leaf])
         file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=False)
         scans = [ColumnScan() for _ in leaves]
         found: list[_Place] = []
-        schema = file.schema_arrow
+        columns = FileColumns(file.schema_arrow)
         for leaf, scan in zip(leaves, scans, strict=True):
             try:
-                place = locate(schema, leaf)
+                place = columns.locate(leaf)
             except AmbiguousLeafError as error:
                 scan.unread = str(error)
                 continue
@@ -130,23 +130,36 @@ def _descend(batch: pa.RecordBatch, path: tuple[str, ...]) -> pa.Array:
     return pc.struct_field(values, indices=indices) if indices else values
 
 
-def locate(schema: pa.Schema, leaf: Leaf) -> tuple[tuple[str, ...], int] | None:
-    """Where a leaf is in a file's Arrow schema: the names that lead to it and its number among the primitive columns;
-    None where the file has no such column. The rules are those of the footers' reader (`formats.footer_trust.locate`):
-    field ids decide where the table and the file have them, then the table's name mapping, else names
-    (`formats.column_names`)."""
-    every = list(_leaves(list(schema), (), (), 0))
-    if leaf.field.field_id is not None and any(_field_id(one) is not None for one in _all_fields(list(schema))):
-        hits = [(names, index) for names, fields, index in every if _field_id(fields[-1]) == leaf.field.field_id]
-    elif leaf.field.field_id is not None and all(one.mapped is not None for one in leaf.path):
-        hits = [(names, index) for names, _, index in every if _is_mapped(names, leaf)]
-    else:
-        hits = [(names, index) for names, _, index in every if len(names) == len(leaf.source)]
-        for depth, part in enumerate(leaf.source):
-            hits = [hits[at] for at in places((part,), [hit[0][depth] for hit in hits])]
-    if len(hits) > 1:
-        raise AmbiguousLeafError(f"the file has {len(hits)} columns {'.'.join(leaf.source)!r}; rename one of them")
-    return hits[0] if hits else None
+class FileColumns:
+    """The primitive columns of a file's Arrow schema: gone through once for all leaves that are looked for in it, as a
+    table may have thousands."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._every = list(_leaves(list(schema), (), (), 0))
+        self._has_ids = any(_field_id(one) is not None for one in _all_fields(list(schema)))
+        self._by_id: dict[int | None, list[_Hit]] = {}
+        self._by_name: dict[tuple[str, ...], list[_Hit]] = {}
+        for names, fields, index in self._every:
+            self._by_id.setdefault(_field_id(fields[-1]), []).append((names, index))
+            self._by_name.setdefault(tuple(map(alike, names)), []).append((names, index))
+
+    def locate(self, leaf: Leaf) -> _Hit | None:
+        """Where a leaf is: the names that lead to it and its number among the primitive columns; None where the file
+        has no such column. The rules are those of the footers' reader (`formats.footer_trust.locate`): field ids decide
+        where the table and the file have them, then the table's name mapping, else names (`formats.column_names`)."""
+        number = leaf.field.field_id
+        if number is not None and self._has_ids:
+            hits = self._by_id.get(number, [])
+        elif number is not None and all(one.mapped is not None for one in leaf.path):
+            hits = [(names, index) for names, _, index in self._every if _is_mapped(names, leaf)]
+        else:
+            hits = self._by_name.get(tuple(map(alike, leaf.source)), [])
+        if len(hits) > 1:
+            raise AmbiguousLeafError(f"the file has {len(hits)} columns {'.'.join(leaf.source)!r}; rename one of them")
+        return hits[0] if hits else None
+
+
+_Hit = tuple[tuple[str, ...], int]
 
 
 def _is_mapped(names: tuple[str, ...], leaf: Leaf) -> bool:

@@ -13,17 +13,24 @@ from formats.model import COLLATED, Field, Leaf, Schema
 
 def find_leaf(schema: Schema, name: str) -> Leaf:
     """The leaf that a dotted name means, which can be indexed: see `named`."""
-    parts = parse_path(name)
-    if any(leaf.parts == parts and leaf.field.logical == COLLATED for leaf in columns_of(schema)):
-        raise UnknownColumnError(
-            f"an indexed column has values that are equal where their bytes are; {name!r} has not (a collation, or CHAR); choose another column"
-        )
-    found = named(schema.leaves(), name, "an indexed column is a primitive column of the table")
+    try:
+        found = named(schema.leaves(), name, "an indexed column is a primitive column of the table")
+    except UnknownColumnError:
+        _refuse_unlike_bytes(schema, name)
+        raise
     if physical_type(found.type) is None:
         raise UnsupportedFeatureError(
             f"an indexed column has an order; {name!r} is {found.type}; choose another column"
         )
     return found
+
+
+def _refuse_unlike_bytes(schema: Schema, name: str) -> None:
+    parts = parse_path(name)
+    if any(leaf.parts == parts and leaf.field.logical == COLLATED for leaf in columns_of(schema)):
+        raise UnknownColumnError(
+            f"an indexed column has values that are equal where their bytes are; {name!r} has not (a collation, or CHAR); choose another column"
+        )
 
 
 def named(among: Sequence[Leaf], name: str, rule: str) -> Leaf:
