@@ -26,6 +26,7 @@ class Reason(Enum):
     NO_INDEX = "there is no index that can be used"
     NOT_ALLOWED = "the session's settings, or a hint, allow none of the table's indexes"
     NOTHING_PROVED = "every file may hold a row that matches"
+    UNSUPPORTED = "the table has what metaindex does not read, which the log told once"
     FAILED = "metaindex failed, which the log and `counts` tell"
     # of one index
     NOT_USABLE = "it is deleted, disabled, damaged, or being made"

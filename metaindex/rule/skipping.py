@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from expressions.deadline import TooLate, look, until
-from expressions.errors import UnknownColumnError
+from expressions.errors import UnknownColumnError, UnsupportedFeatureError
 from expressions.references import columns
 from expressions.tree import And, Opaque, Predicate
 from formats.model import Schema
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("metaindex")
 _HELD_LENGTH = 8 << 20  # characters of requests
+_TOLD = 1_000  # of what is not supported: more is not told
 
 
 @dataclass(slots=True)
@@ -113,6 +114,8 @@ class Skipping:
     _local: threading.local = field(default_factory=threading.local)
     _requests: Requests = field(default_factory=Requests)
     _read: tuple[dict[str, str], RuleConfig] | None = None  # the session's settings of ours, as they were last
+    _told: set[str] = field(default_factory=set)  # what is not supported, of the tables that were asked
+    _told_lock: threading.Lock = field(default_factory=threading.Lock)
     _broken: frozenset[str] = frozenset()  # runs of covering indexes that queries of the session failed to read
 
     def __call__(self, request: str) -> str:
@@ -231,6 +234,8 @@ class Skipping:
                     told = [text_scans.tabs_are_told(table, one) for one in lists]
                     some.candidates = [one for one, said in zip(some.candidates, told, strict=True) if said]
                 return table, some
+        except UnsupportedFeatureError as error:
+            self._say_once(error)
         except Exception as error:  # noqa: BLE001 - the other scans are still answered
             self._failed(error)
         return None, Offered()
@@ -245,9 +250,20 @@ class Skipping:
         look()
         try:
             return self._scan(scan, rule)
+        except UnsupportedFeatureError as error:
+            self._say_once(error)
+            return Reason.UNSUPPORTED
         except Exception as error:  # noqa: BLE001 - the other scans are still answered
             self._failed(error)
             return Reason.FAILED
+
+    def _say_once(self, error: UnsupportedFeatureError) -> None:
+        """What is not read here is no failure, and is so at every query."""
+        with self._told_lock:
+            new = str(error) not in self._told and len(self._told) < _TOLD
+            self._told |= {str(error)} if new else set()
+        if new:
+            logger.warning("Spark queries of a table are planned without indexes: %s", error)
 
     def _failed(self, error: Exception) -> None:
         self.counts.failed += 1

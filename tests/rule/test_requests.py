@@ -13,6 +13,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.config import Config
+from metaindex.rule.reasons import Reason
 from metaindex.rule.settings import RuleConfig
 from metaindex.rule.skipping import Requests, Skipping
 
@@ -113,3 +114,19 @@ def test_requests_are_kept_up_to_a_length(monkeypatch: pytest.MonkeyPatch) -> No
     assert requests.read(long) is not requests.read(long)
     with pytest.raises(ValueError, match="Expecting"):
         requests.read("{")
+
+
+def test_what_is_not_supported_is_a_reason_and_told_once(lake: Path, caplog: pytest.LogCaptureFixture) -> None:
+    asked = json.loads(request(lake, [5]))
+    feature = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["future"], "writerFeatures": ["future"]}
+    (lake / "_delta_log" / f"{FILES:020d}.json").write_text(json.dumps({"protocol": feature}))
+    asked["scans"][0]["version"] = str(FILES)
+    skipping, text = asking(), json.dumps(asked)
+    for _ in range(3):
+        assert skipping(text) == ""
+        assert skipping.decide(json.loads(text)["scans"][0], skipping.rule) is Reason.UNSUPPORTED
+    assert skipping.counts.failed == 0
+    assert skipping.counts.last_error == ""
+    said = [one.message for one in caplog.records if "future" in one.message]
+    assert len(said) == 1
+    assert "without indexes" in said[0]
