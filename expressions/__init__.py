@@ -16,16 +16,8 @@ from .errors import (
 from .evaluate import matches
 from .literals import Literal, LiteralValue, compare_values, kind, literal
 from .normalize import normalize
-from .physical import (
-    PhysicalInterval,
-    column_domain_has_nan,
-    from_physical,
-    physical_interval,
-    physical_type,
-    physical_value,
-    prefix_interval,
-    to_physical,
-)
+from .physical import column_domain_has_nan, from_physical, physical_type, to_physical
+from .places import PhysicalInterval, physical_interval, physical_value, prefix_interval
 from .references import columns, conjuncts, leaves
 from .skipping import may_fail, may_match, must_match
 from .statistics import ColumnBounds, Interval, Mask, PruningStatistics

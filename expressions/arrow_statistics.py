@@ -19,14 +19,8 @@ import numpy as np
 import pyarrow as pa
 
 from .literals import Literal
-from .physical import (
-    EMPTY,
-    column_domain_has_nan,
-    physical_interval,
-    physical_intervals,
-    physical_points,
-    physical_type,
-)
+from .physical import column_domain_has_nan, physical_type
+from .places import EMPTY, physical_interval, physical_intervals, physical_points
 from .questions import Question, grouped
 from .statistics import ColumnBounds, Interval, ManyFiles, Mask
 from .tree import ColumnRef

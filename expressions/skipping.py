@@ -47,7 +47,7 @@ import numpy as np
 
 from .literals import Literal, compare_values, kind
 from .normalize import NEGATED, fold_signed, gathered_form
-from .physical import prefix_interval
+from .places import prefix_interval
 from .records import dataclass
 from .statistics import Interval, PruningStatistics
 from .tree import ColumnRef, Comparison, Constant, In, IsNan, IsNull, Leaf, Op, Opaque, Predicate, StartsWith

@@ -19,7 +19,8 @@ import numpy as np
 import pyarrow as pa
 
 from expressions.literals import Literal
-from expressions.physical import PhysicalValue, decode_wide, physical_interval
+from expressions.physical import PhysicalValue, decode_wide
+from expressions.places import physical_interval
 from expressions.statistics import Interval, ManyFiles, Mask
 from expressions.tree import ColumnRef
 from formats.model import Leaf

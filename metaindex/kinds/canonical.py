@@ -34,7 +34,8 @@ import xxhash
 from expressions.conversion import convert_bounds
 from expressions.errors import MetaIndexError
 from expressions.literals import Literal
-from expressions.physical import PhysicalValue, decode_wide, physical_interval, physical_type
+from expressions.physical import PhysicalValue, decode_wide, physical_type
+from expressions.places import physical_interval
 from expressions.statistics import ColumnBounds, Interval, Mask
 from expressions.vectors import truths, valid_mask, vector
 

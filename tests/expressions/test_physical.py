@@ -26,7 +26,7 @@ from expressions import (
     prefix_interval,
     to_physical,
 )
-from expressions.physical import physical_intervals
+from expressions.places import physical_intervals
 from tests.strategies import TYPES, literals, values
 
 MORE_TYPES = (

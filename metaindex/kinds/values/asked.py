@@ -15,17 +15,8 @@ import pyarrow as pa
 import xxhash
 
 from expressions.literals import Literal
-from expressions.physical import (
-    INT64_MAX,
-    INT64_MIN,
-    PhysicalInterval,
-    PhysicalValue,
-    decode_wide,
-    encode_wide,
-    physical_interval,
-    physical_intervals,
-    physical_type,
-)
+from expressions.physical import INT64_MAX, INT64_MIN, PhysicalValue, decode_wide, encode_wide, physical_type
+from expressions.places import PhysicalInterval, physical_interval, physical_intervals
 from expressions.records import dataclass
 from expressions.statistics import Interval
 from metaindex.kinds.canonical import NO_VALUE, Absent, plain_type
