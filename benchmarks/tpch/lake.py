@@ -6,7 +6,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -114,10 +114,12 @@ BY_HAND: Final[Mapping[str, tuple[str, str, Sequence[str]]]] = {
 """Tables made by hand: of which, bucketed or sorted by what, with which columns."""
 
 
-def make_by_hand(spark: SparkSession, lake: Lake) -> None:
+def make_by_hand(spark: SparkSession, lake: Lake, wanted: Collection[str]) -> None:
     """Catalog tables with the columns of the indexes: sorted by day, or bucketed and sorted, a file a bucket. Anew each
     time: the catalog lives as long as the session."""
     for name, (table, key, columns) in BY_HAND.items():
+        if name not in wanted:
+            continue
         shutil.rmtree(lake.folder / "warehouse" / name, ignore_errors=True)
         rows = lake.frame(spark, table).select(key, *columns)
         if name.endswith("_day"):
