@@ -21,17 +21,17 @@ class Fields:
         self.what = what
 
     def text(self, name: str) -> str:
-        return _checked(self._take(name), str, self.what, name)  # type: ignore[no-any-return]
+        return self._one(name, str)  # type: ignore[no-any-return]
 
     def optional_text(self, name: str) -> str | None:
         return self.text(name) if name in self._left else None
 
     def flag(self, name: str) -> bool:
-        return _checked(self._take(name), bool, self.what, name)  # type: ignore[no-any-return]
+        return self._one(name, bool)  # type: ignore[no-any-return]
 
     def whole(self, name: str, least: int = _LEAST, greatest: int = _GREATEST) -> int:
         """A whole number; of 64 bits, unless more is said of it."""
-        value: int = _checked(self._take(name), int, self.what, name)
+        value: int = self._one(name, int)
         if not least <= value <= greatest:
             raise ValueError(f"{self.what}: {name!r} is from {least} to {greatest}, not {str(value)[:40]}")
         return value
@@ -52,14 +52,14 @@ class Fields:
         return int(text)
 
     def many(self, name: str) -> list[Any]:
-        return _checked(self._take(name), list, self.what, name)  # type: ignore[no-any-return]
+        return self._one(name, list)  # type: ignore[no-any-return]
 
     def texts(self, name: str) -> tuple[str, ...]:
         return tuple(_checked(one, str, self.what, name) for one in self.many(name))
 
     def plain(self, name: str) -> Mapping[str, Any]:
         """An object of any fields."""
-        return _checked(self._take(name), dict, self.what, name)  # type: ignore[no-any-return]
+        return self._one(name, dict)  # type: ignore[no-any-return]
 
     def texts_by_name(self, name: str) -> Mapping[str, str]:
         """An object whose fields are texts."""
@@ -72,7 +72,8 @@ class Fields:
         return Fields(self._take(name), name)
 
     def each(self, name: str) -> list[Fields]:
-        return [Fields(one, f"one of {name!r}") for one in self.many(name)]
+        what = f"one of {name!r}"
+        return [Fields(one, what) for one in self.many(name)]
 
     def value(self, name: str) -> Any:
         """As it is: the caller looks at its type."""
@@ -93,11 +94,18 @@ class Fields:
         if self._left:
             raise ValueError(f"{self.what}: {sorted(self._left)[0][:40]!r} is not known")
 
+    def _one(self, name: str, kind: type) -> Any:
+        """Of exactly this type."""
+        value = self._left.pop(name, _MISSING)
+        return value if type(value) is kind else _checked(self._there(name, value), kind, self.what, name)
+
     def _take(self, name: str) -> Any:
-        try:
-            return self._left.pop(name)
-        except KeyError:
-            raise ValueError(f"{self.what}: {name!r} is missing") from None
+        return self._there(name, self._left.pop(name, _MISSING))
+
+    def _there(self, name: str, value: Any) -> Any:
+        if value is _MISSING:
+            raise ValueError(f"{self.what}: {name!r} is missing")
+        return value
 
 
 def _checked(value: Any, kind: type, what: str, name: str = "") -> Any:
@@ -108,4 +116,5 @@ def _checked(value: Any, kind: type, what: str, name: str = "") -> Any:
     return value
 
 
+_MISSING = object()
 _NAMES = {dict: "object", list: "array", str: "text", bool: "truth", int: "whole number", float: "fraction"}
