@@ -7,18 +7,7 @@ file the `ss` of another). Columns alike are ambiguous, one of the very name amo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 
 def alike(name: str) -> str:
     """Equal for names that mean one column."""
     return name.lower()
-
-
-def places(names: Iterable[str], among: Sequence[str], *, ignore_case: bool = True) -> list[int]:
-    """The places of columns that one of the names means; more than one is ambiguous."""
-    if not ignore_case:
-        wanted = set(names)
-        return [at for at, name in enumerate(among) if name in wanted]
-    wanted = {alike(name) for name in names}
-    return [at for at, name in enumerate(among) if alike(name) in wanted]

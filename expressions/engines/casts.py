@@ -58,12 +58,19 @@ def keeps_values(schema: pa.Schema, column: ColumnRef, target: str | pa.DataType
 
 def field_type(schema: pa.Schema, column: ColumnRef) -> pa.DataType | None:
     """The column's type, None where the schema has no such column (names compare as written)."""
-    fields = {field.name: field.type for field in schema}
+    among: pa.Schema | pa.StructType = schema
     for part in column.parts[:-1]:
-        if part not in fields or not pa.types.is_struct(fields[part]):
+        inner = _type_in(among, part)
+        if inner is None or not pa.types.is_struct(inner):
             return None
-        fields = {field.name: field.type for field in fields[part].fields}
-    return fields.get(column.parts[-1])
+        among = inner
+    return _type_in(among, column.parts[-1])
+
+
+def _type_in(among: pa.Schema | pa.StructType, name: str) -> pa.DataType | None:
+    """By name and without a look at the others: a schema may have thousands."""
+    places = among.get_all_field_indices(name)
+    return among.field(places[-1]).type if places else None
 
 
 def is_text(known: pa.DataType) -> bool:

@@ -101,7 +101,8 @@ class _Plan:
     def of(cls, file: DataFile, fields: tuple[Field, ...], file_names: FileNames, where: str) -> _Plan:
         in_file = file.footer.shape.fields
         projection = Projection(where, file_names, carries_ids(in_file))
-        places = tuple(projection.find(f, in_file, top=True) for f in fields)
+        among = projection.among(in_file)
+        places = tuple(projection.find(f, among, top=True) for f in fields)
         names = frozenset(in_file[at].name for at in places if at is not None)
         as_it_is = (at is not None and _is_as_it_is(f, in_file[at]) for f, at in zip(fields, places, strict=True))
         one_by_one = any(_dictionary_inside(f.type) for f in in_file if f.name in names)

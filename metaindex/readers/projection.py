@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from expressions.arrow_types import is_text
-from formats.column_names import places
+from formats.column_names import alike
 from formats.model import Field, Snapshot
 
 from .errors import ScanError
@@ -58,6 +58,26 @@ def _mapped_names(mapping: list[dict[str, Any]], into: dict[int, tuple[str, ...]
         _mapped_names(one.get("fields") or [], into)
 
 
+class Among:
+    """Fields side by side, each found without a look at the others: there may be thousands."""
+
+    def __init__(self, fields: Sequence[pa.Field], ignore_case: bool) -> None:
+        self.fields, self._ignore_case = fields, ignore_case
+        self._by_name: dict[str, list[int]] = {}
+        self._by_id: dict[bytes | None, list[int]] = {}
+        for at, one in enumerate(fields):
+            self._by_name.setdefault(alike(one.name) if ignore_case else one.name, []).append(at)
+            self._by_id.setdefault((one.metadata or {}).get(_FIELD_ID), []).append(at)
+
+    def named(self, names: Sequence[str]) -> list[int]:
+        """The places of those that one of the names means."""
+        wanted = dict.fromkeys(alike(name) if self._ignore_case else name for name in names)
+        return sorted(at for name in wanted for at in self._by_name.get(name, ()))
+
+    def with_id(self, number: int) -> list[int]:
+        return self._by_id.get(str(number).encode(), [])
+
+
 @dataclass(frozen=True, slots=True)
 class Projection:
     """How to find the table's fields among those of one file. `where` names the file in errors."""
@@ -66,34 +86,34 @@ class Projection:
     names: FileNames
     with_ids: bool  # the file carries field ids
 
-    def find(self, wanted: Field, among: Sequence[pa.Field], *, top: bool = False) -> int | None:
+    def among(self, fields: Sequence[pa.Field]) -> Among:
+        """The fields of a file, or of a struct of it, to find some of the table's there."""
+        return Among(fields, self.names.ignore_case)
+
+    def find(self, wanted: Field, among: Among, *, top: bool = False) -> int | None:
         """The place of a field among a file's; None: the file does not have it."""
         if wanted.field_id is None:
-            found = self._named((wanted.source or wanted.name,), among)
+            found = among.named((wanted.source or wanted.name,))
         elif self.with_ids:
-            text = str(wanted.field_id).encode()
-            found = [i for i, f in enumerate(among) if (f.metadata or {}).get(_FIELD_ID) == text]
+            found = among.with_id(wanted.field_id)
         elif self.names.positional:
             if not top:
                 raise ScanError(
                     f"a field inside a struct is found by its id or by the table's name mapping; {self.where} has no ids "
                     f"and the table no mapping for {wanted.name!r}; read with .to_spark(spark)"
                 )
-            found = [wanted.field_id - 1] if 1 <= wanted.field_id <= len(among) else []
+            found = [wanted.field_id - 1] if 1 <= wanted.field_id <= len(among.fields) else []
         elif self.names.by_id:
-            found = self._named(self.names.by_id.get(wanted.field_id, ()), among)
+            found = among.named(self.names.by_id.get(wanted.field_id, ()))
         else:
-            found = self._named((wanted.source or wanted.name,), among)
+            found = among.named((wanted.source or wanted.name,))
         if len(found) > 1:
-            names = ", ".join(among[i].name for i in found)
+            names = ", ".join(among.fields[i].name for i in found)
             raise ScanError(
                 f"a column must be one column of a file; {wanted.name!r} fits {names} of {self.where}; "
                 "rewrite the file with one of them"
             )
         return found[0] if found else None
-
-    def _named(self, names: Sequence[str], among: Sequence[pa.Field]) -> list[int]:
-        return places(names, [f.name for f in among], ignore_case=self.names.ignore_case)
 
     def column(self, wanted: Field, found: pa.Field, values: pa.Array) -> pa.Array:
         """A file's column as the table's."""
@@ -111,9 +131,9 @@ class Projection:
         if not pa.types.is_struct(values.type):
             raise self._refused(wanted.name, values.type, wanted.type)
         fields = [values.type.field(i) for i in range(values.type.num_fields)]
-        children = []
+        children, among = [], self.among(fields)
         for child in wanted.children:
-            at = self.find(child, fields)
+            at = self.find(child, among)
             if at is None:
                 # Where the struct itself is NULL its fields are, whatever their defaults.
                 shown = replace(child, default_known=True) if child.default is not None else child

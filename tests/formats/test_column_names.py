@@ -7,7 +7,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from formats.column_names import places
+from metaindex.readers.projection import Among
+
+
+def places(names: list[str], among: list[str], *, ignore_case: bool = True) -> list[int]:
+    return Among([pa.field(name, pa.int8()) for name in among], ignore_case).named(names)
 
 
 def test_names_are_alike_by_their_small_letters() -> None:
@@ -16,6 +20,7 @@ def test_names_are_alike_by_their_small_letters() -> None:
     assert places(["a"], ["A", "a", "b"]) == [0, 1]
     assert places(["a"], ["A", "a", "b"], ignore_case=False) == [1]
     assert places(["a", "b"], ["B"]) == [0]
+    assert places(["b", "a", "A"], ["a", "B", "A"]) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
