@@ -67,7 +67,16 @@ def kind_at(spec: KindSpec, schema: Schema) -> Kind:
         parts = there.get(str(ids.get(name)))
         if parts is not None:
             return quoted(parts)
-        if named(columns, name, _RULE).stable in ids.values():
+        try:
+            found = named(columns, name, _RULE)
+        except UnknownColumnError as error:
+            if name not in ids:
+                raise
+            raise UnknownColumnError(
+                f"{_RULE}; the one that was {name!r} when the index was made is gone, whatever it was called since, and "
+                f"there is no {name!r} now; create the index anew, of columns that are there"
+            ) from error
+        if found.stable in ids.values():
             raise UnknownColumnError(
                 f"{_RULE}; the one that was {name!r} is gone, and its name is another's of the index; create the index anew"
             )

@@ -89,6 +89,11 @@ def test_ids_are_kept_beside_what_was_asked_for() -> None:
     taken = Schema((field("a", 2), field("C", 3)))
     with pytest.raises(UnknownColumnError, match="'a' is gone, and its name is another's"):
         kind_at(with_ids(mi.Covering("a", "b").spec(), before), taken)
+    called_b = Schema((field("b", 7), field("c", 8)))  # it was called b, was dropped, and another b came
+    with pytest.raises(
+        UnknownColumnError, match=r"was 'a' when the index was made is gone, whatever it was called since"
+    ):
+        kind_at(with_ids(mi.ColumnStats("a").spec(), before), called_b)
     plain = Schema((Field("a", pa.int64()),))
     assert with_ids(mi.ColumnStats("a").spec(), plain) == mi.ColumnStats("a").spec()
     with pytest.raises(UnknownColumnError, match="near names: a"):
