@@ -1,5 +1,6 @@
 """Asks a reader every question of a kit: `python kit/check.py [KIT]`. A reader of your own stands in the place of
-`reader`; what it needs is `keep` and, for the vectors, the small functions named here.
+`reader`; what it needs is `keep`, `rows` if it reads covering indexes and, for the vectors, the small functions named
+here.
 
 A reader is **sound** where every row group that holds a match is in its answer, and **strong** where it keeps no file
 that the index proves out.
@@ -22,6 +23,8 @@ def wrong(reader: ModuleType, kit: Path) -> Iterator[str]:
     yield from wrong_vectors(reader, json.loads((kit / "vectors.json").read_text()))
     for case in sorted(path.parent for path in kit.glob("*/index")):
         yield from wrong_answers(reader, case, case / "index", "use")
+        if (case / "rows.jsonl").exists() and hasattr(reader, "rows"):
+            yield from wrong_rows(reader, case)
     for name, expected in json.loads((kit / "broken" / "broken.json").read_text()).items():
         yield from wrong_answers(reader, kit / "broken", kit / "broken" / name, expected)
 
@@ -45,6 +48,32 @@ def wrong_answers(reader: ModuleType, case: Path, index: Path, expected: str) ->
             yield f"{where}: kept {sorted(set(kept) - set(question['may']))} in vain"
         if expected == "nothing" and set(kept) != {file["path"] for file in version["live"]}:
             yield f"{where}: an index that may not be used left files out"
+
+
+def wrong_rows(reader: ModuleType, case: Path) -> Iterator[str]:
+    """Of each live file that the reader takes from the index: its live rows that match, no more and no fewer. A file
+    that it takes none of is read from the table: right, and in vain where the index has it."""
+    versions = json.loads((case / "live.json").read_text())
+    for line in (case / "rows.jsonl").read_text().splitlines():
+        question = json.loads(line)
+        version = versions[question["version"]]
+        where = f"{case.name} at {question['version']}, {question['columns']} where {question['and']}"
+        try:
+            found = reader.rows(case / "index", version, question["columns"], question["and"])
+        except Exception as error:  # noqa: BLE001 - of the reader, whatever it is
+            yield f"{where}: {type(error).__name__}: {error}"
+            continue
+        expected = {
+            path: sorted(repr([reader.typed(one) for one in row]) for row in rows)
+            for path, rows in question["rows"].items()
+        }
+        for path, rows in found.items():
+            if path not in expected:
+                yield f"{where}: rows of {path}, which is not live"
+            elif sorted(map(repr, rows)) != expected[path]:
+                yield f"{where}: {len(rows)} rows of {path}, which are not its {len(expected[path])}"
+        if lacking := expected.keys() - found.keys() - set(question["lacks"]):
+            yield f"{where}: read {sorted(lacking)} in vain"
 
 
 def wrong_vectors(reader: ModuleType, vectors: dict[str, Any]) -> Iterator[str]:

@@ -11,8 +11,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 import metaindex as mi
 from expressions.tree import And, Predicate
+from metaindex.keys import FileIdentities
 
 from . import tables
 from .tables import Kept, row_matches
@@ -29,6 +33,7 @@ class Case:
     index: Path
     versions: dict[str, dict[str, Any]] = field(default_factory=dict)
     questions: list[dict[str, Any]] = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)
 
     def ask(
         self,
@@ -57,12 +62,47 @@ class Case:
                 }
             )
 
+    def ask_rows(
+        self, table: mi.Table, version: str, names: list[str], files: dict[str, Kept], asked: Iterable[list[Question]]
+    ) -> None:
+        """The live rows, file by file, by the files' own values less what is deleted; and the files that the index
+        lacks. The program's reader gives the same rows."""
+        said = self.versions[version]
+        columns = said["columns"]
+        index = table._open_index(INDEX)
+        snapshot = table.snapshot(int(version))
+        identities = FileIdentities.of(snapshot)
+        held = np.zeros(len(identities), np.bool_)
+        for run in index.entry.content.runs:
+            held |= index.locate(run, identities) >= 0
+        known = set(snapshot.files.paths.filter(pa.array(held)).to_pylist())
+        for leaves in asked:
+            rows = {
+                live["path"]: _live_rows(files[live["path"]], live["deleted"], names, leaves, columns)
+                for live in said["live"]
+            }
+            predicate = _predicate(leaves) if leaves else None
+            found = table.scan(predicate, names, int(version), indexes=[]).to_arrow().to_pylist()
+            mine = [dict(zip(names, row, strict=True)) for some in rows.values() for row in some]
+            assert sorted(map(repr, found)) == sorted(map(repr, mine)), "the program reads other rows of the table"
+            self.rows.append(
+                {
+                    "version": version,
+                    "columns": names,
+                    "and": [[op, of, [told(one, of) for one in literals]] for op, of, literals in leaves],
+                    "rows": {path: [[told(one, ["x"]) for one in row] for row in some] for path, some in rows.items()},
+                    "lacks": sorted(path for path in rows if path not in known),
+                }
+            )
+
     def write(self, target: Path) -> None:
         shutil.copytree(self.index, target / "index")
         (target / "live.json").write_text(lines(self.versions))
         (target / "questions.jsonl").write_text(
             "".join(json.dumps(q, ensure_ascii=False) + "\n" for q in self.questions)
         )
+        if self.rows:
+            (target / "rows.jsonl").write_text("".join(json.dumps(q, ensure_ascii=False) + "\n" for q in self.rows))
 
 
 def lines(value: dict[str, Any]) -> str:
@@ -81,6 +121,19 @@ def _matching(kept: Kept, leaves: list[Question], columns: Columns) -> list[int]
 
     rows = [row for row in range(count) if all(row_matches(op, value(names, row), said) for op, names, said in leaves)]
     return sorted({row // tables.GROUP_ROWS for row in rows})
+
+
+def _live_rows(
+    kept: Kept, deleted: Sequence[int], names: list[str], leaves: list[Question], columns: Columns
+) -> list[list[Any]]:
+    """Values of these columns, of rows that match and are not deleted, in the file's order."""
+    count = len(next(iter(kept.rows.values())))
+    here = {name: kept.rows.get(said["stable"], [None] * count) for name, said in columns.items()}
+    return [
+        [here[name][row] for name in names]
+        for row in range(count)
+        if row not in deleted and all(row_matches(op, here[of[0]][row], said) for op, of, said in leaves)
+    ]
 
 
 def _predicate(leaves: list[Question]) -> Predicate:

@@ -15,6 +15,7 @@ import metaindex as mi
 
 from . import tables
 from .case import INDEX, Case, Columns, Question
+from .covering import covering
 from .tables import DeltaTable, Folder, IcebergTable, Kept
 
 
@@ -328,4 +329,4 @@ def small(folder: Path) -> Case:
     return case
 
 
-CASES: dict[str, Callable[[Path], Case]] = {"types": types, "delta": delta, "widened": widened, "many": many, "groups": groups, "iceberg": iceberg}  # fmt: skip
+CASES: dict[str, Callable[[Path], Case]] = {"types": types, "delta": delta, "widened": widened, "many": many, "groups": groups, "iceberg": iceberg, "rows": covering}  # fmt: skip

@@ -41,7 +41,7 @@ def essence(kit: Path) -> dict[str, Any]:
     """The kit without names and times that are random: JSON with runs by number, and the rows of every part."""
     out: dict[str, Any] = {}
     for path in sorted(kit.rglob("*")):
-        if path.name in ("live.json", "questions.jsonl", "vectors.json", "broken.json"):
+        if path.name in ("live.json", "questions.jsonl", "rows.jsonl", "vectors.json", "broken.json"):
             out[str(path.relative_to(kit))] = re.sub(r'"etag": "[^"]*"', "", path.read_text())  # inodes
     for index in sorted({log.parent for log in kit.rglob("_log")}):
         out[str(index.relative_to(kit))] = _rows(index)
@@ -61,5 +61,7 @@ def _rows(index: Path) -> list[Any]:
             with contextlib.suppress(pa.ArrowException, OSError):
                 table = pq.read_table(io.BytesIO((index / part["path"]).read_bytes()))
                 kept = [name for name in table.column_names if name not in ("etag", "file_id")]
-                found.append([part["kind"], part["kind"] != "file_ids" and table.select(kept).to_pylist()])
+                found.append(
+                    [part["kind"], part["kind"] != "file_ids" and repr(table.select(kept).to_pylist())]
+                )  # NaN is itself so
     return found

@@ -14,7 +14,7 @@ from metaindex.log.entry import FORMAT_VERSION
 from .make import BROKEN, CASES, KIT, essence, make
 
 READER = KIT.parent / "reader"
-SOURCES = {name: (READER / f"{name}.py").read_text() for name in ("lies", "values", "statistics", "keys", "filters", "answer", "__init__")}  # fmt: skip
+SOURCES = {name: (READER / f"{name}.py").read_text() for name in ("lies", "values", "statistics", "keys", "filters", "answer", "rows", "__init__")}  # fmt: skip
 """The reader's modules, each behind those that it imports."""
 
 
@@ -214,6 +214,20 @@ MUTANTS: dict[str, tuple[str, str]] = {
         'if t.startswith("date"):',
         'if t.startswith(("date", "time64")):',
     ),
+    "deleted rows given": ('file is None or row["_mi_row"] in file["deleted"]', "file is None"),
+    "deleted rows by their place among those stored": (
+        'for row in stored:\n            file = served.get(row["_mi_ordinal"])\n            if file is None or row["_mi_row"]',
+        'for at, row in enumerate(stored):\n            file = served.get(row["_mi_ordinal"])\n            if file is None or at',
+    ),
+    "rows of files that are no more": (
+        "served[ordinal] = file\n",
+        "served |= dict.fromkeys(known.values(), file)\n",
+    ),
+    "rows of a covering key by their names now": (
+        'row[said["stable"]] for name, said in columns.items() if said["stable"] in row',
+        "row[next((c['stable'] for c in key['columns'] if c['name'] == name), said['stable'])] for name, said in columns.items() if said['stable'] in row",
+    ),
+    "rows of every key of the folder": ('not int(part["first_key"]) <= key_id <= int(part["last_key"])', "not part"),
     "-0.0 a key of its own": ('struct.pack(">d", at + 0.0)', 'struct.pack(">d", at)'),
     "keys of several columns without their lengths": (
         'cut(b"".join(struct.pack(">H", len(part)) + part for part in one))',
