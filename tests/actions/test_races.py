@@ -12,6 +12,7 @@ import metaindex as mi
 from metaindex.actions.action import validate
 from metaindex.errors import ConcurrentWriteError, IndexExistsError, IndexNotFoundError, IndexStateError
 from metaindex.log.entry import IndexLogEntry
+from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import CANCELLED, TRANSIENT, Operation, State
 from tests.figures import count
 
@@ -189,6 +190,19 @@ def test_a_stalled_writer_cannot_create_an_entry_that_was_cleaned_away(scene: Sc
     assert entry.stable is State.DELETED
     assert outcome.entry.id == entry.id > before.id + 5
     check_log(storage)
+
+
+def test_clean_keeps_the_entries_since_a_writer_began(scene: Scene) -> None:
+    """That may still be at work: it looks for them."""
+    storage = scene.begin("refreshing")
+    before = latest(storage)
+    assert before is not None
+    (mark,) = before.under_way
+    for verb in ("disable", "enable"):
+        VERBS[verb](scene.open(storage))
+    clean_now(scene.open(storage))
+    numbers = OperationLog(storage).numbers()
+    assert numbers == list(range(mark.began, before.id + 3))
 
 
 def test_a_woken_writer_fails_cleanly_after_cancel(scene: Scene) -> None:
