@@ -16,6 +16,8 @@ import metaindex as mi
 from tests.actions.test_identity import count, data
 
 LOCAL = mi.Config(builder="local")
+VERSIONS = [pytest.param("1", marks=pytest.mark.slow), "2"]
+"""Of Iceberg's format."""
 
 
 def numbers(first: int, rows: int = 10) -> pa.Table:
@@ -94,7 +96,7 @@ def catalog_of(tmp_path: Path) -> Any:
     return made
 
 
-@pytest.mark.parametrize("format_version", ["1", "2"])
+@pytest.mark.parametrize("format_version", VERSIONS)
 def test_pyiceberg_adds_a_path_again_and_merges_manifests(tmp_path: Path, format_version: str) -> None:
     catalog = catalog_of(tmp_path)
     merging = {"commit.manifest-merge.enabled": "true", "commit.manifest.min-count-to-merge": "1"}
@@ -152,7 +154,7 @@ def append(lake: Any, file: Any) -> None:
         snapshot.append_data_file(file)
 
 
-@pytest.mark.parametrize("format_version", ["1", "2"])
+@pytest.mark.parametrize("format_version", VERSIONS)
 def test_an_iceberg_path_that_is_written_anew_is_another_file(tmp_path: Path, format_version: str) -> None:
     lake = catalog_of(tmp_path).create_table("db.t", numbers(0).schema, properties={"format-version": format_version})
     path = tmp_path / "own" / "part-0.parquet"
@@ -173,7 +175,7 @@ def test_an_iceberg_path_that_is_written_anew_is_another_file(tmp_path: Path, fo
     assert found.sound, str(found)
 
 
-@pytest.mark.parametrize("format_version", ["1", "2"])
+@pytest.mark.parametrize("format_version", VERSIONS)
 def test_an_iceberg_table_that_is_made_anew_is_another_table(tmp_path: Path, format_version: str) -> None:
     catalog = catalog_of(tmp_path)
     config = mi.Config(builder="local", index_location=str(tmp_path / "indexes"))

@@ -29,7 +29,7 @@ from .faults import FaultStorage, Killed, MemoryStorage, opened
 from .scenes import OPERATION, VERBS, check_log, latest, rows, runs_on
 
 REFUSED = (IndexStateError, IndexExistsError, IndexNotFoundError, ConcurrentWriteError)
-PARTS, LIVES = (20, 100) if os.environ.get("METAINDEX_SOAK") else (1, 40)
+PARTS, LIVES = (20, 100) if os.environ.get("METAINDEX_SOAK") else (1, 20)
 
 
 class Life(RuleBasedStateMachine):

@@ -25,7 +25,14 @@ def test_a_reader_that_stops_reading_is_no_error(indexed: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("words", [["id > 0", "--json"], ["nope = 1", "--json"], ["id > 0"]], ids=str)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["id > 0", "--json"],
+        *(pytest.param(one, marks=pytest.mark.slow) for one in (["nope = 1", "--json"], ["id > 0"])),
+    ],
+    ids=str,
+)
 def test_an_answer_that_cannot_be_written_is_one_line_and_a_code(indexed: Path, words: list[str]) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
@@ -43,7 +50,7 @@ def test_a_failure_that_nobody_reads_is_a_failure(indexed: Path) -> None:
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1), done.stderr
 
 
-@pytest.mark.parametrize("closed", ["1", "2", "0", "1 2 0"])
+@pytest.mark.parametrize("closed", [*(pytest.param(one, marks=pytest.mark.slow) for one in "120"), "1 2 0"])
 def test_closed_streams_are_ones_to_nowhere(indexed: Path, closed: str) -> None:
     """What libraries print to them would else go into the first file that is opened."""
     shut = " ".join(f"{number}{'<' if number == '0' else '>'}&-" for number in closed.split())

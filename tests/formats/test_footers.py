@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from formats.footer_trust import Doubt
 from formats.footers import read_footers
@@ -160,6 +161,7 @@ def test_every_truncation_is_a_failure_or_the_truth(tmp_path: Path) -> None:
         assert read_footers(LocalStorage(str(tmp_path)), ["cut"], schema).failures[0].is_valid
 
 
+@pytest.mark.slow
 def test_a_footer_larger_than_the_first_read_is_read_whole(tmp_path: Path) -> None:
     table = pa.table({f"column_{n}": [n] for n in range(2000)})
     pq.write_table(table, tmp_path / "wide.parquet")

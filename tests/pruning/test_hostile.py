@@ -25,13 +25,25 @@ from metaindex.log.sealed import seal
 from tests.tables import FORMATS, Lake
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    found = FORMATS["delta"](tmp_path)
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the table and its index, made once: both may be copied elsewhere."""
+    folder = tmp_path_factory.mktemp("whole")
+    found = FORMATS["delta"](folder)
     for number in range(4):
         found.append(pa.table({"id": pa.array(range(number * 10, number * 10 + 10), pa.int64())}))
     found.open().create_index("stats", mi.ColumnStats("id"), builder="local")
-    return found
+    return folder
+
+
+@pytest.fixture
+def lake(whole: Path, tmp_path: Path) -> Lake:
+    return copied_lake(whole, tmp_path)
+
+
+def copied_lake(whole: Path, folder: Path) -> Lake:
+    shutil.copytree(whole, folder, dirs_exist_ok=True)
+    return FORMATS["delta"](folder)
 
 
 def log_of(lake: Lake) -> Path:
@@ -81,6 +93,10 @@ def used(lake: Lake) -> None:
     result = lake.open().prune("id = 23")
     assert result.kept_files == 1
     assert next(one for one in result.indexes if one.name == "stats").used
+
+
+def test_the_index_is_used_where_nothing_is_changed(lake: Lake) -> None:
+    used(lake)
 
 
 CRAFTED: dict[str, Callable[[dict[str, Any]], object]] = {
@@ -343,16 +359,22 @@ def test_a_mark_of_any_time_is_told(lake: Lake) -> None:
     used(lake)
 
 
-@pytest.fixture
-def keyed(tmp_path: Path) -> Lake:
-    found = FORMATS["delta"](tmp_path)
+@pytest.fixture(scope="module")
+def whole_keyed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("keyed")
+    found = FORMATS["delta"](folder)
     kinds = (mi.ColumnStats("id"), mi.Values("id"), mi.Values("id", by="value"), mi.Bloom("id"), mi.ValueList("id"))
     found.append(ROWS)
     found.open().create_index("stats", *kinds, builder="local")
     for _ in range(3):
         found.append(ROWS)
         found.open().refresh_index("stats", builder="local")
-    return found
+    return folder
+
+
+@pytest.fixture
+def keyed(whole_keyed: Path, tmp_path: Path) -> Lake:
+    return copied_lake(whole_keyed, tmp_path)
 
 
 ROWS = pa.table({"id": pa.array(range(20, 30), pa.int64())})
@@ -373,7 +395,7 @@ OF_A_KEY: dict[str, Callable[[dict[str, Any]], object]] = {
 
 
 @pytest.mark.parametrize("name", OF_A_KEY)
-@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("place", [0, *(pytest.param(one, marks=pytest.mark.slow) for one in range(1, 4))])
 def test_a_key_that_makes_no_sense_loses_no_row_and_no_verb_its_words(keyed: Lake, name: str, place: int) -> None:
     path = newest(log_of(keyed))
     value = said(path)

@@ -98,7 +98,7 @@ def told(result: PruneResult) -> object:
 
 
 @settings(
-    max_examples=10 if os.environ.get("METAINDEX_FAST") else 60,
+    max_examples=3 if os.environ.get("METAINDEX_FAST") else 60,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     deadline=None,
 )

@@ -173,6 +173,7 @@ def test_json_columns_do_not_depend_on_the_pieces_that_are_read(
             now(tmp_path / "b")
 
 
+@pytest.mark.slow
 def test_columns_are_inferred_within_bounds(tmp_path: Path) -> None:
     put(tmp_path / "a" / "0.json", b'{"id":1,"z":' + b"[" * 199 + b"1" + b"]" * 199 + b"}\n")
     assert [field.name for field in now(tmp_path / "a").schema] == ["id", "z"]

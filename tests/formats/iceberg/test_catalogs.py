@@ -73,6 +73,7 @@ sys.exit(0 if (found, lost) == (0, 1) else f"{found} {lost}")
 """
 
 
+@pytest.mark.slow
 def test_the_command_line_opens_a_table_of_a_catalog(catalog: Any, tmp_path: Path) -> None:
     """In a process of its own: pyiceberg reads its configuration when it is loaded."""
     prefix = "PYICEBERG_CATALOG__TESTS__"

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import metaindex as mi
 from metaindex.kinds.covering.parts import GROUP_ROWS, stored_parts
@@ -38,6 +39,7 @@ def test_bounds_of_floats_are_not_stored(tmp_path: Path) -> None:
     assert all(one.is_stats_set for one in columns if one.physical_type in ("INT32", "INT64"))
 
 
+@pytest.mark.slow
 def test_only_values_that_repeat_have_a_dictionary(tmp_path: Path) -> None:
     """Who looks up a row reads the whole dictionary of each of its columns."""
     count = 150_000
@@ -97,6 +99,7 @@ def test_keys_are_counted(tmp_path: Path) -> None:
             assert CoveringLayout.of(key).sizes.keys == changes
 
 
+@pytest.mark.slow
 def test_keys_are_counted_over_row_groups(tmp_path: Path) -> None:
     root = tmp_path / "lake"
     root.mkdir()
