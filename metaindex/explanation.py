@@ -10,6 +10,7 @@ import numpy as np
 
 from expressions.records import dataclass
 from expressions.references import columns, conjuncts, leaves
+from expressions.shown import Shown
 from expressions.tree import Opaque, Predicate
 from formats.model import Schema, Snapshot
 from metaindex.keys import FileIdentities
@@ -19,8 +20,8 @@ from .pruning.open_index import OpenIndex
 from .pruning.result import LeafReport, PruneResult
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+@dataclass(frozen=True, slots=True, repr=False)
+class Coverage(Shown):
     """What an index knows of the files of the version asked. `recorded`: it has seen exactly this version, so that the
     table's log is not asked; else its files are found one by one, by identity, whatever version they were indexed at.
     `columns`: for each column of the predicate, the files whose values the index knows; the others are read."""
@@ -50,9 +51,9 @@ class Coverage:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """How a query is planned. `print` it."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation(Shown):
+    """How a query is planned. `print` it, or let a notebook show it."""
 
     result: PruneResult
     coverage: tuple[Coverage, ...] = ()

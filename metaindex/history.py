@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from expressions.errors import ArgumentError, MetaIndexError
+from expressions.shown import Shown, Tabular
 
 from .log.entry import Content, IndexLogEntry, UnderWay
 from .log.operation_log import OperationLog
@@ -21,7 +22,6 @@ from .views import counted, history_remarks, history_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from rich.console import Group
 
 _THREADS = 16
 _COARSE_MS = 1000
@@ -86,8 +86,8 @@ class Lag:
         return cls(len(found), found[(len(found) - 1) // 2], found[-(-99 * len(found) // 100) - 1], found[-1])
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+@dataclass(frozen=True, slots=True, repr=False)
+class History(Shown):
     """Entries, oldest first, and their lag. `earlier`: entries before these that the log still has; older ones were
     cleaned."""
 
@@ -96,14 +96,10 @@ class History:
     lag: Lag
     earlier: int = 0
 
-    def __str__(self) -> str:
+    @property
+    def shown(self) -> Sequence[str | Tabular]:
         """As `metaindex history` says it."""
-        return "\n".join([str(history_table(self)), *history_remarks(self)])
-
-    def __rich__(self) -> Group:
-        from rich.console import Group
-
-        return Group(history_table(self), *history_remarks(self))
+        return (history_table(self), *history_remarks(self))
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""

@@ -3,12 +3,13 @@ or Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from expressions.errors import MetaIndexError
 from expressions.records import dataclass
+from expressions.shown import Shown, Tabular
 from formats.model import Version
 
 from .errors import DamagedIndexError
@@ -25,11 +26,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from .staleness import Staleness
-    from .text_table import TextTable
 
 
-@dataclass(frozen=True, slots=True)
-class IndexInfo:
+@dataclass(frozen=True, slots=True, repr=False)
+class IndexInfo(Shown):
     """One index at a glance; sizes in bytes, times in milliseconds since 1970. None: not known, or not asked.
 
     * `fresh`: the version asked (default: the table's newest) is recorded.
@@ -84,18 +84,14 @@ class IndexInfo:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
-class IndexList(list[IndexInfo]):
+class IndexList(Shown, list[IndexInfo]):
     """The indexes of a table. Printed, they are a table for people."""
 
-    def __str__(self) -> str:
+    @property
+    def shown(self) -> Sequence[str | Tabular]:
         from .views import indexes_table
 
-        return str(indexes_table(self)) if self else "no index"
-
-    def __rich__(self) -> TextTable | str:
-        from .views import indexes_table
-
-        return indexes_table(self) if self else "no index"
+        return (indexes_table(self) if self else "no index",)
 
     def to_arrow(self) -> pa.Table:
         """One row an index, the fields of `IndexInfo` as columns."""

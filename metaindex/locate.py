@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from expressions.errors import MetaIndexError, VersionNotFoundError
 from expressions.references import columns
+from expressions.shown import Shown, Tabular
 from expressions.tree import Predicate
 from formats.model import Version
 from formats.protocol import TableRef
@@ -70,8 +71,8 @@ LOCATED = pa.schema(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
+@dataclass(frozen=True, slots=True, repr=False)
+class Located(Shown):
     """`table` has one row for each row group that holds, or may hold, matching rows (for each file whose format has
     none: `row_group` is null then): the path as an engine opens it, the physical rows of the row group where known, the
     live rows of it that match (null of a candidate), and the versions of the table of which this is true. `notes`: what
@@ -83,9 +84,10 @@ class Located:
     table: pa.Table
     notes: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
+    @property
+    def shown(self) -> Sequence[str | Tabular]:
         """As `metaindex locate` says it."""
-        return "\n".join((str(self.answer), *self.notes))
+        return (*self.answer.shown, *self.notes)
 
     @property
     def answer(self) -> Answer:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from expressions.errors import LiteralTypeError
 from expressions.literals import Literal
+from expressions.shown import Shown, Tabular
 from expressions.tree import ColumnRef, Comparison, Op, Opaque, Or, Predicate
 from formats.model import Schema
 
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 SEARCHED = pa.schema([pa.field("column", pa.string(), nullable=False), *list(LOCATED)[:-1]])
 
 
-@dataclass(frozen=True, slots=True)
-class Searched:
+@dataclass(frozen=True, slots=True, repr=False)
+class Searched(Shown):
     """`table` has one row for each column and row group that holds the text, or may hold it: the column, then what
     `Located.table` has. `asked`: columns that were asked; `not_asked`: those that an index keys and that cannot hold
     the text, with the reason."""
@@ -46,9 +47,10 @@ class Searched:
     not_asked: Mapping[str, str]
     table: pa.Table
 
-    def __str__(self) -> str:
+    @property
+    def shown(self) -> Sequence[str | Tabular]:
         """As `metaindex search` says it."""
-        return str(self.answer)
+        return self.answer.shown
 
     @property
     def answer(self) -> Answer:

@@ -7,6 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from expressions.shown import html_table
+from expressions.shown import lines as lines
+from expressions.shown import one_line as one_line
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -31,6 +35,9 @@ class TextTable:
 
     def __rich__(self) -> Table:
         return rich_table(self.columns, self.rows)
+
+    def _repr_html_(self) -> str:
+        return html_table([(c.title, c.right) for c in self.columns], self.rows)
 
 
 def plain_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
@@ -61,15 +68,3 @@ def rich_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Tabl
     for row in rows:
         drawn.add_row(*(Text(one_line(cell)) for cell in row))
     return drawn
-
-
-def one_line(text: str) -> str:
-    """Control characters would break a table or steer a terminal: they are written as escapes."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-def lines(text: str) -> str:
-    """The same for several lines."""
-    return text if text.isprintable() else "\n".join(map(one_line, text.split("\n")))

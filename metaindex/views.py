@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from expressions.shown import Shown, Tabular
 from formats import times
 
 from .pruning.result import human_bytes
@@ -22,17 +23,18 @@ SHOWN = 50
 PLACE = (Column("row group", right=True), Column("rows", right=True), Column("match", right=True))
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+@dataclass(frozen=True, slots=True, repr=False)
+class Answer(Shown):
     """What a look-up found: sentences, and a table below them where there is anything to list."""
 
     sentences: tuple[str, ...]
     table: TextTable | None = None
     more: int = 0  # rows that the table leaves out
 
-    def __str__(self) -> str:
-        table = () if self.table is None else ("", str(self.table))
-        return "\n".join((*self.sentences, *table, *self.left_out))
+    @property
+    def shown(self) -> Sequence[str | Tabular]:
+        table = () if self.table is None else ("", self.table)
+        return (*self.sentences, *table, *self.left_out)
 
     @property
     def left_out(self) -> tuple[str, ...]:

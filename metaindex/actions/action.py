@@ -17,6 +17,7 @@ from functools import partial
 from typing import Protocol, runtime_checkable
 
 from expressions.errors import StorageError
+from expressions.shown import Shown
 from metaindex.errors import ConcurrentWriteError
 from metaindex.log.entry import IndexLogEntry, UnderWay
 from metaindex.log.liveness import Heartbeat
@@ -62,8 +63,8 @@ class Asked(Protocol):
     verb: str
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+@dataclass(frozen=True, slots=True, repr=False)
+class Outcome(Shown):
     """What became of an action: the entry it left, and what it did. `changed` is False where there was nothing to
     do."""
 

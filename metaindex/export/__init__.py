@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from expressions.errors import ArgumentError
 from expressions.records import dataclass
+from expressions.shown import Shown
 from expressions.statistics import Mask
 from formats.storage import Storage
 from metaindex.log.entry import RunRef
@@ -32,8 +33,8 @@ from .parts import write_parts
 ExportFormat = Literal["delta", "iceberg"]
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
+@dataclass(frozen=True, slots=True, repr=False)
+class Exported(Shown):
     """What was written: rows by table, and the version of the indexed table whose live files they are (None: none is
     recorded, and all files of the runs are there)."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from expressions.records import dataclass
+from expressions.shown import Shown
 from expressions.skipping import may_match
 from expressions.statistics import Mask, PruningStatistics
 from expressions.tree import Predicate
@@ -49,8 +50,8 @@ class LeafReport:
     together: Combination | None = None
 
 
-@dataclass(frozen=True)
-class PruneResult:
+@dataclass(frozen=True, repr=False)
+class PruneResult(Shown):
     """Files to read, files proved out, files whose every row matches. A reader drops a file only if this proves it:
     what it does not name is read."""
 

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from expressions.bind import bind
 from expressions.errors import MetaIndexError, MissingDependencyError, UnknownColumnError
 from expressions.references import leaves
+from expressions.shown import Shown
 from expressions.tree import And, Constant, Opaque, Predicate
 from formats.model import Field, Snapshot
 from formats.protocol import TableRef
@@ -30,6 +31,7 @@ from .footer import HeldFooters
 
 if TYPE_CHECKING:
     import duckdb
+    import pandas as pd
     import polars as pl
     from deltalake import DeltaTable
     from pyarrow.dataset import Dataset
@@ -47,8 +49,8 @@ Choose: TypeAlias = "Callable[[Predicate], tuple[npt.NDArray[np.int64], PruneRes
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+@dataclass(frozen=True, slots=True, repr=False)
+class Scan(Shown):
     """`rows` are indices into `snapshot.files` (None: all of them). `predicate` is bound: names and literals are those
     of `snapshot.schema`; `predicate_text` is the user's own SQL, for an engine that reads it itself. `columns` are
     top-level names, in the order of the result (None: all); names are matched exactly first and without regard to case
@@ -74,6 +76,35 @@ class Scan:
     anew: Callable[[], Scan | None] | None = field(
         default=None, repr=False, compare=False
     )  # where `snapshot` is what an index recorded: the question asked of the table itself; None: the index was right
+
+    def __str__(self) -> str:
+        """What would be read, and how to read it; nothing is."""
+        kept = len(self.file_rows)
+        every = len(self.snapshot.files) if self.result is None else self.result.total_files
+        try:
+            columns = [f"  {f.name}: {f.type}" for f in self.fields]
+        except MetaIndexError as error:
+            columns = [f"  {error}"]
+        return "\n".join(
+            (
+                f"scan of {self.snapshot.table} ({self.snapshot.format}) at version {self.snapshot.version}: {kept:,} of {every:,} files",
+                *(() if self.predicate is None else (f"rows: {self._condition}",)),
+                "columns:",
+                *columns,
+                "nothing is read yet: to_arrow(), to_batches(), to_pandas(), to_duckdb(con), to_polars(), to_spark(spark) read it",
+            )
+        )
+
+    @property
+    def _condition(self) -> str:
+        from expressions.engines.sql import to_sql
+
+        if self.predicate_text is not None:
+            return self.predicate_text
+        try:
+            return to_sql(self.predicate)  # type: ignore[arg-type]
+        except MetaIndexError:
+            return str(self.predicate)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -177,6 +208,16 @@ class Scan:
         from .arrow import read_batches
 
         return self.trying(lambda scan: pa.Table.from_batches(read_batches(scan), schema=scan.schema))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """All rows as a DataFrame, with pandas' own types, as pyarrow makes it."""
+        try:
+            import pandas  # noqa: F401 - that it is there is the question
+        except ImportError as error:
+            raise MissingDependencyError(
+                "a pandas DataFrame needs pandas; it is not installed; install pandas, or take to_arrow() or to_polars()"
+            ) from error
+        return self.to_arrow().to_pandas()
 
     def to_dataset(self) -> ScanDataset:
         """As a pyarrow Dataset, whose scans ask the indexes about their own filters, too."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from expressions.errors import ArgumentError
+from expressions.shown import Shown
 from metaindex.pruning.result import PruneResult, human_bytes
 
 from .covers import Cover
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainedScan:
+@dataclass(frozen=True, slots=True, repr=False)
+class ExplainedScan(Shown):
     """One scan: what is expected of it, or why no index helps, and of each index of its table the same. `cover`: the
     covering index that is read in its place."""
 
@@ -70,8 +71,8 @@ class ExplainedScan:
         return {"scan": self.scan, "reason": reason, "result": found, "covering": covering, "indexes": indexes}
 
 
-@dataclass(frozen=True, slots=True)
-class QueryExplanation:
+@dataclass(frozen=True, slots=True, repr=False)
+class QueryExplanation(Shown):
     """`print` it, or let a notebook show it. Files are as expected before the query runs: Spark and the formats prune
     by themselves as well. `read`: what its scans did read, where it was run; `read_bytes`: what its tasks read in all,
     of the needed columns alone."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from expressions.errors import StoragePermissionError, StorageUnavailableError
+from expressions.shown import Shown
 
 Kind = Literal["log", "version", "run", "statistics", "keys", "covering", "dropped"]
 
@@ -52,8 +53,8 @@ def judged(error: BaseException) -> None:
         cause = cause.__cause__
 
 
-@dataclass(slots=True)
-class Verification:
+@dataclass(slots=True, repr=False)
+class Verification(Shown):
     """What was looked at, and what was wrong. `unchecked`: why something was not looked at, and how often."""
 
     index: str

@@ -1,0 +1,90 @@
+"""What shows itself: at Python's prompt as it is printed, in a notebook as HTML, on a terminal through rich."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+LINES, WIDTH = 100, 2000
+"""What a prompt or a notebook shows of an answer; `print` gives all of it."""
+
+
+class Tabular(Protocol):
+    """A table for people."""
+
+    def _repr_html_(self) -> str: ...
+
+
+class Shown:
+    """Gives a class with `__str__`, or with `shown` (texts and tables, one below the other), the other ways to be
+    looked at. A dataclass of it says `repr=False`."""
+
+    __slots__ = ()
+
+    @property
+    def shown(self) -> Sequence[str | Tabular]:
+        return (str(self),)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.shown))
+
+    def __repr__(self) -> str:
+        return bounded(str(self))
+
+    def _repr_html_(self) -> str:
+        parts = (preformatted(part) if isinstance(part, str) else part._repr_html_() for part in self.shown)
+        return f"<div>{''.join(parts)}</div>"
+
+    def __rich__(self) -> Group:
+        from rich.console import Group
+        from rich.text import Text
+
+        return Group(*(Text(lines(part)) if isinstance(part, str) else part for part in self.shown))  # type: ignore[arg-type]
+
+
+def bounded(text: str) -> str:
+    """The first lines, and of these the beginning, without what would steer a terminal."""
+    every = text.split("\n")
+    shown = [one_line(line if len(line) <= WIDTH else line[:WIDTH] + "...") for line in every[:LINES]]
+    left = len(every) - len(shown)
+    return "\n".join([*shown, *([f"... and {left:,} more lines; print() shows all"] if left else [])])
+
+
+def preformatted(text: str) -> str:
+    """Text in HTML, as it is printed: nothing in it is markup."""
+    import html
+
+    return f"<pre>{html.escape(bounded(text))}</pre>"
+
+
+def html_table(titles: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]]) -> str:
+    """Columns (their title, and whether they stand to the right) and rows of texts: nothing in them is markup."""
+    import html
+
+    def row(tag: str, cells: Sequence[str]) -> str:
+        sides = ("right" if right else "left" for _, right in titles)
+        shown = (
+            f'<{tag} style="text-align: {side}">{html.escape(bounded(cell))}</{tag}>'
+            for side, cell in zip(sides, cells, strict=True)
+        )
+        return f"<tr>{''.join(shown)}</tr>"
+
+    head = row("th", [title for title, _ in titles])
+    left = len(rows) - LINES
+    more = f"<p>... and {left:,} more; print() shows all</p>" if left > 0 else ""
+    return f"<table><thead>{head}</thead><tbody>{''.join(row('td', one) for one in rows[:LINES])}</tbody></table>{more}"
+
+
+def one_line(text: str) -> str:
+    """Control characters would break a table or steer a terminal: they are written as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def lines(text: str) -> str:
+    """The same for several lines."""
+    return text if text.isprintable() else "\n".join(map(one_line, text.split("\n")))

@@ -1,0 +1,138 @@
+"""What a prompt and a notebook show of an answer: what is printed, not too much of it, and nothing in it is markup."""
+
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import metaindex as mi
+from expressions.errors import MissingDependencyError
+from expressions.shown import LINES, Shown, html_table
+from metaindex.readers.scan import Scan
+
+HOSTILE = "<script>alert('x')</script> & \x1b[31m"
+ASKED = f"`{HOSTILE}` = 1"
+
+
+class Read(HTMLParser):
+    """A notebook's HTML: its tags, and the texts between them."""
+
+    def __init__(self, shown: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.text = ""
+        self.feed(shown)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.add(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> mi.Table:
+    root = tmp_path / "<script>lake"
+    root.mkdir()
+    for at in range(3):
+        pq.write_table(pa.table({HOSTILE: [at], "t": [f"<b>{at}</b>"]}), root / f"<i>{at}.parquet")
+    found = mi.open_table(str(root))
+    found.create_index("find", mi.ColumnStats(), mi.Values(f"`{HOSTILE}`"), mi.Values("t"), builder="local")
+    return found
+
+
+def answers(table: mi.Table) -> dict[str, Shown]:
+    return {
+        "indexes": table.indexes(),
+        "index": table.indexes()[0],
+        "prune": table.prune(ASKED),
+        "locate": table.locate(ASKED),
+        "search": table.search("<b>1</b>"),
+        "explain": table.explain(ASKED),
+        "verify": table.verify_index("find"),
+        "history": table.history("find"),
+        "refresh": table.refresh_index("find", builder="local"),
+        "scan": table.scan(ASKED),
+    }
+
+
+def test_every_answer_shows_itself_as_it_is_printed_and_as_html(table: mi.Table) -> None:
+    for name, answer in answers(table).items():
+        assert repr(answer) == str(answer).replace("\x1b", r"\x1b"), name
+        assert len(repr(answer)) < 5000, name
+        shown = answer._repr_html_()
+        assert "\x1b" not in shown, name
+        assert Read(shown).tags <= {"div", "pre", "p", "table", "thead", "tbody", "tr", "th", "td"}, name
+        assert Read(shown).text, name
+
+
+@pytest.mark.parametrize("name", ["indexes", "locate", "search", "history"])
+def test_what_is_a_table_is_one_in_html(table: mi.Table, name: str) -> None:
+    assert "td" in Read(answers(table)[name]._repr_html_()).tags
+
+
+def test_a_names_own_markup_is_read_as_text(table: mi.Table) -> None:
+    assert "<script>alert('x')</script> & \\x1b[31m" in Read(table.indexes()[0]._repr_html_()).text
+    assert "<i>1.parquet" in Read(table.locate(ASKED)._repr_html_()).text
+
+
+def test_a_scan_tells_what_it_would_read_and_reads_nothing(table: mi.Table, tmp_path: Path) -> None:
+    scan = table.scan(ASKED, columns=["t"])
+    for file in (tmp_path / "<script>lake").glob("*.parquet"):
+        file.unlink()
+    assert "1 of 3 files" in str(scan)
+    assert "t: string" in str(scan)
+    assert "to_arrow()" in repr(scan)
+    assert ASKED in str(scan)
+
+
+def test_a_scan_of_no_such_column_is_shown_with_what_is_wrong(table: mi.Table) -> None:
+    scan = table.scan(ASKED)
+    assert "there is no 'nope'" in repr(Scan(scan.snapshot, scan.storage, scan.ref, columns=("nope",)))
+
+
+def test_a_scan_as_pandas_has_the_rows_of_the_table(table: mi.Table) -> None:
+    pytest.importorskip("pandas")
+    scan = table.scan("t = '<b>2</b>'")
+    assert scan.to_pandas().to_dict("records") == scan.to_arrow().to_pylist() == [{HOSTILE: 2, "t": "<b>2</b>"}]
+
+
+def test_without_pandas_the_error_says_what_to_install(table: mi.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingDependencyError, match="install pandas"):
+        table.scan().to_pandas()
+
+
+def test_showing_loads_no_pandas(table: mi.Table) -> None:
+    asked = f"import metaindex as mi, sys; t = mi.open_table({table.path!r}); " + "".join(
+        f"repr({one}); {one}._repr_html_(); " for one in ("t.indexes()", "t.prune('t is null')", "t.scan('t is null')")
+    )
+    subprocess.run([sys.executable, "-c", asked + "assert 'pandas' not in sys.modules"], check=True)
+
+
+class Long(Shown):
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@given(st.text())
+def test_any_text_stays_text(text: str) -> None:
+    # A parser takes one line break at the beginning of <pre> away, as a browser does.
+    assert Read(Long("x" + text)._repr_html_()).text == repr(Long("x" + text))
+    assert Read(html_table([("a", False)], [[text]])).text == "a" + repr(Long(text))
+
+
+def test_a_long_answer_is_cut_and_says_so() -> None:
+    many = Long("\n".join(map(str, range(LINES + 7))))
+    assert repr(many).splitlines()[LINES:] == ["... and 7 more lines; print() shows all"]
+    assert len(repr(Long("x" * 100_000))) < 5000
+    assert "and 7 more" in html_table([("a", False)], [[str(n)] for n in range(LINES + 7)])
