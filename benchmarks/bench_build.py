@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 import metaindex as mi
 from formats.footers import read_footers
 from formats.storage_local import LocalStorage
+from metaindex.table.face import handle_of
 
 from .processes import cpu_seconds
 
@@ -122,5 +123,7 @@ def _accessors(metadata: pq.FileMetaData) -> list[object]:
 def _build(table: mi.Table, root: Path, builder: str) -> float:
     shutil.rmtree(root.parent / "_metaindex", ignore_errors=True)
     started = cpu_seconds()
-    mi.open_table(str(root), spark=table._spark).create_index("stats", mi.ColumnStats(), builder=builder)
+    mi.open_table(str(root), spark=handle_of(table).builders.spark).create_index(
+        "stats", mi.ColumnStats(), builder=builder
+    )
     return cpu_seconds() - started

@@ -18,7 +18,6 @@ from expressions import ColumnBounds
 from formats.model import FILE_SCHEMA, Deletes, Diff, Field, FileTable, Leaf, Schema, Snapshot, Trust, Version
 from formats.protocol import At, TableRef
 from formats.storage_local import LocalStorage
-from metaindex.api import Table
 from metaindex.build.column_writer import ColumnWriter
 from metaindex.build.parts import PartStream
 from metaindex.build.protocol import BuildReport, BuildRequest, Progress
@@ -26,6 +25,7 @@ from metaindex.build.statistics import facts_of, in_column_order
 from metaindex.config import Config
 from metaindex.kinds.rows import COLUMN_STATS, PARTITION_STATS
 from metaindex.store.writer import RunSink
+from metaindex.table.face import Table
 
 SPAN = 1_000_000_000
 """Values lie between 0 and SPAN."""

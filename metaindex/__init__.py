@@ -47,7 +47,6 @@ from expressions.errors import (  # noqa: E402
     VersionNotFoundError,
 )
 
-from .api import Table, open_table  # noqa: E402
 from .config import Config  # noqa: E402
 from .errors import (  # noqa: E402
     BuildError,
@@ -60,23 +59,25 @@ from .errors import (  # noqa: E402
     ScanError,
     SettingError,
 )
-from .info import IndexInfo  # noqa: E402
 from .kinds.bloom.spec import Bloom  # noqa: E402
 from .kinds.column_stats.spec import ColumnStats  # noqa: E402
 from .kinds.covering.spec import Covering, CoveringRange  # noqa: E402
 from .kinds.values.lists import ValueList  # noqa: E402
 from .kinds.values.spec import Values  # noqa: E402
 from .pruning.result import IndexReport, PruneResult  # noqa: E402
+from .table.face import Table  # noqa: E402
+from .table.opening import open_table  # noqa: E402
+from .views.info import IndexInfo  # noqa: E402
 
 if TYPE_CHECKING:  # loaded when asked for
     from . import hooks as hooks
-    from .frames import create_index as create_index
     from .rule import RuleConfig as RuleConfig
     from .rule import disable as disable
     from .rule import enable as enable
     from .rule import explain as explain
     from .rule import hint as hint
     from .rule import is_enabled as is_enabled
+    from .table.frames import create_index as create_index
 
 __version__ = "0.1.0"
 
@@ -87,7 +88,7 @@ _OF_RULE = ("RuleConfig", "disable", "enable", "explain", "hint", "is_enabled")
 def __getattr__(name: str) -> object:
     """`mi.hooks` is loaded by those who write, the rule of Spark's optimizer by those who enable it."""
     if name == "create_index":
-        from .frames import create_index
+        from .table.frames import create_index
 
         return create_index
     if name == "hooks" or name in _OF_RULE:

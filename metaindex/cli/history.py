@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from metaindex.views import history_remarks, history_table
+from metaindex.views.tables import history_remarks, history_table
 
 from . import arguments
 from .arguments import DONE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from metaindex.views import indexes_table
+from metaindex.views.tables import indexes_table
 
 from . import arguments
 from .arguments import DONE, near
@@ -15,7 +15,7 @@ from .output import Output
 from .progress import Progress
 
 if TYPE_CHECKING:
-    from metaindex.info import IndexInfo
+    from metaindex.views.info import IndexInfo
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

@@ -13,7 +13,7 @@ from .output import Output
 
 if TYPE_CHECKING:
     from metaindex.actions.action import Outcome
-    from metaindex.api import Table
+    from metaindex.table.face import Table
 
 
 def table_and_name(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from metaindex.views import Answer
+from metaindex.views.tables import Answer
 
 from . import arguments
 from .arguments import DONE

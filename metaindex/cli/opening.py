@@ -13,9 +13,9 @@ from .output import Output
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from metaindex.api import Table
     from metaindex.build.protocol import Builder, Progress
     from metaindex.kinds.covering.merge import CoveringMerge, MergedPiece
+    from metaindex.table.face import Table
 
 _WORDS = {"true": True, "false": False}
 

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
-from metaindex.text_table import Column as Column
-from metaindex.text_table import lines, rich_table
-from metaindex.text_table import one_line as one_line
-from metaindex.text_table import plain_table as plain_table
+from metaindex.views.text_table import Column as Column
+from metaindex.views.text_table import lines, rich_table
+from metaindex.views.text_table import one_line as one_line
+from metaindex.views.text_table import plain_table as plain_table
 
 
 @dataclass(slots=True)

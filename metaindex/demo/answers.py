@@ -12,7 +12,7 @@ from .data import SCHEMA
 from .questions import Question
 
 if TYPE_CHECKING:
-    from metaindex.api import Table
+    from metaindex.table.face import Table
 
 
 @dataclass(frozen=True, slots=True)

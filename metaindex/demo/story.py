@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.api import Table, open_table
 from metaindex.cli.arguments import DONE, FAILED
 from metaindex.cli.jvm import quiet_session
 from metaindex.cli.output import Output
@@ -21,6 +20,8 @@ from metaindex.config import Config
 from metaindex.errors import BuildError
 from metaindex.kinds.column_stats.spec import ColumnStats
 from metaindex.pruning.result import human_bytes
+from metaindex.table.face import Table, handle_of
+from metaindex.table.opening import open_table
 
 from .answers import Asked, ask, canonical, difference
 from .data import days, flights, split
@@ -203,7 +204,7 @@ def _commit_and_refresh(one: Indexed, new_day: DataFrame, report: Report) -> Non
     lake.append(new_day)
     if lake.deletes_rows:
         lake.delete(CORRECTION)
-    one.table = open_table(str(lake.path), spark=one.table._spark, **lake.options)  # type: ignore[arg-type]
+    one.table = open_table(str(lake.path), spark=handle_of(one.table).builders.spark, **lake.options)  # type: ignore[arg-type]
     one.bare = open_table(str(lake.path), config=Config(use_indexes=False), **lake.options)  # type: ignore[arg-type]
     started = time.monotonic()
     outcome = one.table.refresh_index(INDEX, builder="spark")

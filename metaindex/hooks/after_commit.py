@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from expressions.errors import ArgumentError
+from metaindex.table.face import Table, handle_of
 
 from . import worker
 from .handles import use
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from metaindex.actions.written import Written
-    from metaindex.api import Table
     from metaindex.build.protocol import Builder
     from metaindex.config import BuilderName
 
@@ -62,7 +62,7 @@ def after_commit(
     named = (key, type(table), *sorted(dict(options.get("storage_options") or {}).items()))
 
     def refreshed(found: Table) -> list[Kept]:
-        found.written = written
+        handle_of(found).written = written
         return keep(found, indexes, builder)[1]
 
     def job() -> list[Kept]:
@@ -111,7 +111,7 @@ def counts() -> worker.Counts:
 
 def _opener(table: object, options: dict[str, Any]) -> tuple[str, Callable[[], Table]]:
     """Which table is meant (one name for one table), and how it is opened, later and in another thread."""
-    from metaindex.api import Table, open_table
+    from metaindex.table.opening import open_table
 
     if isinstance(table, Table):
         return _key(table.path), table.reopened

@@ -8,15 +8,12 @@ table's or an index's state; where anything goes wrong with it, the table is ope
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING
 
 from expressions.errors import MetaIndexError
 from formats.protocol import FollowsLog
+from metaindex.table.face import Table, handle_of
 
 from .keep import Kept
-
-if TYPE_CHECKING:
-    from metaindex.api import Table
 
 TABLES = 8
 USES = 64
@@ -45,10 +42,10 @@ def use(key: Hashable, opened: Callable[[], Table], job: Callable[[Table], list[
 
 
 def _put(key: Hashable, table: Table, uses: int) -> None:
-    if uses < USES and isinstance(
-        table._format, FollowsLog
-    ):  # without its log the handle fails; a plain folder may have become another table unseen
-        table.forget()
+    handle = handle_of(table)
+    # Without its log the handle fails; a plain folder may have become another table unseen.
+    if uses < USES and isinstance(handle.table_format, FollowsLog):
+        handle.forget()
         _kept[key] = (table, uses)
         for oldest in list(_kept)[:-TABLES]:
             _kept.pop(oldest, None)

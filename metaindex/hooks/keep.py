@@ -21,9 +21,10 @@ from metaindex.log.entry import IndexLogEntry
 from metaindex.log.states import State
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.reader import StoreCache
+from metaindex.table.face import Table, handle_of
+from metaindex.table.verbs import refresh
 
 if TYPE_CHECKING:
-    from metaindex.api import Table
     from metaindex.build.protocol import Builder
     from metaindex.config import BuilderName
 
@@ -71,7 +72,7 @@ def in_namespaces(table: Table) -> list[Table]:
 def living(table: Table) -> Iterator[tuple[str, IndexLogEntry]]:
     """The indexes that a refresh may be begun on, with their latest entry. One whose log cannot be read is passed over,
     with a warning."""
-    folder = table._indexes()
+    folder = handle_of(table).indexes()
     for name in folder.names():
         try:
             entry = folder.log(name).latest()
@@ -84,15 +85,17 @@ def living(table: Table) -> Iterator[tuple[str, IndexLogEntry]]:
 
 def stands_at(table: Table, name: str, entry: IndexLogEntry, version: Version) -> bool:
     """Has the index recorded the version, and covers its files (a quick refresh only names them)?"""
-    found = OpenIndex(name, entry, table._log(name).storage, StoreCache()).versions.find(version)
+    found = OpenIndex(name, entry, handle_of(table).log(name).storage, StoreCache()).versions.find(version)
     return found is not None and not found.record.unknown
 
 
 def _newest(table: Table, entries: Sequence[IndexLogEntry]) -> Version:
     """The table's version now, found from those that its indexes recorded last."""
-    if isinstance(table._format, FollowsLog):
-        return table._format.newest(table._ref, [one.version for entry in entries for one in entry.content.versions])
-    return table._format.resolve(table._ref, At())
+    handle = handle_of(table)
+    reader = handle.table_format
+    if isinstance(reader, FollowsLog):
+        return reader.newest(handle.ref, [record.version for entry in entries for record in entry.content.versions])
+    return reader.resolve(handle.ref, At())
 
 
 def _refreshed(table: Table, name: str, entry: IndexLogEntry, version: Version, builder: BuilderName | Builder) -> Kept:
@@ -100,12 +103,13 @@ def _refreshed(table: Table, name: str, entry: IndexLogEntry, version: Version, 
     try:
         if stands_at(table, name, entry, version):
             return Kept(table.path, name, version.id, False)
-        at = version.id if isinstance(table._format, FollowsLog) else None  # named so, it is not looked for again
+        handle = handle_of(table)
+        at = version.id if isinstance(handle.table_format, FollowsLog) else None  # named so, it is not looked for again
         try:
-            outcome = table.as_built(entry).refresh_index(name, builder=builder, version=at)
+            outcome = refresh(handle.as_built(entry), name, "incremental", builder=builder, version=at)
         except ConcurrentWriteError as lost:
             logger.debug("once more: %s", lost)
-            outcome = table.as_built(entry).refresh_index(name, builder=builder, version=at)
+            outcome = refresh(handle.as_built(entry), name, "incremental", builder=builder, version=at)
     except Exception as error:
         logger.warning("index %r of %s stays as it was: %s", name, table.path, error)
         logger.debug("the refresh that failed", exc_info=True)

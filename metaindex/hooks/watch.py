@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Literal
 from expressions.errors import ArgumentError, MetaIndexError
 from formats.model import Version
 from formats.protocol import At
+from metaindex.table.face import Table, handle_of
 
 from .keep import Kept, in_namespaces, keep, living, stands_at
 
 if TYPE_CHECKING:
-    from metaindex.api import Table
     from metaindex.build.protocol import Builder
     from metaindex.config import BuilderName
 
@@ -125,7 +125,8 @@ class Watcher:
         started = time.perf_counter()
         asking = 0.0
         try:
-            version = one.table._format.resolve(one.table._ref, At())
+            handle = handle_of(one.table)
+            version = handle.table_format.resolve(handle.ref, At())
             news = version != one.known or one.failures > 0 or self._behind(one.table, version)
             asking = time.perf_counter() - started
             one.quiet = 0 if news else one.quiet + 1

@@ -24,7 +24,7 @@ from formats.model import Snapshot, Version
 
 from .open_index import FULL_REFRESH, OpenIndex
 from .over_snapshot import over_snapshot
-from .question import Question, SnapshotNeeded
+from .question import Question, Wants
 from .recorded import over_recorded, recorded_at
 from .result import IndexReport, PruneResult
 from .walk import LOG, Failed, Tally, Walked
@@ -54,32 +54,45 @@ class Pruner:
         """Does some index know the version's files, so that no snapshot is needed?"""
         return any(recorded_at(index, version) is not None for index in self._indexes)
 
-    def prune(self, question: Question, snapshot: Snapshot | None, *, alone: bool = False) -> PruneResult:
-        """`snapshot` is needed where `recorded` says no, or says no more once a damaged index is out (SnapshotNeeded is
-        raised then). It helps where the table itself knows more of what is asked and the indexes keep many files
-        (SnapshotHelps is raised then, unless the indexes are to answer `alone`)."""
+    def by_record(self, question: Question, *, alone: bool = False) -> PruneResult | Wants:
+        """By what the indexes recorded of the version. Wants.NEEDED where none has, or where those that had turn out to
+        be damaged; Wants.HELPS where the table itself knows more of what is asked and the indexes keep many files,
+        unless they are to answer `alone`."""
+        started = time.perf_counter()
+        version = self._of_this_table(question.version, None)
+        while self.recorded(question.version):
+            try:
+                answer = over_recorded(question, self._indexes, alone=alone)
+            except Exception as error:  # noqa: BLE001 - raised again where it is no index's fault
+                self._without_the_damaged(error)
+            else:
+                return answer if isinstance(answer, Wants) else self._result(question, version, answer, started)
+        return Wants.NEEDED
+
+    def by_snapshot(self, question: Question, snapshot: Snapshot) -> PruneResult:
+        """By the table's own list of files."""
         started = time.perf_counter()
         version = self._of_this_table(question.version, snapshot)
         while True:
             try:
-                if snapshot is None:
-                    answer = over_recorded(question, self._indexes, alone=alone)
-                else:
-                    answer = over_snapshot(question, self._indexes, snapshot)
-                break
-            except Failed as failed:
-                self._take_out(failed.index, failed.__cause__)
-                if snapshot is None and not self.recorded(question.version):
-                    raise SnapshotNeeded from failed
-            except (MetaIndexError, SnapshotNeeded):
-                raise  # of the question or the table; or to be asked again
-            except Exception as error:
-                if not self._indexes:
-                    raise
-                for index in list(self._indexes):  # whose fault it is cannot be told: the table answers alone
-                    self._take_out(index, error)
-                if snapshot is None:
-                    raise SnapshotNeeded from error
+                answer = over_snapshot(question, self._indexes, snapshot)
+            except Exception as error:  # noqa: BLE001 - as above
+                self._without_the_damaged(error)
+            else:
+                return self._result(question, version, answer, started)
+
+    def _without_the_damaged(self, error: Exception) -> None:
+        """Takes out the index that failed; all of them where whose fault it is cannot be told. Raises the error where
+        it is the question's, or the table's."""
+        if isinstance(error, Failed):
+            self._take_out(error.index, error.__cause__)
+            return
+        if isinstance(error, MetaIndexError) or not self._indexes:
+            raise error
+        for index in list(self._indexes):
+            self._take_out(index, error)
+
+    def _result(self, question: Question, version: Version, answer: Walked, started: float) -> PruneResult:
         return PruneResult(
             table=question.table,
             format=question.format,

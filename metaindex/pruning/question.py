@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -46,13 +47,11 @@ class Question:
         return any(not stable.isdisjoint(run.covered_columns) for run in runs)
 
 
-class SnapshotNeeded(Exception):
-    """The indexes that knew the version are out: load the snapshot and ask again."""
+class Wants(Enum):
+    """In place of an answer: the table's own snapshot is asked for."""
 
-
-class SnapshotHelps(SnapshotNeeded):
-    """The table itself knows more than the indexes, which keep many files: ask again with the snapshot, or where it is
-    gone without it, `alone`."""
+    NEEDED = "no index that knows the version is left"
+    HELPS = "the table itself knows more than the indexes, which keep many files"
 
 
 def bound(predicate: Predicate, schema: Schema, time_zone: str = "UTC", *, as_held: bool = False) -> Predicate:

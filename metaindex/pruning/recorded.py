@@ -21,7 +21,7 @@ from metaindex.log.entry import RunRef
 
 from .known import Asked, Known, known_runs
 from .open_index import OpenIndex, Ordinals
-from .question import Question, SnapshotHelps
+from .question import Question, Wants
 from .sources import FileSource, Gathered, Portion, RunSource
 from .versions import LiveFiles, Recorded
 from .walk import Sources, Tally, Walked, column_names, guard, leaf_reports, may_match_any, surely, walk
@@ -36,8 +36,8 @@ def few(kept: int, total: int) -> bool:
     return kept * 4 <= total and kept <= max(FEW_FILES, total // _ONE_OF)
 
 
-def over_recorded(question: Question, indexes: Sequence[OpenIndex], *, alone: bool) -> Walked:
-    """SnapshotHelps where the table itself may prove more and the indexes keep many files, unless they are to answer
+def over_recorded(question: Question, indexes: Sequence[OpenIndex], *, alone: bool) -> Walked | Wants:
+    """Wants.HELPS where the table itself may prove more and the indexes keep many files, unless they are to answer
     `alone`. Some index must have recorded the version."""
     primary, found = _primary(question, indexes)
     record = found.record
@@ -55,7 +55,7 @@ def over_recorded(question: Question, indexes: Sequence[OpenIndex], *, alone: bo
     kept = sum(one.count for one in searched)
     wide = not alone and not few(kept, record.files)
     if wide and (_table_knows_more(asked, indexes) or _log_knows_more(question, asked, searched)):
-        raise SnapshotHelps
+        return Wants.HELPS
     with guard(primary):
         files = FileTable(_concat([one.segment.files(one.kept) for one in searched]))
     used = {primary.name: column_names(set().union(*(one.known.columns for one in segments)) if segments else set())}

@@ -11,27 +11,25 @@ import threading
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from expressions.tree import ColumnRef
 from formats.model import Schema, Snapshot, Version
 from formats.protocol import Resolved
-from metaindex.asked import at_version
 from metaindex.kinds.covering.parts import StoredPart, is_whole, stored_parts
 from metaindex.kinds.covering.plan import ORDINAL, PARTITION, ROW, CoveringLayout
 from metaindex.kinds.covering.types import width
 from metaindex.log.entry import CoveredKey
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.serving import Serving, serving, usable_runs
+from metaindex.table.asked import at_version
+from metaindex.table.face import Table, handle_of
 
 from . import scans, seen_parts
 from .range_parts import parts_left
 from .ranking import CORES, HOT, HOT_GROUP, KEY_SHARE, PRUNED, Offer, buckets_left, share_read, share_sent, unevenness
 from .reasons import Reason
 from .settings import RuleConfig
-
-if TYPE_CHECKING:
-    from metaindex.api import Table
 
 MASK_BITS: Final = 1 << 25
 """Deleted rows are left out by a mask (here 4 MB), which goes with every task, or by a join with what every executor is
@@ -84,7 +82,7 @@ def offered(
     where it leaves some out; `broken`: runs that Spark could not read; `cores`: that work on a query. What an index
     raises when it is read leaves that index out."""
     out = Offered()
-    opened = [index for index in table._open_indexes(None)[0] if rule.allows(index.name)]
+    opened = [index for index in handle_of(table).open_indexes(None)[0] if rule.allows(index.name)]
     for index in opened:
         keys = {key.key_id: key for run in index.entry.content.runs for key in run.keys if key.kind == PARTITION}
         for key in keys.values():
@@ -224,11 +222,11 @@ def _version(table: Table, index: OpenIndex, scan: Mapping[str, Any]) -> _At | N
     if newest is None or scan.get("version") == "null":
         return None
     at = at_version(newest.version.id if scan["kind"] == "files" else scan["version"], None)
-    resolved = table._resolved(at, [index])
+    resolved = handle_of(table).resolved(at, [index])
     recorded = index.versions.find(resolved.version)
     if recorded is not None:
         return _At(resolved, recorded.record.version, None, recorded.schema)
-    loaded = table._loaded(resolved)
+    loaded = handle_of(table).loaded(resolved)
     return _At(resolved, loaded.version, loaded, loaded.schema)
 
 

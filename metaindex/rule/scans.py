@@ -16,9 +16,9 @@ from expressions.errors import UnknownColumnError
 from expressions.references import conjuncts
 from expressions.tree import ColumnRef, Constant, Leaf, Opaque, Predicate, transform
 from formats.model import Schema, Version
-from metaindex.asked import OfSchema
 from metaindex.kinds.columns import columns_of
 from metaindex.log.entry import CoveredKey
+from metaindex.table.asked import OfSchema
 
 from .ranking import Asked, asked_of
 

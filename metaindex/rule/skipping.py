@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as LateError
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,6 +32,7 @@ from expressions.tree import And, Opaque, Predicate
 from formats.model import Schema
 from metaindex.config import Config
 from metaindex.pruning.result import PruneResult
+from metaindex.table.face import Table, handle_of, queries_of
 
 from . import parquet_scans, scans, seen_parts, text_scans
 from .candidates import Offered, offered
@@ -42,9 +43,6 @@ from .reasons import Reason
 from .replies import normal, packed, signs
 from .scans import at_version, conditions
 from .settings import RuleConfig
-
-if TYPE_CHECKING:
-    from metaindex.api import Table
 
 logger = logging.getLogger("metaindex")
 _HELD_LENGTH = 8 << 20  # characters of requests
@@ -190,7 +188,7 @@ class Skipping:
                 names = ", ".join(each.name for each in one.skipping.indexes if each.used and each.dropped_files)
                 reply = {"label": names, "dropped": _dropped(one.skipping)}
             if one.cover is not None and one.table is not None:
-                reply["cover"] = told(one.cover, scan, one.table._root(None))
+                reply["cover"] = told(one.cover, scan, handle_of(one.table).root(None))
             if reply:
                 replies[str(number)] = reply
         return json.dumps(replies) if replies else ""
@@ -283,7 +281,7 @@ class Skipping:
         table = self._table(scan, text, rule)
         if isinstance(table, Reason):
             return table
-        allowed = [name for name in table.usable_indexes() if rule.allows(name)] if rule.restricted else None
+        allowed = [name for name in handle_of(table).usable_indexes() if rule.allows(name)] if rule.restricted else None
         if allowed == []:
             return Reason.NOT_ALLOWED
         if scan.get("catalog"):
@@ -292,7 +290,7 @@ class Skipping:
                 return Reason.NOTHING_PROVED  # the catalog has left out what its partitions say
         if plain:
             types = parquet_scans.types_of(scan)
-            schemas = [schema for _, schema in table.recorded()]
+            schemas = [schema for _, schema in handle_of(table).recorded()]
             if text and not all(text_scans.same_columns(schema, text, scan) for schema in schemas):
                 return Reason.OTHER_TYPES
             if text and not text_scans.same_zone(table, scan):
@@ -328,15 +326,15 @@ class Skipping:
             held = tables[key] = self._opened(place, scan, text)
         once: ExitStack | None = self._local.__dict__.get("once")
         if once is not None and held.why is None:  # all scans of a query by one look at the indexes
-            once.enter_context(held.table.looked_at_once())
-        if held.why is None and not held.table.recorded():
+            once.enter_context(handle_of(held.table).looked_at_once())
+        if held.why is None and not handle_of(held.table).recorded():
             held = tables[key] = _Held(held.table, Reason.NO_INDEX)
         if held.why is not None and held.until == 0.0:
             held.until = time.monotonic() + rule.cache_expiry_seconds
         return held
 
     def _opened(self, place: str, scan: Mapping[str, Any], text: str | None) -> _Held:
-        from metaindex.api import open_table
+        from metaindex.table.opening import open_table
 
         kind = scan["kind"]
         table = open_table(
@@ -351,7 +349,7 @@ class Skipping:
         found = text_scans.as_spark_reads(table, text, scan)
         if found is not None:
             return _Held(found, None)
-        return _Held(table, Reason.READER_OPTIONS if table.entries() else Reason.NO_INDEX)
+        return _Held(table, Reason.READER_OPTIONS if handle_of(table).entries() else Reason.NO_INDEX)
 
 
 @dataclass(slots=True)
@@ -365,7 +363,7 @@ class _Held:
 
 def _rows_alike(table: Table, text: str, scan: Mapping[str, Any]) -> bool:
     """Are the rows that Spark reads of text files those that an index of them has, column for column?"""
-    schemas = [schema for _, schema in table.recorded()]
+    schemas = [schema for _, schema in handle_of(table).recorded()]
     return text_scans.same_zone(table, scan) and all(text_scans.same_columns(one, text, scan) for one in schemas)
 
 
@@ -383,7 +381,7 @@ def _pruned(
         return Reason.NOT_UNDERSTOOD
     try:
         asked = at_version(And(tuple(filters)), scan)
-        result = table._proved(asked, scan.get("version"), allowed)
+        result = queries_of(table).proved(asked, scan.get("version"), allowed)
         if result is None:
             return Reason.OTHER_COLUMNS
         return result if scans.of_this_table(scan, result.version) else Reason.OTHER_TABLE

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,10 +22,8 @@ from formats.files.schema import plain_type
 from formats.files.table import version_named
 from formats.model import Schema
 from metaindex.log.entry import IndexLogEntry
+from metaindex.table.face import Table, handle_of
 from metaindex.text import TextReader
-
-if TYPE_CHECKING:
-    from metaindex.api import Table
 
 _NO_SAY: Final = frozenset(
     {
@@ -99,7 +97,7 @@ def as_spark_reads(table: Table, file_format: str, scan: Mapping[str, Any]) -> T
     `table` is the same as it is opened without any option.
     """
     asked = meaning(file_format, scan["options"])
-    for entry in table.entries():
+    for entry in handle_of(table).entries():
         stored = entry.table.options
         if not entry.readable or stored.get("file_format") != file_format:
             continue
@@ -118,9 +116,10 @@ def _opened(table: Table, entry: IndexLogEntry, file_format: str, given: Mapping
     if record is None:
         return None
     schema = entry.content.schemas[record.schema]
+    handle = handle_of(table)
     for more in ({}, {"schema": pa.schema([(f.name, f.type) for f in schema if not f.partition])}):
-        found = table.with_options(file_format, {**given, **more})
-        if version_named(found._ref, record.version.id) == record.version:
+        found = Table(handle.with_options(file_format, {**given, **more}, trust_index=handle.trust_index))
+        if version_named(handle_of(found).ref, record.version.id) == record.version:
             return found
     return None
 
@@ -129,7 +128,7 @@ def _is_read_alike(file_format: str, options: Mapping[str, object], table: Table
     """By the reader that the index's rows are by, wherever it was built: an option that it refuses is read otherwise,
     or not known to be read alike."""
     try:
-        for _, schema in table.recorded():
+        for _, schema in handle_of(table).recorded():
             TextReader(file_format, options, schema)
     except MetaIndexError:
         return False
@@ -165,7 +164,7 @@ def _by_name(column: tuple[str, pa.DataType]) -> str:
 def same_zone(table: Table, scan: Mapping[str, Any]) -> bool:
     """Are texts without a time zone read in the same one? An index takes UTC where its options name none."""
     session = str(scan["session"]["zone"])
-    return zone_of(FilesOptions.of(table._ref.options).reader, "UTC") == zone_of(scan["options"], session)
+    return zone_of(FilesOptions.of(handle_of(table).ref.options).reader, "UTC") == zone_of(scan["options"], session)
 
 
 def has_instants(type_: pa.DataType) -> bool:
@@ -175,7 +174,7 @@ def has_instants(type_: pa.DataType) -> bool:
 
 def tabs_are_told(table: Table, lists: Sequence[pa.ChunkedArray]) -> bool:
     """The index reads files by tabs where the first is called .tsv and no separator was said, which Spark does not."""
-    said = FilesOptions.of(table._ref.options).reader
+    said = FilesOptions.of(handle_of(table).ref.options).reader
     return "sep" in said or not any(
         pc.any(pc.match_substring(one, ".tsv", ignore_case=True)).as_py() for one in lists if len(one)
     )

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from metaindex.pruning.result import PruneResult, human_bytes
+from metaindex.table.face import handle_of
 
 from .reasons import Reason
 from .settings import RuleConfig
 from .skipping import Planned, Skipping
 
 if TYPE_CHECKING:
-    from metaindex.info import IndexInfo
+    from metaindex.views.info import IndexInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ def verdicts(skipping: Skipping, scan: dict[str, Any], planned: Planned, rule: R
         return ()
     answer = skipping.pruned(scan, rule) if planned.skipping is Reason.NOTHING_PROVED else planned.skipping
     table = skipping.table_of(scan, rule)
-    usable = frozenset(table.usable_indexes())
+    usable = frozenset(handle_of(table).usable_indexes())
     return tuple(_verdict(info, info.name in usable, answer, planned, rule) for info in table.indexes(staleness=False))
 
 

@@ -14,10 +14,10 @@ import pyarrow as pa
 import metaindex as mi
 from expressions.errors import ObjectExistsError, ObjectNotFoundError, StorageError
 from formats.storage import ObjectInfo, Storage
-from metaindex.api import Table
-from metaindex.folder import IndexFolder
 from metaindex.log.operation_log import OperationLog
+from metaindex.pruning.folder import IndexFolder
 from metaindex.store.reader import StoreCache
+from metaindex.table.face import Table, handle_of
 
 T = TypeVar("T")
 SECOND = 1_000_000_000
@@ -210,5 +210,5 @@ class Folder(IndexFolder):
 def opened(path: str, storage: Storage) -> Table:
     """A table as a new process would open it, with its index in the storage."""
     table = mi.open_table(path)
-    table._folder = Folder(table.format, storage)
+    handle_of(table)._folder = Folder(table.format, storage)
     return table

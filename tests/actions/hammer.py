@@ -24,6 +24,7 @@ from metaindex.errors import (
     IndexNotFoundError,
     IndexStateError,
 )
+from metaindex.table.face import handle_of
 
 EVERY_ENTRY = 10**9
 """The whole log stays, to be looked at."""
@@ -69,7 +70,7 @@ def run(table: mi.Table, verb: str) -> Outcome:
     if verb == "create":
         return table.create_index("stats", mi.ColumnStats(), builder="local")
     if verb == "clean":
-        return clean(table._log("stats"), "stats", 0, EVERY_ENTRY)
+        return clean(handle_of(table).log("stats"), "stats", 0, EVERY_ENTRY)
     outcome: Outcome = getattr(table, f"{verb}_index")("stats")
     return outcome
 

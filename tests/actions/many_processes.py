@@ -18,6 +18,7 @@ from metaindex.actions.removal import objects_by_run
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import COMPATIBLE, LEAVES, ONCE, Operation, State
+from metaindex.table.face import handle_of
 from tests.figures import count
 
 from .hammer import append, opened
@@ -36,7 +37,7 @@ def hammer(folder: Path, location: str, processes: int, seconds: float, *, killi
     workers = _let_loose(root, location, processes, seconds, killing=killing)
     for seed, worker in workers.items():
         finish(worker, seed)
-    log = opened(str(root), location)._log("stats")
+    log = handle_of(opened(str(root), location)).log("stats")
     entries = _legal_steps(log)
     _claims_stand_in_the_log(list(workers.values()), entries, all_lived=not killing)
     _ends_well(opened(str(root), location), log)

@@ -10,6 +10,7 @@ import pytest
 import metaindex as mi
 from metaindex.actions.clean import clean
 from metaindex.actions.removal import objects_by_run
+from metaindex.table.face import handle_of
 from tests.figures import count
 
 from .hammer import append, opened
@@ -28,7 +29,7 @@ def a_life_under_wrong_clocks(folder: Path, location: str, ahead: float, behind:
     says(ahead, root, location, "create")
     append(root, 3)
     says(behind, root, location, "refresh", "optimize full")
-    log = opened(str(root), location)._log("stats")
+    log = handle_of(opened(str(root), location)).log("stats")
 
     append(root, 4)
     append(root, 5)
@@ -83,12 +84,12 @@ def a_reader_holds_what_is_cleaned_away(folder: Path, location: str) -> None:
     version = table.indexes()[0].versions[1]
     reader = opened(str(root), location)
     scan, result = reader.scan("id >= 25 AND id < 45"), reader.prune("id = 25")
-    held = reader._open_index("stats")
+    held = handle_of(reader).open_index("stats")
 
     other = opened(str(root), location)
     other.refresh_index("stats", mode="full", builder="local")
     other.optimize_index("stats", mode="full")
-    clean(other._log("stats"), "stats", -3600, 1)  # an hour into the future, for stores that count in seconds
+    clean(handle_of(other).log("stats"), "stats", -3600, 1)  # an hour into the future, for stores that count in seconds
     count("readers that held a cleaned entry")
 
     assert sorted(scan.to_arrow().column("id").to_pylist()) == list(range(25, 45))

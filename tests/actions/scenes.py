@@ -14,10 +14,10 @@ import pytest
 
 import metaindex as mi
 from metaindex.actions.clean import clean
-from metaindex.api import Table
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import Operation, State
+from metaindex.table.face import Table, handle_of
 from tests.tables import parquet_lake
 
 from .faults import FaultStorage, Killed, MemoryStorage, opened
@@ -30,7 +30,7 @@ def rows(number: int) -> pa.Table:
 
 
 def clean_now(table: Table) -> object:
-    return clean(table._log("stats"), "stats", retention_seconds=0, keep_entries=1)
+    return clean(handle_of(table).log("stats"), "stats", retention_seconds=0, keep_entries=1)
 
 
 VERBS: dict[str, Verb] = {
@@ -167,7 +167,7 @@ def check_reader(scene: Scene, storage: MemoryStorage) -> None:
             assert "digest" not in report.reason, report
     entry = latest(storage)
     if entry is not None and entry.readable:
-        index = table._open_index("stats")
+        index = handle_of(table).open_index("stats")
         for run in entry.content.runs:
             assert len(index.identities(run)) == run.files
         for record, _ in index.versions.all():

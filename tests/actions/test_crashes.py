@@ -15,6 +15,7 @@ from metaindex.actions import appending
 from metaindex.log.states import State
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.reader import StoreCache
+from metaindex.table.face import handle_of
 from tests.figures import count
 
 from .faults import FAULTS, WRITES, Fault, FaultStorage, Killed, MemoryStorage, turning_points
@@ -202,7 +203,7 @@ def test_writers_clocks_decide_nothing(scene: Scene, hours: int, monkeypatch: py
 def test_a_reader_of_an_old_entry_finds_its_files_within_the_retention(scene: Scene) -> None:
     storage = scene.begin("active")
     reader = scene.open(storage)
-    index = reader._open_index("stats")
+    index = handle_of(reader).open_index("stats")
     for verb in ("refresh", "optimize full", "refresh full"):
         VERBS[verb](scene.open(storage))
     scene.open(storage).clean_index("stats")

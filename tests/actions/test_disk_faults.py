@@ -14,6 +14,7 @@ import pytest
 
 import metaindex as mi
 from expressions.errors import MetaIndexError
+from metaindex.table.face import handle_of
 from tests.disks import files_up_to, read_only, small_disk, someone_elses_folder
 from tests.figures import count
 from tests.tables import settle
@@ -180,4 +181,4 @@ def _lose_while_building(table: mi.Table, lose: Callable[..., None]) -> None:
             lose()
             return super().column_stats(*arguments, **more)  # type: ignore[arg-type]
 
-    table._builder = lambda chosen: Losing()  # type: ignore[method-assign]
+    handle_of(table).builders.builder = lambda chosen: Losing()  # type: ignore[method-assign]

@@ -25,6 +25,7 @@ from metaindex.log.liveness import heartbeat_path
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import Operation, State
 from metaindex.store.writer import is_run, new_run_id
+from metaindex.table.face import handle_of
 from tests.tables import parquet_lake
 
 from .faults import FaultStorage, MemoryStorage
@@ -155,7 +156,7 @@ def test_every_name_that_is_given_to_a_run_is_known_as_one() -> None:
 
 def mark(table: mi.Table, *runs: str, nonce: str = "dead") -> IndexLogEntry:
     """An entry with a refresh under way whose writer is dead."""
-    log = table._log("stats")
+    log = handle_of(table).log("stats")
     now = log.latest()
     assert now is not None
     under = UnderWay(Operation.REFRESH, now.id + 1, nonce, "somebody", 0, runs)
@@ -187,7 +188,7 @@ def test_a_nonce_that_no_writer_gives_is_no_path(table: mi.Table, victim: Path, 
 
 
 def test_cancel_removes_no_run_that_is_live(table: mi.Table, index: Path) -> None:
-    run = table._open_index("stats").entry.content.runs[0].run
+    run = handle_of(table).open_index("stats").entry.content.runs[0].run
     before = {name for name in files_of(index) if run in name}
     mark(table, run, "r0123456789abcdef")
     table.cancel_index("stats")
@@ -336,7 +337,7 @@ def test_every_removal_finds_what_a_killed_put_of_a_run_left(killed: mi.Table, v
     """Of a run that nobody writes any more, at once: here the entry of its writer is gone, too."""
     folder = Path(killed.path).parent / "_metaindex"
     assert "alice-0" in everything(folder)
-    log = killed._log("stats")
+    log = handle_of(killed).log("stats")
     now = log.latest()
     assert now is not None
     log.append(replace(now, id=now.id + 1, nonce="n", under_way=()))
@@ -377,7 +378,7 @@ def test_a_put_that_is_under_way_is_left_alone(table: mi.Table, index: Path) -> 
     os.utime(left, (then, then))
     table.clean_index("stats", 0)
     assert left.exists()
-    assert isinstance(table._log("stats").storage, OwnFolder)
+    assert isinstance(handle_of(table).log("stats").storage, OwnFolder)
 
 
 # -- who may read ------------------------------------------------------------------------------------------------------
@@ -418,7 +419,7 @@ def test_of_a_name_that_no_writer_gives_nothing_is_removed(index: Path, name: st
 
 
 def test_clean_leaves_the_heartbeat_of_who_is_writing(table: mi.Table, index: Path) -> None:
-    log = table._log("stats")
+    log = handle_of(table).log("stats")
     mark(table, new_run_id(), nonce="alive")
     for nonce in ("alive", "ended"):
         log.storage.put(heartbeat_path(nonce), b"")
@@ -427,7 +428,7 @@ def test_clean_leaves_the_heartbeat_of_who_is_writing(table: mi.Table, index: Pa
 
 
 def test_clean_leaves_the_version_objects_of_who_is_writing(table: mi.Table, index: Path) -> None:
-    log = table._log("stats")
+    log = handle_of(table).log("stats")
     writing, dead = new_run_id(), new_run_id()
     mark(table, writing, nonce="alive")
     for run in (writing, dead):

@@ -27,6 +27,7 @@ from formats.model import FILE_SCHEMA, FileTable, Version
 from formats.protocol import At, TableRef
 from formats.storage_local import LocalStorage
 from metaindex.keys import file_ids, path_ids
+from metaindex.table.face import handle_of
 
 LOCAL = mi.Config(builder="local")
 KINDS = {
@@ -190,7 +191,7 @@ def test_erase_takes_out_what_was_written_over(tmp_path: Path, form: str) -> Non
     assert opened().refresh_index("ix").changed
     opened().erase_index("ix")
     table = opened()
-    assert sum(run.files for entry in table.entries() for run in entry.content.runs) == 1
+    assert sum(run.files for entry in handle_of(table).entries() for run in entry.content.runs) == 1
     found = table.verify_index("ix", files=None, versions="all")
     assert found.sound, str(found)
     assert (count(table, "a = 105"), len(table.prune("a = 5").files)) == (1, 0)
@@ -307,7 +308,7 @@ def test_two_indexes_with_as_many_files_are_not_of_the_same_files(tmp_path: Path
     commit(tmp_path, 1, remove(sizes[0], 2000, "0.parquet"), add(sizes[2], 2000, "2.parquet"))
     table.create_index("of_b", mi.ColumnStats("b"))
     table.refresh_index("of_a")
-    runs = {entry.name: [run.files for run in entry.content.runs] for entry in table.entries()}
+    runs = {entry.name: [run.files for run in entry.content.runs] for entry in handle_of(table).entries()}
     assert runs == {"of_a": [2, 1], "of_b": [2]}
     for value, path in ((15, "1.parquet"), (25, "2.parquet")):
         for condition in (f"a = {value} AND b = {value + 500}", f"b = {value + 500} AND a = {value}"):

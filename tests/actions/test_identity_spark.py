@@ -11,6 +11,7 @@ import pytest
 
 import metaindex as mi
 from metaindex import rule
+from metaindex.table.face import handle_of
 from tests.actions.test_identity import add, commit, data, made, metadata, remove
 from tests.rule.lakes import location_of
 
@@ -29,7 +30,7 @@ def indexed(path: str, *kinds: Any) -> mi.Table:
 
 def refreshed(table: mi.Table) -> int:
     """How many files a refresh reads; the index is right then."""
-    before = {run.run for run in table.entries()[0].content.runs}
+    before = {run.run for run in handle_of(table).entries()[0].content.runs}
     outcome = table.refresh_index("ix")
     assert table.verify_index("ix").sound
     return sum(run.files for run in outcome.entry.content.runs if run.run not in before and run.builder == "local")

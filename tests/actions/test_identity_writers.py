@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
+from metaindex.table.face import handle_of
 from tests.actions.test_identity import count, data
 
 LOCAL = mi.Config(builder="local")
@@ -30,7 +31,7 @@ def opened(path: Path, **options: Any) -> mi.Table:
 
 def refreshed(table: mi.Table) -> int:
     """How many files a refresh reads; the index is right then."""
-    before = {run.run for run in table.entries()[0].content.runs}
+    before = {run.run for run in handle_of(table).entries()[0].content.runs}
     outcome = table.refresh_index("ix")
     found = table.verify_index("ix", files=None, versions="all")
     assert found.sound, str(found)

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
+from metaindex.table.face import handle_of
 
 KINDS = (
     mi.Values("user", ("user", "mail")),
@@ -72,7 +73,7 @@ def test_created_refreshed_optimized(folder: Path) -> None:
     table.refresh_index("find", builder="local")
     check(table, [0, 1, 3, 4, 5, 6])
     table.optimize_index("find", mode="full")
-    runs = table._open_indexes(None)[0][0].entry.content.runs
+    runs = handle_of(table).open_indexes(None)[0][0].entry.content.runs
     assert len(runs) == 1
     assert len(runs[0].keys) == 6
     check(table, [0, 1, 3, 4, 5, 6])

@@ -16,13 +16,13 @@ from expressions.errors import StoragePermissionError, UnknownColumnError
 from formats.storage_local import LocalStorage
 from metaindex.actions import action as actions
 from metaindex.actions.lifecycle import Delete
-from metaindex.api import Table
 from metaindex.build.local import LocalBuilder
 from metaindex.build.protocol import BuildReport, BuildRequest, Progress
 from metaindex.log.entry import IndexLogEntry, TableInfo, UnderWay
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import COMPATIBLE, NEEDS, Operation, State
 from metaindex.store.writer import RunSink
+from metaindex.table.face import Table
 from tests.tables import parquet_lake
 
 

@@ -22,6 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from metaindex.errors import ConcurrentWriteError, IndexExistsError, IndexNotFoundError, IndexStateError
 from metaindex.log.states import CANCELLED, COMPATIBLE, LEAVES, NEEDS, ONCE, Operation, State
+from metaindex.table.face import handle_of
 from tests.figures import count
 from tests.tables import settle
 
@@ -215,7 +216,7 @@ class Life(RuleBasedStateMachine):
         if entry is None or not entry.readable:
             assert not any(report.used for report in now.indexes if report.name == "stats")
             return
-        index = table._open_index("stats")
+        index = handle_of(table).open_index("stats")
         for record, _ in index.versions.all():
             held = self.versions[record.version.id]
             for needle in (min(held), max(held)):

@@ -20,13 +20,13 @@ from metaindex.actions.action import Change, Outcome, execute
 from metaindex.actions.clean import clean
 from metaindex.actions.optimize import Optimize
 from metaindex.actions.renumber import Renumbering
-from metaindex.api import Table
 from metaindex.errors import ConcurrentWriteError
 from metaindex.log import history
 from metaindex.log.entry import Content, IndexLogEntry, RunRef, VersionRecord
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.record_codec import BITS
 from metaindex.pruning.versions import from_text, live_files, to_text
+from metaindex.table.face import Table, handle_of
 from tests.tables import FORMATS, Lake, parquet_lake
 
 from .faults import MemoryStorage, opened
@@ -77,7 +77,7 @@ def test_every_version_of_every_format_is_answered_as_before(name: str, mode: st
     outcome = table.optimize_index("stats", mode=mode)  # type: ignore[arg-type]
 
     assert "5 runs merged into 1" in str(outcome)
-    again = mi.open_table(table.path, **table._ref.options)
+    again = mi.open_table(table.path, **handle_of(table).ref.options)
     assert answers(again, versions, 5) == before
     info = again.indexes()[0]
     assert (info.runs, info.fresh, info.versions) == (1, fresh, versions)
@@ -158,7 +158,7 @@ def test_records_in_segments_and_objects_are_renumbered_too(
     entry = latest(storage)
     assert entry is not None
     assert len(entry.content.runs) == 1
-    index = after._open_index("stats")
+    index = handle_of(after).open_index("stats")
     assert all(index.versions.resolve(record.version) is not None for record, _ in index.versions.all())
     check_log(storage)
 

@@ -19,12 +19,12 @@ from formats.iceberg import IcebergFormat
 from formats.model import Snapshot
 from formats.protocol import At, TableRef
 from metaindex.actions.action import Outcome
-from metaindex.api import Table
 from metaindex.build.local import LocalBuilder
 from metaindex.build.protocol import BuildReport, BuildRequest, Progress
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.reader import StoreCache
 from metaindex.store.writer import RunSink
+from metaindex.table.face import Table, handle_of
 from tests.actions.delta_history import DeltaHistory, checksum
 from tests.tables import iceberg_lake, settle
 
@@ -42,7 +42,7 @@ class Counting(DeltaFormat):
 def opened(lake: DeltaHistory) -> Table:
     LOADED.clear()
     table = mi.open_table(str(lake.root))
-    return replace(table, _format=Counting())
+    return Table(replace(handle_of(table), table_format=Counting()))
 
 
 @pytest.fixture
@@ -226,7 +226,7 @@ def test_refreshes_at_once_all_count_and_no_file_counts_twice(lake: DeltaHistory
     for thread in threads:
         thread.join()
 
-    content = opened(lake)._log("stats").latest().content  # type: ignore[union-attr]
+    content = handle_of(opened(lake)).log("stats").latest().content  # type: ignore[union-attr]
     assert sorted(r.version.id for r in content.versions) == [str(v) for v in (last - 2, last - 1, last)]
     for version in (last - 1, last):
         result = opened(lake).prune(f"id >= {number_in(lake)}", version=version)
@@ -245,15 +245,17 @@ def test_older_versions_move_out_of_the_entry_and_are_found(lake: DeltaHistory) 
             else:
                 lake.append(1)
             refresh(lake)
-            entry = opened(lake)._log("stats").latest()
+            entry = handle_of(opened(lake)).log("stats").latest()
             assert entry is not None
             assert len(entry.content.versions) <= 6
 
     assert 2 <= len(entry.content.segments) <= 4
     recorded = 0
     for version in range(len(lake.versions)):
-        index = OpenIndex("stats", entry, opened(lake)._log("stats").storage, StoreCache())
-        found = index.versions.find(DeltaFormat().resolve(mi.open_table(str(lake.root))._ref, At(version=version)))
+        index = OpenIndex("stats", entry, handle_of(opened(lake)).log("stats").storage, StoreCache())
+        found = index.versions.find(
+            DeltaFormat().resolve(handle_of(mi.open_table(str(lake.root))).ref, At(version=version))
+        )
         assert index.count.reads <= 1
         if found is not None:
             recorded += 1
@@ -272,7 +274,7 @@ def test_iceberg_commits_are_followed(tmp_path: Path) -> None:
     lake = iceberg_lake(tmp_path)
     for start in (0, 10, 20):
         lake.append(pa.table({"id": range(start, start + 10)}))
-    table = replace(lake.open(), _format=CountingIceberg())
+    table = Table(replace(handle_of(lake.open()), table_format=CountingIceberg()))
     table.create_index("stats", mi.ColumnStats(), builder="local")
     LOADED.clear()
     for start in (30, 40):

@@ -17,6 +17,7 @@ from deltalake import write_deltalake
 
 import metaindex as mi
 from expressions.errors import ArgumentError, first_line
+from metaindex.table.face import handle_of
 
 
 @pytest.fixture(scope="module")
@@ -121,19 +122,19 @@ def test_what_names_no_table_is_an_error_of_ours(path: Any) -> None:
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
 def test_what_a_verb_cannot_take_is_an_error_of_ours(table: mi.Table, call: Callable[[Any], object]) -> None:
-    before = [entry.id for entry in table.entries()]
+    before = [entry.id for entry in handle_of(table).entries()]
     with pytest.raises(mi.MetaIndexError) as caught:
         call(table)
     assert str(caught.value).strip()
     assert "\n" not in str(caught.value)
-    assert [entry.id for entry in table.entries()] == before
+    assert [entry.id for entry in handle_of(table).entries()] == before
 
 
 def test_a_refresh_where_no_partition_is_leaves_the_index_as_it_was(table: mi.Table) -> None:
-    (before,) = table.entries()
+    (before,) = handle_of(table).entries()
     with pytest.raises(mi.MetaIndexError, match="names partition columns; 'a' is none"):
         table.refresh_index("k", where="a = 1", builder="local")
-    (after,) = table.entries()
+    (after,) = handle_of(table).entries()
     assert (after.state, after.content, after.under_way) == (before.state, before.content, ())
 
 

@@ -21,6 +21,7 @@ from formats.files import table as files_table
 from formats.files.listing import Listing
 from metaindex.config import Config
 from metaindex.errors import ScanError
+from metaindex.table.face import handle_of
 
 
 def put(path: Path, first: int, age: float = 100) -> Path:
@@ -144,7 +145,7 @@ def test_a_location_of_indexes_stays_where_it_is(lake: Path, monkeypatch: pytest
     table.create_index("stats", mi.ColumnStats())
     monkeypatch.chdir("/")
     assert [one.name for one in table.indexes()] == ["stats"]
-    assert mi.open_table(lake / "data", config=config).usable_indexes() == ["stats"]
+    assert handle_of(mi.open_table(lake / "data", config=config)).usable_indexes() == ["stats"]
 
 
 def test_a_query_lists_the_folder_once_and_one_that_trusts_the_index_not_at_all(

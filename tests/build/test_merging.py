@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.actions.merge_policy import MergePolicy, full_groups, quick_groups
-from metaindex.api import Table
 from metaindex.build.merging import together
 from metaindex.log.entry import CoveredColumn, RunRef
 from metaindex.store.kway import merged
 from metaindex.store.layout import run_folder
+from metaindex.table.face import Table, handle_of
 from tests import strategies
 from tests.pruning.test_no_false_skip import arrow_schema
 from tests.tables import settle
@@ -31,10 +31,10 @@ KINDS = ("files", "file_ids", "partitions", "column_stats", "partition_stats")
 
 def index_rows(table: Table, name: str) -> dict[str, pa.Table]:
     """Every row of an index of one run."""
-    entry = table._log(name).latest()
+    entry = handle_of(table).log(name).latest()
     assert entry is not None
     (run,) = entry.content.runs
-    folder = Path(table._log(name).storage.uri(""))
+    folder = Path(handle_of(table).log(name).storage.uri(""))
     return {
         kind: pa.concat_tables(pq.read_table(p) for p in sorted((folder / run_folder(kind, run.run)).iterdir()))
         for kind in KINDS

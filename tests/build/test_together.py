@@ -18,6 +18,7 @@ import metaindex as mi
 from metaindex.build.merging import merge_runs
 from metaindex.store.reader import ReadCount, RunReader, StoreCache
 from metaindex.store.writer import RunSink
+from metaindex.table.face import handle_of
 from tests.tables import settle
 
 
@@ -112,7 +113,7 @@ def test_a_merge_that_leaves_no_file(tmp_path: Path, most_rows: int) -> None:
     write(root, 0)
     table = mi.open_table(str(root))
     content = table.create_index("stats", mi.ColumnStats(), builder="local").entry.content
-    storage = table._log("stats").storage
+    storage = handle_of(table).log("stats").storage
     reader = RunReader(storage, content.runs[0], StoreCache(), ReadCount())
 
     with patch("metaindex.build.merging.run.MOST_ROWS", most_rows):

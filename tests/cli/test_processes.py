@@ -1,6 +1,7 @@
 """What only a process shows: pipes, terminals, what is loaded."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,11 @@ def test_a_reader_that_stops_reading_is_no_error(indexed: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def said(stderr: str) -> list[str]:
+    """The lines, but for the progress that is told where something takes long: on a busy machine anything may."""
+    return [line for line in stderr.splitlines() if not re.fullmatch(r"metaindex: .*, \d+ (s|min.*)", line)]
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize(
     "words",
@@ -38,7 +44,7 @@ def test_an_answer_that_cannot_be_written_is_one_line_and_a_code(indexed: Path, 
         done = subprocess.run(
             [*METAINDEX, "scan", str(indexed), *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
-    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1), done.stderr
+    assert (done.returncode, len(said(done.stderr))) == (1, 1), done.stderr
 
 
 def test_a_failure_that_nobody_reads_is_a_failure(indexed: Path) -> None:
@@ -47,7 +53,7 @@ def test_a_failure_that_nobody_reads_is_a_failure(indexed: Path) -> None:
     words = [*METAINDEX, "scan", str(indexed), "nope = 1", "--json"]
     done = subprocess.run(words, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
     os.close(write)
-    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1), done.stderr
+    assert (done.returncode, len(said(done.stderr))) == (1, 1), done.stderr
 
 
 @pytest.mark.parametrize("closed", [*(pytest.param(one, marks=pytest.mark.slow) for one in "120"), "1 2 0"])
@@ -80,7 +86,8 @@ def test_looking_up_loads_no_spark(indexed: Path) -> None:
         "sys.exit(f'{codes} {loaded}' if any(codes) or loaded else 0)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr.splitlines()[-1]) == (0, "1 row; 1 of 6 files had to be looked at")
+    assert done.returncode == 0, done.stderr
+    assert said(done.stderr)[-1] == "1 row; 1 of 6 files had to be looked at"
 
 
 def test_a_terminal_gets_a_drawn_table(indexed: Path) -> None:

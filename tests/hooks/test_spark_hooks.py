@@ -13,6 +13,7 @@ import pytest
 import metaindex as mi
 from formats.protocol import At
 from metaindex import hooks
+from metaindex.table.face import handle_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,10 +34,10 @@ def index(path: str, **options: Any) -> mi.Table:
 
 def followed(spark: SparkSession, table: mi.Table, write: Callable[[], object]) -> None:
     """After the write the index stands at the table's version, which is another than before."""
-    before = table._format.resolve(table._ref, At())
+    before = handle_of(table).table_format.resolve(handle_of(table).ref, At())
     write()
     assert hooks.flush(60, spark=spark)
-    assert table._format.resolve(table._ref, At()) != before
+    assert handle_of(table).table_format.resolve(handle_of(table).ref, At()) != before
     (info,) = table.indexes()
     assert info.fresh, hooks.counts()
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from expressions import Literal, compare_values, literal
+from metaindex.kinds.canonical import NO_VALUE
 from metaindex.kinds.keyed import Hits
 from metaindex.kinds.values.asked import encode_all_literals, encode_literal, encode_literals, in_order
 from metaindex.kinds.values.encoding import as_bytes, as_integers, encode_values
@@ -151,3 +152,12 @@ def test_the_order_of_keys_is_the_order_of_values(data: st.DataObject) -> None:
     order = compare_values(one[0].as_py(), other[0].as_py())
     assert (first > second) - (first < second) == order
     assert encode_literal(literal(one[0].as_py()), t, t) == first
+
+
+def test_what_cannot_be_said_of_one_value_is_not_said_of_the_key() -> None:
+    """No key, and not "no row has it": that would prove every file out."""
+    number = pa.int64()
+    assert encode_literals([Literal("x")], [number], [number]) is None
+    assert encode_literals([Literal("x"), Literal(1)], [number] * 2, [number] * 2) is None
+    assert encode_literals([Literal(1), Literal("x")], [number] * 2, [number] * 2) is None
+    assert encode_literals([Literal("x"), Literal(2**70)], [number] * 2, [number] * 2) is NO_VALUE

@@ -17,6 +17,7 @@ import pyarrow as pa
 import metaindex as mi
 from expressions.tree import And, Predicate
 from metaindex.keys import FileIdentities
+from metaindex.table.face import handle_of
 
 from . import tables
 from .tables import Kept, row_matches
@@ -69,7 +70,7 @@ class Case:
         lacks. The program's reader gives the same rows."""
         said = self.versions[version]
         columns = said["columns"]
-        index = table._open_index(INDEX)
+        index = handle_of(table).open_index(INDEX)
         snapshot = table.snapshot(int(version))
         identities = FileIdentities.of(snapshot)
         held = np.zeros(len(identities), np.bool_)

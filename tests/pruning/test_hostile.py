@@ -18,10 +18,10 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.api import Table
 from metaindex.errors import DamagedIndexError, ForeignIndexError
 from metaindex.log.operation_log import entry_path
 from metaindex.log.sealed import seal
+from metaindex.table.face import Table
 from tests.tables import FORMATS, Lake
 
 

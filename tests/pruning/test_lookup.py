@@ -7,6 +7,8 @@ import pyarrow.parquet as pq
 
 import metaindex as mi
 from metaindex.keys import column_id, file_ids, key, key_prefix, partition_id
+from metaindex.pruning.lookup import files_by_id, partitions_by_id
+from metaindex.table.face import handle_of
 from tests.tables import settle
 
 
@@ -31,16 +33,16 @@ def test_an_id_leads_to_its_file(tmp_path: Path) -> None:
     files = table.snapshot().files
     ids = file_ids(files).to_pylist()
 
-    found = table.files_by_id("stats", [ids[5], b"\0" * 16])
+    found = files_by_id(handle_of(table).open_index("stats"), [ids[5], b"\0" * 16])
 
     assert found.column("path").to_pylist() == [files.entry(5).path]
     assert found.column("file_id").to_pylist() == [ids[5]]
-    assert table.files_by_id("stats", ids).num_rows == len(files)
-    assert table.files_by_id("stats", []).num_rows == 0
+    assert files_by_id(handle_of(table).open_index("stats"), ids).num_rows == len(files)
+    assert files_by_id(handle_of(table).open_index("stats"), []).num_rows == 0
 
 
 def test_an_id_leads_to_its_partition(tmp_path: Path) -> None:
-    found = lake(tmp_path).partitions_by_id("stats", [partition_id("p=1"), 12345])
+    found = partitions_by_id(handle_of(lake(tmp_path)).open_index("stats"), [partition_id("p=1"), 12345])
 
     assert found.column("partition").to_pylist() == ["p=1"]
     assert found.column("file_count").to_pylist() == [4]

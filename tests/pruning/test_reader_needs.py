@@ -15,6 +15,7 @@ import metaindex as mi
 from metaindex.errors import ForeignIndexError
 from metaindex.log.entry import RunRef
 from metaindex.log.sealed import digest
+from metaindex.table.face import handle_of
 from tests.tables import FORMATS, Lake
 
 NEED = "frames of the future"
@@ -41,7 +42,7 @@ def rows(number: int) -> pa.Table:
 def rewrite(lake: Lake, at: int, change: Callable[[RunRef, Path], RunRef]) -> RunRef:
     """Another entry, in which one run is as a newer writer would have it."""
     table = lake.open()
-    log = table._log("all")
+    log = handle_of(table).log("all")
     entry = log.latest()
     assert entry is not None
     runs = list(entry.content.runs)
@@ -123,7 +124,7 @@ def test_repair_mends_what_it_knows_and_leaves_the_run(lake: Lake, at: int) -> N
     index = Path(table.indexes()[0].location)
     theirs = {path for path in objects(index) if run.run in path}
     bytes_of_theirs = {path: (index / path).read_bytes() for path in theirs}
-    other = next(one for one in table._log("all").latest().content.runs if one.run != run.run)  # type: ignore[union-attr]
+    other = next(one for one in handle_of(table).log("all").latest().content.runs if one.run != run.run)  # type: ignore[union-attr]
     (index / "_manifests" / f"{other.run}.json").write_bytes(b"{}")
     assert not table.verify_index("all").sound
 
@@ -162,7 +163,7 @@ def test_clean_leaves_it_and_vacuum_removes_it_with_its_index(lake: Lake) -> Non
 def test_whoever_cannot_read_it_does_not_replace_it(lake: Lake) -> None:
     rewrite(lake, 0, of_the_future)
     table = lake.open()
-    before = table._log("all").latest()
+    before = handle_of(table).log("all").latest()
     lake.append(rows(4))
 
     verbs: list[Callable[[], object]] = [
@@ -175,7 +176,7 @@ def test_whoever_cannot_read_it_does_not_replace_it(lake: Lake) -> None:
         with pytest.raises(ForeignIndexError, match=f"{NEED}.*upgrade metaindex"):
             verb()
 
-    assert table._log("all").latest() == before
+    assert handle_of(table).log("all").latest() == before
     table.disable_index("all")
     table.enable_index("all")
     check(lake)
@@ -208,6 +209,6 @@ def test_an_unknown_layout_takes_out_the_key_and_no_more(lake: Lake) -> None:
     assert report.runs == 2
     assert any(run.run in why and "'signed'" in why for why in report.unchecked)
     table.optimize_index("all", mode="full", builder="local")
-    assert run in table._log("all").latest().content.runs  # type: ignore[union-attr]
+    assert run in handle_of(table).log("all").latest().content.runs  # type: ignore[union-attr]
     table.refresh_index("all", mode="full", builder="local")
     assert dropped(table, "name = 'no such name'") == 4

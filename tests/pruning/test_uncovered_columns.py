@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
+from metaindex.table.face import handle_of
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def test_a_commit_while_the_query_is_planned_is_in_the_answer_and_its_version_or
     if damaged:
         for part in Path(root, "_metaindex", "on_a", "column_stats").rglob("*.mix"):
             part.write_bytes(b"damage")
-    format_ = type(table._format)
+    format_ = type(handle_of(table).table_format)
     resolve = format_.resolve
 
     def resolve_then_commit(*arguments: object) -> object:

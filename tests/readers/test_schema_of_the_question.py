@@ -24,6 +24,7 @@ from pyiceberg.types import DoubleType, LongType
 import metaindex as mi
 from expressions.build import quoted
 from formats.protocol import At
+from metaindex.table.face import handle_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -213,7 +214,7 @@ def test_every_version_is_read_with_the_schema_that_it_names(shape: Shape) -> No
         found = shape.table.snapshot(version)
         assert found.version == version
         assert [f.name for f in found.schema][1:] == (["a", "b"] if version == before else ["b", "a"])
-        assert shape.table._format.resolve(shape.table._ref, At.of(version)) == version
+        assert handle_of(shape.table).table_format.resolve(handle_of(shape.table).ref, At.of(version)) == version
 
 
 @pytest.mark.parametrize("versions", ["newest", "all"])

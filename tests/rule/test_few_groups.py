@@ -10,6 +10,7 @@ import metaindex as mi
 from metaindex import rule
 from metaindex.kinds.covering.spec import BUCKETS
 from metaindex.readers.spark_jobs import setting
+from metaindex.table.face import handle_of
 from tests.rule.changing_lakes import asked
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ def test_few_keys_and_many(sorting: SparkSession, tmp_path: Path) -> None:
     table = mi.open_table(path, spark=spark)
     table.create_index("few", mi.Covering(["c"], ["d"], buckets=16))
     table.create_index("many", mi.Covering(["k"], ["d"]))
-    (key,) = next(one for one in table._open_indexes(None)[0] if one.name == "many").entry.content.runs[0].keys
+    (key,) = (
+        next(one for one in handle_of(table).open_indexes(None)[0] if one.name == "many").entry.content.runs[0].keys
+    )
     assert key.layout["buckets"] == BUCKETS[0], "which follows from the table's size"
     asked(spark, f"SELECT c, count(*) AS n, round(sum(d)) AS s FROM delta.`{path}` GROUP BY c", by=None)
     plan = asked(

@@ -14,8 +14,8 @@ from expressions.tree import And, Opaque
 from formats.iceberg.schema import read_schema
 from formats.model import Schema
 from metaindex import rule
-from metaindex.asked import OfSchema
 from metaindex.rule.scans import at_version
+from metaindex.table.asked import OfSchema
 from tests.rule.lakes import location_of
 
 if TYPE_CHECKING:

@@ -15,10 +15,11 @@ import pytest
 import metaindex as mi
 from metaindex import hooks
 from metaindex.cli import main
-from metaindex.history import HistoryEntry, Lag
-from metaindex.info import IndexList
 from metaindex.log.entry import UnderWay
 from metaindex.log.states import Operation
+from metaindex.table.face import handle_of
+from metaindex.views.history import HistoryEntry, Lag
+from metaindex.views.info import IndexList
 from tests.disks import someone_elses_folder
 from tests.tables import FORMATS, delta_lake, indexed, rows
 
@@ -72,7 +73,7 @@ def test_indexes_as_arrow_and_in_words(tmp_path: Path, capsys: pytest.CaptureFix
     lake = delta_lake(tmp_path)
     table = indexed(lake)
     lake.append(rows(10))
-    log = table._log("stats")
+    log = handle_of(table).log("stats")
     entry = log.latest()
     assert entry is not None
     dead = UnderWay(Operation.REFRESH, entry.id + 1, "dead", "elsewhere:7", int(time.time() * 1000) - 3_600_000)
@@ -122,7 +123,7 @@ def test_history_tells_every_entry_and_the_lag(tmp_path: Path, capsys: pytest.Ca
     last = table.history("stats", last=2)
     assert ([entry.entry for entry in last.entries], last.earlier) == ([8, 9], 7)
     assert last.entries[0].runs_removed == 3
-    Path(table._log("stats").storage.uri("_log/00000000000000000003.json")).write_bytes(b"{}")
+    Path(handle_of(table).log("stats").storage.uri("_log/00000000000000000003.json")).write_bytes(b"{}")
     assert main(["history", lake.path, "stats"]) == 0
     said = capsys.readouterr().out
     assert "lag from the table's commit" in said

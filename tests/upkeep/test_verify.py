@@ -21,6 +21,7 @@ from metaindex.cli import main
 from metaindex.log.codec import encode
 from metaindex.log.operation_log import entry_path
 from metaindex.pruning.versions import to_text
+from metaindex.table.face import handle_of
 from tests.actions.faults import FaultStorage, MemoryStorage, opened
 from tests.tables import FORMATS, Lake, delta_lake, parquet_lake
 from tests.upkeep.flips import found_by_verify
@@ -113,7 +114,7 @@ def test_a_damaged_run_is_found_and_only_that_one_is_rebuilt(tmp_path: Path, dam
     lake = delta_lake(tmp_path)
     table = indexed(lake)
     before = contents(Path(lake.path))
-    first, last = (run.run for run in table._log("stats").latest().content.runs)  # type: ignore[union-attr]
+    first, last = (run.run for run in handle_of(table).log("stats").latest().content.runs)  # type: ignore[union-attr]
     DAMAGES[damage](table)
     found = lake.open().verify_index("stats")
     assert not found.sound
@@ -182,7 +183,7 @@ def _rewrite(table: mi.Table, change: Callable[[pa.Table], pa.Table]) -> None:
     from metaindex.store.reader import manifest_path
     from metaindex.store.writer import manifest_bytes, write_part
 
-    log = table._log("stats")
+    log = handle_of(table).log("stats")
     entry = log.latest()
     assert entry is not None
     run = entry.content.runs[-1]
@@ -256,7 +257,7 @@ def test_a_statistic_that_is_not_true_is_found_and_rebuilt(tmp_path: Path, colum
 def test_a_recorded_version_with_other_files_is_found_and_written_anew(tmp_path: Path) -> None:
     lake = delta_lake(tmp_path)
     table = indexed(lake)
-    log = table._log("stats")
+    log = handle_of(table).log("stats")
     entry = log.latest()
     assert entry is not None
     newest = entry.content.versions[-1]
@@ -277,7 +278,7 @@ def test_a_recorded_version_with_other_files_is_found_and_written_anew(tmp_path:
 def test_an_index_goes_on_from_the_newest_entry_that_can_be_read(tmp_path: Path) -> None:
     lake = delta_lake(tmp_path)
     table = indexed(lake)
-    last = table._log("stats").numbers()[-1]
+    last = handle_of(table).log("stats").numbers()[-1]
     (folder(table) / entry_path(last)).write_bytes(b"{}")
     found = lake.open().verify_index("stats")
     assert [finding.kind for finding in found.findings] == ["log"]

@@ -13,6 +13,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.build.key_parquet import ParquetKeyFile
+from metaindex.table.face import handle_of
 from metaindex.verify import key_rows
 from tests.kit.broken import Folders, filters_changed, listed_backwards
 from tests.tables import FORMATS, Lake, delta_lake, parquet_lake
@@ -111,7 +112,7 @@ def test_values_that_a_faulty_builder_keyed_are_found_and_repaired(
 def test_a_damaged_part_is_found_and_only_its_run_is_rebuilt(tmp_path: Path, kind: str) -> None:
     lake = delta_lake(tmp_path)
     table = indexed(lake, *KINDS.values())
-    first, last = (run.run for run in table._log("keys").latest().content.runs)  # type: ignore[union-attr]
+    first, last = (run.run for run in handle_of(table).log("keys").latest().content.runs)  # type: ignore[union-attr]
     (part, *_) = [path for path in parts(table, kind) if last in str(path)]
     sound = part.read_bytes()
     at = len(sound) // 3

@@ -93,6 +93,15 @@ def test_a_gap_in_the_log_names_the_missing_version(table: Path) -> None:
     assert [v.id for v in DELTA.versions(ref(table))] == ["0", "1", "2"]
 
 
+def test_a_file_of_the_checkpoint_that_is_added_again_is_live_once(cleaned: Path) -> None:
+    """As writers do that give a file new statistics or tags."""
+    commit(cleaned, 5, add("b", stats={"numRecords": 7}))
+    found = snapshot(cleaned)
+    assert paths(found) == ["b", "d"]
+    (again,) = (one for one in found.files.entries() if one.path == "b")
+    assert again.record_count == 7
+
+
 def test_log_compaction_files_are_ignored(table: Path) -> None:
     commit(table, 3, add("d"))
     log = table / "_delta_log"

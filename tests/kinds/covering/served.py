@@ -21,6 +21,7 @@ from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.pruning.known import unkeyed_files
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.reader import StoreCache
+from metaindex.table.face import handle_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,9 +48,9 @@ class Held:
 
     @classmethod
     def of(cls, table: mi.Table, name: str) -> Held:
-        entry = table._log(name).latest()
+        entry = handle_of(table).log(name).latest()
         assert entry is not None
-        return cls(table, OpenIndex(name, entry, table._log(name).storage, StoreCache()))
+        return cls(table, OpenIndex(name, entry, handle_of(table).log(name).storage, StoreCache()))
 
     @property
     def runs(self) -> tuple[RunRef, ...]:
@@ -149,4 +150,4 @@ def objects(index: OpenIndex) -> set[str]:
 
 
 def index_folder(table: mi.Table, name: str) -> Path:
-    return Path(table._log(name).storage.root)
+    return Path(handle_of(table).log(name).storage.root)

@@ -16,7 +16,7 @@ import pytest
 import metaindex as mi
 from expressions.errors import StorageError, UnsupportedFeatureError
 from metaindex.errors import BuildError, DamagedIndexError
-from metaindex.frames import table_of
+from metaindex.table.frames import table_of
 from tests.tables import settle
 
 from .arrow_builder import ArrowBuilder

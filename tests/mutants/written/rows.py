@@ -9,6 +9,7 @@ _DELTA = (
     "tests/formats/delta/test_deltalake.py",
     "tests/formats/delta/test_deletes.py",
     "tests/formats/delta/test_damage.py",
+    "tests/formats/delta/test_log_segment.py",
 )
 _ICEBERG = ("tests/formats/iceberg/test_deletes.py", "tests/formats/iceberg/test_live_rows.py")
 

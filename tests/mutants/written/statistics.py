@@ -14,7 +14,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "metaindex/pruning/run_statistics.py",
         "        if not holding:\n            return self.constant(True)\n",
         "        if not holding:\n            return self.constant(False)\n",
-        (*_STATISTICS, "tests/pruning/test_uncovered_columns.py", "tests/pruning/test_damage.py"),
+        (
+            *_STATISTICS,
+            "tests/pruning/test_uncovered_columns.py",
+            "tests/pruning/test_damage.py",
+            "tests/pruning/test_known_columns.py",
+        ),
         "a covered column without rows proves every file out",
     ),
     Mutant(

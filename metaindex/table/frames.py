@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from expressions.errors import UnsupportedFeatureError
 
-from .api import Table, open_table
+from .face import Table
+from .opening import open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from .actions.action import Outcome
-    from .kinds.kind import Kind
+    from metaindex.actions.action import Outcome
+    from metaindex.kinds.kind import Kind
 
 _PLAIN = ("Project", "SubqueryAlias", "View", "LogicalRelation", "DataSourceV2Relation")
 _FORMATS = {"ParquetFileFormat": "parquet", "CSVFileFormat": "csv", "JsonFileFormat": "json"}

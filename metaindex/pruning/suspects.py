@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from formats.model import FileTable, Schema, Snapshot
+from metaindex.log.entry import IndexLogEntry
+from metaindex.log.schema_codec import schema_from_json, schema_to_json
 
-from .log.entry import IndexLogEntry
-from .log.schema_codec import schema_from_json, schema_to_json
-from .pruning.open_index import FULL_REFRESH, OpenIndex
-from .pruning.result import IndexReport
+from .open_index import FULL_REFRESH, OpenIndex
+from .result import IndexReport
 
 logger = logging.getLogger("metaindex")
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from expressions.shown import Shown, Tabular
 from formats import times
+from metaindex.pruning.result import human_bytes
 
-from .pruning.result import human_bytes
 from .text_table import Column, TextTable, one_line
 
 if TYPE_CHECKING:

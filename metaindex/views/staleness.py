@@ -6,10 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from expressions.records import dataclass
-
-from .actions.refresh import seen_from
-from .actions.target import Target
-from .pruning.open_index import OpenIndex
+from metaindex.actions.refresh import seen_from
+from metaindex.actions.target import Target
+from metaindex.pruning.open_index import OpenIndex
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,19 +17,20 @@ from expressions.literals import Literal
 from expressions.shown import Shown, Tabular
 from expressions.tree import ColumnRef, Comparison, Op, Opaque, Or, Predicate
 from formats.model import Schema
+from metaindex.errors import IndexNotFoundError
+from metaindex.pruning.question import bound
+from metaindex.readers.footer_groups import FooterGroups
+from metaindex.views.tables import PLACE, SHOWN, Answer, place
+from metaindex.views.text_table import Column, TextTable
 
 from .asked import OfSchema, TimestampLike, VersionLike, names_of
-from .errors import IndexNotFoundError
-from .locate import LOCATED, Asks, Places
-from .pruning.open_index import OpenIndex
-from .pruning.question import bound
-from .readers.footer_groups import FooterGroups
-from .text_table import Column, TextTable
-from .views import PLACE, SHOWN, Answer, place
+from .locate import LOCATED, Places
 
 if TYPE_CHECKING:
-    from .pruning.result import PruneResult
-    from .readers.scan import Scan
+    from metaindex.pruning.result import PruneResult
+    from metaindex.readers.scan import Scan
+
+    from .queries import Queries
 
 SEARCHED = pa.schema([pa.field("column", pa.string(), nullable=False), *list(LOCATED)[:-1]])
 
@@ -77,18 +78,19 @@ class Searched(Shown):
 
 
 def search(
-    table: Asks,
-    open_indexes: Sequence[OpenIndex],
+    queries: Queries,
     text: str,
     version: VersionLike,
     timestamp: TimestampLike,
     *,
     exact: bool,
     indexes: Iterable[str] | None,
-    time_zone: str,
 ) -> Searched:
     """See `Table.search`."""
-    stable = {key.columns[0].stable for i in open_indexes for run in i.entry.content.runs for key in run.looked_up if len(key.columns) == 1}  # fmt: skip
+    only = names_of(indexes, "indexes")
+    found_indexes, _ = queries.handle.open_indexes(only)
+    time_zone = queries.handle.config.time_zone
+    stable = {key.columns[0].stable for i in found_indexes for run in i.entry.content.runs for key in run.looked_up if len(key.columns) == 1}  # fmt: skip
     if not stable:
         raise IndexNotFoundError(
             "a search asks the columns that an index keys; no index of this table keys one; create one, for example with mi.Values('user_id')"
@@ -109,8 +111,7 @@ def search(
                     parts[column.name] = found
         return Or(tuple(parts.values()))
 
-    only = names_of(indexes, "indexes")
-    footers = FooterGroups(table._ref.storage)
+    footers = FooterGroups(queries.handle.ref.storage)
 
     def of_each(found: PruneResult, scan: Scan | None) -> list[pa.Table]:
         return [_one(Places(footers), name, part, found, scan) for name, part in parts.items()]
@@ -120,9 +121,9 @@ def search(
         return scan.result, of_each(scan.result, scan)
 
     if exact:
-        result, tables = table.scan(OfSchema(everywhere), None, version, timestamp, indexes=only).trying(counted)
+        result, tables = queries.scan(OfSchema(everywhere), None, version, timestamp, indexes=only).trying(counted)
     else:
-        result = table.prune(OfSchema(everywhere), version, timestamp, indexes=only)
+        result = queries.prune(OfSchema(everywhere), version, timestamp, indexes=only)
         tables = of_each(result, None)
     whole = pa.concat_tables(tables) if tables else SEARCHED.empty_table()
     return Searched(text, exact, result.version.id, tuple(parts), not_asked, whole)

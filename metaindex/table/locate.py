@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -18,46 +18,19 @@ from expressions.errors import MetaIndexError, VersionNotFoundError
 from expressions.references import columns
 from expressions.shown import Shown, Tabular
 from expressions.tree import Predicate
-from formats.model import Version
-from formats.protocol import TableRef
+from metaindex.readers.arrow import matching_rows
+from metaindex.readers.footer_groups import FooterGroups, Groups
+from metaindex.views.explanation import describe
+from metaindex.views.tables import PLACE, SHOWN, Answer, counted, place
+from metaindex.views.text_table import Column, TextTable
 
 from .asked import TimestampLike, VersionLike, names_of
-from .explanation import describe
-from .readers.arrow import matching_rows
-from .readers.footer_groups import FooterGroups, Groups
-from .text_table import Column, TextTable
-from .views import PLACE, SHOWN, Answer, counted, place
 
 if TYPE_CHECKING:
-    from .pruning.result import PruneResult
-    from .readers.scan import Scan
+    from metaindex.pruning.result import PruneResult
+    from metaindex.readers.scan import Scan
 
-
-class Asks(Protocol):
-    """What is needed of a table."""
-
-    _ref: TableRef
-
-    def versions(self) -> Sequence[Version]: ...
-
-    def prune(
-        self,
-        predicate: object,
-        version: VersionLike = None,
-        timestamp: TimestampLike = None,
-        *,
-        indexes: Iterable[str] | None = None,
-    ) -> PruneResult: ...
-
-    def scan(
-        self,
-        predicate: object = None,
-        columns: Sequence[str] | None = None,
-        version: VersionLike = None,
-        timestamp: TimestampLike = None,
-        *,
-        indexes: Iterable[str] | None = None,
-    ) -> Scan: ...
+    from .queries import Queries
 
 
 LOCATED = pa.schema(
@@ -123,7 +96,7 @@ def _span(names: list[str]) -> str:
 
 
 def locate(
-    table: Asks,
+    queries: Queries,
     predicate: object,
     version: VersionLike,
     timestamp: TimestampLike,
@@ -134,17 +107,17 @@ def locate(
 ) -> Located:
     """See `Table.locate`."""
     only = names_of(indexes, "indexes")
-    places = Places(FooterGroups(table._ref.storage))
+    places = Places(FooterGroups(queries.handle.ref.storage))
     if not all_versions:
-        result = places.add(table, predicate, version, timestamp, only, exact)
+        result = places.add(queries, predicate, version, timestamp, only, exact)
         return Located(describe(result.predicate), exact, (result.version.id,), places.table())
     if version is not None or timestamp is not None:
         raise VersionNotFoundError("all versions are asked, or one; leave out all_versions, or the version")
     asked: list[PruneResult] = []
     notes = []
-    for one in table.versions():
+    for one in queries.versions():
         try:
-            asked.append(places.add(table, predicate, one, None, only, exact))
+            asked.append(places.add(queries, predicate, one, None, only, exact))
         except MetaIndexError as error:
             notes.append(f"version {one.id} cannot be asked: {error}")
             failure = error
@@ -178,7 +151,7 @@ class Places:
 
     def add(
         self,
-        table: Asks,
+        queries: Queries,
         predicate: object,
         version: VersionLike,
         timestamp: TimestampLike,
@@ -187,10 +160,10 @@ class Places:
     ) -> PruneResult:
         """Asks a version."""
         if not exact or predicate is None:  # a scan of no predicate reads all rows; a place is asked of some
-            result = table.prune(predicate, version, timestamp, indexes=indexes)
+            result = queries.prune(predicate, version, timestamp, indexes=indexes)
             self.candidates(result, result.walked)
             return result
-        scan = table.scan(predicate, None, version, timestamp, indexes=indexes)
+        scan = queries.scan(predicate, None, version, timestamp, indexes=indexes)
 
         def asked(scan: Scan) -> PruneResult:
             assert scan.result is not None

@@ -9,17 +9,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from expressions.errors import MetaIndexError, StoragePermissionError, StorageUnavailableError
 from formats.protocol import TableRef
 from formats.storage import is_remote
+from metaindex.errors import DamagedIndexError, IndexNotFoundError
+from metaindex.kinds.registry import kind_from_spec
+from metaindex.log.entry import IndexLogEntry
+from metaindex.log.operation_log import OperationLog
+from metaindex.log.sealed import CURE, one_line
+from metaindex.log.states import State
+from metaindex.store.layout import check_asked, index_storage, list_names
+from metaindex.store.reader import StoreCache
 
-from .errors import DamagedIndexError, IndexNotFoundError
-from .kinds.registry import kind_from_spec
-from .log.entry import IndexLogEntry
-from .log.operation_log import OperationLog
-from .log.sealed import CURE, one_line
-from .log.states import State
-from .pruning.open_index import OpenIndex
-from .pruning.result import IndexReport
-from .store.layout import check_asked, index_storage, list_names
-from .store.reader import StoreCache
+from .open_index import OpenIndex
+from .result import IndexReport
 
 logger = logging.getLogger("metaindex")
 _AT_ONCE = 16

@@ -14,10 +14,9 @@ from expressions.shown import Shown
 from expressions.tree import Opaque, Predicate
 from formats.model import Schema, Snapshot
 from metaindex.keys import FileIdentities
-
-from .folder import why
-from .pruning.open_index import OpenIndex
-from .pruning.result import LeafReport, PruneResult
+from metaindex.pruning.folder import why
+from metaindex.pruning.open_index import OpenIndex
+from metaindex.pruning.result import LeafReport, PruneResult
 
 
 @dataclass(frozen=True, slots=True, repr=False)

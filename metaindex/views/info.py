@@ -11,16 +11,15 @@ from expressions.errors import MetaIndexError
 from expressions.records import dataclass
 from expressions.shown import Shown, Tabular
 from formats.model import Version
-
-from .errors import DamagedIndexError
-from .folder import check, not_looked_at, why
-from .kinds.registry import asked, stored_kind
-from .log.entry import CoveredKey, IndexLogEntry
-from .log.liveness import held, suspected
-from .log.operation_log import OperationLog
-from .log.states import State
-from .pruning.open_index import OpenIndex
-from .store.reader import StoreCache
+from metaindex.errors import DamagedIndexError
+from metaindex.kinds.registry import asked, stored_kind
+from metaindex.log.entry import CoveredKey, IndexLogEntry
+from metaindex.log.liveness import held, suspected
+from metaindex.log.operation_log import OperationLog
+from metaindex.log.states import State
+from metaindex.pruning.folder import check, not_looked_at, why
+from metaindex.pruning.open_index import OpenIndex
+from metaindex.store.reader import StoreCache
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,7 +74,7 @@ class IndexInfo(Shown):
 
     def __str__(self) -> str:
         """As `metaindex indexes TABLE NAME` says it."""
-        from .views import index_text
+        from .tables import index_text
 
         return index_text(self)
 
@@ -89,7 +88,7 @@ class IndexList(Shown, list[IndexInfo]):
 
     @property
     def shown(self) -> Sequence[str | Tabular]:
-        from .views import indexes_table
+        from .tables import indexes_table
 
         return (indexes_table(self) if self else "no index",)
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from expressions.errors import ArgumentError, MetaIndexError
 from expressions.shown import Shown, Tabular
+from metaindex.log.entry import Content, IndexLogEntry, UnderWay
+from metaindex.log.operation_log import OperationLog
 
-from .log.entry import Content, IndexLogEntry, UnderWay
-from .log.operation_log import OperationLog
-from .views import counted, history_remarks, history_table
+from .tables import counted, history_remarks, history_table
 
 if TYPE_CHECKING:
     import pyarrow as pa

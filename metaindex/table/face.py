@@ -1,0 +1,457 @@
+"""The public face: a table, and the verbs on its indexes. Only delegates.
+
+table = mi.open_table("s3://lake/flights")
+table.create_index("stats", mi.ColumnStats())
+result = table.prune("tailnum = 'N14228' AND dep_delay > 60")
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from expressions.errors import VersionNotFoundError
+from formats.model import Diff, Snapshot, Version
+from formats.storage import is_remote
+from metaindex.config import BuilderName, Config
+from metaindex.kinds.kind import Kind
+from metaindex.pruning.result import PruneResult
+
+from .asked import TimestampLike, VersionLike, at_version
+from .handle import Handle
+from .queries import Queries
+
+if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
+    import pyarrow as pa
+
+    from metaindex.actions.action import Outcome
+    from metaindex.build.protocol import Builder, Progress
+    from metaindex.export import Exported
+    from metaindex.readers.scan import Scan
+    from metaindex.verify import Verification
+    from metaindex.views.explanation import Explanation
+    from metaindex.views.history import History
+    from metaindex.views.info import IndexList
+
+    from .locate import Located
+    from .search import Searched
+
+
+class Table:
+    """A table of the lake and its indexes. Opened by `open_table`; holds no state of the table but caches of immutable
+    things. A handle is one thread's; `reopened` gives another."""
+
+    __slots__ = ("_handle", "_queries")
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+        self._queries = Queries(handle)
+
+    def __repr__(self) -> str:
+        return f"<{self.format} table at {self.path}>"
+
+    # -- the table -----------------------------------------------------------------------------------------------------
+
+    @property
+    def path(self) -> str:
+        return self._handle.path
+
+    @property
+    def format(self) -> str:
+        """delta, iceberg, or files."""
+        return self._handle.format
+
+    @property
+    def config(self) -> Config:
+        return self._handle.config
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns that the table has now, by their logical names. Raises what `snapshot` raises."""
+        return self.snapshot().schema.shown.arrow()
+
+    def snapshot(self, version: VersionLike = None, timestamp: TimestampLike = None) -> Snapshot:
+        """The live files at a version (default: now). VersionNotFoundError where there is none."""
+        return self._handle.snapshot(at_version(version, timestamp))
+
+    def diff(
+        self,
+        base: VersionLike = None,
+        target: VersionLike = None,
+        *,
+        base_timestamp: TimestampLike = None,
+        target_timestamp: TimestampLike = None,
+    ) -> Diff:
+        """What changed from one version to another (default: now), in either direction: from the log where it serves
+        the range, else by comparing snapshots. `base`, or its time, has to be said. `Diff.positions(row)`: the rows of
+        file `row` of `deletes_changed` that were deleted and restored."""
+        if base is None and base_timestamp is None:
+            raise VersionNotFoundError(
+                "a diff starts at a version; none was given; say which: base=, or base_timestamp="
+            )
+        handle = self._handle
+        start, end = handle.snapshot(at_version(base, base_timestamp)), at_version(target, target_timestamp)
+        found = handle.table_format.diff(handle.ref, start, end)
+        from formats.diff import compare, with_positions
+
+        if found is not None:
+            return with_positions(found, start, lambda: handle.snapshot(end))
+        return compare(start, handle.snapshot(end))
+
+    def versions(self) -> Sequence[Version]:
+        """Versions that can be read, oldest first."""
+        return self._queries.versions()
+
+    def reopened(self, config: Config | None = None) -> Table:
+        """The same table as a handle of its own: for another thread, or with another configuration."""
+        return Table(self._handle.reopened(config))
+
+    def namespaces(self) -> list[str]:
+        """Names of the namespaces (`Config.namespace`) that have indexes of this table, beside the common one."""
+        return self._handle.namespaces()
+
+    # -- queries -------------------------------------------------------------------------------------------------------
+
+    def prune(
+        self,
+        predicate: object,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        *,
+        indexes: Iterable[str] | None = None,
+    ) -> PruneResult:
+        """Which files can hold rows that match, at a version of the table (default: now)?
+
+        `predicate`: SQL text (Spark's dialect; a timestamp without a zone is in `Config.time_zone`), a `col()`
+        expression, a Spark Column, a pyarrow, pyiceberg or Polars expression. `indexes` restricts the candidates. What
+        an index cannot prove keeps the file; an index that is stale, damaged or missing makes the answer wider, never
+        wrong.
+        """
+        return self._queries.prune(predicate, version, timestamp, indexes=indexes)
+
+    def scan(
+        self,
+        predicate: object = None,
+        columns: Sequence[str] | None = None,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        *,
+        indexes: Iterable[str] | None = None,
+    ) -> Scan:
+        """The rows that match, read from the kept files only, with deletes applied and the predicate applied again.
+
+        Gives `.to_arrow()`, `.to_batches()`, `.to_dataset()`, `.to_duckdb(con)`, `.to_polars()`, `.to_deltalake()`,
+        `.to_pyiceberg()`, `.to_spark(spark)`.
+        """
+        return self._queries.scan(predicate, columns, version, timestamp, indexes=indexes)
+
+    def explain(
+        self,
+        predicate: object,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        *,
+        indexes: Iterable[str] | None = None,
+    ) -> Explanation:
+        """How a query would be planned: the predicate as understood, what each index covers of the version asked, what
+        it answers, what is kept and why. `print` it."""
+        return self._queries.explain(predicate, version, timestamp, indexes=indexes)
+
+    def locate(
+        self,
+        predicate: object,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        *,
+        all_versions: bool = False,
+        exact: bool = False,
+        indexes: Iterable[str] | None = None,
+    ) -> Located:
+        """The live files and row groups that may hold matching rows, at a version (default: now) or at all versions
+        that can still be read.
+
+        Only kept files are opened, and of them only the footers. `exact` reads the row groups that are left, leaves out
+        those without a live match, and counts the matches; a file that stays from version to version is read once.
+        Raises what `prune` and `scan` raise; with `all_versions`, a version that cannot be asked is a note.
+        """
+        from .locate import locate
+
+        return locate(
+            self._queries, predicate, version, timestamp, all_versions=all_versions, exact=exact, indexes=indexes
+        )
+
+    def search(
+        self,
+        text: str,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        *,
+        exact: bool = False,
+        indexes: Iterable[str] | None = None,
+    ) -> Searched:
+        """In which columns, files and row groups does a text stand, of all columns that an index keys? It is read as
+        each column's type reads it. IndexNotFoundError where no index keys any."""
+        from .search import search
+
+        return search(self._queries, text, version, timestamp, exact=exact, indexes=indexes)
+
+    def statistics(self, index: str, column: str, partition: str | None = None) -> pa.Table:
+        """The statistics that an index holds of a column, file by file: path, state, bounds, counts of values, NULLs
+        and NaNs, sizes, trust."""
+        from metaindex.pruning.lookup import statistics_of
+
+        return statistics_of(self._handle.open_index(index), column, partition)
+
+    # -- indexes -------------------------------------------------------------------------------------------------------
+
+    def create_index(
+        self,
+        name: str,
+        *kinds: Kind,
+        builder: BuilderName | Builder | None = None,
+        progress: Progress | None = None,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        history: bool = False,
+    ) -> Outcome:
+        """Indexes every file of the table at a version (default: now), each file read once for all kinds. Columns are
+        those of that version, and it is the one that is recorded.
+
+        `history`: then also the files that only older versions have, as far as they can still be read (within Delta's
+        vacuum, of Iceberg snapshots that have not expired), so that those versions are pruned, too. What cannot be read
+        any more is left out and told in the notes. Not for covering indexes.
+
+        Raises ArgumentError for a name no folder may have, UnknownColumnError, VersionNotFoundError, IndexExistsError,
+        IndexStateError, BuildError; then nothing is visible.
+        """
+        from .verbs import create
+
+        return create(
+            self._handle,
+            name,
+            kinds,
+            builder=builder,
+            progress=progress,
+            version=version,
+            timestamp=timestamp,
+            history=history,
+        )
+
+    def refresh_index(
+        self,
+        name: str,
+        mode: Literal["incremental", "quick", "full"] = "incremental",
+        builder: BuilderName | Builder | None = None,
+        progress: Progress | None = None,
+        *,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        where: object = None,
+        under: str | None = None,
+    ) -> Outcome:
+        """Brings an index to a version of the table (default: now).
+
+        `incremental` reads only files that the index does not cover, `full` reads all of them again. `quick` reads
+        none: it names the new files, so that queries at that version need not ask the table's log; they read those
+        files until an incremental refresh covers them. `where` (a predicate over partition columns) or `under` (a
+        folder below the table) limits an incremental refresh to the files there: those are covered, and the version is
+        not recorded, as the others were not looked at. Small runs are merged by the way as they come together, and old
+        log entries are put away; what goes wrong with that is left to the next refresh.
+        Raises IndexNotFoundError, IndexStateError, VersionNotFoundError, BuildError, ConcurrentWriteError; the index is
+        then what it was.
+        """
+        from .verbs import refresh
+
+        return refresh(
+            self._handle,
+            name,
+            mode,
+            builder=builder,
+            progress=progress,
+            version=version,
+            timestamp=timestamp,
+            where=where,
+            under=under,
+        )
+
+    def optimize_index(
+        self,
+        name: str,
+        mode: Literal["quick", "full"] = "quick",
+        builder: BuilderName | Builder | None = None,
+        progress: Progress | None = None,
+    ) -> Outcome:
+        """Merges runs of an index, so that look-ups read less; answers stay what they were and the table is not looked
+        at.
+
+        `quick` merges small runs as they come together (size-tiered), `full` all runs into one set of sorted parts.
+        `builder`: who merges the rows of covering indexes, bucket by bucket: Spark's tasks, or threads of this process
+        ('local'); what else an index has is merged here, and asks for no Spark. ConcurrentWriteError where another
+        writer merged or replaced the same runs first; DamagedIndexError where a run is not what it should be,
+        BuildError; the index is then what it was.
+        """
+        from .verbs import optimize
+
+        return optimize(self._handle, name, mode, builder=builder, progress=progress)
+
+    def delete_index(self, name: str) -> Outcome:
+        """No query uses the index any more; its files stay until `vacuum_index`, and `restore_index` brings it back."""
+        from .verbs import delete
+
+        return delete(self._handle, name)
+
+    def restore_index(self, name: str) -> Outcome:
+        """Brings a deleted index back."""
+        from .verbs import restore
+
+        return restore(self._handle, name)
+
+    def vacuum_index(self, name: str) -> Outcome:
+        """Removes the files of a deleted index for good."""
+        from .verbs import vacuum
+
+        return vacuum(self._handle, name)
+
+    def clean_index(self, name: str, retention: dt.timedelta | float | None = None) -> Outcome:
+        """Removes what an index does not need any more: runs that are out of use for longer than `retention` (a
+        timedelta or seconds, 7 days where not given), what dead writers left behind, old log entries. Goes beside every
+        operation and never takes what one under way, or a query that began within the retention, may need."""
+        from .verbs import clean
+
+        return clean(self._handle, name, retention)
+
+    def erase_index(
+        self, name: str, builder: BuilderName | Builder | None = None, progress: Progress | None = None
+    ) -> Outcome:
+        """Takes out of an index, physically and at once, the values that no retained version of the table holds: of
+        files that are gone, and of rows deleted in files that stay. Old runs are removed whatever the retention; a
+        query that began before may have to read more. Does not touch the table: run it after the table's own VACUUM,
+        snapshot expiry or the like. `builder`: as in `optimize_index`. IndexStateError while an operation is under
+        way."""
+        from .verbs import erase
+
+        return erase(self._handle, name, builder=builder, progress=progress)
+
+    def cancel_index(self, name: str) -> Outcome:
+        """Ends the operations under way of an index whose writer is dead, and goes back to what is stable; from
+        VACUUMING forward to DOESNOTEXIST.
+
+        IndexStateError where nothing is under way. A writer that is alive after all fails when it commits.
+        """
+        from .verbs import cancel
+
+        return cancel(self._handle, name)
+
+    def enable_index(self, name: str) -> Outcome:
+        """Lets queries use a disabled index again. It was refreshed meanwhile, if anybody did."""
+        from .verbs import set_enabled
+
+        return set_enabled(self._handle, name, True)
+
+    def disable_index(self, name: str) -> Outcome:
+        """No query uses the index until `enable_index`; it is kept and refreshed as before."""
+        from .verbs import set_enabled
+
+        return set_enabled(self._handle, name, False)
+
+    # -- what an operator asks -----------------------------------------------------------------------------------------
+
+    def indexes(
+        self,
+        *,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        staleness: bool = True,
+        all: bool = False,  # noqa: A002 - all indexes, vacuumed ones too
+    ) -> IndexList:
+        """The indexes of the table, by name, and how far each is behind a version of it (default: now); one that cannot
+        be read says why. `.to_arrow()`, `.to_spark(spark)`.
+
+        `staleness=False` leaves out what costs more than some small reads: the files and bytes that an index does not
+        cover, and what it takes on storage. VersionNotFoundError for a version that is asked and is not there; a table
+        that cannot be read otherwise is a warning, for its indexes can still be told of.
+        """
+        from .upkeep import indexes
+
+        return indexes(self._handle, version=version, timestamp=timestamp, staleness=staleness, vacuumed=all)
+
+    def history(self, name: str, last: int | None = None) -> History:
+        """What happened to an index, entry by entry, and its lag behind the table. `last`: only so many entries.
+        IndexNotFoundError for a name that never was an index."""
+        from .upkeep import history_of
+
+        return history_of(self._handle, name, last)
+
+    def verify_index(
+        self,
+        name: str,
+        *,
+        files: int | None = 20,
+        versions: Literal["newest", "all"] = "newest",
+        predicates: Sequence[object] = (),
+        progress: Progress | None = None,
+    ) -> Verification:
+        """Proves an index right, or says what is wrong: re-reads its log, every value of its runs and its recorded
+        versions, and compares what it says of data files with their rows.
+
+        `files`: so many live data files are read whole (None: all), evenly spread. `versions`: which recorded ones are
+        compared with the table's own; "newest": the last three. `predicates`: for each, the files that this index
+        proves out now are read, and no row in them may match. Changes nothing.
+        """
+        from .upkeep import verify_index
+
+        return verify_index(
+            self._handle, name, files=files, versions=versions, predicates=predicates, progress=progress
+        )
+
+    def repair_index(
+        self,
+        name: str,
+        *,
+        files: int | None = 20,
+        builder: BuilderName | Builder | None = None,
+        progress: Progress | None = None,
+    ) -> Outcome:
+        """Verifies an index (`files`: as in `verify_index`) and rebuilds what is wrong: runs that are damaged or
+        missing are dropped and those of their files that the table has are indexed anew. What is right stays; of
+        recorded versions that needed such a run, the newest that the table keeps are recorded again. Runs that are not
+        understood here (of a newer metaindex, of a kind that is not installed) are left as they are, and the outcome
+        names them. The table is not touched.
+
+        Nothing to do where nothing is wrong. DamagedIndexError where no entry of the log can be read; IndexStateError
+        for an index that is not ACTIVE.
+        """
+        from .upkeep import repair
+
+        return repair(self._handle, name, files=files, builder=builder, progress=progress)
+
+    def export_index(
+        self,
+        index: str,
+        target: str,
+        *,
+        format: Literal["delta", "iceberg"] = "delta",  # noqa: A002
+        overwrite: bool = False,
+    ) -> Exported:
+        """Writes what an index knows of the live files as plain Delta (or, with pyiceberg, Iceberg) tables below
+        `target`, a folder or URI: `files`, `column_stats` and, of indexes with keys, `keys` and `key_values`; with the
+        names of columns, and values as text, for tools that know nothing of indexes. `overwrite`: a new version of the
+        tables of an earlier export. ArgumentError where such a table is there already, or one that no export wrote, and
+        for a folder of the table or of another one."""
+        from formats.storage import storage_for
+        from metaindex.export import export
+
+        self._handle.check_export(target)
+        options = self._handle.storage_options if is_remote(target) else None
+        return export(self._handle.open_index(index), storage_for(target, options)[0], format, overwrite=overwrite)
+
+
+def handle_of(table: Table) -> Handle:
+    """What stands behind a table, for the rooms that work with more than users do."""
+    return table._handle
+
+
+def queries_of(table: Table) -> Queries:
+    """The same for queries: what they remember is asked again."""
+    return table._queries

@@ -1,0 +1,273 @@
+"""What stands behind a table's face: the format's reader, the indexes beside the table, and caches of what never
+changes. The verbs, the queries and the rooms above (`hooks`, `rule`) work with this; users hold a `Table`."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import field, replace
+from typing import TYPE_CHECKING
+
+from expressions.errors import ArgumentError, VersionNotFoundError
+from expressions.records import dataclass
+from formats.model import FileTable, Schema, Snapshot, Version
+from formats.protocol import At, Resolved, TableFormat, TableRef, lists_once
+from formats.registry import open_ref
+from formats.storage import is_remote, parent_of
+from formats.storage_confined import Confines, confined
+from formats.storage_own import own_folder
+from metaindex.config import Config, sealing
+from metaindex.errors import IndexNotFoundError
+from metaindex.log.operation_log import OperationLog
+from metaindex.pruning.folder import IndexFolder, other_options
+from metaindex.pruning.open_index import OpenIndex
+from metaindex.pruning.result import IndexReport
+from metaindex.pruning.suspects import Suspects
+from metaindex.store.layout import indexes_folder, list_namespaces, namespace_folder
+from metaindex.store.reader import StoreCache
+
+from .apart import check_apart, check_no_index
+from .builders import Builders
+
+if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
+    from metaindex.actions.target import Target
+    from metaindex.actions.written import Written
+    from metaindex.log.entry import IndexLogEntry
+
+logger = logging.getLogger("metaindex")
+
+
+@dataclass(repr=False, eq=False)
+class Handle:
+    """A table as it is opened. Holds no state of the table but caches of immutable things. One thread's."""
+
+    table_format: TableFormat
+    ref: TableRef
+    config: Config
+    builders: Builders
+    storage_options: dict[str, str] = field(default_factory=dict)
+    trust_index: bool = False
+    written: Written | None = None  # what is known of a commit by whoever made it: for the refresh behind it
+    cache: StoreCache = field(default_factory=StoreCache)
+    suspects: Suspects = field(default_factory=Suspects)
+    _snapshots: dict[Version, Snapshot] = field(default_factory=dict)
+    _folder: IndexFolder | None = None
+    _looked: tuple[list[OpenIndex], list[IndexReport]] | None = None
+
+    def __post_init__(self) -> None:
+        self.cache.limit_bytes = self.config.cache_bytes
+        if (self.config.confine or self.config.confine_to) and self.ref.confines is None:
+            confines = Confines.of(self.ref.storage, self.config.confine_to)
+            self.ref = replace(self.ref, storage=confined(self.ref.storage, confines), confines=confines)
+        if self.format == "files" and (self.config.index_location is not None or self.ref.confines is not None):
+            # Listings are kept where the indexes are.
+            folder = f"{self.indexes_folder()}/_history"
+            options = self.storage_options if is_remote(folder) else None
+            kept = own_folder(folder, self.indexes_folder(), self.root(None), options)
+            self.ref = replace(self.ref, history=kept)
+
+    @property
+    def format(self) -> str:
+        return self.table_format.name
+
+    @property
+    def path(self) -> str:
+        return self.ref.path
+
+    # -- other handles on the same table ---------------------------------------------------------------------------
+
+    def reopened(self, config: Config | None = None) -> Handle:
+        """For another thread, or with another configuration."""
+        config = config or self.config
+        builders = Builders(config.builder, self.builders.spark)
+        return Handle(self.table_format, self.ref, config, builders, self.storage_options, self.trust_index)
+
+    def with_options(self, file_format: str, options: Mapping[str, object], *, trust_index: bool) -> Handle:
+        """The same plain files, read with other options. NotATableError, UnsupportedFeatureError."""
+        table_format, ref = open_ref(self.path, format=file_format, storage_options=self.storage_options, **options)
+        return Handle(table_format, ref, self.config, self.builders, self.storage_options, trust_index)
+
+    def as_built(self, entry: IndexLogEntry) -> Handle:
+        """With the reader options that an index was built with, where they differ: whoever keeps an index may know no
+        more than a path."""
+        stored = entry.table.options
+        if other_options(stored, self.ref.options) is None:
+            return self
+        options = {name: value for name, value in stored.items() if name != "file_format"}
+        return self.with_options(str(stored["file_format"]), options, trust_index=False)
+
+    # -- versions --------------------------------------------------------------------------------------------------
+
+    def snapshot(self, at: At) -> Snapshot:
+        """The live files at a version. VersionNotFoundError where there is none."""
+        if self.trust_index and at == At():
+            try:
+                return self.loaded(self.resolved(self.trusted(at, self.open_indexes(None)[0])))
+            except VersionNotFoundError as error:
+                logger.warning(
+                    "the listing that the index recorded is not kept any more, so the folder is listed: %s", error
+                )
+        return self.loaded(self.resolved(at))
+
+    def loaded(self, resolved: Resolved) -> Snapshot:
+        """The snapshot of a version; the last few are kept."""
+        found = self._snapshots.get(resolved.version)
+        if found is None:
+            found = resolved.load()
+            self.confined(found.files)
+            if len(self._snapshots) >= 4:
+                self._snapshots.pop(next(iter(self._snapshots)))
+            self._snapshots[found.version] = found
+        return found
+
+    def confined(self, files: FileTable) -> None:
+        """OutsideTableError where a file lies where those of the table may not: an index, too, may say so."""
+        if self.ref.confines is not None:
+            self.ref.confines.check(files.paths.to_pylist())
+
+    def trusted(self, at: At, found: Sequence[OpenIndex]) -> At:
+        """What is asked, where the caller vouches for the indexes: "now" is the newest version that one of them
+        recorded."""
+        if not self.trust_index or at != At():
+            return at
+        records = [record for index in found if (record := index.versions.newest()) is not None]
+        newest = max(records, key=lambda record: record.timestamp_ms, default=None)
+        return at if newest is None else At.of(newest.version)
+
+    def resolved(self, at: At, found: Sequence[OpenIndex] = ()) -> Resolved:
+        """Which version is asked, and its snapshot when it is needed. For plain files an index that recorded the
+        listing says so, and nothing is listed; else they are listed once."""
+        if self.format == "files" and at.version is not None:
+            from formats.files.table import version_named
+
+            named = version_named(self.ref, str(at.version))
+            if any(index.versions.find(named) is not None for index in found):
+                return Resolved(named, lambda: self.snapshot(at))
+        if lists_once(self.table_format):
+            return self.table_format.resolved(self.ref, at)
+        return Resolved(self.table_format.resolve(self.ref, at), lambda: self.table_format.snapshot(self.ref, at))
+
+    def target(self, at: At) -> Target:
+        """The table at a version, for an action. Waits once for plain files changed a moment ago."""
+        from metaindex.actions.target import Target
+
+        return Target.of(self.table_format, self.ref, at, self.config.settle_seconds)
+
+    def remember(self, target: Target) -> None:
+        """Plain folders have no log: a listing that is indexed is kept as a version."""
+        from formats.files.history import remember
+
+        if self.format == "files":
+            remember(self.ref, target.snapshot())
+
+    # -- indexes ---------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def looked_at_once(self) -> Iterator[None]:
+        """Inside, the indexes are looked at once, whatever is asked: for several questions of one query. Inside of
+        itself it does nothing."""
+        if self._looked is not None:
+            yield
+            return
+        self._looked = self.open_indexes(None)
+        try:
+            yield
+        finally:
+            self._looked = None
+
+    def open_indexes(self, only: Iterable[str] | None) -> tuple[list[OpenIndex], list[IndexReport]]:
+        """The indexes that a query may use, and a report of each that it may not. IndexNotFoundError for a name in
+        `only` that is none."""
+        if not self.config.use_indexes:
+            return [], []
+        if self._looked is None:
+            return self.suspects.taken_out(*self.indexes().readable(self.ref, only))
+        found, refused = self.suspects.taken_out(*self._looked)
+        if only is None:
+            return list(found), list(refused)
+        wanted = set(only)
+        if missing := wanted - {index.name for index in found} - {report.name for report in refused}:
+            raise IndexNotFoundError(
+                f"there is no index named {', '.join(sorted(missing))} that was found a moment ago; look again"
+            )
+        return [index for index in found if index.name in wanted], [one for one in refused if one.name in wanted]
+
+    def open_index(self, name: str) -> OpenIndex:
+        """IndexNotFoundError, with the reason, where a query may not use it."""
+        found, refused = self.open_indexes([name])
+        if not found:
+            why = refused[0].reason if refused else "it does not exist any more"
+            raise IndexNotFoundError(f"a look-up needs an index that can be read; {name!r} cannot be: {why}")
+        return found[0]
+
+    def usable_indexes(self) -> list[str]:
+        """Names of the indexes that a query may use now, sorted."""
+        return [index.name for index in self.open_indexes(None)[0]]
+
+    def recorded(self) -> list[tuple[Version, Schema]]:
+        """The newest version that each usable index has recorded, and the schema that the table had."""
+        newest = [(index, index.versions.newest()) for index in self.open_indexes(None)[0]]
+        seen = [(record, index.versions.find(record.version)) for index, record in newest if record is not None]
+        return [(record.version, version.schema) for record, version in seen if version is not None]
+
+    def entries(self) -> list[IndexLogEntry]:
+        """The latest entry of each index of the table, whatever options it was built with; those that cannot be read
+        are left out."""
+        return self.indexes().entries()
+
+    def namespaces(self) -> list[str]:
+        """Names of the namespaces (`Config.namespace`) that have indexes of this table, beside the common one."""
+        return list_namespaces(self.indexes_folder(), self.storage_options)
+
+    def indexes(self) -> IndexFolder:
+        """The folder of the indexes."""
+        if self._folder is None:
+            root = self.root(None)
+            folder = namespace_folder(self.indexes_folder(root), self.config.namespace)
+            key = sealing(self.config.seal_key)
+            self._folder = IndexFolder(folder, self.format, self.storage_options, self.cache, root, key)
+        return self._folder
+
+    def log(self, name: str) -> OperationLog:
+        """The operation log of an index, whether it exists or not."""
+        return self.indexes().log(name)
+
+    def no_index(self, name: str) -> IndexNotFoundError:
+        """The error of a name that is no index, with those that are."""
+        return self.indexes().missing(f"there is no index named {name!r}", name)
+
+    def forget(self) -> None:
+        """Keeps only what can never change: the next verb looks at every log anew."""
+        self._folder, self.written = None, None
+
+    # -- places ----------------------------------------------------------------------------------------------------
+
+    def root(self, snapshot: Snapshot | None) -> str:
+        """The table's folder or URI, as answers name it."""
+        if snapshot is not None:
+            return snapshot.table
+        if self.format != "iceberg":
+            return self.ref.storage.uri("") if self.format == "delta" else self.ref.storage.root
+        if "catalog" in self.ref.options:
+            return self.snapshot(At()).table
+        if self.ref.path.endswith(".json"):
+            return parent_of(parent_of(self.ref.path))
+        return self.ref.path
+
+    def indexes_folder(self, root: str | None = None) -> str:
+        """Where the indexes lie. ArgumentError where that is among the table's files."""
+        location = self.config.index_location
+        root = root or self.root(None)
+        if location is not None and not self.ref.patterns:
+            check_apart(os.fspath(location), root, "indexes lie")
+        return indexes_folder(root, self.format, None if location is None else os.fspath(location), self.ref.patterns)
+
+    def check_export(self, target: str) -> None:
+        """ArgumentError where an export would lie among files of the table or its indexes."""
+        if not isinstance(target, str | os.PathLike) or not os.fspath(target):
+            raise ArgumentError(f"an export goes to a folder or URI; got {target!r}; name one")
+        if not self.ref.patterns:
+            check_apart(os.fspath(target), self.root(None), "an export is written")
+        check_no_index(os.fspath(target), self.indexes_folder())

@@ -1,0 +1,82 @@
+"""From a path and options to a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from expressions.errors import ArgumentError, UnsupportedFeatureError
+from formats.registry import catalog_options, open_ref
+from metaindex.config import Config
+
+from .builders import Builders
+from .face import Table
+from .handle import Handle
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_CATALOG_OPTIONS = {"catalog", "identifier"}
+
+
+def open_table(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    format: str | None = None,  # noqa: A002 - the word of every reader in the field
+    catalog: object = None,
+    storage_options: Mapping[str, str] | None = None,
+    spark: SparkSession | Callable[[], SparkSession] | None = None,
+    config: Config | None = None,
+    **options: object,
+) -> Table:
+    """Opens the table at a path: Delta, Iceberg, or a folder of Parquet, CSV or JSON files, detected unless `format`
+    says.
+
+    Plain files may also be named by a pattern (`/data/2024-*/part-*.parquet`, as Hadoop reads them), a list of paths,
+    or with `basePath`: all files that fit are one table, whose paths are relative to the deepest folder above them (or
+    to `basePath`); `store.layout` says where its indexes lie. A path that exists as it stands is no pattern.
+
+    `catalog` is a pyiceberg catalog (`path` is then the table's identifier). `storage_options` are the object store's.
+    `spark` is the session that builds indexes, or what makes one when it is needed (default: one is started).
+    `trust_index`: the caller promises that plain files have not changed since an index was last created or refreshed;
+    "now" is then the newest version that an index has recorded, and the folder is not listed. Where none is recorded,
+    it is. Other options are the reader's (`header`, `delimiter`, `schema` ...).
+    Raises NotATableError, UnsupportedFeatureError, StorageError; ArgumentError for what is no path, format or option.
+    """
+    _check_opening(path, format, storage_options, config)
+    if catalog is not None:
+        options["catalog"] = catalog
+        storage_options = {**catalog_options(catalog, str(path)), **(storage_options or {})}
+    config = config or Config()
+    stores = dict(storage_options or {})
+    if config.single_writer:
+        stores["single_writer"] = "true"
+    trust = str(options.pop("trust_index", False)).lower() == "true"
+    table_format, ref = open_ref(path, format=format, storage_options=stores, **options)
+    if trust and table_format.name != "files":
+        raise UnsupportedFeatureError(
+            f"trust_index is for plain files; {ref.path!r} is a {table_format.name} table, whose log says at once what is new; leave it out"
+        )
+    if table_format.name != "files" and (unknown := sorted(options.keys() - _CATALOG_OPTIONS)):
+        raise ArgumentError(
+            f"reader options are for plain files; {ref.path!r} is a {table_format.name} table; leave out {', '.join(unknown)}"
+        )
+    return Table(Handle(table_format, ref, config, Builders(config.builder, spark), stores, trust))
+
+
+def _check_opening(path: object, table_format: object, storage_options: object, config: object) -> None:
+    """Are the words of `open_table` of their types? What they name is looked at later."""
+    paths = list(path) if isinstance(path, Sequence) and not isinstance(path, str | bytes) else [path]
+    for one in paths:
+        text = os.fspath(one) if isinstance(one, str | os.PathLike) else None
+        if not isinstance(text, str) or not text:
+            raise ArgumentError(f"a table is opened by its path or URI, or a list of them; got {one!r}; name a folder")
+    if not isinstance(table_format, str | None):
+        raise ArgumentError(f"format is delta, iceberg, parquet, csv or json; got {table_format!r}; name one of these")
+    if not isinstance(storage_options, Mapping | None):
+        raise ArgumentError(
+            f"storage options are names and values, as in {{'region': 'eu-west-1'}}; got {type(storage_options).__name__}"
+        )
+    if not isinstance(config, Config | None):
+        raise ArgumentError(f"config= is a metaindex.Config; got {type(config).__name__}; write mi.Config(...)")

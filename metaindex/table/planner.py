@@ -1,0 +1,247 @@
+"""From a condition to the files that can hold its rows: the indexes first, the table's own log where they do not know
+the version or it helps."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from expressions.errors import MetaIndexError
+from expressions.records import dataclass
+from expressions.tree import Predicate
+from formats.model import Schema, Snapshot, Version
+from formats.protocol import At, Resolved
+from metaindex.pruning.collector import held_back
+from metaindex.pruning.open_index import OpenIndex
+from metaindex.pruning.pruner import Pruner
+from metaindex.pruning.question import Question, Wants, bound
+from metaindex.pruning.remembered import Circumstances, Remembered
+from metaindex.pruning.result import IndexReport, PruneResult
+
+from .asked import OfSchema, VersionLike, at_version
+from .handle import Handle
+
+logger = logging.getLogger("metaindex")
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """An answer, the snapshot that it was given with (None: the indexes alone), and the indexes that were asked."""
+
+    result: PruneResult
+    snapshot: Snapshot | None
+    indexes: Sequence[OpenIndex]
+
+
+class Planner:
+    """Asks the indexes of one table."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+        self._remembered = Remembered(handle.config.cache_bytes // 8)
+
+    @held_back
+    def planned(self, predicate: object, at: At, only: Iterable[str] | None) -> Planned:
+        """Which files can hold rows that match, at a version? `only`: names of the indexes that may answer."""
+        started = time.perf_counter()
+        asked = self._asked(predicate, at, *self._handle.open_indexes(only))
+        found = asked.first()
+        if found is Wants.HELPS:
+            found = asked.by_snapshot_or_alone()
+        elif found is Wants.NEEDED:
+            found = asked.by_snapshot()
+        assert isinstance(found, PruneResult), "a snapshot always answers"
+        return Planned(found.timed(time.perf_counter() - started), asked.snapshot, asked.indexes)
+
+    @held_back
+    def proved(self, predicate: object, version: VersionLike, only: Iterable[str] | None) -> PruneResult | None:
+        """The same by the indexes alone where they have recorded the version: for an engine that asks the table's own
+        partitions and statistics by itself. None where no index knows a column that is asked."""
+        indexes, refused = self._handle.open_indexes(only)
+        if not indexes:
+            return None
+        asked = self._asked(predicate, at_version(version, None), indexes, refused, alone=True)
+        if not asked.recorded and not self._known_lately(predicate, indexes):
+            return None  # nor is the table loaded
+        found = asked.first()
+        if isinstance(found, Wants):
+            found = asked.by_snapshot()
+        return found if isinstance(found, PruneResult) else None
+
+    def over(self, tree: Predicate, snapshot: Snapshot, only: Iterable[str] | None) -> PruneResult:
+        """The files of a snapshot that is loaded."""
+        pruner = Pruner(*self._handle.open_indexes(only))
+        question = Question(self._handle.root(snapshot), self._handle.format, snapshot.version, tree)
+        found = pruner.by_record(question)
+        result = pruner.by_snapshot(question, snapshot) if isinstance(found, Wants) else found
+        self._handle.confined(result.files)
+        return result
+
+    def predicate(self, condition: object, schema: Schema) -> Predicate:
+        """The predicate bound to the schema of the version. What has no zone of its own is read in the table's
+        configured one, a Spark Column in its session's."""
+        zone = self._handle.config.time_zone
+        if isinstance(condition, OfSchema):
+            condition = condition.make(schema)
+        if isinstance(condition, Predicate):
+            return bound(condition, schema, zone)
+        if isinstance(condition, str):
+            from expressions.engines.sql import parse
+
+            return bound(parse(condition, timezone=zone, schema=schema.asked()), schema, zone)
+        from expressions.engines import to_predicate
+
+        spark = type(condition).__module__.startswith("pyspark.")
+        if spark:
+            from pyspark.sql import SparkSession
+
+            session = SparkSession.getActiveSession()
+            zone = session.conf.get("spark.sql.session.timeZone") or zone if session is not None else zone
+        return bound(to_predicate(condition, schema.asked()), schema, zone, as_held=not spark)
+
+    def _known_lately(self, predicate: object, found: Sequence[OpenIndex]) -> bool:
+        """Does some index know a column that is asked, by the newest schema that it has recorded? True where that
+        cannot be said."""
+        for index in found:
+            newest = index.versions.newest()
+            if newest is None or index.versions.find(newest.version) is None:
+                return True
+            schema = _recorded_schema([index], newest.version)
+            try:
+                asked = Question("", self._handle.format, newest.version, self.predicate(predicate, schema), schema)
+            except Exception:  # noqa: BLE001 - as the table has it, it may be right
+                return True
+            if asked.known_to(found):
+                return True
+        return False
+
+    def _asked(
+        self,
+        predicate: object,
+        at: At,
+        indexes: Sequence[OpenIndex],
+        refused: Sequence[IndexReport],
+        *,
+        alone: bool = False,
+    ) -> _Asked:
+        resolved = self._handle.resolved(self._handle.trusted(at, indexes), indexes)
+        return _Asked(self._handle, self._remembered, self.predicate, predicate, resolved, indexes, refused, alone)
+
+
+class _Asked:
+    """One predicate asked of a version of the table. `alone`: the indexes are to answer alone, and only where one knows
+    a column of it."""
+
+    def __init__(
+        self,
+        handle: Handle,
+        remembered: Remembered,
+        bind: Callable[[object, Schema], Predicate],
+        predicate: object,
+        resolved: Resolved,
+        indexes: Sequence[OpenIndex],
+        refused: Sequence[IndexReport],
+        alone: bool,
+    ) -> None:
+        self._handle = handle
+        self._remembered = remembered
+        self._bind = bind
+        self._predicate = predicate
+        self._resolved = resolved
+        self.indexes = indexes
+        self._refused = refused
+        self._alone = alone
+        self._pruner = Pruner(indexes, refused)
+        self._question: Question | None = None
+        self.snapshot: Snapshot | None = None  # that the last answer was given with
+
+    @property
+    def recorded(self) -> bool:
+        """Has an index recorded the version?"""
+        return self._pruner.recorded(self._resolved.version)
+
+    def first(self) -> PruneResult | Wants | None:
+        """The answer by what the indexes recorded of the version, where one did. Where that raises (a column that they
+        do not know, a schema that is none) the table itself is asked: its word is the last."""
+        if not self.recorded:
+            return self.by_snapshot()
+        try:
+            return self._answer(None, alone=self._alone)
+        except Exception as error:  # noqa: BLE001 - raised again where the table cannot answer
+            try:
+                snapshot = self._handle.loaded(self._resolved)
+            except MetaIndexError:
+                raise error from None
+            self._handle.suspects.find(self._pruner.indexes, snapshot)
+            return self._answer(snapshot, alone=self._alone)
+
+    def by_snapshot(self) -> PruneResult | Wants | None:
+        """The answer over the table's own list of files."""
+        return self._answer(self._handle.loaded(self._resolved), alone=self._alone)
+
+    def by_snapshot_or_alone(self) -> PruneResult | Wants | None:
+        """The same; by the indexes alone where the table cannot be read."""
+        try:
+            return self.by_snapshot()
+        except MetaIndexError as error:
+            logger.warning("the table's own statistics are not used for this query, which reads more: %s", error)
+            found = self._answer(None, alone=True)
+            if isinstance(found, Wants):
+                raise  # where no index can answer either, the table's error is the one to tell
+            return found
+
+    def _answer(self, snapshot: Snapshot | None, *, alone: bool) -> PruneResult | Wants | None:
+        """A new answer, or the one of before; None where the indexes know no column that is asked. That the snapshot
+        helps is remembered, too."""
+        self.snapshot = snapshot
+        told = self._circumstances(snapshot, alone)
+        found: PruneResult | Wants | None = self._remembered.find(told) if told is not None else None
+        if found is None:
+            question = self._bound(snapshot)
+            if self._alone and not question.known_to(self.indexes):
+                return None
+            if snapshot is None:
+                found = self._pruner.by_record(question, alone=alone)
+            else:
+                found = self._pruner.by_snapshot(question, snapshot)
+            if told is not None and self._pruner.whole and found is not Wants.NEEDED:
+                self._remembered.keep(told, found)
+        if isinstance(found, PruneResult):
+            self._handle.confined(found.files)
+        return found
+
+    def _circumstances(self, snapshot: Snapshot | None, alone: bool) -> Circumstances | None:
+        """What an answer follows from; None where the predicate is of an engine, whose equality nobody knows. Of plain
+        files that the caller vouches for too: the version names their listing."""
+        predicate = self._predicate
+        if isinstance(predicate, OfSchema):
+            told = predicate.told
+        else:
+            told = predicate if isinstance(predicate, str | Predicate) else None
+        if told is None:
+            return None
+        version = self._version(snapshot)
+        return Circumstances.of((type(predicate), told), version, self.indexes, self._refused, snapshot, alone=alone)
+
+    def _bound(self, snapshot: Snapshot | None) -> Question:
+        """The question with the columns that the version has. Of the same schema it is bound once."""
+        version = self._version(snapshot)
+        schema = snapshot.schema if snapshot is not None else _recorded_schema(self.indexes, version)
+        before = self._question
+        if before is not None and before.schema == schema:
+            tree = before.predicate
+        else:
+            tree = self._bind(self._predicate, schema)
+        self._question = Question(self._handle.root(snapshot), self._handle.format, version, tree, schema)
+        return self._question
+
+    def _version(self, snapshot: Snapshot | None) -> Version:
+        """A commit may come between resolving "now" and loading it: what is answered is the version whose files are
+        listed."""
+        return self._resolved.version if snapshot is None else snapshot.version
+
+
+def _recorded_schema(indexes: Sequence[OpenIndex], version: Version) -> Schema:
+    recorded = (found for index in indexes if (found := index.versions.find(version)) is not None)
+    return next(recorded).schema  # else its snapshot was loaded

@@ -1,0 +1,195 @@
+"""Queries: which files, which rows, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from expressions.errors import MetaIndexError
+from expressions.tree import Predicate
+from expressions.vectors import one_array, truths
+from formats.model import Snapshot, Version
+from formats.protocol import At
+from metaindex.pruning.result import PruneResult
+
+from .asked import OfSchema, TimestampLike, VersionLike, at_version, names_of
+from .handle import Handle
+from .planner import Planned, Planner
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from metaindex.readers.footer import HeldFooters
+    from metaindex.readers.scan import Choose, Scan
+    from metaindex.views.explanation import Explanation
+
+
+class Queries:
+    """What is asked of one table. Footers of data files, and answers, are kept for the next question."""
+
+    def __init__(self, handle: Handle) -> None:
+        self.handle = handle
+        self._planner = Planner(handle)
+
+    def versions(self) -> Sequence[Version]:
+        """See `Table.versions`."""
+        return self.handle.table_format.versions(self.handle.ref)
+
+    def prune(
+        self,
+        predicate: object,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        *,
+        indexes: Iterable[str] | None = None,
+    ) -> PruneResult:
+        """See `Table.prune`."""
+        at, only = at_version(version, timestamp), names_of(indexes, "indexes")
+        return self._planner.planned(predicate, at, only).result
+
+    def proved(self, predicate: object, version: VersionLike, indexes: Iterable[str] | None) -> PruneResult | None:
+        """See `Planner.proved`."""
+        return self._planner.proved(predicate, version, indexes)
+
+    def scan(
+        self,
+        predicate: object = None,
+        columns: Sequence[str] | None = None,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        *,
+        indexes: Iterable[str] | None = None,
+    ) -> Scan:
+        """See `Table.scan`."""
+        from metaindex.readers.named import snapshot_of_kept
+
+        at = at_version(version, timestamp)
+        only = names_of(indexes, "indexes")
+        wanted = names_of(columns, "columns")
+        names = None if wanted is None else tuple(wanted)
+        if predicate is None:
+            whole = self.handle.snapshot(at)
+            return self._scanned(whole, None, None, None, names, self._chooser(whole, whole, only))
+        predicate = _of_rows(predicate)
+        planned = self._planner.planned(predicate, at, only)
+        result, snapshot = planned.result, planned.snapshot
+        text = predicate if isinstance(predicate, str) else None
+        if snapshot is None:
+            kept = snapshot_of_kept(result, planned.indexes, self.handle.table_format, self.handle.ref)
+            if kept is not None:
+
+                def anew() -> Scan | None:
+                    if not self._suspected(planned):
+                        return None
+                    return self.scan(predicate, columns, result.version, indexes=only)
+
+                made = self._scanned(kept, None, result, text, names, self._chooser(kept, None, only))
+                then = At.of(result.version)
+                made = replace(made, load=lambda: self.handle.snapshot(then), anew=anew)
+                return made.trying(_with_its_columns)
+            snapshot = self.handle.snapshot(at)
+            if snapshot.version != result.version:  # a commit came between
+                tree = self._planner.predicate(predicate, snapshot.schema)
+                result = self._planner.over(tree, snapshot, only)
+        choose = self._chooser(snapshot, snapshot, only)
+        return self._scanned(snapshot, _places(snapshot, result), result, text, names, choose)
+
+    def explain(
+        self,
+        predicate: object,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        *,
+        indexes: Iterable[str] | None = None,
+    ) -> Explanation:
+        """See `Table.explain`."""
+        from metaindex.views.explanation import Explanation, coverage
+
+        only = names_of(indexes, "indexes")
+        result = self.prune(predicate, version, timestamp, indexes=only)
+        then = At.of(result.version)
+        found, _ = self.handle.open_indexes(only)
+        told = tuple(coverage(index, result, lambda: self.handle.snapshot(then)) for index in found)
+        return Explanation(result, told)
+
+    def _scanned(
+        self,
+        files: Snapshot,
+        rows: npt.NDArray[np.int64] | None,
+        result: PruneResult | None,
+        text: str | None,
+        columns: tuple[str, ...] | None,
+        choose: Choose,
+    ) -> Scan:
+        from metaindex.readers.scan import Scan
+
+        return Scan(
+            files,
+            self.handle.ref.storage,
+            self.handle.ref,
+            rows,
+            None if result is None else result.predicate,
+            text,
+            columns,
+            result,
+            self.handle.config.time_zone,
+            choose=choose,
+            footers=self._footers,
+        )
+
+    def _suspected(self, planned: Planned) -> bool:
+        """Did an index record something else of the version that was answered than the table has? Asked when what it
+        recorded failed."""
+        try:
+            snapshot = self.handle.snapshot(At.of(planned.result.version))
+        except MetaIndexError:
+            return False  # the table does not answer either
+        return self.handle.suspects.find(planned.indexes, snapshot, planned.result.files)
+
+    @cached_property
+    def _footers(self) -> HeldFooters:
+        """Of data files that scans of this handle read."""
+        from metaindex.readers.footer import HeldFooters
+
+        return HeldFooters(self.handle.config.cache_bytes // 4)
+
+    def _chooser(self, files: Snapshot, whole: Snapshot | None, only: Iterable[str] | None) -> Choose:
+        """Asks the indexes again, for another predicate: the rows of `files` that it keeps. `whole`: the table's own
+        snapshot, where it is loaded."""
+
+        def choose(tree: Predicate) -> tuple[npt.NDArray[np.int64], PruneResult]:
+            if whole is not None:
+                result = self._planner.over(tree, whole, only)
+            else:
+                result = self._planner.planned(tree, At.of(files.version), only).result
+            return _places(files, result), result
+
+        return choose
+
+
+def _with_its_columns(scan: Scan) -> Scan:
+    _ = scan.fields  # raises for one that is not there
+    return scan
+
+
+def _of_rows(condition: object) -> object:
+    """A condition that chooses rows: an expression of pyiceberg means what pyiceberg's own filter of rows makes of it.
+    Where it chooses files, it is read so that no reader of Iceberg misses a row."""
+    if not any(kind.__module__.startswith("pyiceberg.") for kind in type(condition).__mro__):
+        return condition
+    from expressions.engines.iceberg_reading import from_iceberg
+
+    expression: Any = condition
+    return OfSchema(lambda schema: from_iceberg(expression, schema.asked(), of_rows=True))
+
+
+def _places(snapshot: Snapshot, result: PruneResult) -> npt.NDArray[np.int64]:
+    """The rows of the snapshot's files that an answer keeps."""
+    import pyarrow.compute as pc  # a scan loads engines anyway
+
+    kept = pc.is_in(snapshot.files.paths, value_set=result.files.paths.combine_chunks())
+    return np.flatnonzero(truths(one_array(kept), null=False))

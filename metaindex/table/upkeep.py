@@ -1,0 +1,161 @@
+"""What an operator asks of the indexes of a table: which there are and how far behind, what happened to them, whether
+they are right; and their repair."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from expressions.errors import ArgumentError, MetaIndexError
+from formats.model import Version
+from formats.protocol import At
+from metaindex.actions.action import Outcome, execute
+from metaindex.actions.repair import Repair, check, known_kinds, not_understood, nothing_wrong
+from metaindex.actions.target import Target
+from metaindex.build.local import check_builder
+from metaindex.config import BuilderName
+from metaindex.kinds.registry import kind_from_spec
+from metaindex.log.entry import IndexLogEntry
+from metaindex.log.recovery import newest_readable, revive
+from metaindex.log.states import State
+from metaindex.pruning.open_index import OpenIndex
+from metaindex.store.writer import RunSink, new_run_id
+from metaindex.verify import Verification, verify
+from metaindex.verify.dropped import check_dropped
+from metaindex.views.history import History, history
+from metaindex.views.info import IndexList, index_info
+from metaindex.views.staleness import Staleness
+from metaindex.views.staleness import staleness as how_far_behind
+
+from .asked import TimestampLike, VersionLike, at_version
+from .handle import Handle
+from .queries import Queries
+from .verbs import refresh
+
+if TYPE_CHECKING:
+    from metaindex.build.protocol import Builder, Progress
+
+_AGAIN = 8
+"""Recorded versions that a repair records again: each may index files that only it has."""
+
+logger = logging.getLogger("metaindex")
+
+
+def indexes(
+    handle: Handle,
+    *,
+    version: VersionLike,
+    timestamp: TimestampLike,
+    staleness: bool,
+    vacuumed: bool,
+) -> IndexList:
+    """See `Table.indexes`."""
+    at = at_version(version, timestamp)
+    asked: Version | None = None
+    try:
+        asked = handle.resolved(at).version
+    except MetaIndexError as error:
+        if at != At():
+            raise
+        logger.warning("the table's version is not known, so staleness is not either: %s", error)
+    behind = _behind(handle, at, asked) if staleness else None
+    found = IndexList(index_info(name, handle.log(name), asked, behind) for name in handle.indexes().names())
+    return IndexList(info for info in found if vacuumed or info.state != State.DOESNOTEXIST.value)
+
+
+def history_of(handle: Handle, name: str, last: int | None) -> History:
+    """See `Table.history`."""
+    found = history(name, handle.log(name), last)
+    if not found.entries:
+        raise handle.no_index(name)
+    return found
+
+
+def verify_index(
+    handle: Handle,
+    name: str,
+    *,
+    files: int | None,
+    versions: Literal["newest", "all"],
+    predicates: Sequence[object],
+    progress: Progress | None,
+) -> Verification:
+    """See `Table.verify_index`."""
+    log = handle.log(name)
+    if not log.numbers():
+        raise handle.no_index(name)
+    if files is not None and (isinstance(files, bool) or not isinstance(files, int) or files < 0):
+        raise ArgumentError(f"files is a number of data files to read, None for all; got {files!r}")
+    entry = newest_readable(log)
+    table = handle if entry is None else handle.as_built(entry)
+    snapshot = table.snapshot(At())
+    report = verify(name, log, table.table_format, table.ref, snapshot, files, versions == "all", progress)
+    queries = Queries(table)
+    for predicate in predicates:
+        report.found(check_dropped(queries.scan(predicate, indexes=[name]), predicate, report))
+    return report
+
+
+def repair(
+    handle: Handle,
+    name: str,
+    *,
+    files: int | None,
+    builder: BuilderName | Builder | None,
+    progress: Progress | None,
+) -> Outcome:
+    """See `Table.repair_index`."""
+    report = verify_index(handle, name, files=files, versions="newest", predicates=(), progress=progress)
+    log = handle.log(name)
+    entry = check(name, newest_readable(log), log)
+    foreign = not_understood(entry)
+    left = tuple(f"run {run} is left as it is: {why}" for run, why in foreign.items())
+    bad, kinds = report.damaged_runs - foreign.keys(), known_kinds(entry)
+    can = bad or any(finding.run not in foreign for finding in report.findings)
+    if not can:
+        return nothing_wrong(entry, left, damaged=not report.sound)
+    built_by = handle.builders.builder(builder)
+    check_builder([kind_from_spec(spec) for spec in kinds], built_by)
+    revived = any(finding.kind == "log" for finding in report.findings)
+    if revived:
+        entry = revive(log, entry)
+    table = handle.as_built(entry)
+    target = table.target(At())
+    versions = frozenset(finding.version for finding in report.findings if finding.kind == "version")
+    action = Repair(
+        name,
+        table.ref,
+        target,
+        kinds,
+        built_by,
+        RunSink(log.storage, new_run_id()),
+        progress=progress,
+        bad_runs=bad,
+        left=left,
+        revived=revived,
+        bad_versions=versions if any(finding.kind == "version" for finding in report.findings) else None,
+    )
+    table.remember(target)
+    return _again(table, execute(log, action), entry, action.builder)
+
+
+def _again(handle: Handle, outcome: Outcome, before: IndexLogEntry, builder: Builder) -> Outcome:
+    """The newest of the versions that a repair took out of the entry, recorded again where the table keeps them. Files
+    of a plain folder at an older listing may be gone: not those."""
+    lost = [r.version for r in before.content.versions if outcome.entry.content.record(r.version) is None]
+    notes, entry = list(outcome.notes), outcome.entry
+    for version in lost[-_AGAIN:] if handle.format != "files" else ():
+        try:
+            entry = refresh(handle, outcome.index, "incremental", version=version, builder=builder).entry
+        except MetaIndexError as error:
+            notes.append(f"version {version} is not recorded any more ({error})")
+    return replace(outcome, operation="repair", entry=entry, notes=tuple(notes))
+
+
+def _behind(handle: Handle, at: At, version: Version | None) -> Callable[[OpenIndex], Staleness]:
+    if version is None:
+        return lambda index: Staleness()
+    target = Target(handle.table_format, handle.ref, at, version)
+    return lambda index: how_far_behind(index, target)

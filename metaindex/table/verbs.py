@@ -1,0 +1,238 @@
+"""The verbs that change an index. Loaded by those who call one: a reader's start is short."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from expressions.errors import ArgumentError
+from formats.files.history import forget as forget_listings
+from formats.protocol import At
+from metaindex.actions import cancel as cancelling
+from metaindex.actions import clean as cleaning
+from metaindex.actions import lifecycle
+from metaindex.actions.action import Outcome, execute, validate
+from metaindex.actions.create import Create
+from metaindex.actions.erase import Erase, all_there, files_there
+from metaindex.actions.lifecycle import Delete, Restore, Vacuum
+from metaindex.actions.limits import limited
+from metaindex.actions.optimize import Optimize
+from metaindex.actions.past import Past
+from metaindex.actions.refresh import Refresh, check_same_table, recorded_already
+from metaindex.actions.removal import out_of_reach
+from metaindex.actions.target import Target, retains
+from metaindex.actions.upkeep import upkeep
+from metaindex.build.local import check_builder
+from metaindex.config import BuilderName
+from metaindex.kinds.column_stats.spec import leaves_of
+from metaindex.kinds.covering.plan import covering_plans
+from metaindex.kinds.kind import Kind
+from metaindex.kinds.registry import check_kinds, kind_from_spec
+from metaindex.log.liveness import held
+from metaindex.log.operation_log import OperationLog
+from metaindex.log.states import Operation
+from metaindex.pruning.folder import plain_options
+from metaindex.pruning.open_index import OpenIndex
+from metaindex.store.layout import check_name
+from metaindex.store.writer import RunSink, new_run_id
+
+from .asked import TimestampLike, VersionLike, at_version
+from .handle import Handle
+
+if TYPE_CHECKING:
+    from metaindex.build.protocol import Builder, Progress
+
+
+def create(
+    handle: Handle,
+    name: str,
+    kinds: Sequence[Kind],
+    *,
+    builder: BuilderName | Builder | None,
+    progress: Progress | None,
+    version: VersionLike,
+    timestamp: TimestampLike,
+    history: bool,
+) -> Outcome:
+    """See `Table.create_index`."""
+    check_name(name)
+    check_kinds(kinds)
+    target = handle.target(at_version(version, timestamp))
+    snapshot = target.snapshot()
+    leaves_of(kinds, snapshot.schema)
+    if covering_plans(kinds, snapshot.schema) and history:
+        raise ArgumentError(
+            "history=True is for kinds that prune; a covering index copies rows; create it without, as an index of its own"
+        )
+    log = handle.log(name)
+    validate(Operation.CREATE, log.latest(), name)  # a name that is used is said before a Spark is started
+    built_by = handle.builders.builder(builder)
+    check_builder(kinds, built_by)
+    action = Create(
+        name,
+        handle.ref,
+        target,
+        [kind.sized(snapshot.schema, snapshot.files.size_bytes).spec() for kind in kinds],
+        built_by,
+        RunSink(log.storage, new_run_id()),
+        {**plain_options(handle.ref.options), "file_format": snapshot.details.read_options().get("file_format", "")},
+        progress,
+    )
+    handle.remember(target)
+    outcome = execute(log, action)
+    return _with_past(handle, outcome, log, action, target) if history else outcome
+
+
+def refresh(
+    handle: Handle,
+    name: str,
+    mode: Literal["incremental", "quick", "full"],
+    *,
+    builder: BuilderName | Builder | None = None,
+    progress: Progress | None = None,
+    version: VersionLike = None,
+    timestamp: TimestampLike = None,
+    where: object = None,
+    under: str | None = None,
+) -> Outcome:
+    """See `Table.refresh_index`."""
+    if not isinstance(mode, str) or mode not in ("incremental", "quick", "full"):
+        raise ArgumentError(f"a refresh is quick, incremental or full, not {mode!r}")
+    limit = limited(where, under, handle.config.time_zone)
+    if limit is not None and mode != "incremental":
+        raise ArgumentError(
+            f"a refresh of some files is incremental, not {mode}; leave out where= and under=, or mode="
+        )
+    log = handle.log(name)
+    base = log.latest()
+    if base is None:
+        raise handle.indexes().missing(f"refresh needs an index; there is none named {name!r}", name)
+    check_same_table(base, handle.format)
+    validate(Operation.REFRESH, base, name)
+    target = handle.target(at_version(version, timestamp))
+    if mode != "full" and limit is None and target.settled:
+        note = recorded_already(OpenIndex(name, base, log.storage, handle.cache), target.version, mode)
+        if note is not None:  # no entry is written for it: the log stays short under a hook that fires every minute
+            return Outcome(name, Operation.REFRESH.value, False, base, (note,))
+    if limit is not None and handle.builders.starts_spark(builder):
+        limit(target.snapshot())  # what is wrong with it is said before that
+    built_by = handle.builders.builder("local" if mode == "quick" else builder)  # a quick refresh builds nothing
+    if mode != "quick":
+        check_builder([kind_from_spec(spec) for spec in base.kinds], built_by)
+    action = Refresh(
+        name,
+        handle.ref,
+        target,
+        base.kinds,
+        built_by,
+        RunSink(log.storage, new_run_id()),
+        progress=progress,
+        mode=mode,
+        limit=limit,
+        cache=handle.cache,
+        written=handle.written,
+    )
+    handle.remember(target)
+    outcome = execute(log, action)
+    return replace(outcome, notes=(*outcome.notes, *upkeep(log, name, outcome.entry, handle.cache, built_by)))
+
+
+def optimize(
+    handle: Handle,
+    name: str,
+    mode: Literal["quick", "full"],
+    *,
+    builder: BuilderName | Builder | None,
+    progress: Progress | None,
+) -> Outcome:
+    """See `Table.optimize_index`."""
+    if not isinstance(mode, str) or mode not in ("quick", "full"):
+        raise ArgumentError(f"an optimize is quick or full, not {mode!r}")
+    log = handle.log(name)
+    action = Optimize(name, log.storage, mode, cache=handle.cache, progress=progress)
+    base = log.latest()
+    action.first_entry(base)
+    if action.merges_covering:
+        action.builder = handle.builders.builder(builder)
+    if base is not None and not action.runs():
+        validate(Operation.OPTIMIZE, base, name)
+        note = f"{len(base.content.runs)} runs, none to merge"  # no entry is written for that
+        return Outcome(name, Operation.OPTIMIZE.value, False, base, (note,))
+    return execute(log, action)
+
+
+def delete(handle: Handle, name: str) -> Outcome:
+    """See `Table.delete_index`."""
+    return execute(handle.log(name), Delete(name))
+
+
+def restore(handle: Handle, name: str) -> Outcome:
+    """See `Table.restore_index`."""
+    return execute(handle.log(name), Restore(name))
+
+
+def vacuum(handle: Handle, name: str) -> Outcome:
+    """See `Table.vacuum_index`."""
+    log = handle.log(name)
+    return execute(log, Vacuum(name, log=log))
+
+
+def clean(handle: Handle, name: str, retention: dt.timedelta | float | None) -> Outcome:
+    """See `Table.clean_index`."""
+    seconds = retention.total_seconds() if isinstance(retention, dt.timedelta) else retention
+    if seconds is not None and (not isinstance(seconds, int | float) or not 0 <= seconds < 1e10):
+        raise ArgumentError(f"a retention is a timedelta, or 0 or more seconds; got {retention!r}")
+    return cleaning.clean(handle.log(name), name, cleaning.RETENTION_SECONDS if seconds is None else seconds)
+
+
+def erase(handle: Handle, name: str, *, builder: BuilderName | Builder | None, progress: Progress | None) -> Outcome:
+    """See `Table.erase_index`."""
+    log = handle.log(name)
+    snapshot = handle.table_format.snapshot(handle.ref, At())
+    there = files_there(handle.ref.storage, by_time=handle.format == "files")
+    if handle.format == "files":
+        forget_listings(handle.ref, all_there(there, snapshot))  # kept listings name partition values
+    base = log.latest()
+    rows = base is not None and any(run.holds_rows for run in base.content.runs)
+    action = Erase(
+        name,
+        log.storage,
+        snapshot,
+        retains(handle.table_format, handle.ref),
+        there,
+        cache=handle.cache,
+        builder=handle.builders.builder(builder) if rows else None,
+        progress=progress,
+    )
+    outcome = execute(log, action)
+    # An hour into the future: what a store that counts in seconds calls now is to go, too.
+    cleaned = cleaning.clean(log, name, -3600, 1)
+    notes = (*outcome.notes, *cleaned.notes)
+    if cleaned.entry.under_way:
+        notes += (f"{held(cleaned.entry.under_way[0])} may hold what was erased: run erase again after it",)
+    notes += out_of_reach(log.storage, cleaned.entry.id)
+    changed = outcome.changed or cleaned.changed
+    return replace(outcome, operation="erase", changed=changed, entry=cleaned.entry, notes=notes)
+
+
+def cancel(handle: Handle, name: str) -> Outcome:
+    """See `Table.cancel_index`."""
+    return cancelling.cancel(handle.log(name), name)
+
+
+def set_enabled(handle: Handle, name: str, wanted: bool) -> Outcome:
+    """See `Table.enable_index`, `Table.disable_index`."""
+    return lifecycle.set_enabled(handle.log(name), name, wanted)
+
+
+def _with_past(handle: Handle, outcome: Outcome, log: OperationLog, created: Create, target: Target) -> Outcome:
+    name, builder = created.name, created.builder
+    past = Past(
+        name, handle.table_format, handle.ref, log, builder, target.snapshot(), handle.cache, progress=created.progress
+    )
+    notes = past.index()
+    entry = log.latest() or outcome.entry
+    merged = upkeep(log, name, entry, handle.cache, builder)
+    return replace(outcome, entry=log.latest() or entry, notes=(*outcome.notes, *notes, *merged))

@@ -1,0 +1,76 @@
+"""The public face: one class that delegates, and no name on it that is not for users."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import write_deltalake
+
+import metaindex as mi
+from metaindex.table.face import handle_of
+from tests.tables import delta_lake
+
+NAMES = [
+    "cancel_index",
+    "clean_index",
+    "config",
+    "create_index",
+    "delete_index",
+    "diff",
+    "disable_index",
+    "enable_index",
+    "erase_index",
+    "explain",
+    "export_index",
+    "format",
+    "history",
+    "indexes",
+    "locate",
+    "namespaces",
+    "optimize_index",
+    "path",
+    "prune",
+    "refresh_index",
+    "reopened",
+    "repair_index",
+    "restore_index",
+    "scan",
+    "schema",
+    "search",
+    "snapshot",
+    "statistics",
+    "vacuum_index",
+    "verify_index",
+    "versions",
+]
+
+
+def test_a_table_has_the_names_that_users_need_and_no_others() -> None:
+    assert sorted(name for name in dir(mi.Table) if not name.startswith("_")) == NAMES
+    assert mi.Table.__bases__ == (object,)
+
+
+def test_each_says_what_it_does() -> None:
+    told = {name: inspect.getdoc(getattr(mi.Table, name)) for name in NAMES if name not in ("path", "config")}
+    assert [name for name, doc in told.items() if not doc] == []
+
+
+def test_the_schema_is_that_of_now(tmp_path: Path) -> None:
+    write_deltalake(str(tmp_path), pa.table({"a": [1]}))
+    table = mi.open_table(tmp_path)
+    assert table.schema == pa.schema([("a", pa.int64())])
+    write_deltalake(str(tmp_path), pa.table({"a": [1], "b": ["x"]}), mode="append", schema_mode="merge")
+    assert table.schema.names == ["a", "b"]
+
+
+def test_a_handle_of_its_own_knows_nothing_of_the_other(tmp_path: Path) -> None:
+    lake = delta_lake(tmp_path)
+    lake.append(pa.table({"a": [1]}))
+    table = mi.open_table(lake.path)
+    other = table.reopened(mi.Config(use_indexes=False))
+    assert (table.config.use_indexes, other.config.use_indexes) == (True, False)
+    assert handle_of(table) is not handle_of(other)
+    assert handle_of(table).cache is not handle_of(other).cache
+    assert repr(other) == f"<delta table at {table.path}>"
