@@ -15,6 +15,8 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
@@ -88,6 +90,10 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile(wanted[0] if wanted else "default")
     # Spark talks to itself over loopback whatever the host's name resolves to.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if not os.environ.get("METAINDEX_FIGURES"):  # `make soak` has Java's own ways
+        # Tests compile many queries and run each once: the compiler that optimizes took two fifths of a JVM's time.
+        os.environ.setdefault("SPARK_SUBMIT_OPTS", _QUICK_JAVA)
+        os.environ.setdefault("SPARK_DAEMON_JAVA_OPTS", _QUICK_JAVA)
     if wanted_figures := os.environ.get("METAINDEX_FIGURES"):
         from tests.figures import Figures
 
@@ -96,7 +102,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whoever takes the session needs a JVM, also without having said so: `-m "not spark"` must never start one."""
+    """Whoever takes the session needs a JVM, also without having said so: `-m "not spark"` must never start one. The
+    longest ones, which start a cluster, come first: at the end one worker would wait for another."""
+    items.sort(key=lambda item: item.path.name != "test_cluster.py")
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)

@@ -7,6 +7,7 @@ stdout, both JSON.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import traceback
 from typing import TYPE_CHECKING, Any
@@ -95,6 +96,7 @@ def main(master: str, store: str = "") -> None:
             "spark.driver.memory": "768m",
             "spark.executor.memory": "512m",
             "spark.executor.cores": "1",
+            "spark.executor.extraJavaOptions": os.environ.get("SPARK_SUBMIT_OPTS", ""),
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.log.level": "ERROR",
