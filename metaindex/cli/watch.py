@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from . import arguments
@@ -52,9 +53,13 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    from metaindex.hooks.watch import Pace, Watcher
+    from metaindex.hooks.watch import Pace, Unopened, Watcher
 
-    tables = [open_from(args, path=path) for path in args.tables]
+    several = len(args.tables) > 1
+    tables = [
+        Unopened(path, partial(open_from, args, path=path)) if several else open_from(args, path=path)
+        for path in args.tables
+    ]
     watcher = Watcher(
         tables,
         lambda event: _tell(event, out),

@@ -65,13 +65,26 @@ class Pace:
         return max(pause, asking_seconds * SHARE) * random.uniform(0.75, 1.25)  # noqa: S311 - jitter
 
 
+@dataclass(frozen=True, slots=True)
+class Unopened:
+    """A table that is opened when it is asked: one that is not there is no matter of the others."""
+
+    path: str
+    open: Callable[[], Table]
+
+
 @dataclass(slots=True)
 class _Watched:
-    table: Table
+    table: Table | Unopened
     due: float = 0.0
     known: Version | None = None
     quiet: int = 0
     failures: int = 0
+
+    def opened(self) -> Table:
+        if isinstance(self.table, Unopened):
+            self.table = self.table.open()
+        return self.table
 
 
 class Watcher:
@@ -80,7 +93,7 @@ class Watcher:
 
     def __init__(
         self,
-        tables: Sequence[Table],
+        tables: Sequence[Table | Unopened],
         on_event: Callable[[Event], None] = lambda event: None,
         *,
         indexes: Sequence[str] | None = None,
@@ -125,13 +138,14 @@ class Watcher:
         started = time.perf_counter()
         asking = 0.0
         try:
-            handle = handle_of(one.table)
+            table = one.opened()
+            handle = handle_of(table)
             version = handle.table_format.resolve(handle.ref, At())
-            news = version != one.known or one.failures > 0 or self._behind(one.table, version)
+            news = version != one.known or one.failures > 0 or self._behind(table, version)
             asking = time.perf_counter() - started
             one.quiet = 0 if news else one.quiet + 1
             if news:
-                version, kept = keep(one.table, self._indexes, self._builder)
+                version, kept = keep(table, self._indexes, self._builder)
                 self._report(one, version, kept)
         except MetaIndexError as error:
             one.failures += 1

@@ -21,6 +21,21 @@ from tests.tables import delta_lake, indexed, parquet_lake, rows
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_table_that_is_not_there_does_not_stop_the_others(tmp_path: Path, call: Call, place: int) -> None:
+    lake = parquet_lake(tmp_path)
+    indexed(lake)
+    lake.append(rows(10))
+    words = [lake.path]
+    words.insert(place, str(tmp_path / "nope"))
+    done = call("watch", *words, "--once")
+    assert done.code == 1
+    assert "nope  cannot be asked" in done.out
+    assert lake.open().indexes()[0].fresh
+    assert call("watch", str(tmp_path / "nope"), "--once").code == 1
+    assert call("watch", lake.path, lake.path, "--once").code == 0
+
+
 @pytest.mark.slow
 def test_what_is_behind_is_refreshed_once_and_told(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
