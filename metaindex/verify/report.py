@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from expressions.errors import StoragePermissionError, StorageUnavailableError
 from expressions.shown import Shown
+from metaindex.log.sealed import one_line
 
 Kind = Literal["log", "version", "run", "statistics", "keys", "covering", "dropped"]
 
@@ -44,13 +46,20 @@ class Finding:
 
 
 def judged(error: BaseException) -> None:
-    """Raises what an error comes from where the storage did not answer or did not let us look: that says nothing of
-    what is there, and a repair would rebuild what is right."""
+    """Raises what an error comes from where the storage did not answer or did not let us look, or this process is short
+    of memory or open files: that says nothing of what is there, and a repair would rebuild what is right."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, StoragePermissionError | StorageUnavailableError):
             raise cause
+        if isinstance(cause, MemoryError) or (isinstance(cause, OSError) and cause.errno in _SHORT):
+            raise StorageUnavailableError(
+                f"an index is judged by what was read of it; this process could not read ({one_line(cause)}); give it more memory or open files"
+            ) from error
         cause = cause.__cause__
+
+
+_SHORT = (errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
 
 @dataclass(slots=True, repr=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import json
 import os
 from collections.abc import Callable
@@ -166,6 +167,31 @@ def test_a_store_that_does_not_let_us_look_says_nothing_of_the_index(tmp_path: P
     with pytest.raises(error):
         opened(lake.path, FaultStorage(kept, between=gone)).repair_index("stats", builder="local")
     assert opened(lake.path, kept).verify_index("stats").sound
+
+
+@pytest.mark.parametrize(
+    "short", [MemoryError(), OSError(errno.ENOMEM, "no memory"), OSError(errno.EMFILE, "no files")]
+)
+def test_a_process_short_of_memory_or_files_says_nothing_of_the_index(tmp_path: Path, short: Exception) -> None:
+    """Every third call of a verification fails so: it ends with an error, or has found nothing."""
+    lake, kept = delta_lake(tmp_path), MemoryStorage()
+    lake.append(rows(0))
+    opened(lake.path, kept).create_index("stats", mi.ColumnStats(), mi.Values("id"), builder="local")
+    counting = FaultStorage(kept.copy())
+    assert opened(lake.path, counting).verify_index("stats").sound
+    ended = 0
+    for at in range(0, len(counting.calls), 3):
+
+        def fail(number: int, at: int = at) -> None:
+            if number == at:
+                raise short
+
+        found = None
+        with contextlib.suppress(StorageError, type(short)):
+            found = opened(lake.path, FaultStorage(kept.copy(), between=fail)).verify_index("stats")
+        ended += found is None
+        assert found is None or found.sound, (counting.calls[at], found.findings)
+    assert ended
 
 
 def test_any_flipped_bit_is_found_unless_no_value_changes_by_it(tmp_path: Path) -> None:
