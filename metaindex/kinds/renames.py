@@ -49,7 +49,9 @@ def kinds_at(specs: Sequence[KindSpec], schema: Schema) -> list[Kind]:
         except UnknownColumnError as error:
             gone = error
     if gone is not None and not found:
-        raise gone
+        raise UnknownColumnError(
+            f"{gone}; nothing is left that the index can keep: delete and vacuum it, and create one of columns that are there"
+        ) from gone
     return found
 
 
@@ -57,9 +59,8 @@ def kind_at(spec: KindSpec, schema: Schema) -> Kind:
     """One of them. A column that was dropped is the one that has its name now, if it is no other of the index.
     UnknownColumnError where all columns are gone, or one of several that are kept together, as the rows of a covering
     index are."""
-    ids = spec.properties.get(IDS)
-    if not isinstance(ids, Mapping):
-        return kind_from_spec(spec)
+    noted = spec.properties.get(IDS)
+    ids = noted if isinstance(noted, Mapping) else {}  # formats without ids know a column by its name
     columns = columns_of(schema)
     there = {leaf.stable: leaf.parts for leaf in columns}
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
@@ -134,3 +137,36 @@ def test_a_dropped_column_does_not_stop_the_others(tmp_path: Path) -> None:
         assert table.verify_index("i", files=None).sound
     with pytest.raises(UnknownColumnError, match="there is no 'a'"):
         table.refresh_index("only", builder="local")
+
+
+@pytest.mark.parametrize("format_", ["delta", "parquet"])
+def test_a_lost_column_of_a_format_without_ids_does_not_stop_the_others(tmp_path: Path, format_: str) -> None:
+    root = tmp_path / "t"
+
+    def overwrite(data: pa.Table) -> None:
+        if format_ == "delta":
+            deltalake.write_deltalake(str(root), data, mode="overwrite", schema_mode="overwrite")
+        else:
+            shutil.rmtree(root / "part", ignore_errors=True)
+            (root / "part").mkdir(parents=True)
+            pq.write_table(data, root / "part" / "0.parquet")
+
+    overwrite(pa.table({"a": [1, 2], "b": [3, 4]}))
+    table = mi.open_table(str(root))
+    table.create_index("i", mi.ColumnStats("a", "b"), mi.Values("a", "b", ("a", "b")), mi.Bloom("a"), builder="local")
+    table.create_index("only", mi.ColumnStats("a"), builder="local")
+    overwrite(pa.table({"b": [5, 6]}))
+    for mode in ("incremental", "full"):
+        table = mi.open_table(str(root))
+        table.refresh_index("i", mode=mode, builder="local")
+        assert [one.fresh for one in table.indexes() if one.name == "i"] == [True]
+        for value, files in {5: 1, 4: 0, 9: 0}.items():
+            assert table.prune(f"b = {value}", indexes=["i"]).kept_files == files, value
+        assert table.verify_index("i", files=None).sound
+        with pytest.raises(UnknownColumnError, match=r"there is no 'a'.*delete and vacuum it, and create one"):
+            table.refresh_index("only", mode=mode, builder="local")
+    overwrite(pa.table({"a": [5, 6], "b": [7, 8]}))
+    table = mi.open_table(str(root))
+    table.refresh_index("i", builder="local")
+    assert table.prune("a = 5", indexes=["i"]).kept_files == 1
+    assert table.prune("a = 9", indexes=["i"]).kept_files == 0, "a column that came back is kept up again"
