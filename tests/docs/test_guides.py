@@ -1,0 +1,95 @@
+"""The guides: the Python of a page runs as it stands, from top to bottom, in an empty folder; the site builds without a
+warning where its tools are installed."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.s3.conftest import bucket, bucket_folder, s3, s3_server  # noqa: F401 - fixtures
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parents[2]
+GUIDES = ROOT / "docs" / "guides"
+_BLOCK = re.compile(r"^(<!-- (\w+) -->\n)?```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def snippets(page: Path, needs: str) -> str:
+    """The Python of a page, all of which needs the same."""
+    found = _BLOCK.findall(page.read_text())
+    assert {mark for _, mark, _ in found} <= {needs}, f"{page.name} mixes what its snippets need"
+    return "\n".join(code for _, _, code in found)
+
+
+def needed(page: Path) -> str | None:
+    """What its snippets need ("": nothing); None where it has none."""
+    return next((mark for _, mark, _ in _BLOCK.findall(page.read_text())), None)
+
+
+PAGES = sorted(GUIDES.glob("*.md"))
+
+
+def test_each_guide_that_can_run_is_run() -> None:
+    found = {page.stem: needed(page) for page in PAGES}
+    assert found == {
+        "clusters": None,
+        "erase": "",
+        "fresh": "",
+        "index": None,
+        "joins": "spark",
+        "needle": "",
+        "s3": "s3",
+        "text": "",
+    }
+
+
+@pytest.mark.parametrize("name", ["erase", "fresh", "needle", "text"])
+def test_a_guide_runs(name: str, tmp_path: Path) -> None:
+    code = snippets(GUIDES / f"{name}.md", "")
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_the_guide_to_joins_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import metaindex as mi
+
+    code = snippets(GUIDES / "joins.md", "spark")
+    for name in ("orders", "lines"):  # a session knows no folder of the test
+        code = code.replace(f'("{name}"', f'("{tmp_path}/{name}"')
+    said = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", said)
+    before = spark.conf.get("spark.sql.autoBroadcastJoinThreshold")
+    try:
+        exec(code, {"spark": spark, "here": str(tmp_path)})
+    finally:
+        spark.conf.set("spark.sql.autoBroadcastJoinThreshold", before)
+        mi.disable(spark)
+    assert said.getvalue().count("by_order: used") == 2, said.getvalue()
+
+
+def test_the_guide_to_s3_runs(bucket: str, bucket_folder: Path) -> None:  # noqa: F811 - fixtures
+    (bucket_folder / "events").mkdir()
+    for part in range(3):
+        pq.write_table(pa.table({"id": range(part * 100, part * 100 + 100)}), bucket_folder / "events" / f"{part}.parquet")
+    exec(snippets(GUIDES / "s3.md", "s3"), {"place": f"s3://{bucket}/events"})
+
+
+@pytest.mark.skipif(find_spec("mkdocs") is None, reason="make docs installs the tools of the site")
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    words = ["-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    ran = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    page = (tmp_path / "site" / "reference" / "python.html").read_text()
+    assert "metaindex.open_table" in page
+    assert "metaindex create" in (tmp_path / "site" / "reference" / "command-line.html").read_text()
