@@ -17,9 +17,11 @@ answer differently, the leaf becomes `Opaque` (kept, never wrong); plain nonsens
     UUID          text of 36         the UUID; any other text: opaque (Spark shows a text)
     any           NULL               NULL
 
-`s IS NULL` of a struct is that and `s.x IS NULL AND s.y IS NULL ...`, which files can be asked.
+`s IS NULL` of a struct is that and `s.x IS NULL AND s.y IS NULL ...`, which files can be asked; of a list or map it
+stays what it is.
 
-A path into a list or map, and a column of a type without order (nested, duration, interval), is opaque.
+A path into a list or map, and any other question about a column of a type without order (nested, duration, interval),
+is opaque.
 """  # noqa: W505
 
 from __future__ import annotations
@@ -44,9 +46,12 @@ from .tree import (
     IsNan,
     IsNull,
     Leaf,
+    Not,
     Opaque,
+    Or,
     Predicate,
     StartsWith,
+    fold,
     transform,
 )
 
@@ -65,7 +70,8 @@ def bind(
     what literals without a zone mean for columns of instants. `as_held`: literals are of values as rows of ours hold
     them, where a UUID is its 16 bytes."""
     binder = _Binder(schema, case_sensitive, time_zone, as_held)
-    return transform(p, binder.leaf)
+    bound = transform(p, binder.leaf)
+    return _flattened(bound, binder.nulls_of_structs) if binder.nulls_of_structs else bound
 
 
 class _Binder:
@@ -76,6 +82,7 @@ class _Binder:
         self._as_held = as_held
         self._folded: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
         self._resolved: dict[ColumnRef, tuple[ColumnRef, pa.DataType | None]] = {}
+        self.nulls_of_structs: set[And] = set()
         self._plain: dict[ColumnRef, Callable[[object], bool]] = {}  # is a value the column's own as it stands?
         if not case_sensitive:
             for path in self._types:
@@ -107,7 +114,7 @@ class _Binder:
                 return In(column, known) if len(known) == len(values) else _opaque(leaf, column)
             case IsNull():
                 column, t = self._resolve(leaf.column)
-                return IsNull(column) if t is not None else self._null_struct(leaf, column)
+                return IsNull(column) if t is not None else self._null_nested(leaf, column)
             case IsNan():
                 column, t = self._resolve(leaf.column)
                 number = t is not None and (
@@ -122,12 +129,23 @@ class _Binder:
             case _:
                 assert_never(leaf)
 
-    def _null_struct(self, leaf: IsNull, column: ColumnRef) -> Predicate:
+    def _null_nested(self, leaf: IsNull, column: ColumnRef) -> Predicate:
         """A struct is NULL only in rows in which all of its fields are: a file in which one of them never is has none.
-        That all fields are NULL does not say that the struct is."""
-        said = _opaque(leaf, column)
+        That all fields are NULL does not say that the struct is, nor that a list has no elements that it is NULL."""
+        if not self._is_nested(column.parts):
+            return _opaque(leaf, column)
         fields = [ColumnRef(path) for path in self._below(column.parts)]
-        return And((*(IsNull(field) for field in fields[:_MOST_FIELDS]), said)) if fields else said
+        own = IsNull(column)
+        if not fields:
+            return own
+        found = And((*(IsNull(field) for field in fields[:_MOST_FIELDS]), own))
+        self.nulls_of_structs.add(found)
+        return found
+
+    def _is_nested(self, parts: tuple[str, ...]) -> bool:
+        """Is it a list, a map, or a struct that has fields? One without stands for a type that has no meaning here."""
+        t = self._types.get(parts, pa.null())
+        return t is None or (pa.types.is_nested(t) and not (pa.types.is_struct(t) and t.num_fields == 0))
 
     def _below(self, parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         """Columns with statistics inside a struct."""
@@ -199,6 +217,17 @@ class _Binder:
         listed = sorted(names.values())
         some = ", ".join(listed[:10]) + (", ..." if len(listed) > 10 else "")
         return f"a predicate names columns of the table; there is no {column}; there are: {some or 'no columns'}"
+
+
+def _flattened(bound: Predicate, inner: set[And]) -> Predicate:
+    """With what was said of a struct among the parts of the AND that it stands in, each once: so binding what is bound
+    changes nothing."""
+
+    def conjoined(parts: list[Predicate]) -> Predicate:
+        flat = (one for part in parts for one in (part.parts if isinstance(part, And) and part in inner else (part,)))
+        return And(tuple(dict.fromkeys(flat)))
+
+    return fold(bound, lambda leaf: leaf, Not, conjoined, lambda parts: Or(tuple(parts)))
 
 
 def _folded(path: tuple[str, ...]) -> tuple[str, ...]:

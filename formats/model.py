@@ -327,6 +327,14 @@ class ManyLogBounds(Protocol):
         """`log_bounds` of each."""
 
 
+@runtime_checkable
+class CountsNested(Protocol):
+    """`SnapshotDetails` of a format whose log counts the rows in which a list or map itself is NULL."""
+
+    def null_lists(self, leaf: Leaf) -> ColumnBounds | None:
+        """Which files have no NULL in this list or map: a count of 0. Nothing else is known of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The live files of a table at a version."""

@@ -157,6 +157,8 @@ class _Writer:
         known = None if self.schema is None else field_type(self.schema, column)
         if known is not None and is_uuid(known):
             raise NotReadable  # pyiceberg's reader hands such a filter to pyarrow, which compares no UUIDs
+        if known is not None and pa.types.is_nested(known):
+            raise NotReadable  # pyiceberg binds names of values alone
         return ".".join(column.parts)
 
     def _values(self, column: ColumnRef, values: list[LiteralValue]) -> list[Any]:

@@ -62,6 +62,9 @@ class DeltaDetails:
         found = iter(self.statistics.many_bounds([leaf for leaf in leaves if not leaf.path[0].partition]))
         return [None if leaf.path[0].partition else next(found) for leaf in leaves]
 
+    def null_lists(self, leaf: Leaf) -> ColumnBounds | None:
+        return None if leaf.path[0].partition else self.statistics.null_lists(leaf)
+
     def partition_bounds(self, leaf: Leaf) -> ColumnBounds | None:
         if len(leaf.path) != 1 or not leaf.field.partition:
             return None

@@ -67,6 +67,17 @@ class LogStatistics:
     def bounds(self, leaf: Leaf) -> ColumnBounds | None:
         return self.many_bounds([leaf])[0]
 
+    def null_lists(self, leaf: Leaf) -> ColumnBounds | None:
+        """Of a list or map: where the log says that none is NULL. A count above 0 may be one of elements, or take empty
+        ones in, as footers do."""
+        (written,) = self._written([(leaf.source, pa.binary())])  # whose bounds are never read
+        found = _repaired(written, self.with_deletes, self.record_count, pa.binary(), False)
+        if found is None or found.null_count is None:
+            return None
+        nulls, known = int64_values(found.null_count)
+        none = from_vector(np.zeros(len(nulls), np.int64), known & (nulls == 0), pa.int64())
+        return ColumnBounds(pa.binary(), None, None, none, None, self.record_count)
+
     def many_bounds(self, leaves: Sequence[Leaf]) -> list[ColumnBounds | None]:
         """The bounds of each leaf; what says them is read once for all."""
         asked = [leaf for leaf in leaves if physical_type(leaf.type) is not None]

@@ -14,10 +14,11 @@ from expressions.composite_statistics import CompositeStatistics
 from expressions.questions import Asking, Question, answers, grouped, pieces
 from expressions.records import dataclass
 from expressions.skipping import may_match
-from expressions.statistics import Mask, PruningStatistics
+from expressions.statistics import ColumnBounds, Mask, PruningStatistics
 from expressions.tree import ColumnRef, Comparison, In, Predicate
 from expressions.vectors import Matrix
-from formats.model import PartitionHashes, Snapshot
+from formats.model import CountsNested, PartitionHashes, Snapshot
+from metaindex.kinds.columns import columns_of
 from metaindex.log.entry import RunRef
 
 from .key_source import KeySource
@@ -228,12 +229,22 @@ class FileSource(Asking):
         return out
 
 
+def _null_lists(snapshot: Snapshot, refs: Sequence[ColumnRef]) -> dict[ColumnRef, ColumnBounds]:
+    """What the log says of lists and maps."""
+    details = snapshot.details
+    if not refs or not isinstance(details, CountsNested):
+        return {}
+    nested = {leaf.parts: leaf for leaf in columns_of(snapshot.schema) if not leaf.field.children}
+    said = {ref: details.null_lists(nested[ref.parts]) for ref in refs if ref.parts in nested}
+    return {ref: bounds for ref, bounds in said.items() if bounds is not None}
+
+
 def log_source(snapshot: Snapshot, refs: Sequence[ColumnRef]) -> PruningStatistics[Mask]:
     """What the table itself says of its files: partition values, and statistics in its log."""
     count = len(snapshot.files)
     leaves = {leaf.parts: leaf for leaf in snapshot.schema.leaves()}
     asked = {ref: leaves[ref.parts] for ref in refs if ref.parts in leaves}
-    by_partition, by_log = {}, {}
+    by_partition, by_log = {}, _null_lists(snapshot, [ref for ref in refs if ref not in asked])
     for ref, leaf in asked.items():
         if (bounds := snapshot.details.partition_bounds(leaf)) is not None:
             by_partition[ref] = bounds

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metaindex as mi
-from expressions import ArrowStatistics, ColumnBounds, ColumnRef, Opaque, bind, leaves, may_match, must_match
+from expressions import ArrowStatistics, ColumnBounds, ColumnRef, IsNull, Opaque, bind, matches, may_match, must_match
 from expressions.engines.sql import parse
 
 ROW = st.none() | st.fixed_dictionaries(
@@ -60,11 +60,33 @@ def test_a_field_that_is_never_null_proves_the_struct() -> None:
     assert bind(p, SCHEMA) == p
 
 
-def test_lists_and_structs_without_statistics_stay_opaque() -> None:
-    schema = pa.schema({"l": pa.list_(pa.int32()), "e": pa.struct([]), "s": pa.struct({"l": pa.list_(pa.int32())})})
-    for name in schema.names:
-        (leaf,) = leaves(bind(parse(f"{name} IS NULL"), schema))
-        assert isinstance(leaf, Opaque)
+def test_lists_and_structs_without_statistics_are_what_they_are() -> None:
+    nested = {"l": pa.list_(pa.int32()), "m": pa.map_(pa.string(), pa.int32())}
+    schema = pa.schema({**nested, "e": pa.struct([]), "s": pa.struct(nested)})
+    for name in ("l", "m", "s", "s.l", "S.M"):
+        p = bind(parse(f"{name} IS NULL"), schema)
+        assert isinstance(p, IsNull)
+        assert bind(p, schema) == p
+    for name in ("e", "l.element", "s.m.key"):  # what has no fields stands for a type that is not known
+        assert isinstance(bind(parse(f"{name} IS NULL"), schema), Opaque)
+
+
+@given(
+    st.recursive(
+        st.sampled_from([*ASKED, "s.l IS NULL", "s.x > 1"]),
+        lambda inner: st.builds("({}) {} ({})".format, inner, st.sampled_from(["AND", "OR", "AND NOT"]), inner),
+        max_leaves=6,
+    )
+)
+def test_binding_what_is_bound_changes_nothing(text: str) -> None:
+    p = bind(parse(text, schema=SCHEMA), SCHEMA)
+    assert bind(p, SCHEMA) == p
+
+
+@given(st.sampled_from(list(ASKED)), ROW)
+def test_a_row_is_answered(text: str, row: Any) -> None:
+    held = row if row is None else {**row, "l": None}
+    assert (matches(bind(parse(text, schema=SCHEMA), SCHEMA), {"s": held}) is True) == ASKED[text](row)
 
 
 ROWS = [

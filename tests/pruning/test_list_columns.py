@@ -25,5 +25,5 @@ def test_a_list_in_a_predicate_is_kept_and_the_rest_prunes(tmp_path: Path, use_i
     for text in ("l IS NULL", "array_contains(l, 7)", "l[0] = 7", "s.tags IS NULL"):
         result = table.prune(text)
         assert result.kept_files == 2
-        assert result.not_understood
+        assert bool(result.not_understood) == ("7" in text)
         assert table.prune(f"({text}) AND s.x = 5").kept_files == (1 if use_indexes else 2)
