@@ -63,7 +63,8 @@ class DeltaDetails:
         return [None if leaf.path[0].partition else next(found) for leaf in leaves]
 
     def null_lists(self, leaf: Leaf) -> ColumnBounds | None:
-        return None if leaf.path[0].partition else self.statistics.null_lists(leaf)
+        """Of those inside a struct nothing: a writer may count the lists alone, and not the structs that are NULL."""
+        return self.statistics.null_lists(leaf) if len(leaf.path) == 1 else None
 
     def partition_bounds(self, leaf: Leaf) -> ColumnBounds | None:
         if len(leaf.path) != 1 or not leaf.field.partition:
