@@ -203,9 +203,7 @@ def test_spark_gives_the_rows_with_the_rule_and_without(spark: SparkSession, tmp
         assert plain == wanted, name
         rule.enable(spark)
         try:
-            failed = rule.counts(spark).failed
             assert [asked(name, text) for text in TEXTS] == wanted, name
-            assert rule.counts(spark).failed == failed, rule.counts(spark).last_error
         finally:
             rule.disable(spark)
         for text, ids in zip(TEXTS, wanted, strict=True):
