@@ -6,13 +6,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import deltalake
 import pyarrow as pa
 import pytest
 
 import metaindex as mi
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SAID = {"c": "char(5)", "v": "varchar(5)", "s": "struct<x:char(5),n:int>"}
 
@@ -61,3 +64,23 @@ def test_no_file_is_left_out_by_them(tmp_path: Path, indexed: bool) -> None:
 def test_an_index_of_the_column_is_refused_with_the_reason(tmp_path: Path, name: str) -> None:
     with pytest.raises(mi.UnknownColumnError, match="CHAR"):
         mi.open_table(lake(tmp_path)).create_index("none", mi.Values(name), builder="local")
+
+
+@pytest.mark.spark
+def test_spark_has_the_same_rows_with_an_index_and_without(spark: SparkSession, tmp_path: Path) -> None:
+    name = f"delta.`{tmp_path}/t`"
+    spark.sql(f"CREATE TABLE {name} (id BIGINT, c CHAR(5), s STRUCT<x: CHAR(5)>) USING delta")
+    for number in range(3):
+        spark.sql(f"INSERT INTO {name} VALUES ({number}, 'ab', named_struct('x', 'ab')), ({number + 10}, 'zz', NULL)")
+    table = mi.open_table(tmp_path / "t", spark=spark)
+    table.create_index("found", mi.ColumnStats(), builder="local")
+    where = ("c = 'ab'", "c IN ('ab', 'x')", "s.x = 'ab'", "id = 11", "id = 11 AND c = 'zz'")
+    asked = [f"SELECT id FROM {name} WHERE {text}" for text in where]
+    without = [sorted(spark.sql(text).collect()) for text in asked]
+    assert [len(rows) for rows in without[:2]] == [3, 3]
+    mi.enable(spark)
+    try:
+        assert [sorted(spark.sql(text).collect()) for text in asked] == without
+    finally:
+        mi.disable(spark)
+    assert table.prune("c = 'ab'").dropped_files == 0
