@@ -136,4 +136,5 @@ def seconds(value: float) -> str:
 def _cell(one: Asked | None) -> str:
     if one is None:
         return "-"
-    return f"{one.kept_files} of {one.all_files} {one.all_seconds / max(one.seconds, 1e-9):5.0f}x"
+    factor = one.all_seconds / max(one.seconds, 1e-9)
+    return f"{one.kept_files} of {one.all_files} {f'{factor:.0f}' if factor >= 0.95 else f'{factor:.1g}':>5}x"

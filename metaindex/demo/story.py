@@ -3,6 +3,7 @@ every comparison held."""
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import tempfile
 import time
@@ -74,9 +75,20 @@ def run_demo(
         if not kept:
             shutil.rmtree(place, ignore_errors=True)
     report.remark("")
-    if kept:
-        report.step(f"the tables and their indexes stay in {place}")
-    return conclude(report)
+    code = conclude(report)
+    what_next(place if kept else None, report)
+    return code
+
+
+def what_next(kept: Path | None, report: Report) -> None:
+    """Where the tables are, or how to keep them, and a first command on them."""
+    if kept is None:
+        report.step("the tables are removed; metaindex demo --folder flights-lake keeps them, to go on with:")
+    else:
+        report.step(f"the tables and their indexes stay in {kept}; to go on:")
+    table = shlex.quote(str((kept or Path("flights-lake")) / "parquet" / "flights"))
+    report.step(f'  metaindex prune {table} "dep_delay > 1000"')
+    report.step(f"  metaindex indexes {table}")
 
 
 def conclude(report: Report) -> int:

@@ -2,23 +2,29 @@
 
 import datetime as dt
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from expressions import MetaIndexError
 from metaindex.cli.output import Output
-from metaindex.demo.answers import canonical, difference
+from metaindex.demo.answers import Asked, canonical, difference
 from metaindex.demo.data import LAST_DAY, SCHEMA, flights
 from metaindex.demo.questions import QUESTIONS
-from metaindex.demo.report import Report
-from metaindex.demo.story import conclude, run_demo
+from metaindex.demo.report import Report, _cell
+from metaindex.demo.story import conclude, run_demo, what_next
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+EMPTY = pa.table({})
 
 
 def some_rows() -> pa.Table:
@@ -58,6 +64,26 @@ def test_a_folder_with_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("precious")
     with pytest.raises(MetaIndexError, match="new or empty folder"):
         run_demo(str(tmp_path), False, Output())
+
+
+@pytest.mark.parametrize("folder", [None, Path("/some where/lake")])
+def test_the_end_says_where_the_tables_are_and_what_to_try(
+    folder: Path | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    what_next(folder, Report(Output()))
+    said = capsys.readouterr()
+    assert ("--folder flights-lake keeps them" in said.out + said.err) == (folder is None)
+    place = "flights-lake/parquet/flights" if folder is None else "'/some where/lake/parquet/flights'"
+    assert f'metaindex prune {place} "dep_delay > 1000"' in said.out + said.err
+
+
+@given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
+def test_the_summary_never_says_that_nothing_takes_no_time(without: float, with_index: float) -> None:
+    asked = Asked(QUESTIONS[0], 1, 364, 1, without, 10, 1, 1, with_index, 0.0, EMPTY, EMPTY)
+    found = re.fullmatch(r"1 of 364 +([\d.e-]+)x", _cell(asked))
+    assert found is not None
+    assert float(found[1]) == pytest.approx(without / with_index, rel=0.51)
+    assert (float(found[1]) < 1) == (without / with_index < 0.95)
 
 
 @pytest.mark.spark

@@ -34,12 +34,14 @@ def test_the_first_example_runs_and_prints_what_the_readme_says(tmp_path: Path) 
 
 
 def test_the_command_lines_run(tmp_path: Path) -> None:
-    example = blocks("python")[0].partition("table = mi.open_table")[0]
-    subprocess.run([sys.executable, "-c", example], cwd=tmp_path, check=True)
-    commands = [line for block in blocks("") for line in block.splitlines() if line.startswith("metaindex ")]
+    """In order: behind the Python, which may be run twice."""
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", blocks("python")[0]], cwd=tmp_path, check=True)
+    metaindex = ".venv/bin/metaindex "
+    commands = [line for block in blocks("") for line in block.splitlines() if line.startswith(metaindex)]
     assert len(commands) == 3
     for command in commands:
-        words = re.findall(r'"([^"]*)"|(\S+)', command.removeprefix("metaindex "))
+        words = re.findall(r'"([^"]*)"|(\S+)', command.removeprefix(metaindex))
         ran = subprocess.run(
             [sys.executable, "-m", "metaindex", *(quoted or plain for quoted, plain in words)],
             cwd=tmp_path,
