@@ -95,7 +95,7 @@ def _read(file: pq.ParquetFile, places: Sequence[_Place]) -> None:
             place.scan.add(values if clock is None else values.view(clock))
 
 
-_GREGORIAN_DAY = pa.scalar(dt.date(1582, 10, 15))
+_GREGORIAN_DAY = dt.date(1582, 10, 15)  # no scalar of Arrow: to make one loads pandas
 _GREGORIAN_SECONDS = -2208988800
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
