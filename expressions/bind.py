@@ -34,7 +34,7 @@ import pyarrow as pa
 
 from .arrow_types import is_bytes, is_text, is_uuid
 from .coerce import Coerced, coerce
-from .errors import AmbiguousColumnError, LiteralTypeError, UnknownColumnError
+from .errors import AmbiguousColumnError, ExpressionError, LiteralTypeError, UnknownColumnError
 from .literals import Literal
 from .physical import column_domain_has_nan, physical_type
 from .tree import (
@@ -216,7 +216,14 @@ class _Binder:
             return f"a predicate names columns of the table; there is no {column}; did you mean {' or '.join(names[n] for n in near)}?"
         listed = sorted(names.values())
         some = ", ".join(listed[:10]) + (", ..." if len(listed) > 10 else "")
-        return f"a predicate names columns of the table; there is no {column}; there are: {some or 'no columns'}"
+        cure = _separator(listed) or ("; a text stands in quotes" if len(column.parts) == 1 else "")
+        return f"a predicate names columns of the table; there is no {column}; there are: {some or 'no columns'}{cure}"
+
+
+def _separator(names: list[str]) -> str:
+    """The cure where all columns of a text file were read as one."""
+    found = next((mark for mark in ";|\t" if len(names) == 1 and mark in names[0]), None)
+    return "" if found is None else f"; where {found!r} stands between columns, open the table with delimiter={found!r}"
 
 
 def _flattened(bound: Predicate, inner: set[And]) -> Predicate:
@@ -284,7 +291,14 @@ def _opaque(leaf: Leaf, column: ColumnRef) -> Opaque:
 
 
 def _text(leaf: Leaf, column: ColumnRef) -> str:
-    """For people: what was asked. Not SQL."""
+    """For people: what was asked, as SQL where it can be said."""
+    from .engines.sql_text import to_sql
+
+    try:
+        if not isinstance(leaf, Opaque | Constant | IsNan) and not (isinstance(leaf, In) and len(leaf.values) > 5):
+            return to_sql(leaf)
+    except ExpressionError:
+        pass  # the parts as Python writes them
     match leaf:
         case Comparison():
             return f"{column} {leaf.op.value} {leaf.value.value!r}"

@@ -42,7 +42,7 @@ from expressions.tree import (
 from .casts import is_text, keeps_values, type_by_any_case
 from .nullness import are_plain, is_plain, null_of
 from .sql_plain import plain_condition, plain_equality, reads_as_column
-from .sql_strict import refuse_lax
+from .sql_strict import refuse_lax, unclosed
 from .sql_text import to_sql
 from .sql_values import NotReadable, blob_value, cast_value, like_pattern, number_value
 
@@ -95,6 +95,10 @@ def _syntax_tree(text: str, dialect: str) -> exp.Expression:
             "a condition must not be nested too deeply to be read; flatten it into AND and OR lists"
         ) from None
     except (SqlglotError, ValueError) as error:
+        if quote := unclosed(text):
+            raise ExpressionError(
+                f"a condition must be one SQL expression; {text[:80]!r} has a quote, {quote}, that is not closed; write {quote} at the end of the text or name"
+            ) from None
         reason = " ".join(str(error).split())
         raise ExpressionError(f"a condition must be one SQL expression; {text[:80]!r}: {reason[:160]}") from None
     if isinstance(found, (exp.Query, exp.Alias)) or not isinstance(found, exp.Expression):
@@ -112,6 +116,9 @@ def _one_line(text: str, error: ParseError) -> str:
     near = (
         f"{first.get('start_context', '')[-30:]}>>>{first.get('highlight', '')}<<<{first.get('end_context', '')[:30]}"
     )
+    word = text.split(maxsplit=1)[0].lower()
+    if word in {"where", "select"}:
+        what += f"; write what stands behind WHERE, without {'the word' if word == 'where' else 'the rest'}"
     return (
         f"a condition must be one SQL expression; at line {first.get('line', 1)}, column {first.get('col', 1)}, "
         f"near {' '.join(near.split())!r}: {what}"

@@ -94,3 +94,18 @@ def _needs_elements(tokens: list[Token], closing: Token) -> bool:
 
 def _kind(token: Token | None) -> TokenType | None:
     return None if token is None else token.token_type
+
+
+def unclosed(text: str) -> str:
+    """The quote that a text or name begins with and never ends with; "" where there is none."""
+    within, skip = "", False
+    for char in text:
+        if skip:
+            skip = False
+        elif within and char == "\\" and within != "`":
+            skip = True
+        elif within:
+            within = "" if char == within else within
+        elif char in "'\"`":
+            within = char
+    return within

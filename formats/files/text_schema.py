@@ -190,8 +190,10 @@ def json_schema(storage: Storage, paths: Sequence[str], reader: Mapping[str, str
         try:
             schemas.append(_columns(_lines_of(text) if _is_whole(reader) else text))
         except (pa.ArrowInvalid, ValueError, RecursionError) as error:
+            array = text.lstrip()[:1] == b"[" and not _is_whole(reader)
+            cure = "multiLine=True reads a file that is one array" if array else "name the columns with schema="
             raise CorruptTableError(
-                f"the columns are read from {path!r}, which is not JSON lines of one shape: {first_line(error)}; name the columns with schema="
+                f"the columns are read from {path!r}, which is not JSON lines of one shape: {first_line(error)}; {cure}"
             ) from error
     fields: dict[str, pa.DataType] = {}
     for schema in schemas:

@@ -28,6 +28,16 @@ class NotUnderstood(SystemExit):
 class Parser(argparse.ArgumentParser):
     """An error is one line, not the usage of every option, and says where to read on."""
 
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        """As the base, but a command says itself what it does not know: it knows its own options."""
+        found, more = super().parse_known_args(args, namespace)
+        if more:
+            first = more[0]
+            known = [name for name in self._option_string_actions if name.startswith("--")]
+            hint = near(first.split("=")[0], known) if first.startswith("-") else "what holds blanks stands in quotes"
+            self.error(f"unrecognized arguments: {' '.join(more)}" + (f"; {hint}" if hint else ""))
+        return found, more
+
     def error(self, message: str) -> NoReturn:
         said = f"{message}; read {self.prog} --help"
         self._print_message(f"{self.prog}: error: {said}\n", sys.stderr)

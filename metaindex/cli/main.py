@@ -66,6 +66,25 @@ COMMANDS: tuple[Command, ...] = (
     demo.COMMAND,
 )
 
+_MEANT = {
+    "drop": "delete",
+    "remove": "delete",
+    "rm": "delete",
+    "undelete": "restore",
+    "list": "indexes",
+    "ls": "indexes",
+    "show": "indexes",
+    "add": "create",
+    "build": "create",
+    "update": "refresh",
+    "query": "scan",
+    "select": "scan",
+    "compact": "optimize",
+    "check": "verify",
+    "find": "locate",
+}
+"""What other programs call our commands."""
+
 _ABOUT = """One index over Delta, Iceberg and plain Parquet, CSV and JSON tables: read only the files that can match.
 
 An index is built beside the table and changes nothing in it. A query asks which files can hold matching rows; what no
@@ -199,7 +218,9 @@ def _check_command(parser: Parser, words: Sequence[str]) -> None:
         return
     if len(words) > 1 and words[1] in known:
         parser.error(f"the command comes first: metaindex {words[1]} {first} ...")
-    hint = near(first, known) or f"the commands are {', '.join(known)}"
+    hint = (
+        f"did you mean {_MEANT[first]!r}?" if first in _MEANT else near(first, known)
+    ) or f"the commands are {', '.join(known)}"
     parser.error(f"there is no command {first!r}; {hint}")
 
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from expressions.errors import MissingDependencyError
+from expressions.errors import ArgumentError, MissingDependencyError
 
 from .output import Output
 
@@ -88,4 +88,10 @@ def _catalog(name: str | None) -> object:
         raise MissingDependencyError(
             "a catalog is read by pyiceberg; it is not installed; install metaindex with the extra: metaindex[iceberg]"
         ) from error
-    return load_catalog(name)
+    try:
+        return load_catalog(name)
+    except Exception as error:
+        said = " ".join(str(error).split())[:200]
+        raise ArgumentError(
+            f"a catalog is one that pyiceberg is configured for, in .pyiceberg.yaml or PYICEBERG_CATALOG__{name.upper()}__URI; {name!r}: {said}"
+        ) from error

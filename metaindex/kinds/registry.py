@@ -232,6 +232,9 @@ def check_kinds(some: Sequence[object]) -> None:
                 f"a kind of another package is found by its entry point in {GROUP!r}, so that every process can read "
                 f"the index; {type(kind).__name__} is not; install its package"
             )
+    twice = [kind for at, kind in enumerate(some) if kind in some[:at]]
+    if twice:
+        raise ArgumentError(f"an index has each kind of a column once; {twice[0]!r} was given twice; leave one out")
 
 
 def kind_from_spec(spec: KindSpec) -> Kind:

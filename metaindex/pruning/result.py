@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from expressions.records import dataclass
+from expressions.references import columns
+from expressions.references import leaves as leaves_of
 from expressions.shown import Shown
 from expressions.skipping import may_match
 from expressions.statistics import Mask, PruningStatistics
-from expressions.tree import Predicate
+from expressions.tree import Opaque, Predicate
 from formats.model import FileTable, Schema, Version
 
 from .combined import Combination
@@ -153,7 +155,7 @@ class PruneResult(Shown):
         for one in self.indexes:
             if one.used:
                 lines.append(
-                    f"  {one.name}: dropped {one.dropped_files:,} files, {human_bytes(one.dropped_bytes)}, by {', '.join(one.columns) or 'nothing it knows'}; "
+                    f"  {one.name}: dropped {one.dropped_files:,} files, {human_bytes(one.dropped_bytes)}, by {', '.join(self._by(one)) or 'nothing it knows'}; "
                     f"{one.reads} reads, {human_bytes(one.bytes_read)}, {one.seconds * 1000:.1f} ms"
                     + (f" ({one.reason})" if one.reason else "")
                 )
@@ -161,6 +163,12 @@ class PruneResult(Shown):
                 lines.append(f"  {one.name}: not used: {one.reason}")
         lines.extend(f"  not understood, keeps every file: {text}" for text in self.not_understood)
         return "\n".join(lines)
+
+    def _by(self, one: IndexReport) -> list[str]:
+        """The columns of an index that answered: none of which only a part was asked that nobody understood."""
+        understood = [leaf for leaf in leaves_of(self.predicate) if not isinstance(leaf, Opaque)]
+        named = {ref.name for leaf in understood for ref in columns(leaf)}
+        return [name for name in one.columns if name in named or not self.not_understood]
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""

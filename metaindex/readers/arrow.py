@@ -3,6 +3,7 @@ predicate applied again."""
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import deque
 from collections.abc import Iterator
@@ -65,12 +66,28 @@ def matching_rows(scan: Scan) -> Iterator[tuple[int, int, int]]:
             yield row, first, batch.num_rows
 
 
-def refuse_opaque(predicate: Predicate, engine: str) -> None:
+_TIME_LITERAL = re.compile(r"\b(DATE|TIMESTAMP\w*) '")
+
+
+def _of_texts(part: Opaque, schema: pa.Schema | None) -> str:
+    """Why a comparison with a date cannot be applied, where it is one with a column of texts."""
+    names = [column.name for column in part.columns if schema is not None and column.name in schema.names]
+    if (
+        schema is None
+        or not names
+        or not pa.types.is_string(schema.field(names[0]).type)
+        or not _TIME_LITERAL.search(part.text)
+    ):
+        return ""
+    return f" ({names[0]} is a column of texts: compare it with texts, or open CSV and JSON with schema= that names its type)"
+
+
+def refuse_opaque(predicate: Predicate, engine: str, schema: pa.Schema | None = None) -> None:
     """A part that could not be read cannot be applied, and leaving it out would return rows that do not match."""
     found = [leaf for leaf in leaves(predicate) if isinstance(leaf, Opaque)]
     if found:
         raise ScanError(
-            f"every part of a predicate is applied to the rows; {engine} cannot apply {found[0].text!r}; rewrite it with comparisons, IN, IS NULL and LIKE 'p%', or read with .to_spark(spark)"
+            f"every part of a predicate is applied to the rows; {engine} cannot apply \"{found[0].text}\"{_of_texts(found[0], schema)}; rewrite it with comparisons, IN, IS NULL and LIKE 'p%', or read with .to_spark(spark)"
         )
 
 
@@ -84,7 +101,7 @@ class _FileReader:
         self._predicate = None
         wanted = list(self._shown)
         if scan.predicate is not None:
-            refuse_opaque(scan.predicate, "the Arrow reader")
+            refuse_opaque(scan.predicate, "the Arrow reader", snapshot.schema.arrow())
             self._predicate = RowFilter(scan.predicate, snapshot.schema.arrow())
             asked = {column.parts[0] for column in columns(scan.predicate)}
             wanted += [f for f in snapshot.schema.shown if f.name in asked and f not in wanted]

@@ -1,0 +1,105 @@
+"""Mistakes of a first hour: the message names the cure, and the cure works."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import metaindex as mi
+from expressions import MetaIndexError
+from expressions.engines.sql import parse
+from tests.cli.conftest import Call
+from tests.cli.conftest import call as call  # the fixture
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> mi.Table:
+    for at in range(3):
+        pq.write_table(pa.table({"user": [at], "id": [at], "city": ["Oslo"]}), tmp_path / f"{at}.parquet")
+    return mi.open_table(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("city = 'Oslo", "a quote, ', that is not closed"),
+        ("city = 'O\\'slo", "a quote, ', that is not closed"),
+        ('city = "Oslo', 'a quote, ", that is not closed'),
+        ("`city = 1", "a quote, `, that is not closed"),
+        ("WHERE user = 1", "write what stands behind WHERE, without the word"),
+        ("select * from t where user = 1", "write what stands behind WHERE, without the rest"),
+        ("city = Oslo", "a text stands in quotes"),
+    ],
+)
+def test_a_mistyped_condition_says_what_to_write(table: mi.Table, condition: str, said: str) -> None:
+    with pytest.raises(MetaIndexError) as caught:
+        table.prune(condition)
+    assert said in str(caught.value)
+
+
+def test_quotes_inside_of_quotes_are_no_mistake() -> None:
+    for fine in ("a = 'it\\'s'", "a = '\"'", 'a = "\'"', "`a'` = 1", "a = 'it''s'"):
+        parse(fine)
+
+
+def test_a_date_against_a_text_is_refused_in_the_words_that_were_asked(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"day": "2026-01-11"}\n{"day": "2026-01-09"}\n')
+    with pytest.raises(MetaIndexError) as caught:
+        mi.open_table(str(tmp_path)).scan("day > DATE '2026-01-10'").to_arrow()
+    assert "datetime.date(" not in str(caught.value)
+    assert "DATE '2026-01-10'" in str(caught.value)
+    assert "day is a column of texts" in str(caught.value)
+    typed = mi.open_table(str(tmp_path), schema="day date")
+    assert typed.scan("day > DATE '2026-01-10'").to_arrow().num_rows == 1
+
+
+def test_an_array_of_json_is_read_with_the_option_that_the_error_names(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('[\n{"a": 1},\n{"a": 2}\n]\n')
+    with pytest.raises(MetaIndexError, match="multiLine=True"):
+        mi.open_table(str(tmp_path)).scan().to_arrow()
+    assert mi.open_table(str(tmp_path), multiLine=True).scan().to_arrow().to_pylist() == [{"a": 1}, {"a": 2}]
+
+
+def test_a_file_of_another_delimiter_is_read_with_the_one_that_the_error_names(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id;name\n1;x\n")
+    with pytest.raises(MetaIndexError, match="delimiter=';'"):
+        mi.open_table(str(tmp_path), header=True).prune("id = 1")
+    assert mi.open_table(str(tmp_path), header=True, delimiter=";").scan("id = 1").to_arrow().num_rows == 1
+
+
+def test_an_index_is_not_credited_with_what_was_not_understood(table: mi.Table) -> None:
+    table.create_index("i", mi.Values("user", "id", "city"), builder="local")
+    assert ", by user;" in str(table.prune("user = 1 and foo(id) = 3"))
+    assert ", by nothing it knows;" in str(table.prune("city LIKE '%x%'"))
+    assert ", by id, user;" in str(table.prune("user = 1 and id = 1"))
+
+
+def test_a_kind_is_given_once(table: mi.Table) -> None:
+    with pytest.raises(mi.MetaIndexError, match="given twice; leave one out"):
+        table.create_index("i", mi.Values("user"), mi.Values("user"), builder="local")
+    table.create_index("i", mi.Values("user"), mi.Values("id"), mi.Bloom("user"), builder="local")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["drop", "t", "i"], "did you mean 'delete'?"),
+        (["list", "t"], "did you mean 'indexes'?"),
+        (["create", "t", "i", "--valeus", "user"], "did you mean '--values'?"),
+        (["create", "t", "i", "--valeus=user"], "did you mean '--values'?"),
+        (["prune", "t", "user", "=", "1"], "unrecognized arguments: = 1; what holds blanks stands in quotes"),
+    ],
+)
+def test_a_mistyped_command_names_the_right_one(call: Call, words: list[str], said: str) -> None:
+    answer = call(*words)
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.err
+    assert answer.err.count("\n") == 1
+
+
+def test_a_catalog_that_is_not_configured_is_an_error_of_ours(call: Call) -> None:
+    pytest.importorskip("pyiceberg")
+    answer = call("scan", "db.t", "a = 1", "--catalog", "nocat")
+    assert answer.code == 1
+    assert "PYICEBERG_CATALOG__NOCAT__URI" in answer.err
