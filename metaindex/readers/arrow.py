@@ -183,7 +183,7 @@ class _FileReader:
             source = self._storage.open_input(path)
         except ObjectNotFoundError as error:
             raise ObjectNotFoundError(
-                f"a scan reads every file of the version or none; {where} is gone; ask a version that is still whole, or restore the file"
+                f"a scan reads every file of the version or none; {where} is gone; scan anew, ask a version that is still whole, or restore the file"
             ) from error
         with source:
             now = seen(self._storage, self._snapshot, row)

@@ -57,7 +57,7 @@ def refuse_replaced(storage: Storage, snapshot: Snapshot, rows: Iterable[int]) -
 
 def _gone(snapshot: Snapshot, path: str) -> ObjectNotFoundError:
     return ObjectNotFoundError(
-        f"a scan reads every file of the version or none; {describe(snapshot, path)} is gone; ask a version that is still whole, or restore the file"
+        f"a scan reads every file of the version or none; {describe(snapshot, path)} is gone; scan anew, ask a version that is still whole, or restore the file"
     )
 
 

@@ -103,3 +103,11 @@ def test_a_catalog_that_is_not_configured_is_an_error_of_ours(call: Call) -> Non
     answer = call("scan", "db.t", "a = 1", "--catalog", "nocat")
     assert answer.code == 1
     assert "PYICEBERG_CATALOG__NOCAT__URI" in answer.err
+
+
+def test_a_file_that_vanished_behind_a_scan_is_no_matter_of_a_new_one(table: mi.Table) -> None:
+    scan = table.scan("id >= 0")
+    Path(table.path, "1.parquet").unlink()
+    with pytest.raises(MetaIndexError, match="scan anew"):
+        scan.to_arrow()
+    assert sorted(table.scan("id >= 0").to_arrow()["id"].to_pylist()) == [0, 2]
