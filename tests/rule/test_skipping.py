@@ -12,6 +12,7 @@ import pytest
 
 import metaindex as mi
 from metaindex import rule
+from metaindex.table.queries import Queries
 from tests.rule.lakes import location_of
 
 if TYPE_CHECKING:
@@ -283,13 +284,13 @@ def test_an_answer_that_fails_or_is_late_leaves_the_query_alone(
             raise RuntimeError("boom")
 
         with monkeypatch.context() as patched:
-            patched.setattr(mi.Table, "_proved", broken)
+            patched.setattr(Queries, "proved", broken)
             assert len(spark.sql(text).collect()) == 1
         assert (rule.counts(spark).failed, rule.counts(spark).last_error) == (1, "boom")
         rule.enable(spark, rule=mi.RuleConfig(timeout_seconds=0.2))
         with monkeypatch.context() as patched:
             answered = threading.Event()
-            patched.setattr(mi.Table, "_proved", lambda *_, **__: answered.wait(60))
+            patched.setattr(Queries, "proved", lambda *_, **__: answered.wait(60))
             assert len(spark.sql(text).collect()) == 1  # while the answer is still waited for
             answered.set()
         assert rule.counts(spark).timed_out == 1
