@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from expressions.records import dataclass
 from expressions.references import columns
@@ -18,6 +19,7 @@ from expressions.tree import Opaque, Predicate
 from formats.model import FileTable, Schema, Version
 
 from .combined import Combination
+from .sources import FileSource
 
 if TYPE_CHECKING:
     from .walk import Walked
@@ -68,6 +70,7 @@ class PruneResult(Shown):
     seconds: float
     not_understood: tuple[str, ...]  # parts of the predicate that no index can use
     _walked: Walked = field(repr=False)
+    changed_files: int = 0  # kept as they are others now than those that were proved out (`reading`)
 
     @property
     def paths(self) -> list[str]:
@@ -134,6 +137,19 @@ class PruneResult(Shown):
     def timed(self, seconds: float) -> PruneResult:
         """The same with the time that the caller saw."""
         return replace(self, seconds=seconds)
+
+    def reading(self, more: Mask) -> PruneResult:
+        """The same with these of the dropped files read, too: nothing is known of what they are now."""
+        dropped, before, kept = self.dropped, self._walked, len(self.files)
+        left, changed = dropped.filter(pa.array(~more)), dropped.filter(pa.array(more))
+        walked = replace(
+            before,
+            dropped=lambda: left,
+            certain=lambda: pa.array(np.append(np.asarray(before.certain()), np.zeros(len(changed), np.bool_))),
+            row_groups=lambda row, groups: before.row_groups(row, groups) if row < kept else FileSource(groups, [], 0),
+        )
+        files = FileTable(pa.concat_tables([self.files.table, changed.table]))
+        return replace(self, files=files, _walked=walked, changed_files=self.changed_files + len(changed))
 
     @property
     def kept_files(self) -> int:

@@ -8,7 +8,7 @@ deleted; a file is served where its rows of the version follow from that, and el
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -62,6 +62,25 @@ class Serving:
     def whole(self) -> bool:
         """Is every live file served?"""
         return len(self.files) == self.total_files
+
+    def without(self, gone: Mask) -> Serving:
+        """Less some of the files (a mask of them), whose rows are those of other bytes: as if they were dead."""
+        runs, start = [], 0
+        for one in self.runs:
+            out = gone[start : start + len(one.served)]
+            start += len(out)
+            if not out.all():
+                dead = np.union1d(one.dead, one.served[out])
+                runs.append(replace(one, served=one.served[~out], dead=dead))
+        left = {one.number for one in runs}
+        lost = self.files.filter(pa.array(gone))
+        return replace(
+            self,
+            runs=tuple(runs),
+            files=self.files.filter(pa.array(~gone)),
+            dead_bytes=self.dead_bytes + lost.size_bytes,
+            deleted=tuple(one for one in self.deleted if one[0] in left),
+        )
 
     @cached_property
     def served_bytes(self) -> int:

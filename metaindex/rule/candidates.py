@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from expressions.tree import ColumnRef
@@ -29,6 +29,7 @@ from . import scans, seen_parts
 from .range_parts import parts_left
 from .ranking import CORES, HOT, HOT_GROUP, KEY_SHARE, PRUNED, Offer, buckets_left, share_read, share_sent, unevenness
 from .reasons import Reason
+from .replaced import replaced
 from .settings import RuleConfig
 
 MASK_BITS: Final = 1 << 25
@@ -96,6 +97,19 @@ def offered(
             else:
                 out.candidates.append(found)
     return out
+
+
+def as_they_are(one: Candidate, root: str, rule: RuleConfig) -> Candidate | Reason:
+    """An index of plain files without the files that are others now than those that it has the rows of."""
+    gone = replaced(one.serving.files, root)
+    if not gone.any():
+        return one
+    served = one.serving.without(gone)
+    if not served.runs:
+        return Reason.NOTHING_SERVED
+    left = {each.number for each in served.runs}
+    stale = _stale(served, rule)
+    return stale or replace(one, serving=served, parts=tuple(part for part in one.parts if part[0] in left))
 
 
 def _by_run(parts: Sequence[tuple[int, StoredPart]]) -> dict[int, list[StoredPart]]:

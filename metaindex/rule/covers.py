@@ -9,7 +9,7 @@ from typing import Any
 from metaindex.pruning.result import human_bytes
 
 from . import scans
-from .candidates import Candidate, Offered
+from .candidates import Candidate, Offered, as_they_are
 from .ranking import JoinOf, choose
 from .reasons import Reason
 from .settings import RuleConfig
@@ -96,6 +96,16 @@ def ranked(request: Sequence[Mapping[str, Any]], offers: Sequence[Offered], rule
             some.refused.pop(cover.index, None)
         covers.append(cover)
     return covers
+
+
+def cover_now(cover: Cover, root: str, some: Offered, rule: RuleConfig) -> Cover | None:
+    """An index that stands for plain files, without the rows of those that are others now. None where it is too far
+    behind them then, which is noted in what was offered."""
+    left = as_they_are(cover.candidate, root, rule)
+    if isinstance(left, Reason):
+        some.refused[cover.index] = left
+        return None
+    return replace(cover, candidate=left)
 
 
 def _one_bucket(one: Candidate, scan: Mapping[str, Any]) -> bool:

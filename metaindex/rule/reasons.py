@@ -26,6 +26,7 @@ class Reason(Enum):
     NO_INDEX = "there is no index that can be used"
     NOT_ALLOWED = "the session's settings, or a hint, allow none of the table's indexes"
     NOTHING_PROVED = "every file may hold a row that matches"
+    CHANGED = "the files that it would leave out were written, touched or replaced since it was refreshed, so they are read; refresh it"
     UNSUPPORTED = "the table has what metaindex does not read, which the log told once"
     FAILED = "metaindex failed, which the log and `counts` tell"
     # of one index

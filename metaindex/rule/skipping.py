@@ -4,7 +4,7 @@ A request is a list of scans, each with the table's place, the version that Spar
 reply names, for some of them, files by full identity (path, size and time; in Iceberg path, size and sequence number)
 that an index proves out. Spark's own list decides what is read: a file that is not in the reply stays. For plain files
 the newest version that an index recorded answers, without a listing: a file that was written since is not in the proof,
-one that was replaced has another identity.
+one that was replaced has another identity, which is looked at (`replaced`).
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ from metaindex.table.face import Table, handle_of, queries_of
 from . import parquet_scans, scans, seen_parts, text_scans
 from .candidates import Offered, offered
 from .cover_reply import told
-from .covers import Cover, ranked
+from .covers import Cover, cover_now, ranked
 from .ranking import CORES
 from .reasons import Reason
+from .replaced import proved_now
 from .replies import normal, packed, signs
 from .scans import at_version, conditions
 from .settings import RuleConfig
@@ -205,9 +206,15 @@ class Skipping:
             finally:
                 self._local.once = None
         chosen = ranked(scans, [some for _, some in offers], rule)
+        now = [
+            cover
+            if cover is None or table is None or not _plain(scan)
+            else cover_now(cover, handle_of(table).root(None), some, rule)
+            for scan, cover, (table, some) in zip(scans, chosen, offers, strict=True)
+        ]
         return [
             Planned(one, cover, some.refused, table)
-            for one, cover, (table, some) in zip(found, chosen, offers, strict=True)
+            for one, cover, (table, some) in zip(found, now, offers, strict=True)
         ]
 
     def _offered(
@@ -241,7 +248,9 @@ class Skipping:
     def decide(self, scan: dict[str, Any], rule: RuleConfig) -> PruneResult | Reason:
         """What is proved about one scan of a request, or why nothing is."""
         found = self.pruned(scan, rule)
-        return Reason.NOTHING_PROVED if isinstance(found, PruneResult) and not found.dropped_files else found
+        if isinstance(found, Reason) or found.dropped_files:
+            return found
+        return Reason.CHANGED if found.changed_files else Reason.NOTHING_PROVED
 
     def pruned(self, scan: dict[str, Any], rule: RuleConfig) -> PruneResult | Reason:
         """The same, with an answer that proves nothing for what it is."""
@@ -305,7 +314,7 @@ class Skipping:
             and not text_scans.tabs_are_told(table, (result.files.paths, result.dropped.paths))
         ):
             return Reason.READER_OPTIONS
-        return result
+        return proved_now(result) if plain and isinstance(result, PruneResult) else result
 
     def table_of(self, scan: Mapping[str, Any], rule: RuleConfig) -> Table:
         """A handle of this thread's own on the table of a scan, whether an index can be used or not."""
@@ -390,6 +399,10 @@ def _pruned(
             return Reason.NOT_UNDERSTOOD
     known = [one for one in filters if _pruned(table, [one], scan, allowed) is not Reason.NOT_UNDERSTOOD]
     return _pruned(table, known, scan, allowed)
+
+
+def _plain(scan: Mapping[str, Any]) -> bool:
+    return bool(scan["kind"] == "files")
 
 
 def _of_partitions(condition: Predicate, scan: Mapping[str, Any]) -> bool:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from metaindex.views.info import IndexInfo
 
 
+_PROVED_NOTHING = (Reason.NOTHING_PROVED, Reason.CHANGED)
+
+
 @dataclass(frozen=True, slots=True)
 class IndexVerdict:
     """One index and one scan. `reason` is None where the index is used; `detail`: for people, what it does, or what the
@@ -35,7 +38,7 @@ def verdicts(skipping: Skipping, scan: dict[str, Any], planned: Planned, rule: R
     """Of every index of the scan's table, by name."""
     if planned.skipping is Reason.FAILED:
         return ()
-    answer = skipping.pruned(scan, rule) if planned.skipping is Reason.NOTHING_PROVED else planned.skipping
+    answer = skipping.pruned(scan, rule) if planned.skipping in _PROVED_NOTHING else planned.skipping
     table = skipping.table_of(scan, rule)
     usable = frozenset(handle_of(table).usable_indexes())
     return tuple(_verdict(info, info.name in usable, answer, planned, rule) for info in table.indexes(staleness=False))
@@ -64,7 +67,13 @@ def _verdict(
         return IndexVerdict(name, Reason.OTHER_COLUMNS)
     if not report.dropped_files:
         return IndexVerdict(name, Reason.NOTHING_PROVED)
+    if not answer.dropped_files:
+        return IndexVerdict(name, Reason.CHANGED)
     if cover is not None:
         return IndexVerdict(name, Reason.COSTS_MORE)
     columns = ", ".join(report.columns)
-    return IndexVerdict(name, None, f"leaves out {report.dropped_files:,} files by {columns}")
+    out = min(report.dropped_files, answer.dropped_files)
+    changed = f"; {answer.changed_files:,} more were changed since, so they are read: refresh it"
+    return IndexVerdict(
+        name, None, f"leaves out {out:,} files by {columns}" + (changed if answer.changed_files else "")
+    )
