@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from formats.footer_trust import Doubt
+from formats.footer_bounds import RawColumn, aggregate
+from formats.footer_schema import Coding, FileType
+from formats.footer_trust import Doubt, Found
 from formats.footers import read_footers
 from formats.storage_local import LocalStorage
 from tests.formats.footers_of import doubt, footers, one, said, schema_of
@@ -188,3 +191,24 @@ def test_many_files_over_threads_keep_their_order(tmp_path: Path) -> None:
     for left, right in zip(many.columns, single.columns, strict=True):
         assert left.doubt.to_pylist() == right.doubt.to_pylist()
         assert left.bounds.null_count == right.bounds.null_count
+
+
+@pytest.mark.parametrize(
+    ("nulls", "values", "known"),
+    [
+        (3, 10, True),
+        (10, 10, True),
+        (0, 10, True),
+        (None, 10, False),
+        (-1, 10, False),
+        (11, 10, False),  # more than there are values
+        (3, 9, False),  # the values are not those of the rows
+        (3, 11, False),
+        (9, 9, False),  # all of them, and one row more
+    ],
+)
+def test_a_count_of_nulls_that_cannot_be_is_not_known(nulls: int | None, values: int, known: bool) -> None:
+    found = Found(0, FileType(pa.int64(), Coding.NUMBER, "INT64", 8), False, None)
+    raw = RawColumn(found, [None], [None], [nulls], [values], [80], [80])
+    said = aggregate(raw, np.array([1]), np.array([10]), np.array([False]), pa.int64())
+    assert said.nulls.to_pylist() == [nulls if known else None]

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from decimal import Decimal
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from expressions import Literal, compare_values, literal
-from metaindex.kinds.canonical import NO_VALUE
+from expressions.statistics import Interval
+from metaindex.kinds.canonical import NO_VALUE, Absent
 from metaindex.kinds.keyed import Hits
-from metaindex.kinds.values.asked import encode_all_literals, encode_literal, encode_literals, in_order
-from metaindex.kinds.values.encoding import as_bytes, as_integers, encode_values
+from metaindex.kinds.values.asked import encode_all_literals, encode_interval, encode_literal, encode_literals, in_order
+from metaindex.kinds.values.encoding import CUT, KEPT, as_bytes, as_integers, encode_values
 from metaindex.kinds.values.key_reader import position
 from metaindex.kinds.values.ordering import sort_keys
 from metaindex.kinds.values.rows import (
@@ -161,3 +165,32 @@ def test_what_cannot_be_said_of_one_value_is_not_said_of_the_key() -> None:
     assert encode_literals([Literal("x"), Literal(1)], [number] * 2, [number] * 2) is None
     assert encode_literals([Literal(1), Literal("x")], [number] * 2, [number] * 2) is None
     assert encode_literals([Literal("x"), Literal(2**70)], [number] * 2, [number] * 2) is NO_VALUE
+
+
+WHOLE = st.integers(-(2**63), 2**63 - 1)
+TEXTS = st.text("ab\0", max_size=3).flatmap(lambda end: st.sampled_from([end, "k" * (KEPT - 1) + end, "k" * CUT + end]))
+
+
+@given(st.one_of(st.tuples(WHOLE, WHOLE, WHOLE), st.tuples(TEXTS, TEXTS, TEXTS)), st.booleans(), st.booleans())
+@example((5, 9, 6), True, True)
+@example((5, 9, 8), True, True)
+@example(("", "k" * 300, "k" * 260), False, False)
+def test_the_keys_of_an_interval_are_those_of_its_values(
+    three: tuple[Any, Any, Any], low_open: bool, high_open: bool
+) -> None:
+    """All of them, and of whole numbers no others."""
+    low, value, high = sorted(three)
+    type_ = pa.int64() if isinstance(value, int) else pa.string()
+    bounds = [(Literal(low), Literal(high))]
+    if isinstance(value, int):  # of another type they are compared by another way
+        bounds += [(Literal(Decimal(low)), Literal(Decimal(high)))]
+    for one, (lower, upper) in product({low, value, high}, bounds):
+        interval = Interval(lower, upper, low_open, high_open)
+        inside = (low < one if low_open else low <= one) and (one < high if high_open else one <= high)
+        key, keys = encode_literal(Literal(one), type_, type_), encode_interval(interval, type_, type_)
+        assert not isinstance(key, Absent)
+        assert keys is not None
+        within = not isinstance(keys, Absent) and keys.low <= key <= keys.high  # type: ignore[operator]
+        assert within or not inside
+        if isinstance(value, int):
+            assert within == inside

@@ -147,3 +147,14 @@ def test_a_log_that_somebody_began_anew_is_read_anew(tmp_path: Path) -> None:
     found = log.latest()
     assert found is not None
     assert found.nonce == "other"
+
+
+def test_an_entry_under_another_number_is_a_copy(tmp_path: Path) -> None:
+    """As a tool makes it that keeps both sides of a conflict."""
+    log = OperationLog(LocalStorage(str(tmp_path)))
+    log.append(entry(1))
+    data = log.read(1)
+    assert log.decoded(1, data) == entry(1)
+    for number in (0, 2, 65):
+        with pytest.raises(DamagedIndexError, match="it is a copy, or was renamed"):
+            log.decoded(number, data)

@@ -1,13 +1,20 @@
 """Keyed look-ups find exactly what was asked, in few reads."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.parquet as pq
+import pytest
 
 import metaindex as mi
+from metaindex.errors import DamagedIndexError
 from metaindex.keys import column_id, file_ids, key, key_prefix, partition_id
 from metaindex.pruning.lookup import files_by_id, partitions_by_id
+from metaindex.store.layout import PartInfo
+from metaindex.store.reader import RunReader
 from metaindex.table.face import handle_of
 from tests.tables import settle
 
@@ -70,3 +77,55 @@ def test_keys_share_the_prefix_of_their_column_and_partition() -> None:
     assert key(column, partition, b"f" * 16).startswith(key_prefix(column, partition))
     assert key_prefix(column, partition).startswith(key_prefix(column))
     assert len(key(column, partition, b"f" * 16)) == 32
+
+
+def test_rows_of_a_part_that_is_out_of_order_are_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever took them for what is asked would name other files."""
+    index = handle_of(lake(tmp_path)).open_index("stats")
+    (run,) = index.entry.content.runs
+    read = RunReader.read
+
+    def out_of_order(self: RunReader, part: PartInfo, *asked: Any, **more: Any) -> pa.Table:
+        found = read(self, part, *asked, **more)
+        return found.take(pa.array(range(found.num_rows)[::-1])) if part.kind == "files" else found
+
+    assert index.rows(run, "files", np.array([2]), ["path"]).column("path").to_pylist() == ["p=0/2.parquet"]
+    monkeypatch.setattr(RunReader, "read", out_of_order)
+    with pytest.raises(DamagedIndexError, match="one row an ordinal, in order"):
+        index.rows(run, "files", np.array([2]), ["path"])
+
+
+def test_aggregates_that_lack_a_partition_are_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files of all partitions behind it would be taken for those of another."""
+    index = handle_of(lake(tmp_path)).open_index("stats")
+    (run,) = index.entry.content.runs
+    read = RunReader.read
+
+    def lacking(self: RunReader, part: PartInfo, *asked: Any, **more: Any) -> pa.Table:
+        found = read(self, part, *asked, **more)
+        if part.kind != "partition_stats":
+            return found
+        return found.filter(pa.compute.not_equal(found.column("partition_ord"), 1))
+
+    monkeypatch.setattr(RunReader, "read", lacking)
+    with pytest.raises(DamagedIndexError, match="count its files, partition by partition"):
+        index.expand(run, np.array([True, False, True]), column_id("id"))
+
+
+@pytest.mark.parametrize("partitions", [5, 300])  # one by one, and all at once
+def test_the_files_of_partitions_are_theirs(tmp_path: Path, partitions: int) -> None:
+    root = tmp_path / "lake"
+    for number in range(partitions):
+        (root / f"p={number:03}").mkdir(parents=True)
+        for part in range(1 + number % 2):
+            pq.write_table(pa.table({"id": [number]}), root / f"p={number:03}" / f"{part}.parquet")
+    settle(root)
+    table = mi.open_table(str(root))
+    table.create_index("stats", mi.ColumnStats("id"), builder="local")
+    index = handle_of(table).open_index("stats")
+    (run,) = index.entry.content.runs
+    wanted = np.arange(partitions) != 3
+    files = index.rows(run, "files", np.arange(run.files), ["partition_ord"]).column("partition_ord").to_numpy()
+    assert index.expand(run, wanted, column_id("id")).tolist() == wanted[files].tolist()
+    kept = table.prune("id = 3").files.paths.to_pylist()
+    assert kept == [f"p=003/{part}.parquet" for part in range(2)]

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
@@ -73,6 +73,9 @@ def applies(data: tuple[Any, int], delete: tuple[Any, int, str, int, int], numbe
 
 
 @settings(max_examples=settings.default.max_examples * 40 // 100, deadline=None)
+@example([((1, "a"), 3), ((1, "a"), 2)], [((1, "a"), 3, "equality", 0, 0)], False)  # of their own commit, and before
+@example([((0, None), 3), ((0, None), 2)], [((0, None), 3, "equality", 0, 0)], False)
+@example([((1, "a"), 3), ((1, "a"), 4)], [((1, "a"), 3, "positions", 0, 0)], False)
 @given(st.lists(DATA, min_size=1, max_size=6), st.lists(DELETES, max_size=6), st.booleans())
 def test_deletes_attach_as_the_specification_says(data: list[Any], deletes: list[Any], old_table: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -45,6 +45,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "            out[:] = np.repeat(~partitions, count)\n",
         (
             "tests/pruning/test_many_parts.py",
+            "tests/pruning/test_lookup.py",
             "tests/pruning/test_no_false_skip.py",
             "tests/build/test_local_builder.py",
             "tests/actions/test_keys.py",
