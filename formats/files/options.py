@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 import pyarrow as pa
 
-from expressions.errors import UnsupportedFeatureError
+from expressions.errors import ArgumentError, UnsupportedFeatureError
 
 from .compressed import REFUSED, SUFFIXES
 
@@ -29,6 +30,18 @@ _FORMAT_OF = {
     "jsonl": "json",
     "ndjson": "json",
 }
+_READERS = frozenset(
+    {
+        *("format", "file_format", "schema", "glob", "path", "paths", "basepath", "recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter", "compression", "codec", "timezone"),
+        *("ignorecorruptfiles", "ignoremissingfiles", "mergeschema", "datetimerebasemode", "int96rebasemode", "serialization.format", "mode", "encoding", "charset", "linesep", "multiline", "wholefile"),
+        *("sep", "delimiter", "quote", "escape", "chartoescapequoteescaping", "comment", "header", "inferschema", "prefersdate", "preferdate", "enforceschema", "ignoreleadingwhitespace"),
+        *("ignoretrailingwhitespace", "nullvalue", "emptyvalue", "nanvalue", "positiveinf", "negativeinf", "dateformat", "timestampformat", "timestampntzformat", "timeformat", "maxcolumns"),
+        *("maxcharspercolumn", "columnnameofcorruptrecord", "quoteall", "escapequotes", "locale", "unescapedquotehandling", "samplingratio", "columnpruning", "inputbuffersize", "infertimestampntz"),
+        *("primitivesasstring", "prefersdecimal", "allowcomments", "allowunquotedfieldnames", "allowsinglequotes", "allownumericleadingzeros", "allowbackslashescapinganycharacter"),
+        *("allowunquotedcontrolchars", "allownonnumericnumbers", "dropfieldifallnull", "enabledatetimeparsingfallback", "singlevariantcolumn", "parsemode"),
+    }
+)  # fmt: skip
+"""Options that Spark's readers of Parquet, CSV and JSON have, and ours."""
 _FOREIGN = {"orc", "avro", "xlsx", "xml", "arrow", "feather"}
 
 
@@ -52,6 +65,7 @@ class FilesOptions:
         format_ = schema = glob = recursive = None
         reader: dict[str, str] = {}
         for name, value in given.items():
+            _check_name(name)
             match name.lower(), value:
                 case (_, None):
                     pass
@@ -92,6 +106,16 @@ class FilesOptions:
         if file_format == "csv":
             return {"file_format": "csv", "header": "true", **reader}
         return {"file_format": file_format, **reader}
+
+
+def _check_name(name: str) -> None:
+    """ArgumentError for a name that is nearly that of an option: Spark takes any name and passes over those it does not
+    know, so that a slip changes what is read without a word."""
+    if name.lower() in _READERS:
+        return
+    near = get_close_matches(name.lower(), _READERS, n=1, cutoff=0.8)
+    if near:
+        raise ArgumentError(f"readers know options by name; {name!r} is none; did you mean {near[0]!r}?")
 
 
 def format_of(name: str) -> str | None:

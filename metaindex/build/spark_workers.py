@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaindex.errors import BuildError
+from metaindex.spark.running import check_running
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -24,6 +25,7 @@ _shipped: set[str] = set()
 def ship(spark: SparkSession) -> None:
     """Adds the project's sources to the application once. Local workers share this interpreter's installed packages, so
     an installed project needs no archive there."""
+    check_running(spark)
     try:
         context = spark.sparkContext
     except Exception as error:

@@ -17,6 +17,8 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
 
 from expressions.errors import ArgumentError
@@ -77,6 +79,23 @@ def after_commit(
     except RuntimeError as error:  # no thread can be started: too many, or the process is ending
         worker.WORKER.failed(error)
     return []
+
+
+def check_options(options: Collection[str]) -> None:
+    """ArgumentError for an option that neither `after_commit` nor `open_table` has by its name."""
+    from metaindex.table.opening import open_table
+
+    known = {
+        one.name
+        for verb in (after_commit, open_table)
+        for one in signature(verb).parameters.values()
+        if one.kind is one.KEYWORD_ONLY
+    } - {"written"}
+    for name in options:
+        if name not in known:
+            near = get_close_matches(name, known | {"mode"}, n=1)
+            cure = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known))}"
+            raise ArgumentError(f"a hook has the options of after_commit and open_table; {name!r} is none; {cure}")
 
 
 @contextmanager

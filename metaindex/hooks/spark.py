@@ -28,9 +28,10 @@ from urllib.parse import unquote
 from expressions.errors import ArgumentError, MissingDependencyError
 from metaindex.readers.jvm import gateway_of, jvm_of
 from metaindex.spark import callbacks
+from metaindex.spark.running import check_running
 
 from . import worker
-from .after_commit import Mode, after_commit
+from .after_commit import Mode, after_commit, check_options
 from .keep import Kept
 from .listeners import listener
 from .spark_iceberg import listen
@@ -56,7 +57,8 @@ def enable(spark: SparkSession, mode: Mode = "background", **options: Any) -> Sp
     """From now on every successful write of this session, batch or streaming, to a table that has indexes triggers
     their refresh. Enabling again changes the mode. Returns the session.
 
-    Other options are those of `after_commit`. Raises TypeError for a Spark Connect session, which has no listeners in
+    Other options are those of `after_commit` and of `open_table`, but for options of readers: a table's index knows
+    with which it was built. Raises TypeError for a Spark Connect session, which has no listeners in
     this process.
     """
     if mode not in ("background", "synchronous"):
@@ -65,6 +67,8 @@ def enable(spark: SparkSession, mode: Mode = "background", **options: Any) -> Sp
         raise ArgumentError(
             "Spark calls hooks in the driver's process; a Spark Connect session has no driver here; call after_commit(table), or run metaindex watch"
         )
+    check_running(spark)
+    check_options(options)
     disable(spark)
     _enabled[_key(spark)] = _Hook(spark, mode, options)
     worker.at_exit(lambda: told(spark, _EXIT_SECONDS))

@@ -20,6 +20,7 @@ from expressions.engines.spark import to_spark
 from expressions.references import columns, leaves
 from expressions.tree import Opaque, Predicate
 from formats.model import Snapshot
+from metaindex.spark.running import check_running
 
 from .errors import ScanError
 from .jvm import java_list, jvm_of
@@ -38,6 +39,7 @@ _NOT_FOR_SPARK = {"file_format", "columns_by", "name_mapping", "partition_column
 
 def data_frame(scan: Scan, spark: SparkSession) -> DataFrame:
     """The scan's rows; nothing is read yet."""
+    check_running(spark)
     if not hasattr(spark, "_jsparkSession"):
         raise ScanError(
             "files are kept or left out inside Spark's driver; a Spark Connect session has no way to it; use .to_arrow(), or a session of this process"

@@ -22,6 +22,7 @@ from metaindex.config import Config
 from metaindex.readers.jvm import gateway_of, jvm_of
 from metaindex.readers.spark_jobs import setting
 from metaindex.spark import callbacks
+from metaindex.spark.running import check_running
 
 from .ranking import CORES
 from .settings import HINT, RuleConfig
@@ -128,7 +129,7 @@ def enable(
         raise UnsupportedFeatureError(
             "a rule of the optimizer needs the session's JVM; a Spark Connect session has none on this side; take the rows by table.scan(predicate).to_arrow(), or the names of the files by table.prune(predicate).paths"
         )
-    _check_session(spark)
+    check_running(spark)
     from pyspark.java_gateway import ensure_callback_server_started
 
     disable(spark)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from expressions.errors import UnsupportedFeatureError
+from expressions.errors import ArgumentError, UnsupportedFeatureError
 
 from .face import Table
 from .opening import open_table
@@ -32,6 +32,10 @@ def create_index(frame: DataFrame, name: str, *kinds: Kind, **how: Any) -> Outco
 
 def table_of(frame: DataFrame) -> Table:
     """The table that a DataFrame reads. Raises as `create_index` says."""
+    if not hasattr(frame, "_jdf") and "pyspark" not in type(frame).__module__:
+        raise ArgumentError(
+            f"mi.create_index begins with a DataFrame of Spark; got {type(frame).__name__}; or write mi.open_table(path).create_index(name, ...)"
+        )
     if not hasattr(frame, "_jdf"):
         raise UnsupportedFeatureError(
             "the table behind a DataFrame is found in Spark's own plan; a Spark Connect session has no way to it; use mi.open_table(path).create_index(...)"

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 import metaindex as mi
 from metaindex import rule
 from metaindex.spark.session import spark_session
@@ -36,6 +38,15 @@ def main(folder: Path) -> None:
     mi.enable(spark)
     assert asked(spark, path) == 1
     spark.stop()
+    table = mi.open_table(path, spark=spark)
+    for verb in (
+        lambda: mi.enable(spark),
+        lambda: table.scan("k = 7").to_spark(spark),
+        lambda: table.refresh_index("cov", "full"),
+        lambda: mi.hooks.enable(spark),
+    ):
+        with pytest.raises(mi.ArgumentError, match="was stopped; give a new one"):
+            verb()
 
     again = started()
     assert not mi.is_enabled(again), "another session is enabled on its own"

@@ -1,0 +1,53 @@
+"""What a first user mistypes: options that nobody has, and things that are no Spark session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import metaindex as mi
+from metaindex.hooks.after_commit import check_options
+
+
+@pytest.mark.parametrize(
+    ("slip", "meant"),
+    [("hedaer", "header"), ("delimeter", "delimiter"), ("nullValues", "nullvalue"), ("mulitLine", "multiline")],
+)
+def test_an_option_that_is_nearly_one_is_refused(tmp_path: Path, slip: str, meant: str) -> None:
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    with pytest.raises(mi.ArgumentError, match=f"{slip!r} is none; did you mean {meant!r}"):
+        mi.open_table(tmp_path, format="csv", **{slip: "true"}).snapshot()
+
+
+@pytest.mark.parametrize(
+    "name", ["header", "HEADER", "escape", "charToEscapeQuoteEscaping", "x.own", "fs.s3a.endpoint"]
+)
+def test_options_of_spark_and_of_others_pass(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    mi.open_table(tmp_path, format="csv", **{name: "|" if name == "escape" else "true"}).snapshot()
+
+
+@pytest.mark.parametrize(
+    ("name", "cure"),
+    [("synchronous", "there are builder, "), ("index", "did you mean 'indexes'"), ("header", "there are")],
+)
+def test_a_hook_refuses_options_that_it_has_not(name: str, cure: str) -> None:
+    check_options(["indexes", "builder", "storage_options", "config"])
+    with pytest.raises(mi.ArgumentError, match=f"{name!r} is none; {cure}"):
+        check_options([name])
+
+
+@pytest.mark.parametrize("given", [None, "spark", 7])
+def test_what_is_no_session_is_named(tmp_path: Path, given: object) -> None:
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
+    table = mi.open_table(tmp_path)
+    with pytest.raises(mi.ArgumentError, match="Spark is given as a SparkSession; got"):
+        table.scan("a = 1").to_spark(given)  # type: ignore[arg-type]
+
+
+def test_an_index_is_created_on_a_frame(tmp_path: Path) -> None:
+    with pytest.raises(mi.ArgumentError, match="begins with a DataFrame of Spark; got str"):
+        mi.create_index("stats", mi.ColumnStats())  # type: ignore[arg-type, call-arg]
