@@ -38,12 +38,13 @@ NAMED_PLACES: dict[str, tuple[str, ...]] = {
 
 ORDER: tuple[tuple[str, ...], ...] = (
     ("errors", "config", "keys"),
-    ("text", "kinds", "log", "store"),
+    ("spark", "text"),
+    ("kinds", "log", "store"),
     ("pruning",),
     ("readers",),
     ("build",),
     ("actions",),
-    ("spark", "views", "verify", "export"),
+    ("views", "verify", "export"),
     ("table",),
     ("hooks", "rule"),
     ("cli", "demo"),
