@@ -13,7 +13,7 @@ from pyroaring import BitMap
 from formats.model import Snapshot
 from formats.protocol import TableRef
 from metaindex.build.protocol import Builder, Progress
-from metaindex.kinds.registry import rows_of
+from metaindex.kinds.registry import looked_up, rows_of
 from metaindex.kinds.renames import with_ids
 from metaindex.log.entry import IndexLogEntry, KindSpec, TableInfo, VersionRecord
 from metaindex.log.states import Operation, State
@@ -103,7 +103,7 @@ def notes_of(built: BuiltRun, settled: bool) -> tuple[str, ...]:
     counts = [f"{built.ref.files:,} files"]
     if built.ref.columns or not built.ref.keys:
         counts.append(f"{len(built.ref.columns)} columns")
-    keys = len(built.ref.looked_up)
+    keys = len(looked_up(built.ref))
     covering = len(built.ref.keys) - keys
     if keys:
         counts.append(f"{keys} key{'s' if keys > 1 else ''}")

@@ -16,6 +16,7 @@ from formats.storage import Storage
 from metaindex.build.merging import Merged, merge_runs, unmerged
 from metaindex.build.protocol import Builder, Progress, pieces_written_by
 from metaindex.errors import ConcurrentWriteError, DamagedIndexError
+from metaindex.kinds.registry import holds_rows
 from metaindex.log.entry import IndexLogEntry, RunRef
 from metaindex.log.states import Operation
 from metaindex.store.reader import ReadCount, RunReader, StoreCache
@@ -64,7 +65,7 @@ class Optimize:
     @property
     def merges_covering(self) -> bool:
         """Are rows of covering indexes among what is merged? Known from `first_entry` on."""
-        return any(run.holds_rows for _, group in self._groups for run in group)
+        return any(holds_rows(run) for _, group in self._groups for run in group)
 
     def run(self, begun: IndexLogEntry) -> Change:
         if self._merged is None:

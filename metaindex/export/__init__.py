@@ -24,6 +24,7 @@ from expressions.records import dataclass
 from expressions.shown import Shown
 from expressions.statistics import Mask
 from formats.storage import Storage
+from metaindex.kinds.registry import looked_up
 from metaindex.log.entry import RunRef
 from metaindex.pruning.open_index import OpenIndex
 
@@ -60,7 +61,7 @@ def export(index: OpenIndex, target: Storage, format_: ExportFormat = "delta", *
         "files": (rows.FILES, rows.files(index, live)),
         "column_stats": (rows.COLUMN_STATS, rows.column_stats(index, live)),
     }
-    if any(run.looked_up for run in index.entry.content.runs):
+    if any(looked_up(run) for run in index.entry.content.runs):
         tables["keys"] = key_rows.KEYS, key_rows.keys(index, live)
         tables["key_values"] = key_rows.KEY_VALUES, key_rows.key_values(index, live)
     commit = _commit(format_)

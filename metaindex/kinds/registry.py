@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from expressions.errors import ArgumentError, MetaIndexError, first_line
 from metaindex.errors import DamagedIndexError
-from metaindex.log.entry import CoveredKey, KindSpec
+from metaindex.log.entry import CoveredKey, KindSpec, RunRef
 from metaindex.log.sealed import one_line
 from metaindex.log.types import type_from_text
 
@@ -179,6 +179,21 @@ def rows_of(key: CoveredKey) -> type[StoredKind]:
     found = stored_kind(key.kind)
     assert found is not None, "keys that are not known are not asked"
     return found
+
+
+def looked_up(run: RunRef) -> tuple[CoveredKey, ...]:
+    """The keys of a run that answer in which files a value is. One of a kind that is not known here counts as one."""
+    return tuple(key for key in run.keys if (rows := stored_kind(key.kind)) is None or rows.looked_up)
+
+
+def holds_rows(run: RunRef) -> bool:
+    """Has it rows of the table, which are read in its place?"""
+    return len(looked_up(run)) < len(run.keys)
+
+
+def covered_columns(run: RunRef) -> set[str]:
+    """Stable names of the columns of which statistics or a key know."""
+    return {c.stable for c in (*run.columns, *(c for key in looked_up(run) for c in key.columns))}
 
 
 def unknown(key: CoveredKey) -> str | None:

@@ -64,11 +64,6 @@ class CoveredKey:
     layout: Mapping[str, int | str] = field(default_factory=dict)
     unkeyed_files: int = 0
 
-    @property
-    def looked_up(self) -> bool:
-        """Does it answer in which files a value is? A covering index holds rows, and answers nothing of files."""
-        return self.kind != "covering"
-
 
 @dataclass(frozen=True, slots=True)
 class RunRef:
@@ -88,21 +83,6 @@ class RunRef:
     keys: tuple[CoveredKey, ...] = ()
     table_uuid: str = ""  # of the table that the files are of: what calls itself otherwise is another table
     reader_needs: tuple[str, ...] = ()  # features that a reader has to know to believe a byte of it (`log.needs`)
-
-    @property
-    def covered_columns(self) -> set[str]:
-        """Stable names of the columns of which statistics or a key know."""
-        return {c.stable for c in (*self.columns, *(c for key in self.looked_up for c in key.columns))}
-
-    @property
-    def looked_up(self) -> tuple[CoveredKey, ...]:
-        """The keys that answer in which files a value is."""
-        return tuple(key for key in self.keys if key.looked_up)
-
-    @property
-    def holds_rows(self) -> bool:
-        """Has it rows of covering indexes?"""
-        return len(self.looked_up) < len(self.keys)
 
     @property
     def listed_only(self) -> bool:

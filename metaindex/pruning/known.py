@@ -17,6 +17,7 @@ from expressions.vectors import numbers
 from formats.model import Leaf, Schema
 from metaindex.errors import DamagedIndexError
 from metaindex.kinds.keyed import KeyReader
+from metaindex.kinds.registry import looked_up
 from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.log.types import type_from_text
 
@@ -48,7 +49,7 @@ class Asked:
             found
             for index in indexes
             for run in index.entry.content.runs
-            for key in run.looked_up
+            for key in looked_up(run)
             if len(key.columns) > 1 and (found := _columns(key, leaves)) is not None and set(found) <= set(named)
         }
         walked, combinations = with_combinations(predicate, keys)
@@ -71,14 +72,14 @@ class Known:
     def columns(self) -> set[ColumnRef]:
         return set(self.stored) | self.key_columns
 
-    def looked_up(self, asked: Asked) -> frozenset[ColumnRef]:
+    def answered(self, asked: Asked) -> frozenset[ColumnRef]:
         """The columns about which an exact key answers everything that is asked."""
         return asked.only_equal & self.keys.exact_columns
 
     @classmethod
     def of(cls, index: OpenIndex, run: RunRef, asked: Asked) -> Known:
         stored = index.stored_columns(run, asked.columns, asked.schema) if run.columns else {}
-        keys = _asked_keys(index, run, asked) if run.looked_up else []
+        keys = _asked_keys(index, run, asked) if looked_up(run) else []
         named = frozenset(column for key in keys for column in key.columns)
         return cls(stored, KeySource(run.files, keys, asked.combinations), named)
 
@@ -123,7 +124,7 @@ def _asked_keys(index: OpenIndex, run: RunRef, asked: Asked) -> list[AskedKey]:
     alone = set(asked.columns)
     together = {one.columns for one in asked.combinations.values()}
     found = []
-    for key in run.looked_up:
+    for key in looked_up(run):
         columns_ = _columns(key, leaves)
         if columns_ is None or not (columns_ in together if len(columns_) > 1 else columns_[0] in alone):
             continue

@@ -18,6 +18,7 @@ from formats.model import FILE_SCHEMA, Schema
 from formats.storage import Storage
 from metaindex.errors import DamagedIndexError
 from metaindex.keys import FileIdentities, id_words, same_path
+from metaindex.kinds.registry import holds_rows
 from metaindex.kinds.rows import FILES
 from metaindex.log.entry import IndexLogEntry, ObjectRef, RunRef
 from metaindex.log.types import type_from_text
@@ -193,7 +194,7 @@ class OpenIndex:
         if run.table_uuid != files.table_uuid:
             return out
         mine, ordinals = self._ids(run, files.ids)
-        for ids in files.told if not run.holds_rows else (files.ids,):
+        for ids in files.told if not holds_rows(run) else (files.ids,):
             asked = id_words(ids)
             for rows, here in _neighbours(mine, asked):
                 same = mine[here, 1] == asked[rows, 1]

@@ -13,6 +13,7 @@ from expressions.records import dataclass
 from expressions.references import columns
 from expressions.tree import Predicate
 from formats.model import Field, Schema, Version
+from metaindex.kinds.registry import covered_columns
 
 if TYPE_CHECKING:
     from .open_index import OpenIndex
@@ -44,7 +45,7 @@ class Question:
             return bool(runs)
         named = self.named
         stable = {leaf.stable for leaf in self.schema.leaves() if leaf.parts in named}
-        return any(not stable.isdisjoint(run.covered_columns) for run in runs)
+        return any(not stable.isdisjoint(covered_columns(run)) for run in runs)
 
 
 class Wants(Enum):

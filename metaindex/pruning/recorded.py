@@ -16,7 +16,7 @@ from expressions.statistics import Mask, PruningStatistics
 from expressions.tree import ColumnRef
 from expressions.vectors import numbers
 from formats.model import FileTable, Version
-from metaindex.kinds.registry import rows_of
+from metaindex.kinds.registry import covered_columns, looked_up, rows_of
 from metaindex.log.entry import RunRef
 
 from .known import Asked, Known, known_runs
@@ -106,7 +106,7 @@ def recorded_at(index: OpenIndex, version: Version) -> Recorded | None:
 
 def _covered(index: OpenIndex) -> set[str]:
     """Stable names of the columns that some run covers."""
-    return {stable for run in index.entry.content.runs for stable in run.covered_columns}
+    return {stable for run in index.entry.content.runs for stable in covered_columns(run)}
 
 
 def _table_knows_more(asked: Asked, indexes: Sequence[OpenIndex]) -> bool:
@@ -129,7 +129,7 @@ def _looked_up(run: RunRef, asked: Asked) -> Iterator[str]:
     equal = {leaf.stable for leaf in asked.schema.leaves() if ColumnRef(leaf.parts) in asked.only_equal}
     together = {columns for one in asked.combinations.values() for columns in one.columns}
     fixed = {leaf.stable for leaf in asked.schema.leaves() if ColumnRef(leaf.parts) in together}
-    for key in run.looked_up:
+    for key in looked_up(run):
         names = {column.stable for column in key.columns}
         if names <= fixed if len(names) > 1 else not rows_of(key).equality_only or names <= equal:
             yield from names
@@ -157,8 +157,8 @@ class Segment:
         so what it answers for a file outside is at most what it answered for its partition: no. A column whose equality
         a key answers is left out: its partitions' bounds would be read to learn less.
         """
-        looked_up = self.known.looked_up(self.asked)
-        stored = {ref: column for ref, column in self.known.stored.items() if ref not in looked_up}
+        answered = self.known.answered(self.asked)
+        stored = {ref: column for ref, column in self.known.stored.items() if ref not in answered}
         if self.run.partitions > 1 and stored:
             with guard(self.index):
                 partitions = self.index.partition_source(self.run, stored)

@@ -18,6 +18,7 @@ from expressions.shown import Shown, Tabular
 from expressions.tree import ColumnRef, Comparison, Op, Opaque, Or, Predicate
 from formats.model import Schema
 from metaindex.errors import IndexNotFoundError
+from metaindex.kinds.registry import looked_up
 from metaindex.pruning.question import bound
 from metaindex.readers.footer_groups import FooterGroups
 from metaindex.views.tables import PLACE, SHOWN, Answer, place
@@ -90,7 +91,7 @@ def search(
     only = names_of(indexes, "indexes")
     found_indexes, _ = queries.handle.open_indexes(only)
     time_zone = queries.handle.config.time_zone
-    stable = {key.columns[0].stable for i in found_indexes for run in i.entry.content.runs for key in run.looked_up if len(key.columns) == 1}  # fmt: skip
+    stable = {key.columns[0].stable for i in found_indexes for run in i.entry.content.runs for key in looked_up(run) if len(key.columns) == 1}  # fmt: skip
     if not stable:
         raise IndexNotFoundError(
             "a search asks the columns that an index keys; no index of this table keys one; create one, for example with mi.Values('user_id')"

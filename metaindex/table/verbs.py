@@ -29,7 +29,7 @@ from metaindex.config import BuilderName
 from metaindex.kinds.column_stats.spec import leaves_of
 from metaindex.kinds.covering.plan import covering_plans
 from metaindex.kinds.kind import Kind
-from metaindex.kinds.registry import check_kinds, kind_from_spec
+from metaindex.kinds.registry import check_kinds, holds_rows, kind_from_spec
 from metaindex.log.liveness import held
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import Operation
@@ -195,7 +195,7 @@ def erase(handle: Handle, name: str, *, builder: BuilderName | Builder | None, p
     if handle.format == "files":
         forget_listings(handle.ref, all_there(there, snapshot))  # kept listings name partition values
     base = log.latest()
-    rows = base is not None and any(run.holds_rows for run in base.content.runs)
+    rows = base is not None and any(holds_rows(run) for run in base.content.runs)
     action = Erase(
         name,
         log.storage,

@@ -17,7 +17,7 @@ from expressions.errors import MetaIndexError
 from formats.protocol import TableFormat, TableRef
 from metaindex.build.protocol import Progress
 from metaindex.errors import IndexNotFoundError
-from metaindex.kinds.registry import senseless
+from metaindex.kinds.registry import holds_rows, looked_up, senseless
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.sealed import digest
@@ -86,11 +86,11 @@ def _verified(
     if sound and sample != 0:
         files = Sample.made(index, rows, sound[-1], snapshot, ref, sample, report, progress)
         check_rows(files)
-        if any(run.looked_up for run in entry.content.runs):
+        if any(looked_up(run) for run in entry.content.runs):
             from .key_rows import check_key_rows
 
             check_key_rows(files)
-        if any(key for run in entry.content.runs for key in run.keys if not key.looked_up):
+        if any(holds_rows(run) for run in entry.content.runs):
             from .covering import check_covering_rows
 
             check_covering_rows(files)

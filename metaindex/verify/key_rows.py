@@ -28,7 +28,7 @@ from metaindex.build.protocol import BuildRequest
 from metaindex.keys import FileIdentities
 from metaindex.kinds.keyed import KeyPlan, Spill
 from metaindex.kinds.kind import KeyCheck, KeyKind
-from metaindex.kinds.registry import rows_of, stranger
+from metaindex.kinds.registry import looked_up, rows_of, stranger
 from metaindex.log.entry import CoveredKey, KindSpec
 from metaindex.log.sealed import one_line
 from metaindex.log.types import type_from_text
@@ -46,7 +46,7 @@ _BYTES_AT_ONCE = 1 << 30
 
 def check_key_rows(sample: Sample) -> None:
     """Compares the files of a sample."""
-    runs, done = sample.of(lambda run: run.looked_up), 0
+    runs, done = sample.of(looked_up), 0
     for one, ordinals in runs:
         keys: Keys = _planned(one, sample.index.entry.kinds, sample.found.schema, sample.report)
         for some in _together(one, ordinals) if keys else ():
@@ -91,7 +91,7 @@ def _planned(
     """The keys whose columns the schema of the version has, each with the types that it was written with."""
     by_stable = {leaf.stable: leaf for leaf in schema.leaves()}
     out: list[tuple[CoveredKey, KeyPlan]] = []
-    for key in one.run.looked_up:
+    for key in looked_up(one.run):
         leaves = []
         for column in key.columns:
             leaf, type_ = by_stable.get(column.stable), type_from_text(column.type_text)

@@ -14,6 +14,7 @@ from expressions.shown import Shown
 from expressions.tree import Opaque, Predicate
 from formats.model import Schema, Snapshot
 from metaindex.keys import FileIdentities
+from metaindex.kinds.registry import covered_columns
 from metaindex.pruning.folder import why
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.result import LeafReport, PruneResult
@@ -127,7 +128,7 @@ def _by_column(index: OpenIndex, counts: dict[str, int], predicate: Predicate, s
     stable = {leaf.parts: leaf.stable for leaf in schema.leaves()}
     out = {}
     for ref in columns(predicate):
-        known = [run.run for run in index.entry.content.runs if stable.get(ref.parts) in run.covered_columns]
+        known = [run.run for run in index.entry.content.runs if stable.get(ref.parts) in covered_columns(run)]
         out[".".join(ref.parts)] = sum(counts.get(run, 0) for run in known)
     return out
 
