@@ -79,7 +79,7 @@ lint: $(PACKAGES) ## ruff (rules and format), mypy strict, hadolint
 bench: install ## the benchmarks, each beside its peers; ARGS goes to benchmarks
 	@$(RUN) -m benchmarks $(ARGS)
 
-soak: $(PACKAGES) s3-server ## the reliability figures: lives, crashes, races, hammering processes, for half an hour; ARGS="lives --quick"
+soak: $(PACKAGES) s3-server ## the reliability figures: lives, crashes, races, hammering processes, every rotating test; for an hour; ARGS="lives --quick"
 	@$(RUN) -m tests.soak $(ARGS)
 
 mutants: $(PACKAGES) ## changes one critical line at a time in a copy, and says whether its tests notice; ARGS="--list", ARGS="etag"

@@ -1,4 +1,4 @@
-"""Tries to make an index lose something, for half an hour, and prints what was tried: `make soak`, or `python -m
+"""Tries to make an index lose something, for an hour, and prints what was tried: `make soak`, or `python -m
 tests.soak [PIECE ...] [--quick] [--json FILE]`.
 
 Every figure is counted by the tests while they run (`tests.figures`); a piece that was skipped or went wrong says so,
@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from metaindex.views.text_table import Column, TextTable
+from tests import rotation
 
 ROOT = Path(__file__).parents[1]
 LOGS = ROOT / ".cache" / "soak"
@@ -27,13 +28,14 @@ LOGS = ROOT / ".cache" / "soak"
 @dataclass(frozen=True)
 class Piece:
     """Some tests that try one kind of mishap. `processes`: their tests run side by side in so many; those that start
-    many themselves run in one."""
+    many themselves run in one. `longer`: they try more in a soak; else they are those of `make test`, every case."""
 
     name: str
     says: str
     tests: tuple[str, ...]
     processes: int = 2
     marks: str = "not spark"
+    longer: bool = True
 
 
 PIECES = (
@@ -71,6 +73,7 @@ PIECES = (
         1,
         "spark",
     ),
+    Piece("rotation", "every case of the tests of which `make test` has a share", ("tests",), 2, "rotating", False),
 )
 
 
@@ -110,8 +113,7 @@ def run(piece: Piece, *, quick: bool) -> Result:
         figures = Path(folder) / "figures"
         environment = {**os.environ, "METAINDEX_FIGURES": str(figures)}
         environment.pop("METAINDEX_FAST", None)
-        if not quick:
-            environment["METAINDEX_SOAK"] = "1"
+        environment |= {} if quick else {"METAINDEX_SOAK": "1"} if piece.longer else {rotation.VARIABLE: rotation.ALL}
         words = [sys.executable, "-m", "pytest", "-q", "-rA", "-m", piece.marks, *piece.tests]
         if piece.processes > 1:
             words += ["-n", str(piece.processes)]

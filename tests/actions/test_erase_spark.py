@@ -144,6 +144,7 @@ def nothing_is_taken_from_retained_versions(engine: Engine) -> None:
         assert engine.kept(f"name = '{person}-5'", whole) == 1
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_delta(spark: SparkSession, tmp_path: Path, vectors: str) -> None:
     engine = lived(delta(spark, tmp_path, {"enableDeletionVectors": vectors}))
@@ -188,6 +189,7 @@ def test_delta_after_its_log_was_cleaned(spark: SparkSession, tmp_path: Path) ->
     assert "alice-9" in left
 
 
+@pytest.mark.rotating(of=2)
 @pytest.mark.parametrize(
     ("version", "mode"), [(2, "merge-on-read"), (3, "merge-on-read"), (2, "copy-on-write"), (3, "copy-on-write")]
 )

@@ -80,6 +80,7 @@ def test_what_commands_of_delta_do(spark: SparkSession, tmp_path: Path) -> None:
     assert table.scan("id = 77", version=1).to_arrow().num_rows == 1
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("format_version", [1, 2])
 def test_what_procedures_of_iceberg_do(spark: SparkSession, tmp_path: Path, format_version: int) -> None:
     short = f"identity.t{next(_numbers)}"

@@ -53,6 +53,7 @@ def _as_table_has_it(values: pa.Array, found: Snapshot, name: str) -> pa.Array:
     )
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("zone", ZONES)
 def test_20_21_22_23_what_spark_wrote_lies_within_what_its_logs_say(
     spark: SparkSession, tmp_path: Path, zone: str

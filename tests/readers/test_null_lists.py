@@ -102,6 +102,7 @@ def ks(rows: Any) -> list[int]:
     return sorted(table.column("k").to_pylist())
 
 
+@pytest.mark.rotating(of=3)
 @pytest.mark.parametrize("name", LAKES)
 @given(files=FILES, indexed=st.booleans(), texts=st.lists(st.sampled_from(TEXTS), min_size=2, max_size=2))
 def test_every_engine_gives_the_rows_of_duckdb(

@@ -137,6 +137,7 @@ def location_of(spark: SparkSession, name: str) -> str:
     return str(found).removeprefix("file:")
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("format_version", [2, 3])
 def test_deletes_of_every_kind_travel_with_the_kept_files(
     spark: SparkSession, tmp_path: Path, format_version: int

@@ -132,6 +132,7 @@ def check_delta(spark: SparkSession, root: str, versions: Iterable[int]) -> None
         assert sorted(by_file, key=repr) == expected, version
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("mapping", ["none", "name", "id"])
 def test_delta_histories_are_read_alike_at_every_version(spark: SparkSession, tmp_path: Path, mapping: str) -> None:
     root = str(tmp_path / "t")
@@ -203,6 +204,7 @@ def iceberg_snapshot(root: str, version: int | None = None) -> Snapshot:
     return IcebergFormat().snapshot(TableRef(LocalStorage(root), root), At(version=version))
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("format_version", [1, 2, 3])
 def test_iceberg_histories_are_read_alike_at_every_version(spark: SparkSession, format_version: int) -> None:
     name = f"iceberg.readers.history{format_version}"
@@ -302,6 +304,7 @@ def test_iceberg_partition_values_of_every_type_are_read_alike(spark: SparkSessi
     assert of_spark(scan_of(snapshot, snapshot.table).to_spark(spark)) == expected
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("file_format", ["parquet", "csv", "json"])
 def test_hive_folders_of_every_type_are_read_alike(spark: SparkSession, tmp_path: Path, file_format: str) -> None:
     from formats.files.table import FilesFormat

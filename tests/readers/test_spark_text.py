@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.rotating(family="facts of Spark")
 def test_the_cases_are_what_spark_says(spark: SparkSession, tmp_path: Path) -> None:
     csv_cases, json_cases = CSV + REFUSED_CSV + whole.CSV + whole.REFUSED_CSV, JSON + whole.JSON + whole.REFUSED_JSON
     for file_format, cases in (("csv", csv_cases), ("json", json_cases)):
@@ -33,6 +34,7 @@ def test_the_cases_are_what_spark_says(spark: SparkSession, tmp_path: Path) -> N
             assert got == [tuple(plain(v) for v in row) for row in expected], (data, schema, options)
 
 
+@pytest.mark.rotating(family="facts of Spark")
 def test_the_values_are_what_spark_says(spark: SparkSession, tmp_path: Path) -> None:
     for i, (type_, cases) in enumerate(TYPED.items()):
         file = tmp_path / f"{i}.csv"
@@ -41,6 +43,7 @@ def test_the_values_are_what_spark_says(spark: SparkSession, tmp_path: Path) -> 
         assert dict(found) == {n: e for n, (text, e) in enumerate(cases) if "," not in text}, type_
 
 
+@pytest.mark.rotating(family="facts of Spark")
 def test_the_patterns_are_what_spark_says(spark: SparkSession, tmp_path: Path) -> None:
     for i, (option, pattern, type_, cases) in enumerate(whole.PATTERNS):
         file = tmp_path / f"{i}.csv"
@@ -68,6 +71,7 @@ DIALECTS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.rotating(of=4)
 @pytest.mark.parametrize("options", DIALECTS, ids=str)
 def test_random_csv_files_are_read_alike_or_refused(
     spark: SparkSession, tmp_path: Path, options: dict[str, Any]

@@ -84,6 +84,7 @@ def every_query(spark: SparkSession, name: str, *, shuffles: int = 0, sorts: boo
         assert plan.count("Exchange hashpartitioning") == 0, (text, plan)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("make", MAKERS)
 def test_a_fresh_index_stands_for_scans(sorting: SparkSession, tmp_path: Path, make: Make) -> None:
     spark = sorting
@@ -97,6 +98,7 @@ def test_a_fresh_index_stands_for_scans(sorting: SparkSession, tmp_path: Path, m
         asked(spark, text.format(t=lake.name), by=None)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("make", MAKERS)
 def test_what_was_deleted_and_appended_since(sorting: SparkSession, tmp_path: Path, make: Make) -> None:
     """The index is behind: rows deleted by position, whole files gone, files it does not have. Joins shuffle the
@@ -285,6 +287,7 @@ def test_csv(sorting: SparkSession, tmp_path: Path) -> None:
     asked(spark, FILTERS[0].format(t="texts"), by=None)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("form", ["csv", "json"])
 def test_texts_are_read_by_columns_alone(sorting: SparkSession, tmp_path: Path, form: str) -> None:
     """Of texts a scan reads every byte: an index with the columns is taken for them, whatever the filters are, but

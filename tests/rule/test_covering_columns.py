@@ -43,6 +43,7 @@ def test_columns_of_another_type_and_other_names(sorting: SparkSession, tmp_path
         asked(spark, "SELECT * FROM typed WHERE k = 3", by=by)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("form", ["parquet", "delta", "iceberg"])
 def test_fields_of_structs(sorting: SparkSession, tmp_path: Path, form: str) -> None:
     """An index of fields stands for a scan of which nothing else of the struct is asked."""

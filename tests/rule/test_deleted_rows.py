@@ -54,6 +54,7 @@ def iceberg_vectors(spark: SparkSession, folder: Path) -> Lake:
     return _iceberg(spark, folder, 3)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("make", [delta_vectors, iceberg_position_deletes, iceberg_vectors])
 def test_a_look_up_reads_as_much_as_before_the_deletes(
     sorting: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], Lake]

@@ -75,6 +75,7 @@ def _merged(spark: SparkSession, text: str) -> str:
     return plan
 
 
+@pytest.mark.rotating(of=4, always="bigint")
 @pytest.mark.parametrize("type_", KEYS)
 def test_keys_of_every_type(sorting: SparkSession, tmp_path: Path, type_: str) -> None:
     sides = _sides(sorting, tmp_path, KEYS[type_])
@@ -87,6 +88,7 @@ def test_keys_of_every_type(sorting: SparkSession, tmp_path: Path, type_: str) -
         assert plan.count("Sort [") == plan.count("MergeSorted") == 2, plan
 
 
+@pytest.mark.rotating(of=4, always="default")
 @pytest.mark.parametrize(
     "conf",
     [

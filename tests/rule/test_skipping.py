@@ -100,6 +100,7 @@ def make_iceberg(spark: SparkSession, folder: Path) -> str:
 MAKERS = [make_parquet, make_delta, make_iceberg]
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("make", MAKERS)
 def test_a_query_reads_only_files_that_can_match(
     enabled: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], str]
@@ -120,6 +121,7 @@ def test_a_query_reads_only_files_that_can_match(
         assert read_files(query) <= most, (condition, len(found), query._jdf.queryExecution().toString())
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("make", MAKERS)
 def test_joins_subqueries_views_and_unions_give_the_same(
     enabled: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], str]
@@ -139,6 +141,7 @@ def test_joins_subqueries_views_and_unions_give_the_same(
     assert rule.counts(spark).failed == 0, rule.counts(spark).last_error
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("make", MAKERS)
 def test_one_frame_in_several_places_of_a_query(
     enabled: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], str]
@@ -174,6 +177,7 @@ def test_old_versions_are_asked_at_their_version(enabled: SparkSession, tmp_path
     assert read_files(query) <= 1
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_delta_dml_changes_the_same_rows(enabled: SparkSession, tmp_path: Path, vectors: str) -> None:
     spark = enabled
@@ -181,6 +185,7 @@ def test_delta_dml_changes_the_same_rows(enabled: SparkSession, tmp_path: Path, 
     _dml(spark, name)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
 def test_iceberg_dml_changes_the_same_rows(enabled: SparkSession, tmp_path: Path, mode: str) -> None:
     spark = enabled

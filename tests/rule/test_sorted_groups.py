@@ -54,6 +54,7 @@ def _keys_of(plan: str, kind: str) -> int:
     return plan.count(f"{kind}(keys=[k") + plan.count(f"{kind}(key=[k") + plan.count(f"{kind}(key=[renamed")
 
 
+@pytest.mark.rotating(of=4, always="bigint")
 @pytest.mark.parametrize("type_", KEYS)
 def test_small_groups_are_counted_as_they_come(sorting: SparkSession, tmp_path: Path, type_: str) -> None:
     table = _table(sorting, tmp_path / "t", 3, KEYS[type_])
@@ -65,6 +66,7 @@ def test_small_groups_are_counted_as_they_come(sorting: SparkSession, tmp_path: 
         assert _keys_of(plan, "HashAggregate") == 0, plan
 
 
+@pytest.mark.rotating(of=4)
 @pytest.mark.parametrize(
     "settings",
     [

@@ -39,6 +39,7 @@ def ids(spark: SparkSession, text: str) -> list[int]:
     return sorted(row[0] for row in spark.sql(text).collect())
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("make", MAKERS)
 def test_sources_of_plain_inserts_are_read_by_the_indexes(enabled: SparkSession, tmp_path: Path, make: Make) -> None:
     spark, name = enabled, make(enabled, tmp_path)
@@ -62,6 +63,7 @@ def test_sources_of_plain_inserts_are_read_by_the_indexes(enabled: SparkSession,
         spark.sql("DROP TABLE IF EXISTS made")
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("make", [make_parquet, make_iceberg])
 def test_inserts_into_iceberg_tables_read_their_sources_by_the_indexes(
     enabled: SparkSession, tmp_path: Path, make: Make
@@ -125,6 +127,7 @@ def test_a_table_that_is_written_to_is_not_read_by_an_index(enabled: SparkSessio
     assert location_of(spark, name)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("make", [make_parquet, make_delta])
 def test_numbers_that_are_drawn_for_what_is_shown(enabled: SparkSession, tmp_path: Path, make: Make) -> None:
     spark, name = enabled, make(enabled, tmp_path)

@@ -67,6 +67,7 @@ def spark_type(t: pa.DataType) -> str:
     return names.get(t, "timestamp" if pa.types.is_timestamp(t) else str(t))
 
 
+@pytest.mark.rotating(of=3)
 @pytest.mark.parametrize("raw", LAYOUTS, ids=lambda r: "_".join(r)[:40])
 def test_partition_types_and_values_are_sparks(spark: SparkSession, tmp_path: Path, raw: list[str]) -> None:
     for number, value in enumerate(raw):
@@ -268,6 +269,7 @@ def test_int96_and_old_calendars_that_spark_writes_are_unknown(spark: SparkSessi
     assert plain["d"][0] == (dt.date(1500, 1, 1) - dt.date(1970, 1, 1)).days
 
 
+@pytest.mark.rotating(of=3)
 @pytest.mark.parametrize("text", ["1,2\n3,4\n", "1,x\n,\n", "1.5,2024-01-01\n2,2024-01-02\n", "3000000000,true\n1,false\n", "12345678901234567890,2024-01-01 10:00:00\n1,2024-01-02\n", "1e3,NaN\n2,1\n"])  # fmt: skip
 def test_csv_types_are_those_that_spark_infers(spark: SparkSession, tmp_path: Path, text: str) -> None:
     (tmp_path / "t").mkdir()

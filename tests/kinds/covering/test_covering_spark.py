@@ -70,6 +70,7 @@ def test_every_type_as_spark_reads_it_in_its_own_buckets(spark: SparkSession, tm
     assert table.prune("k = 3").paths  # the covering key is no key to look up
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("vectorized", ["true", "false"])
 def test_rows_amid_pages_of_differences_are_found(spark: SparkSession, tmp_path: Path, vectorized: str) -> None:
     """Keys that hardly repeat are stored as differences: pages before the asked one are passed over, rows of it
@@ -270,6 +271,7 @@ def test_iceberg_with_deletes_renames_and_partitions_that_changed(spark: SparkSe
     Held.of(table, "c").check(spark)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("form", ["csv", "json"])
 def test_texts_are_what_spark_reads(spark: SparkSession, tmp_path: Path, form: str) -> None:
     root = tmp_path / "tëxt lake"
