@@ -14,7 +14,7 @@ from expressions.errors import CorruptTableError, UnsupportedFeatureError
 from .footer_bounds import RawColumn
 from .footer_chunks import Chunks, LeafForm, forms_of, look
 from .footer_schema import Node, read_schema, type_defined_order
-from .footer_trust import Absent, Doubt, Found, locate
+from .footer_trust import AbsentLeaf, Doubt, Found, locate
 from .model import Leaf
 from .older_calendar import created_by, may_be_in_older_calendar
 
@@ -91,7 +91,7 @@ class FileSchema:
 class Shape:
     """Files of one schema by one writer: where each leaf is, and what was read of them so far in this chunk."""
 
-    places: tuple[Found | Absent, ...]
+    places: tuple[Found | AbsentLeaf, ...]
     ordinals: list[int] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)
     group_rows: list[int] = field(default_factory=list)
@@ -147,9 +147,9 @@ def shape_of(
     return shape, chunks
 
 
-def _readable(place: Found | Absent, chunks: Chunks) -> Found | Absent:
+def _readable(place: Found | AbsentLeaf, chunks: Chunks) -> Found | AbsentLeaf:
     hidden = isinstance(place, Found) and place.column in chunks.encrypted
-    return Absent(False, None, Doubt.ENCRYPTED) if hidden else place
+    return AbsentLeaf(False, None, Doubt.ENCRYPTED) if hidden else place
 
 
 def collect(shape: Shape, metadata: pq.FileMetaData, chunks: Chunks) -> None:

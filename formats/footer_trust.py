@@ -57,7 +57,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Absent:
+class AbsentLeaf:
     """No file of this layout holds the leaf; its rows show `default` (None is NULL) when that is known."""
 
     known: bool
@@ -65,7 +65,7 @@ class Absent:
     doubt: Doubt | None = None
 
 
-def locate(leaf: Leaf, root: Node, created_by: str, typed_order: bool) -> Found | Absent:
+def locate(leaf: Leaf, root: Node, created_by: str, typed_order: bool) -> Found | AbsentLeaf:
     """Where the leaf is in files of one schema by one writer."""
     by_id = leaf.field.field_id is not None
     if by_id and all(n.field_id is None for n in _all(root)):
@@ -77,7 +77,7 @@ def locate(leaf: Leaf, root: Node, created_by: str, typed_order: bool) -> Found 
         return found
     node, required, whole = found
     if node.column is None or node.type is None:
-        return Absent(False, None, Doubt.OTHER_TYPE)
+        return AbsentLeaf(False, None, Doubt.OTHER_TYPE)
     doubt = _doubt(node.type, leaf.type, created_by, typed_order)
     # Arrow writes a dictionary of texts as it is, and does not count the rows whose struct is NULL.
     undercounts = not whole and node.type.coding is Coding.BYTES and created_by.startswith("parquet-cpp")
@@ -88,7 +88,7 @@ def _all(node: Node) -> list[Node]:
     return [node, *(below for child in node.children for below in _all(child))]
 
 
-def _by_id(leaf: Leaf, root: Node) -> tuple[Node, bool, bool] | Absent:
+def _by_id(leaf: Leaf, root: Node) -> tuple[Node, bool, bool] | AbsentLeaf:
     """The node, whether it is never NULL, and whether no struct around it is."""
     wanted = leaf.field.field_id
     hits: list[tuple[Node, bool, bool, bool]] = []
@@ -105,12 +105,12 @@ def _by_id(leaf: Leaf, root: Node) -> tuple[Node, bool, bool] | Absent:
         held = {node.field_id for node in _all(root)}
         return _absent(leaf, next(d for d, f in enumerate(leaf.path) if f is leaf.field or f.field_id not in held))
     if len(hits) > 1:
-        return Absent(False, None, Doubt.AMBIGUOUS)
+        return AbsentLeaf(False, None, Doubt.AMBIGUOUS)
     node, required, repeated, whole = hits[0]
-    return Absent(False, None, Doubt.OTHER_TYPE) if repeated else (node, required, whole)
+    return AbsentLeaf(False, None, Doubt.OTHER_TYPE) if repeated else (node, required, whole)
 
 
-def _by_name(leaf: Leaf, root: Node) -> tuple[Node, bool, bool] | Absent:
+def _by_name(leaf: Leaf, root: Node) -> tuple[Node, bool, bool] | AbsentLeaf:
     finders = [partial(_alike, name=alike(part)) for part in leaf.source]
     return _descended(root, finders, partial(_absent, leaf))
 
@@ -119,15 +119,15 @@ def _alike(node: Node, name: str) -> Sequence[Node]:
     return node.by_name.get(name, ())
 
 
-def _by_mapping(leaf: Leaf, root: Node) -> tuple[Node, bool, bool] | Absent:
+def _by_mapping(leaf: Leaf, root: Node) -> tuple[Node, bool, bool] | AbsentLeaf:
     """By the names that the table's mapping gives each field, as they are. What is not found may be found under the
     next mapping: nothing is said of it."""
     finders: list[Finder] = []
     for field in leaf.path:
         if field.mapped is None:
-            return Absent(False, None, Doubt.NOT_MAPPED)
+            return AbsentLeaf(False, None, Doubt.NOT_MAPPED)
         finders.append(partial(_named, names=field.mapped))
-    return _descended(root, finders, lambda _: Absent(False, None, Doubt.NOT_MAPPED))
+    return _descended(root, finders, lambda _: AbsentLeaf(False, None, Doubt.NOT_MAPPED))
 
 
 def _named(node: Node, names: Sequence[str]) -> Sequence[Node]:
@@ -135,31 +135,31 @@ def _named(node: Node, names: Sequence[str]) -> Sequence[Node]:
 
 
 def _descended(
-    root: Node, finders: Sequence[Finder], absent: Callable[[int], Absent]
-) -> tuple[Node, bool, bool] | Absent:
+    root: Node, finders: Sequence[Finder], absent: Callable[[int], AbsentLeaf]
+) -> tuple[Node, bool, bool] | AbsentLeaf:
     node, required, whole = root, True, True
     for depth, find in enumerate(finders):
         if node.column is not None:
-            return Absent(False, None, Doubt.OTHER_TYPE)  # a struct is asked for where the file has a value
+            return AbsentLeaf(False, None, Doubt.OTHER_TYPE)  # a struct is asked for where the file has a value
         matches = find(node)
         if not matches:
             return absent(depth)
         if len(matches) > 1:
-            return Absent(False, None, Doubt.AMBIGUOUS)
+            return AbsentLeaf(False, None, Doubt.AMBIGUOUS)
         node = matches[0]
         whole, required = required, required and not node.optional
         if node.repeated:
-            return Absent(False, None, Doubt.OTHER_TYPE)
+            return AbsentLeaf(False, None, Doubt.OTHER_TYPE)
     return node, required, whole
 
 
-def _absent(leaf: Leaf, depth: int) -> Absent:
+def _absent(leaf: Leaf, depth: int) -> AbsentLeaf:
     """What a file without field `depth` of the path shows: that field's default. A default of a struct says nothing
     of its fields, and a field with a default is NULL where the struct around it is."""
     field = leaf.path[depth]
     if not field.default_known or (field.default is not None and len(leaf.path) > 1):
-        return Absent(False, None, Doubt.NOT_MAPPED)
-    return Absent(True, field.default)
+        return AbsentLeaf(False, None, Doubt.NOT_MAPPED)
+    return AbsentLeaf(True, field.default)
 
 
 def _doubt(file: FileType, table: pa.DataType, created_by: str, typed_order: bool) -> Doubt | None:

@@ -40,7 +40,7 @@ from expressions.vectors import from_vector, valid_mask
 
 from .footer_bounds import DOUBTS, FileColumn, aggregate
 from .footer_file import Layouts, Shape, ShapeKey, collect, open_footer, shape_of
-from .footer_trust import Absent, Doubt, Found
+from .footer_trust import AbsentLeaf, Doubt, Found
 from .model import Leaf
 from .storage import Storage
 
@@ -230,7 +230,7 @@ class _Part:
         return pa.array(values, pa.int64()) if self.sized else pa.nulls(len(values), pa.int64())
 
 
-def _absent_column(place: Absent, rows: pa.Array, table: pa.DataType) -> FileColumn:
+def _absent_column(place: AbsentLeaf, rows: pa.Array, table: pa.DataType) -> FileColumn:
     """A column that the files do not hold: NULL throughout, the default throughout, or unknown."""
     domain, count = physical_type(table), len(rows)
     if not place.known:

@@ -40,7 +40,7 @@ from expressions.tree import (
 )
 
 from .casts import field_type, is_uuid
-from .grid import Place, on_grid
+from .grid import GridPlace, on_grid
 
 OPPOSITE: Final = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.GE: Op.LT, Op.GT: Op.LE, Op.LE: Op.GT}
 
@@ -107,7 +107,7 @@ class _Writer:
         found = _COMPARE[op](field, self._scalar(column, value))
         return found | pc.is_nan(field) if op in {Op.GT, Op.GE} and self._may_hold_nan(column, value) else found
 
-    def _between_values(self, field: pc.Expression, op: Op, place: Place, known: pa.DataType) -> pc.Expression:
+    def _between_values(self, field: pc.Expression, op: Op, place: GridPlace, known: pa.DataType) -> pc.Expression:
         """The literal is none of the type's values: the comparison is with its neighbour below, or the same for every
         value."""
         if op in {Op.EQ, Op.NE}:

@@ -18,7 +18,7 @@ class NotSerializable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FieldRef:
     path: tuple[str, ...]
 
 
@@ -34,7 +34,7 @@ class Call:
     options: pa.Scalar | None
 
 
-Node = Field | Value | Call
+Node = FieldRef | Value | Call
 
 
 def calls(expression: Any) -> Node:
@@ -64,13 +64,13 @@ def calls(expression: Any) -> Node:
             case "options":
                 open_calls[-1][2].append(row.column(int(text))[0])
             case "field_ref":
-                open_calls[-1][1].append(Field((text,)))
+                open_calls[-1][1].append(FieldRef((text,)))
             case "nested_field_ref":
                 path = entries[position : position + int(text)]
                 position += int(text)
                 if any(step != "field_ref" for step, _ in path):
                     raise NotSerializable("a nested field by number")
-                open_calls[-1][1].append(Field(tuple(name for _, name in path)))
+                open_calls[-1][1].append(FieldRef(tuple(name for _, name in path)))
             case _:
                 raise NotSerializable(f"an entry of the kind {kind!r}")
     if len(open_calls) != 1 or len(open_calls[0][1]) != 1:

@@ -30,7 +30,7 @@ from expressions.tree import (
     StartsWith,
 )
 
-from .arrow_calls import Call, Field, Node, NotSerializable, Value, calls
+from .arrow_calls import Call, FieldRef, Node, NotSerializable, Value, calls
 from .casts import field_type, keeps_values
 from .nullness import are_plain, coalesced, null_of
 from .sql_values import NotReadable, like_pattern
@@ -90,7 +90,7 @@ class _Reader:
 
     def _read(self, node: Node) -> Predicate:
         match node:
-            case Field():
+            case FieldRef():
                 return Comparison(self._column(node), Op.EQ, Literal(True))
             case Value(scalar):
                 value = _literal(scalar).value
@@ -171,7 +171,7 @@ class _Reader:
 
     def _column(self, node: Node) -> ColumnRef:
         match node:
-            case Field(path):
+            case FieldRef(path):
                 return ColumnRef(path)
             case Call("struct_field", (child,), options):
                 steps = str(_option(options, "field_ref") or "").split(".")
@@ -236,7 +236,7 @@ def _pattern(options: pa.Scalar | None) -> str:
 
 def _fields(node: Node) -> list[ColumnRef]:
     match node:
-        case Field(path):
+        case FieldRef(path):
             return [ColumnRef(path)]
         case Call(_, arguments):
             return [field for argument in arguments for field in _fields(argument)]
@@ -248,7 +248,7 @@ def _fields(node: Node) -> list[ColumnRef]:
 
 def _node_text(node: Node) -> str:
     match node:
-        case Field(path):
+        case FieldRef(path):
             return ColumnRef(path).name
         case Call(function, arguments):
             return f"{function}({', '.join(_node_text(argument) for argument in arguments)})"

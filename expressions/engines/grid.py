@@ -21,7 +21,7 @@ _MICROS_IN_NANOS = (1 << 63) // 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class GridPlace:
     """Where the literal lies: between the value `floor` and the next; or, without a floor, below or above all
     values."""
 
@@ -29,17 +29,17 @@ class Place:
     above: bool = False
 
 
-_BELOW = Place(None)
-_ABOVE = Place(None, above=True)
+_BELOW = GridPlace(None)
+_ABOVE = GridPlace(None, above=True)
 
 
-def on_grid(known: pa.DataType, value: LiteralValue) -> Place | None:
+def on_grid(known: pa.DataType, value: LiteralValue) -> GridPlace | None:
     """None where the literal is one of the type's values, or of a kind that this module does not place."""
     if isinstance(value, dt.datetime) and pa.types.is_timestamp(known):
         return _moment(known, value)
     if isinstance(value, dt.time) and pa.types.is_time(known) and known.unit in {"s", "ms"}:
         clock = value.replace(microsecond=0 if known.unit == "s" else value.microsecond // 1000 * 1000)
-        return None if clock == value else Place(clock)
+        return None if clock == value else GridPlace(clock)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
     if isinstance(value, float) and not math.isfinite(value) and not pa.types.is_floating(known):
@@ -54,13 +54,13 @@ def on_grid(known: pa.DataType, value: LiteralValue) -> Place | None:
             return _ABOVE
         if value < low:
             return _BELOW
-        return None if value == floor else Place(floor)
+        return None if value == floor else GridPlace(floor)
     if pa.types.is_decimal(known):
         return _decimal(known, value)
     return None
 
 
-def _decimal(known: pa.DataType, value: int | float | Decimal) -> Place | None:
+def _decimal(known: pa.DataType, value: int | float | Decimal) -> GridPlace | None:
     top = Decimal(10**known.precision - 1).scaleb(-known.scale, _WIDE)
     exact = Decimal(value)
     if exact > top:
@@ -68,10 +68,10 @@ def _decimal(known: pa.DataType, value: int | float | Decimal) -> Place | None:
     if exact < -top:
         return _BELOW
     floor = exact.quantize(Decimal(1).scaleb(-known.scale), context=_WIDE)
-    return None if floor == exact else Place(floor)
+    return None if floor == exact else GridPlace(floor)
 
 
-def _moment(known: pa.DataType, value: dt.datetime) -> Place | None:
+def _moment(known: pa.DataType, value: dt.datetime) -> GridPlace | None:
     naive = value.replace(tzinfo=None)
     if known.unit == "ns":
         micros = (naive - _EPOCH) // dt.timedelta(microseconds=1)
@@ -80,5 +80,5 @@ def _moment(known: pa.DataType, value: dt.datetime) -> Place | None:
         return None
     if known.unit in {"s", "ms"}:
         floor = naive.replace(microsecond=0 if known.unit == "s" else naive.microsecond // 1000 * 1000)
-        return None if floor == naive else Place(floor.replace(tzinfo=value.tzinfo))
+        return None if floor == naive else GridPlace(floor.replace(tzinfo=value.tzinfo))
     return None

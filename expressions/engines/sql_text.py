@@ -33,7 +33,7 @@ from expressions.tree import (
 )
 
 from .casts import field_type, is_bytes
-from .grid import Place, on_grid
+from .grid import GridPlace, on_grid
 
 
 def to_sql(predicate: Predicate, dialect: str = "spark", schema: pa.Schema | None = None) -> str:
@@ -123,7 +123,7 @@ class _Dialect(ABC):
     def _type(self, column: ColumnRef) -> pa.DataType | None:
         return None if self.schema is None else field_type(self.schema, column)
 
-    def _place(self, column: ColumnRef, value: Literal) -> Place | None:
+    def _place(self, column: ColumnRef, value: Literal) -> GridPlace | None:
         known = self._type(column)
         return None if known is None else on_grid(known, value.value)
 

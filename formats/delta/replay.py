@@ -33,7 +33,7 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class LiveFiles:
+class ReplayedFiles:
     """Live files (LIVE_SCHEMA), where the checkpoint's statistics are, and the statistics of the other files."""
 
     table: pa.Table
@@ -106,7 +106,7 @@ def version_fingerprint(storage: Storage, segment: LogSegment) -> str:
         return segment.checkpoint.fingerprint
 
 
-def live_files(header: Header, table: str) -> LiveFiles:
+def live_files(header: Header, table: str) -> ReplayedFiles:
     """Replays."""
     live: dict[FileKey, FileAction] = {}
     gone: set[FileKey] = set()
@@ -121,12 +121,12 @@ def live_files(header: Header, table: str) -> LiveFiles:
     if header.checkpoint is None:
         files, stats = file_columns(list(live.items()))
         _check_unique(list(live), table)
-        return LiveFiles(files, (), strings(stats))
+        return ReplayedFiles(files, (), strings(stats))
     base, stats = header.checkpoint.files(bool(header.metadata.partition_columns))
     base = _without(base, live, gone, table)
     added_files, more = file_columns(list(live.items()), first_loose=len(stats))
     _check_unique(list(live), table)
-    return LiveFiles(joined([base, added_files]), tuple(header.checkpoint.parts), strings([*stats, *more]))
+    return ReplayedFiles(joined([base, added_files]), tuple(header.checkpoint.parts), strings([*stats, *more]))
 
 
 def _without(base: pa.Table, live: dict[FileKey, FileAction], gone: set[FileKey], table: str) -> pa.Table:

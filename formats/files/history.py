@@ -41,7 +41,7 @@ _PUTS = 4  # tries where a store does not answer
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class KeptListing:
     """One kept listing: when it was taken, its id, where it is."""
 
     timestamp_ms: int
@@ -71,7 +71,7 @@ def _place(ref: TableRef) -> tuple[Storage, str]:
     return (ref.storage if is_remote(root) else own_folder(folder, home, root)), folder
 
 
-def remembered(ref: TableRef) -> Sequence[Remembered]:
+def remembered(ref: TableRef) -> Sequence[KeptListing]:
     """All kept listings, oldest first."""
     storage, folder = _place(ref)
     found = []
@@ -81,7 +81,7 @@ def remembered(ref: TableRef) -> Sequence[Remembered]:
             continue
         moment, _, id_ = name.removesuffix(_SUFFIX).partition("-")
         if moment.isdigit() and id_:
-            found.append(Remembered(int(moment), id_, one.path))
+            found.append(KeptListing(int(moment), id_, one.path))
     return found
 
 
@@ -121,7 +121,7 @@ def remember(ref: TableRef, snapshot: Snapshot) -> None:
             return
 
 
-def find(ref: TableRef, at: At) -> Remembered:
+def find(ref: TableRef, at: At) -> KeptListing:
     """The kept listing that is asked: by id the newest of that id, by time the last one taken until then."""
     kept = remembered(ref)
     if at.version is not None:
@@ -137,7 +137,7 @@ def find(ref: TableRef, at: At) -> Remembered:
     )
 
 
-def recall(ref: TableRef, kept: Remembered) -> Recalled:
+def recall(ref: TableRef, kept: KeptListing) -> Recalled:
     """Reads a kept listing."""
     try:
         with _place(ref)[0].open_input(kept.path) as source:

@@ -26,7 +26,7 @@ from formats.protocol import At, Resolved, TableRef
 
 from .columns import long_texts, numbers, texts
 from .compressed import REFUSED, SUFFIXES
-from .history import Recalled, Remembered, find, recall, remembered
+from .history import KeptListing, Recalled, find, recall, remembered
 from .listing import Listing, starts_of
 from .options import FilesOptions, format_of
 from .partitions import Partitions, read_partitions
@@ -195,7 +195,7 @@ def _now(ref: TableRef, options: FilesOptions, listing: Listing, version: Versio
     return _snapshot(ref, options, version, recalled, parts, numbers(listing.folder))
 
 
-def _then(ref: TableRef, options: FilesOptions, kept: Remembered) -> Snapshot:
+def _then(ref: TableRef, options: FilesOptions, kept: KeptListing) -> Snapshot:
     recalled = recall(ref, kept)
     paths = recalled.files.paths.to_pylist()
     folders: dict[str, int] = {}

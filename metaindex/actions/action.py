@@ -57,7 +57,7 @@ class Action(Protocol):
 
 
 @runtime_checkable
-class Asked(Protocol):
+class OtherVerb(Protocol):
     """An action that people ask for by another verb than that of its operation."""
 
     verb: str
@@ -111,7 +111,7 @@ def _begin(log: OperationLog, action: Action) -> tuple[IndexLogEntry, UnderWay]:
     for attempt in range(TRIES):
         base = log.latest()
         entry = action.first_entry(base)
-        validate(action.operation, base, entry.name, action.verb if isinstance(action, Asked) else "")
+        validate(action.operation, base, entry.name, action.verb if isinstance(action, OtherVerb) else "")
         mark = UnderWay(action.operation, entry.id, nonce, who(), now_ms(), action.runs())
         under_way = base.under_way if base is not None else ()
         begun = replace(

@@ -17,7 +17,7 @@ from metaindex.errors import DamagedIndexError, ForeignIndexError
 from metaindex.log.entry import Content, IndexLogEntry, ObjectRef
 from metaindex.log.liveness import heartbeat_path
 from metaindex.log.needs import unknown
-from metaindex.log.operation_log import Listing, OperationLog, Tombstone, entry_path, tombstone_path
+from metaindex.log.operation_log import EntryListing, OperationLog, Tombstone, entry_path, tombstone_path
 from metaindex.log.record_codec import decode_segment
 from metaindex.store.reader import ReadCount, RunReader, StoreCache
 
@@ -213,7 +213,7 @@ def _entry(log: OperationLog, number: int) -> IndexLogEntry | None:
         return None
 
 
-def _bury(log: OperationLog, listing: Listing, stone: Tombstone) -> int:
+def _bury(log: OperationLog, listing: EntryListing, stone: Tombstone) -> int:
     """Puts old entries behind the tombstone and removes them; those of an earlier clean that was cut short, too."""
     old = [n for n in listing.entries if n < stone.lowest]
     stones = listing.tombstones[:-1]

@@ -15,7 +15,7 @@ from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
 from metaindex.store.writer import RunSink, write_sorted
 
-from .key_scan import KeySource, scan_keys
+from .key_scan import KeyScan, scan_keys
 from .protocol import BuildRequest, KeyBuild, Progress
 
 MEMORY_BYTES = 512 << 20
@@ -46,7 +46,7 @@ def build_keys(
         ],
         names=["path", "size_bytes", "ordinal", "partition_ord"],
     )
-    source = KeySource.of(request, plans)
+    source = KeyScan.of(request, plans)
     with tempfile.TemporaryDirectory(prefix="metaindex-") as folder:
         storage = LocalStorage(folder)
         limit = MEMORY_BYTES // len(plans)

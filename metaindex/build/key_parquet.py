@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from expressions.arrow_types import is_uuid
 from formats.footer_file import Layouts, Shape, ShapeKey, open_footer, shape_of
-from formats.footer_trust import Absent, Doubt, Found
+from formats.footer_trust import AbsentLeaf, Doubt, Found
 from formats.model import Leaf
 from formats.storage import Storage
 from metaindex.kinds.canonical import answers_for
@@ -143,9 +143,9 @@ class ParquetKeyFile(KeyFile):
             self.unfit[place.leaf.stable] = "dates or timestamps were written in an older calendar"
 
 
-def _put(file: ParquetKeyFile, schema: pa.Schema, columns: FileColumns, leaf: Leaf, place: Found | Absent) -> None:
+def _put(file: ParquetKeyFile, schema: pa.Schema, columns: FileColumns, leaf: Leaf, place: Found | AbsentLeaf) -> None:
     """Says of a column what it is in the file."""
-    if isinstance(place, Absent):
+    if isinstance(place, AbsentLeaf):
         constant = _constant(leaf, place)
         if constant is None:
             file.unknown[leaf.stable] = (place.doubt or Doubt.NOT_MAPPED).value
@@ -169,7 +169,7 @@ def _put(file: ParquetKeyFile, schema: pa.Schema, columns: FileColumns, leaf: Le
     file.places[leaf.stable] = _Place(leaf, at[0], at[1], clock)
 
 
-def _constant(leaf: Leaf, place: Absent) -> pa.Array | None:
+def _constant(leaf: Leaf, place: AbsentLeaf) -> pa.Array | None:
     if not place.known:
         return None
     try:

@@ -35,7 +35,7 @@ _TOLD_EVERY = 256
 
 
 @dataclass(frozen=True, slots=True)
-class KeySource:
+class KeyScan:
     """How the data files are read for their keys: plain data, so that it travels to a Spark task. `partitions`: of each
     partition column (by stable name) its value in each partition of the run, and for which partitions that is known."""
 
@@ -52,7 +52,7 @@ class KeySource:
         return tuple(found.values())
 
     @classmethod
-    def of(cls, request: BuildRequest, plans: Sequence[KeyPlan]) -> KeySource:
+    def of(cls, request: BuildRequest, plans: Sequence[KeyPlan]) -> KeyScan:
         from .key_partitions import partition_constants
 
         options = dict(request.snapshot.details.read_options())
@@ -75,7 +75,7 @@ class KeyReport:
 
 def scan_keys(
     storage: Storage,
-    source: KeySource,
+    source: KeyScan,
     files: pa.Table,
     collectors: Sequence[TakesRows],
     threads: int = 1,
@@ -117,7 +117,7 @@ def scan_keys(
     return report
 
 
-def _opener(source: KeySource) -> Opener | str:
+def _opener(source: KeyScan) -> Opener | str:
     """What opens the data files; or why none can be read."""
     match source.file_format:
         case "parquet":
@@ -136,7 +136,7 @@ def _opener(source: KeySource) -> Opener | str:
             return f"data files of format {other!r} are not read for keys"
 
 
-def _constants(source: KeySource, partition: int) -> dict[str, pa.Array | None]:
+def _constants(source: KeyScan, partition: int) -> dict[str, pa.Array | None]:
     """Of each partition column one value, which every row of the file shows; None where it is not known."""
     return {
         stable: values.slice(partition, 1) if known[partition].as_py() else None
@@ -151,7 +151,7 @@ def _leave_out(collectors: Sequence[TakesRows], ordinal: int) -> None:
 
 
 def _file(
-    source: KeySource,
+    source: KeyScan,
     collectors: Sequence[TakesRows],
     file: KeyFile,
     path: str,

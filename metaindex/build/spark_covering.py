@@ -65,7 +65,7 @@ _UNKEYED_PARTS = 1_000_000
 """Number of the first part of `unkeyed` that is written here: those of keys that are looked up come before."""
 
 
-class Rows(Protocol):
+class CoveredRows(Protocol):
     """The rows of the data files of a run, as a covering index stores them."""
 
     @property
@@ -136,7 +136,7 @@ class CoveringJob:
             "data files stay as they are while they are indexed; some were in doubt each time anew; try again later"
         )
 
-    def _rows(self, plan: CoveringPlan) -> Rows:
+    def _rows(self, plan: CoveringPlan) -> CoveredRows:
         file_format = self.request.snapshot.details.read_options().get("file_format", "parquet")
         match file_format:
             case "parquet":
@@ -150,7 +150,7 @@ class CoveringJob:
                     f"a covering index is built of Parquet, CSV and JSON; this table is of {file_format!r}; build another kind"
                 )
 
-    def _write(self, plan: CoveringPlan, rows: Rows, asked: Ordinals) -> list[Written]:
+    def _write(self, plan: CoveringPlan, rows: CoveredRows, asked: Ordinals) -> list[Written]:
         from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
         frame = rows.frame(asked)
@@ -184,7 +184,7 @@ class CoveringJob:
 
 @dataclass(frozen=True)
 class FileRows:
-    """Rows of Parquet files, whatever the table's format: see `Rows`."""
+    """Rows of Parquet files, whatever the table's format: see `CoveredRows`."""
 
     spark: SparkSession
     source: RowSource

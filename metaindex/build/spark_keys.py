@@ -31,7 +31,7 @@ from metaindex.store.layout import PartInfo, run_folder
 from metaindex.store.writer import RunSink
 
 from .key_build import BuiltKey, key_build
-from .key_scan import KeySource, scan_keys
+from .key_scan import KeyScan, scan_keys
 from .protocol import BuildRequest, KeyBuild, Progress
 from .spark_schemas import GATHERED, WRITTEN, sql_schema
 from .spark_tasks import PIECES, part_of, written
@@ -101,7 +101,7 @@ class KeyJob:
 
     def _collect(self, files: DataFrame, count: int) -> tuple[list[list[Gathered]], list[_Scanned]]:
         """What the tasks gathered of each key, and what they tell."""
-        source = KeySource.of(self.request, self.plans)
+        source = KeyScan.of(self.request, self.plans)
         task = CollectTask(self.request.ref.storage, source, self.sink, count, self.held_bytes // len(self.plans))
 
         def collect(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -146,7 +146,7 @@ class CollectTask:
     memory."""
 
     storage: Storage
-    source: KeySource
+    source: KeyScan
     sink: RunSink
     files: int
     limit_bytes: int

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from .data import SCHEMA
-from .questions import Question
+from .questions import DemoQuestion
 
 if TYPE_CHECKING:
     from metaindex.table.face import Table
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedTwice:
     """One question at one version of one table: read whole, and with the index."""
 
-    question: Question
+    question: DemoQuestion
     rows: int
     all_files: int
     all_bytes: int
@@ -33,7 +33,7 @@ class Asked:
     without: pa.Table
 
 
-def ask(table: Table, bare: Table, question: Question, version: str | None = None) -> Asked:
+def ask(table: Table, bare: Table, question: DemoQuestion, version: str | None = None) -> AskedTwice:
     """The same reader reads all files, and those that the index keeps. `bare` is the table opened without its
     indexes."""
     started = time.perf_counter()
@@ -44,7 +44,7 @@ def ask(table: Table, bare: Table, question: Question, version: str | None = Non
     without = replace(scan, rows=None).to_arrow()
     all_seconds = time.perf_counter() - started
     result = table.prune(question.sql, version=version)
-    return Asked(
+    return AskedTwice(
         question,
         with_index.num_rows,
         result.total_files,

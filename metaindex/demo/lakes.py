@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 import pyarrow as pa
 
 from .data import DDL, SCHEMA
-from .questions import Question
+from .questions import DemoQuestion
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -167,7 +167,7 @@ def lakes(spark: SparkSession, folder: Path) -> list[Lake]:
     ]
 
 
-def spark_answers(frame: DataFrame, questions: Sequence[Question]) -> list[pa.Table]:
+def spark_answers(frame: DataFrame, questions: Sequence[DemoQuestion]) -> list[pa.Table]:
     """Spark's own answer to each question, from one pass over all rows."""
     from pyspark.sql.functions import expr
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from metaindex.cli.output import Column, Output
 from metaindex.pruning.result import human_bytes
 
-from .answers import Asked
-from .questions import Question
+from .answers import AskedTwice
+from .questions import DemoQuestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Report:
     started: float = field(default_factory=time.monotonic)
     checks: list[Check] = field(default_factory=list)
     facts: dict[str, object] = field(default_factory=dict)
-    asked: list[tuple[str, str, Asked]] = field(default_factory=list)
+    asked: list[tuple[str, str, AskedTwice]] = field(default_factory=list)
 
     def step(self, text: str) -> None:
         line = f"[{time.monotonic() - self.started:5.1f} s] {text}"
@@ -47,7 +47,7 @@ class Report:
     def remark(self, text: str) -> None:
         self.out.write(text)
 
-    def check(self, stage: str, lake: str, question: Question, against: str, difference: str) -> None:
+    def check(self, stage: str, lake: str, question: DemoQuestion, against: str, difference: str) -> None:
         self.checks.append(Check(stage, lake, question.name, against, difference))
         if difference:
             self.step(f"DIFFERS: {stage}, {lake}, {question.name!r}, against {against}: {difference}")
@@ -56,10 +56,10 @@ class Report:
     def broken(self) -> list[Check]:
         return [check for check in self.checks if check.difference]
 
-    def legend(self, questions: Sequence[Question]) -> None:
+    def legend(self, questions: Sequence[DemoQuestion]) -> None:
         self.out.table([Column("question"), Column("condition")], [[q.name, q.sql] for q in questions])
 
-    def results(self, stage: str, lake: str, asked: Sequence[Asked]) -> None:
+    def results(self, stage: str, lake: str, asked: Sequence[AskedTwice]) -> None:
         """One table of one format, with and without the index side by side."""
         self.asked += [(stage, lake, one) for one in asked]
         self.out.write()
@@ -125,7 +125,7 @@ class Report:
             "broken": [{name: getattr(check, name) for name in Check.__slots__} for check in self.broken],
         }
 
-    def _broken(self, stage: str, lake: str, question: Question) -> bool:
+    def _broken(self, stage: str, lake: str, question: DemoQuestion) -> bool:
         return any((c.stage, c.lake, c.question) == (stage, lake, question.name) for c in self.broken)
 
 
@@ -133,7 +133,7 @@ def seconds(value: float) -> str:
     return f"{value * 1000:,.0f} ms" if value < 1 else f"{value:.2f} s"
 
 
-def _cell(one: Asked | None) -> str:
+def _cell(one: AskedTwice | None) -> str:
     if one is None:
         return "-"
     factor = one.all_seconds / max(one.seconds, 1e-9)

@@ -24,10 +24,10 @@ from metaindex.pruning.result import human_bytes
 from metaindex.table.face import Table, handle_of
 from metaindex.table.opening import open_table
 
-from .answers import Asked, ask, canonical, difference
+from .answers import AskedTwice, ask, canonical, difference
 from .data import days, flights, split
 from .lakes import Lake, lakes, spark_answers
-from .questions import AFTER_COMMIT, CORRECTION, QUESTIONS, Question
+from .questions import AFTER_COMMIT, CORRECTION, QUESTIONS, DemoQuestion
 from .report import Report, seconds
 
 if TYPE_CHECKING:
@@ -195,13 +195,13 @@ def _index(spark: SparkSession, lake: Lake, report: Report) -> Indexed:
 def _ask_all(
     one: Indexed,
     stage: str,
-    questions: Sequence[Question],
+    questions: Sequence[DemoQuestion],
     frame: DataFrame,
     report: Report,
     version: str | None = None,
 ) -> None:
     one.table.scan(questions[0].sql, version=version).to_arrow()  # the first question pays for imports
-    asked: list[Asked] = []
+    asked: list[AskedTwice] = []
     for question, spark_says in zip(questions, spark_answers(frame, questions), strict=True):
         found = ask(one.table, one.bare, question, version)
         title = one.lake.title

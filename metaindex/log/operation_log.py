@@ -40,7 +40,7 @@ _READS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class EntryListing:
     """The log's objects: entry numbers with the store's time of their creation, ascending, and those below the
     tombstone, which count for nothing."""
 
@@ -84,7 +84,7 @@ class OperationLog:
         self._key = key
         self._held: _Held | None = None
 
-    def listing(self, above: int = 0) -> Listing:
+    def listing(self, above: int = 0) -> EntryListing:
         """The entries above a number, and the tombstones. One listing."""
         entries: dict[int, int] = {}
         tombstones: list[int] = []
@@ -103,7 +103,7 @@ class OperationLog:
         tombstones.sort()
         lowest = tombstones[-1] if tombstones else 0
         live = {n: entries[n] for n in sorted(entries) if n >= lowest}
-        return Listing(live, tuple(sorted(n for n in entries if n < lowest)), tuple(tombstones), tuple(strays))
+        return EntryListing(live, tuple(sorted(n for n in entries if n < lowest)), tuple(tombstones), tuple(strays))
 
     def numbers(self) -> list[int]:
         """All entry numbers, ascending. One listing."""

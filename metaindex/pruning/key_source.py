@@ -52,7 +52,7 @@ class AskedKey:
 
 
 @dataclass(frozen=True)
-class Answer:
+class KeyAnswer:
     """What one key answered: its hits in the files that it keys."""
 
     asked: AskedKey
@@ -85,7 +85,7 @@ class KeySource(Asking):
         count: int,
         keys: Sequence[AskedKey],
         combinations: Mapping[ColumnRef, Combination],
-        answers: dict[object, Answer | None] | None = None,
+        answers: dict[object, KeyAnswer | None] | None = None,
     ) -> None:
         super().__init__(count)
         self._all = tuple(keys)
@@ -94,7 +94,7 @@ class KeySource(Asking):
         for one in sorted(keys, key=lambda one: (rows_of(one.key).turn, one.key.unkeyed_files)):
             self._keys.setdefault(one.columns, []).append(one)
         self._readers: dict[int, KeyReader | None] = {}
-        self._answers: dict[object, Answer | None] = {} if answers is None else answers
+        self._answers: dict[object, KeyAnswer | None] = {} if answers is None else answers
         self._kept_bytes = 0
 
     def __bool__(self) -> bool:
@@ -113,7 +113,7 @@ class KeySource(Asking):
             for kind in dict.fromkeys(k.kind for k in self._all)
         }
 
-    def answers(self, question: Question) -> list[Answer]:
+    def answers(self, question: Question) -> list[KeyAnswer]:
         """What the keys of the column say, the exact ones first; those behind an exact one are not asked."""
         asked = self._combinations.get(question.column)
         found = []
@@ -125,9 +125,9 @@ class KeySource(Asking):
                     break
         return found
 
-    def answers_to(self, questions: Sequence[Question]) -> list[list[Answer]]:
+    def answers_to(self, questions: Sequence[Question]) -> list[list[KeyAnswer]]:
         """`answers` of each question."""
-        found: list[list[Answer]] = [[] for _ in questions]
+        found: list[list[KeyAnswer]] = [[] for _ in questions]
         for columns, (places, some) in grouped((self._columns_of(q), q) for q in questions).items():
             open_ = list(zip(places, some, strict=True))
             for one in self._keys.get(columns, ()):
@@ -164,15 +164,15 @@ class KeySource(Asking):
             out &= answer.in_file(position, groups)
         return out
 
-    def _answer(self, one: AskedKey, question: Question, combination: Combination | None) -> Answer | None:
+    def _answer(self, one: AskedKey, question: Question, combination: Combination | None) -> KeyAnswer | None:
         key = (one.key.key_id, question)
         if key not in self._answers:
             reader = self._reader(one)
             hits = None if reader is None else _look_up(reader, question, combination)
-            self._answers[key] = None if hits is None else Answer(one, hits, self.count)
+            self._answers[key] = None if hits is None else KeyAnswer(one, hits, self.count)
         return self._answers[key]
 
-    def _answers_of(self, one: AskedKey, questions: Sequence[Question]) -> list[Answer | None]:
+    def _answers_of(self, one: AskedKey, questions: Sequence[Question]) -> list[KeyAnswer | None]:
         """`_answer` of each question; what is not kept yet is looked up together, and kept as long as that is
         little."""
         if not questions:
@@ -185,7 +185,7 @@ class KeySource(Asking):
             return out
         some = [questions[place] for place in new]
         for place, question, hits in zip(new, some, _look_up_many(reader, some, self._combinations), strict=True):
-            out[place] = answer = None if hits is None else Answer(one, hits, self.count)
+            out[place] = answer = None if hits is None else KeyAnswer(one, hits, self.count)
             self._kept_bytes += 0 if hits is None else hits.size_bytes
             if self._kept_bytes <= KEPT_BYTES:
                 self._answers[one.key.key_id, question] = answer

@@ -28,7 +28,7 @@ from .run_statistics import StoredColumn
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class BoundPredicate:
     """A predicate that is bound to the schema of a version, ready for the walk. `walked` has the leaves of combined
     keys besides, which `combinations` explains."""
 
@@ -42,7 +42,7 @@ class Asked:
     only_equal: frozenset[ColumnRef]  # those of which nothing else is asked
 
     @classmethod
-    def of(cls, predicate: Predicate, schema: Schema, indexes: Sequence[OpenIndex]) -> Asked:
+    def of(cls, predicate: Predicate, schema: Schema, indexes: Sequence[OpenIndex]) -> BoundPredicate:
         named = columns(predicate)
         leaves = {leaf.stable: leaf for leaf in schema.leaves()}
         keys = {
@@ -72,19 +72,19 @@ class Known:
     def columns(self) -> set[ColumnRef]:
         return set(self.stored) | self.key_columns
 
-    def answered(self, asked: Asked) -> frozenset[ColumnRef]:
+    def answered(self, asked: BoundPredicate) -> frozenset[ColumnRef]:
         """The columns about which an exact key answers everything that is asked."""
         return asked.only_equal & self.keys.exact_columns
 
     @classmethod
-    def of(cls, index: OpenIndex, run: RunRef, asked: Asked) -> Known:
+    def of(cls, index: OpenIndex, run: RunRef, asked: BoundPredicate) -> Known:
         stored = index.stored_columns(run, asked.columns, asked.schema) if run.columns else {}
         keys = _asked_keys(index, run, asked) if looked_up(run) else []
         named = frozenset(column for key in keys for column in key.columns)
         return cls(stored, KeySource(run.files, keys, asked.combinations), named)
 
 
-def known_runs(index: OpenIndex, asked: Asked) -> list[tuple[RunRef, Known]]:
+def known_runs(index: OpenIndex, asked: BoundPredicate) -> list[tuple[RunRef, Known]]:
     """The runs that know something of what is asked."""
     pairs = ((run, Known.of(index, run, asked)) for run in index.entry.content.runs)
     return [(run, known) for run, known in pairs if known]
@@ -119,7 +119,7 @@ def _compared_in(predicate: Predicate) -> tuple[frozenset[ColumnRef], frozenset[
     return frozenset(equal), frozenset(otherwise)
 
 
-def _asked_keys(index: OpenIndex, run: RunRef, asked: Asked) -> list[AskedKey]:
+def _asked_keys(index: OpenIndex, run: RunRef, asked: BoundPredicate) -> list[AskedKey]:
     leaves = asked.leaves
     alone = set(asked.columns)
     together = {one.columns for one in asked.combinations.values()}

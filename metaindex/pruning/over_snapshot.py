@@ -14,16 +14,16 @@ from expressions.vectors import Mask, from_truths
 from formats.model import Snapshot
 from metaindex.keys import FileIdentities
 
-from .known import Asked, known_runs
+from .known import BoundPredicate, known_runs
 from .open_index import OpenIndex
-from .question import Question
-from .sources import FileSource, Gathered, Portion, RunSource, log_source
+from .question import TableQuestion
+from .sources import FileSource, JoinedSources, Portion, RunSource, log_source
 from .walk import LOG, Tally, Walked, column_names, guard, leaf_reports, surely, walk
 
 
-def over_snapshot(question: Question, indexes: Sequence[OpenIndex], snapshot: Snapshot) -> Walked:
+def over_snapshot(question: TableQuestion, indexes: Sequence[OpenIndex], snapshot: Snapshot) -> Walked:
     """Walks over all files of the snapshot."""
-    asked = Asked.of(question.bound(snapshot.schema), snapshot.schema, indexes)
+    asked = BoundPredicate.of(question.bound(snapshot.schema), snapshot.schema, indexes)
     count = len(snapshot.files)
     sources, used, keyed = _sources(asked, indexes, snapshot)
     tallies = {name: Tally() for name in sources}
@@ -54,7 +54,7 @@ def over_snapshot(question: Question, indexes: Sequence[OpenIndex], snapshot: Sn
 
 
 def _sources(
-    asked: Asked, indexes: Sequence[OpenIndex], snapshot: Snapshot
+    asked: BoundPredicate, indexes: Sequence[OpenIndex], snapshot: Snapshot
 ) -> tuple[dict[str, PruningStatistics[Mask]], dict[str, tuple[str, ...]], bool]:
     """What can answer, by name; the columns that each knows; whether keys are among them."""
     keyed = False
@@ -74,7 +74,7 @@ def _sources(
                 positions = np.flatnonzero(at >= 0)
                 if len(positions):
                     portions.append(Portion(RunSource(index, run, known), positions, at[positions]))
-            sources[index.name] = Gathered(len(snapshot.files), portions)
+            sources[index.name] = JoinedSources(len(snapshot.files), portions)
             keyed = keyed or any(known.key_columns for _, known in runs)
             used[index.name] = column_names(set().union(*(known.columns for _, known in runs)))
     sources[LOG] = log_source(snapshot, asked.columns)

@@ -24,7 +24,7 @@ from formats.model import Snapshot, Version
 
 from .open_index import FULL_REFRESH, OpenIndex
 from .over_snapshot import over_snapshot
-from .question import Question, Wants
+from .question import SnapshotWanted, TableQuestion
 from .recorded import over_recorded, recorded_at
 from .result import IndexReport, PruneResult
 from .walk import LOG, Failed, Tally, Walked
@@ -54,7 +54,7 @@ class Pruner:
         """Does some index know the version's files, so that no snapshot is needed?"""
         return any(recorded_at(index, version) is not None for index in self._indexes)
 
-    def by_record(self, question: Question, *, alone: bool = False) -> PruneResult | Wants:
+    def by_record(self, question: TableQuestion, *, alone: bool = False) -> PruneResult | SnapshotWanted:
         """By what the indexes recorded of the version. Wants.NEEDED where none has, or where those that had turn out to
         be damaged; Wants.HELPS where the table itself knows more of what is asked and the indexes keep many files,
         unless they are to answer `alone`."""
@@ -66,10 +66,12 @@ class Pruner:
             except Exception as error:  # noqa: BLE001 - raised again where it is no index's fault
                 self._without_the_damaged(error)
             else:
-                return answer if isinstance(answer, Wants) else self._result(question, version, answer, started)
-        return Wants.NEEDED
+                return (
+                    answer if isinstance(answer, SnapshotWanted) else self._result(question, version, answer, started)
+                )
+        return SnapshotWanted.NEEDED
 
-    def by_snapshot(self, question: Question, snapshot: Snapshot) -> PruneResult:
+    def by_snapshot(self, question: TableQuestion, snapshot: Snapshot) -> PruneResult:
         """By the table's own list of files."""
         started = time.perf_counter()
         version = self._of_this_table(question.version, snapshot)
@@ -92,7 +94,7 @@ class Pruner:
         for index in list(self._indexes):
             self._take_out(index, error)
 
-    def _result(self, question: Question, version: Version, answer: Walked, started: float) -> PruneResult:
+    def _result(self, question: TableQuestion, version: Version, answer: Walked, started: float) -> PruneResult:
         return PruneResult(
             table=question.table,
             format=question.format,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class TableQuestion:
     """What is asked of which table."""
 
     table: str
@@ -48,7 +48,7 @@ class Question:
         return any(not stable.isdisjoint(covered_columns(run)) for run in runs)
 
 
-class Wants(Enum):
+class SnapshotWanted(Enum):
     """In place of an answer: the table's own snapshot is asked for."""
 
     NEEDED = "no index that knows the version is left"

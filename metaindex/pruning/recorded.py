@@ -19,10 +19,10 @@ from formats.model import FileTable, Version
 from metaindex.kinds.registry import covered_columns, looked_up, rows_of
 from metaindex.log.entry import RunRef
 
-from .known import Asked, Known, known_runs
+from .known import BoundPredicate, Known, known_runs
 from .open_index import OpenIndex, Ordinals
-from .question import Question, Wants
-from .sources import FileSource, Gathered, Portion, RunSource
+from .question import SnapshotWanted, TableQuestion
+from .sources import FileSource, JoinedSources, Portion, RunSource
 from .versions import LiveFiles, Recorded
 from .walk import Sources, Tally, Walked, column_names, guard, leaf_reports, may_match_any, surely, walk
 
@@ -36,15 +36,15 @@ def few(kept: int, total: int) -> bool:
     return kept * 4 <= total and kept <= max(FEW_FILES, total // _ONE_OF)
 
 
-def over_recorded(question: Question, indexes: Sequence[OpenIndex], *, alone: bool) -> Walked | Wants:
+def over_recorded(question: TableQuestion, indexes: Sequence[OpenIndex], *, alone: bool) -> Walked | SnapshotWanted:
     """Wants.HELPS where the table itself may prove more and the indexes keep many files, unless they are to answer
     `alone`. Some index must have recorded the version."""
     primary, found = _primary(question, indexes)
     record = found.record
-    asked = Asked.of(question.bound(found.schema), found.schema, indexes)
+    asked = BoundPredicate.of(question.bound(found.schema), found.schema, indexes)
     with guard(primary):
         runs = [run for run in primary.entry.content.runs if run.run in found.live.dead]
-        segments = [Segment(primary, run, found.live, Known.of(primary, run, asked), asked) for run in runs]
+        segments = [RunSegment(primary, run, found.live, Known.of(primary, run, asked), asked) for run in runs]
     others = []
     for index in indexes:
         if index is not primary:
@@ -55,7 +55,7 @@ def over_recorded(question: Question, indexes: Sequence[OpenIndex], *, alone: bo
     kept = sum(one.count for one in searched)
     wide = not alone and not few(kept, record.files)
     if wide and (_table_knows_more(asked, indexes) or _log_knows_more(question, asked, searched)):
-        return Wants.HELPS
+        return SnapshotWanted.HELPS
     with guard(primary):
         files = FileTable(_concat([one.segment.files(one.kept) for one in searched]))
     used = {primary.name: column_names(set().union(*(one.known.columns for one in segments)) if segments else set())}
@@ -84,7 +84,7 @@ def over_recorded(question: Question, indexes: Sequence[OpenIndex], *, alone: bo
     )
 
 
-def _primary(question: Question, indexes: Sequence[OpenIndex]) -> tuple[OpenIndex, Recorded]:
+def _primary(question: TableQuestion, indexes: Sequence[OpenIndex]) -> tuple[OpenIndex, Recorded]:
     """The index whose list of files is taken: of those that recorded the version, the one that covers most of the
     columns asked."""
     candidates = [(index, found) for index in indexes if (found := recorded_at(index, question.version)) is not None]
@@ -109,7 +109,7 @@ def _covered(index: OpenIndex) -> set[str]:
     return {stable for run in index.entry.content.runs for stable in covered_columns(run)}
 
 
-def _table_knows_more(asked: Asked, indexes: Sequence[OpenIndex]) -> bool:
+def _table_knows_more(asked: BoundPredicate, indexes: Sequence[OpenIndex]) -> bool:
     """Is something asked that no index can answer as well as the table itself: of a column that none covers, or
     equality of a column whose hashes the files are partitioned by? Then the table's own partitions and log are asked,
     too: an index never makes an answer much wider."""
@@ -123,7 +123,7 @@ def _table_knows_more(asked: Asked, indexes: Sequence[OpenIndex]) -> bool:
     )
 
 
-def _looked_up(run: RunRef, asked: Asked) -> Iterator[str]:
+def _looked_up(run: RunRef, asked: BoundPredicate) -> Iterator[str]:
     """Columns about which a key of the run answers what is asked: one of hashes answers only whether a column equals a
     value, one of several columns only where all are fixed."""
     equal = {leaf.stable for leaf in asked.schema.leaves() if ColumnRef(leaf.parts) in asked.only_equal}
@@ -135,16 +135,16 @@ def _looked_up(run: RunRef, asked: Asked) -> Iterator[str]:
             yield from names
 
 
-def _log_knows_more(question: Question, asked: Asked, searched: Sequence[_Searched]) -> bool:
+def _log_knows_more(question: TableQuestion, asked: BoundPredicate, searched: Sequence[_Searched]) -> bool:
     """Is a file kept of which no index knows some column, as a quick refresh names files, in a table whose own log may
     know it?"""
     return question.format != "files" and any(one.unknown(asked) for one in searched)
 
 
-class Segment:
+class RunSegment:
     """The files of one run of the primary index, as the list to walk over."""
 
-    def __init__(self, index: OpenIndex, run: RunRef, live: LiveFiles, known: Known, asked: Asked) -> None:
+    def __init__(self, index: OpenIndex, run: RunRef, live: LiveFiles, known: Known, asked: BoundPredicate) -> None:
         self.index, self.run, self.known, self.asked = index, run, known, asked
         self.live = live.mask(run)
         self._deletes = live.with_deletes(run)
@@ -170,13 +170,13 @@ class Segment:
     def whole(self) -> RunSource:
         return RunSource(self.index, self.run, self.known)
 
-    def with_later_runs(self, own: RunSource) -> RunSource | Gathered:
+    def with_later_runs(self, own: RunSource) -> RunSource | JoinedSources:
         """What the run says, and other runs of the index of the same files: those that a quick refresh named, a later
         one has read."""
         if not self._later:
             return own
         everything = np.arange(self.run.files)
-        return Gathered(self.run.files, [Portion(own, everything, everything), *self._later])
+        return JoinedSources(self.run.files, [Portion(own, everything, everything), *self._later])
 
     @cached_property
     def _later(self) -> list[Portion]:
@@ -201,9 +201,9 @@ _Others = Sequence[tuple[OpenIndex, list[tuple[RunRef, Known]]]]
 class _Searched:
     """A segment after the walk: what may match, alone and together."""
 
-    segment: Segment
+    segment: RunSegment
     others: Sources
-    own: RunSource | Gathered
+    own: RunSource | JoinedSources
     mask: Mask
     masks: dict[str, Mask]
 
@@ -227,13 +227,13 @@ class _Searched:
         """The same as one."""
         return CompositeStatistics(list(self.sources().values()))
 
-    def unknown(self, asked: Asked) -> bool:
+    def unknown(self, asked: BoundPredicate) -> bool:
         """Is a file kept of which no source knows some column that is asked?"""
         missing = set(asked.columns) - self.segment.known.columns if self.count else set()
         for column in missing:
             known = np.zeros(self.segment.run.files, np.bool_)
             for source in (self.own, *self.others.values()):
-                if isinstance(source, Gathered):
+                if isinstance(source, JoinedSources):
                     known |= source.knowing(column)
             if not known[self.kept].all():
                 return True
@@ -243,7 +243,7 @@ class _Searched:
         return FileSource(groups, [self.own, *self.others.values()], ordinal)
 
 
-def _search(segment: Segment, others: _Others, tallies: dict[str, Tally], indexes: Sequence[OpenIndex]) -> _Searched:
+def _search(segment: RunSegment, others: _Others, tallies: dict[str, Tally], indexes: Sequence[OpenIndex]) -> _Searched:
     started = time.perf_counter()
     with guard(segment.index):
         own = segment.with_later_runs(segment.narrowed())
@@ -258,13 +258,13 @@ def _search(segment: Segment, others: _Others, tallies: dict[str, Tally], indexe
     return _Searched(segment, more, own, mask & segment.live, masks)
 
 
-def _aligned(index: OpenIndex, runs: list[tuple[RunRef, Known]], segment: Segment) -> Gathered:
+def _aligned(index: OpenIndex, runs: list[tuple[RunRef, Known]], segment: RunSegment) -> JoinedSources:
     """Another index's answers for the files of a segment: by equal numbering where the digests agree, else by file
     id."""
-    return Gathered(segment.run.files, _portions(index, runs, segment))
+    return JoinedSources(segment.run.files, _portions(index, runs, segment))
 
 
-def _portions(index: OpenIndex, runs: list[tuple[RunRef, Known]], segment: Segment) -> list[Portion]:
+def _portions(index: OpenIndex, runs: list[tuple[RunRef, Known]], segment: RunSegment) -> list[Portion]:
     portions = []
     everything = np.arange(segment.run.files)
     for run, known in runs:

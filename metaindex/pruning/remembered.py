@@ -20,7 +20,7 @@ from metaindex.log.entry import IndexLogEntry
 
 from .key_source import KEPT_BYTES
 from .open_index import OpenIndex
-from .question import Wants
+from .question import SnapshotWanted
 from .result import IndexReport, PruneResult
 
 _MOST = 256
@@ -56,7 +56,7 @@ class Circumstances:
         return self.predicate, self.version, self.alone, entries, self.refused, id(self.snapshot)
 
 
-Outcome = PruneResult | Wants
+Outcome = PruneResult | SnapshotWanted
 """An answer; or that the table's own snapshot is to be asked, too."""
 
 

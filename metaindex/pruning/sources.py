@@ -134,7 +134,7 @@ class Portion:
         return int(self.ordinals[at]) if at < len(self.positions) and self.positions[at] == position else None
 
 
-class Gathered(KnowsRowGroups):
+class JoinedSources(KnowsRowGroups):
     """A set of files, portions of which other sources know under their own numbers. What no source knows is True."""
 
     def __init__(self, count: int, portions: Sequence[Portion]) -> None:
@@ -180,7 +180,7 @@ class Gathered(KnowsRowGroups):
         for portion in self._portions:
             for kind, source in by_kind(portion.source).items():
                 found.setdefault(kind, []).append(Portion(source, portion.positions, portion.ordinals))
-        return {kind: Gathered(self.count, portions) for kind, portions in found.items()}
+        return {kind: JoinedSources(self.count, portions) for kind, portions in found.items()}
 
 
 def in_file(source: PruningStatistics[Mask], question: Question, position: int, groups: int) -> Mask:

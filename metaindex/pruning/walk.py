@@ -21,7 +21,7 @@ from expressions.tree import And, ColumnRef, IsNull, Not, Opaque, Or, Predicate
 from expressions.vectors import Matrix
 from formats.model import FileTable, Schema
 
-from .known import Asked
+from .known import BoundPredicate
 from .open_index import OpenIndex
 from .result import LeafReport
 from .sources import by_kind
@@ -157,7 +157,7 @@ def surely(predicate: Predicate, source: PruningStatistics[Mask], count: int) ->
         return np.zeros(count, np.bool_)
 
 
-def leaf_reports(asked: Asked, sources: Sources, live: Mask | None = None) -> list[LeafReport]:
+def leaf_reports(asked: BoundPredicate, sources: Sources, live: Mask | None = None) -> list[LeafReport]:
     """Which source answered which leaf of the predicate, and how many (live) files it proves to hold no row of it."""
     found = []
     kinds = [(name, kind, source) for name, one in sources.items() for kind, source in by_kind(one).items()]

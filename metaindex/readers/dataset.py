@@ -49,7 +49,7 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no
         filter: pc.Expression | None = None,  # noqa: A002 - pyarrow's word
         batch_size: int | None = None,
         **_hints: object,
-    ) -> Rows:
+    ) -> DatasetScanner:
         """The rows that pass the filter, as `columns`: names, or expressions by name. Hints about threads and reading
         ahead change no rows and are not taken."""
         condition = self._and(filter)
@@ -57,7 +57,7 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no
         if condition is not None:
             with self._asking:
                 scan = scan.narrowed(from_arrow(condition, self.schema))
-        return Rows(scan, self.schema, columns, condition, batch_size)
+        return DatasetScanner(scan, self.schema, columns, condition, batch_size)
 
     def to_table(self, columns: Columns = None, filter: pc.Expression | None = None, **hints: Any) -> pa.Table:  # noqa: A002
         return self.scanner(columns, filter, **hints).to_table()
@@ -106,7 +106,7 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class DatasetScanner:
     """What `ScanDataset.scanner` gives: the calls of pyarrow's Scanner. Each of them reads anew."""
 
     scan: Scan

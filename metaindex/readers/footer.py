@@ -148,7 +148,7 @@ class HeldFooters:
 
 
 @dataclass(frozen=True, slots=True)
-class DataFile:
+class OpenedFile:
     """A Parquet file that is opened for reading."""
 
     reader: ParquetReader
@@ -157,7 +157,7 @@ class DataFile:
 
 def open_file(
     source: pa.NativeFile, held: HeldFooters, now: ObjectInfo | None, *, gather: bool, stated: bool
-) -> DataFile:
+) -> OpenedFile:
     """`now`: what the file is, looked at after it was opened; None: its footer is neither held nor taken from those
     that are. `gather`: reads of a row group's columns are joined. `stated`: the footer's statistics will be read."""
     if now is not None and now.size_bytes != source.size():
@@ -174,7 +174,7 @@ def open_file(
         footer = FileFooter(metadata, held.shape(reader.schema_arrow, metadata.num_columns), raw)
         if now is not None:
             held.keep(now, footer)
-    return DataFile(reader, footer)
+    return OpenedFile(reader, footer)
 
 
 def _lately_changed(info: ObjectInfo) -> bool:

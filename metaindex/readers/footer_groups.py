@@ -25,7 +25,7 @@ from .row_groups import footer_statistics
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class KeptGroups:
     """The row groups of a file: rows of each, and which are kept. A file without row groups, or whose footer cannot be
     read, is one of no number."""
 
@@ -55,19 +55,19 @@ class FooterGroups:
     storage: Storage
     _read: dict[str, _Footer | None] = field(default_factory=dict)
 
-    def of(self, result: PruneResult, path: str, parts: Sequence[Predicate]) -> list[Groups]:
+    def of(self, result: PruneResult, path: str, parts: Sequence[Predicate]) -> list[KeptGroups]:
         """Of a kept file, for each of the parts of the predicate that was answered. ObjectNotFoundError where the file
         is gone, StorageError where the store does not answer."""
         footer = self._footer(path)
         if footer is None:
-            return [Groups((None,), self._judged(part, result, path, 1, []), False) for part in parts]
+            return [KeptGroups((None,), self._judged(part, result, path, 1, []), False) for part in parts]
         data, metadata = footer
         rows = tuple(metadata.row_group(at).num_rows for at in range(metadata.num_row_groups))
         try:
             stated = [footer_statistics(data, metadata, Layouts(_leaves(result.schema, parts)))] if rows else []
         except (MetaIndexError, pa.ArrowException, ValueError, TypeError, ArithmeticError, LookupError):
             stated = []  # whatever a footer says that cannot be understood proves nothing
-        return [Groups(rows, self._judged(part, result, path, len(rows), stated)) for part in parts]
+        return [KeptGroups(rows, self._judged(part, result, path, len(rows), stated)) for part in parts]
 
     def _judged(
         self, part: Predicate, result: PruneResult, path: str, count: int, stated: Sequence[PruningStatistics[Mask]]

@@ -17,7 +17,7 @@ from formats.model import Field
 from formats.storage import ObjectInfo
 
 from .errors import ScanError
-from .footer import DOUBTS, DataFile, HeldFooters, open_file
+from .footer import DOUBTS, HeldFooters, OpenedFile, open_file
 from .projection import FileNames, Projection, carries_ids
 from .row_groups import RowGroups
 
@@ -98,7 +98,7 @@ class _Plan:
     one_by_one: bool  # Arrow cannot join the dictionaries of two row groups below a struct, list or map
 
     @classmethod
-    def of(cls, file: DataFile, fields: tuple[Field, ...], file_names: FileNames, where: str) -> _Plan:
+    def of(cls, file: OpenedFile, fields: tuple[Field, ...], file_names: FileNames, where: str) -> _Plan:
         in_file = file.footer.shape.fields
         projection = Projection(where, file_names, carries_ids(in_file))
         among = projection.among(in_file)
@@ -113,7 +113,7 @@ class _Plan:
 class _Reader:
     """One file's columns, as the table's."""
 
-    def __init__(self, file: DataFile, fields: tuple[Field, ...], names: FileNames, where: str) -> None:
+    def __init__(self, file: OpenedFile, fields: tuple[Field, ...], names: FileNames, where: str) -> None:
         self._file = file.reader
         self._footer = file.footer
         self._fields = fields

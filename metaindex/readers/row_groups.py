@@ -27,7 +27,7 @@ from formats.model import Schema
 from formats.storage import ObjectInfo
 from metaindex.pruning.sources import FileSource
 
-from .footer import DOUBTS, DataFile, FileFooter, HeldFooters, open_file
+from .footer import DOUBTS, FileFooter, HeldFooters, OpenedFile, open_file
 
 if TYPE_CHECKING:
     from metaindex.pruning.result import PruneResult
@@ -66,7 +66,7 @@ class RowGroups:
 
     def open(
         self, source: pa.NativeFile, path: str = "", now: ObjectInfo | None = None
-    ) -> tuple[DataFile, list[range]]:
+    ) -> tuple[OpenedFile, list[range]]:
         """The file, and the runs of neighbouring row groups to read. `path`: as the answer names the file. `now`: what
         it is since it was opened, where its footer may be held."""
         # What keys leave of a local file is little: to gather its reads first costs more than the reads.

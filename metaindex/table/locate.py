@@ -19,7 +19,7 @@ from expressions.references import columns
 from expressions.shown import Shown, Tabular
 from expressions.tree import Predicate
 from metaindex.readers.arrow import matching_rows
-from metaindex.readers.footer_groups import FooterGroups, Groups
+from metaindex.readers.footer_groups import FooterGroups, KeptGroups
 from metaindex.views.explanation import describe
 from metaindex.views.tables import PLACE, SHOWN, Answer, counted, place
 from metaindex.views.text_table import Column, TextTable
@@ -196,7 +196,7 @@ class Places:
                 unread.append(row)
             held_before += before or ()
         counts: dict[int, dict[int | None, int]] = {row: {} for row in unread}
-        known: dict[int, Groups] = {}
+        known: dict[int, KeptGroups] = {}
         for row, first, count in matching_rows(replace(scan, rows=np.array(unread, np.int64))):
             if row not in known:
                 (known[row],) = self.footers.of(result, files.paths[row].as_py(), [part])

@@ -15,7 +15,7 @@ from formats.protocol import At, Resolved
 from metaindex.pruning.collector import held_back
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.pruner import Pruner
-from metaindex.pruning.question import Question, Wants, bound
+from metaindex.pruning.question import SnapshotWanted, TableQuestion, bound
 from metaindex.pruning.remembered import Circumstances, Remembered
 from metaindex.pruning.result import IndexReport, PruneResult
 
@@ -26,7 +26,7 @@ logger = logging.getLogger("metaindex")
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedAnswer:
     """An answer, the snapshot that it was given with (None: the indexes alone), and the indexes that were asked."""
 
     result: PruneResult
@@ -42,17 +42,17 @@ class Planner:
         self._remembered = Remembered(handle.config.cache_bytes // 8)
 
     @held_back
-    def planned(self, predicate: object, at: At, only: Iterable[str] | None) -> Planned:
+    def planned(self, predicate: object, at: At, only: Iterable[str] | None) -> PlannedAnswer:
         """Which files can hold rows that match, at a version? `only`: names of the indexes that may answer."""
         started = time.perf_counter()
         asked = self._asked(predicate, at, *self._handle.open_indexes(only))
         found = asked.first()
-        if found is Wants.HELPS:
+        if found is SnapshotWanted.HELPS:
             found = asked.by_snapshot_or_alone()
-        elif found is Wants.NEEDED:
+        elif found is SnapshotWanted.NEEDED:
             found = asked.by_snapshot()
         assert isinstance(found, PruneResult), "a snapshot always answers"
-        return Planned(found.timed(time.perf_counter() - started), asked.snapshot, asked.indexes)
+        return PlannedAnswer(found.timed(time.perf_counter() - started), asked.snapshot, asked.indexes)
 
     @held_back
     def proved(self, predicate: object, version: VersionLike, only: Iterable[str] | None) -> PruneResult | None:
@@ -65,16 +65,16 @@ class Planner:
         if not asked.recorded and not self._known_lately(predicate, indexes):
             return None  # nor is the table loaded
         found = asked.first()
-        if isinstance(found, Wants):
+        if isinstance(found, SnapshotWanted):
             found = asked.by_snapshot()
         return found if isinstance(found, PruneResult) else None
 
     def over(self, tree: Predicate, snapshot: Snapshot, only: Iterable[str] | None) -> PruneResult:
         """The files of a snapshot that is loaded."""
         pruner = Pruner(*self._handle.open_indexes(only))
-        question = Question(self._handle.root(snapshot), self._handle.format, snapshot.version, tree)
+        question = TableQuestion(self._handle.root(snapshot), self._handle.format, snapshot.version, tree)
         found = pruner.by_record(question)
-        result = pruner.by_snapshot(question, snapshot) if isinstance(found, Wants) else found
+        result = pruner.by_snapshot(question, snapshot) if isinstance(found, SnapshotWanted) else found
         self._handle.confined(result.files)
         return result
 
@@ -109,7 +109,9 @@ class Planner:
                 return True
             schema = _recorded_schema([index], newest.version)
             try:
-                asked = Question("", self._handle.format, newest.version, self.predicate(predicate, schema), schema)
+                asked = TableQuestion(
+                    "", self._handle.format, newest.version, self.predicate(predicate, schema), schema
+                )
             except Exception:  # noqa: BLE001 - as the table has it, it may be right
                 return True
             if asked.known_to(found):
@@ -153,7 +155,7 @@ class _Asked:
         self._refused = refused
         self._alone = alone
         self._pruner = Pruner(indexes, refused)
-        self._question: Question | None = None
+        self._question: TableQuestion | None = None
         self.snapshot: Snapshot | None = None  # that the last answer was given with
 
     @property
@@ -161,7 +163,7 @@ class _Asked:
         """Has an index recorded the version?"""
         return self._pruner.recorded(self._resolved.version)
 
-    def first(self) -> PruneResult | Wants | None:
+    def first(self) -> PruneResult | SnapshotWanted | None:
         """The answer by what the indexes recorded of the version, where one did. Where that raises (a column that they
         do not know, a schema that is none) the table itself is asked: its word is the last."""
         if not self.recorded:
@@ -176,27 +178,27 @@ class _Asked:
             self._handle.suspects.find(self._pruner.indexes, snapshot)
             return self._answer(snapshot, alone=self._alone)
 
-    def by_snapshot(self) -> PruneResult | Wants | None:
+    def by_snapshot(self) -> PruneResult | SnapshotWanted | None:
         """The answer over the table's own list of files."""
         return self._answer(self._handle.loaded(self._resolved), alone=self._alone)
 
-    def by_snapshot_or_alone(self) -> PruneResult | Wants | None:
+    def by_snapshot_or_alone(self) -> PruneResult | SnapshotWanted | None:
         """The same; by the indexes alone where the table cannot be read."""
         try:
             return self.by_snapshot()
         except MetaIndexError as error:
             logger.warning("the table's own statistics are not used for this query, which reads more: %s", error)
             found = self._answer(None, alone=True)
-            if isinstance(found, Wants):
+            if isinstance(found, SnapshotWanted):
                 raise  # where no index can answer either, the table's error is the one to tell
             return found
 
-    def _answer(self, snapshot: Snapshot | None, *, alone: bool) -> PruneResult | Wants | None:
+    def _answer(self, snapshot: Snapshot | None, *, alone: bool) -> PruneResult | SnapshotWanted | None:
         """A new answer, or the one of before; None where the indexes know no column that is asked. That the snapshot
         helps is remembered, too."""
         self.snapshot = snapshot
         told = self._circumstances(snapshot, alone)
-        found: PruneResult | Wants | None = self._remembered.find(told) if told is not None else None
+        found: PruneResult | SnapshotWanted | None = self._remembered.find(told) if told is not None else None
         if found is None:
             question = self._bound(snapshot)
             if self._alone and not question.known_to(self.indexes):
@@ -205,7 +207,7 @@ class _Asked:
                 found = self._pruner.by_record(question, alone=alone)
             else:
                 found = self._pruner.by_snapshot(question, snapshot)
-            if told is not None and self._pruner.whole and found is not Wants.NEEDED:
+            if told is not None and self._pruner.whole and found is not SnapshotWanted.NEEDED:
                 self._remembered.keep(told, found)
         if isinstance(found, PruneResult):
             self._handle.confined(found.files)
@@ -224,7 +226,7 @@ class _Asked:
         version = self._version(snapshot)
         return Circumstances.of((type(predicate), told), version, self.indexes, self._refused, snapshot, alone=alone)
 
-    def _bound(self, snapshot: Snapshot | None) -> Question:
+    def _bound(self, snapshot: Snapshot | None) -> TableQuestion:
         """The question with the columns that the version has. Of the same schema it is bound once."""
         version = self._version(snapshot)
         schema = snapshot.schema if snapshot is not None else _recorded_schema(self.indexes, version)
@@ -233,7 +235,7 @@ class _Asked:
             tree = before.predicate
         else:
             tree = self._bind(self._predicate, schema)
-        self._question = Question(self._handle.root(snapshot), self._handle.format, version, tree, schema)
+        self._question = TableQuestion(self._handle.root(snapshot), self._handle.format, version, tree, schema)
         return self._question
 
     def _version(self, snapshot: Snapshot | None) -> Version:

@@ -18,7 +18,7 @@ from metaindex.pruning.result import PruneResult
 
 from .asked import OfSchema, TimestampLike, VersionLike, at_version, names_of
 from .handle import Handle
-from .planner import Planned, Planner
+from .planner import PlannedAnswer, Planner
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -141,7 +141,7 @@ class Queries:
             footers=self._footers,
         )
 
-    def _suspected(self, planned: Planned) -> bool:
+    def _suspected(self, planned: PlannedAnswer) -> bool:
         """Did an index record something else of the version that was answered than the table has? Asked when what it
         recorded failed."""
         try:

@@ -30,7 +30,7 @@ from metaindex.errors import ScanError
 
 from .csv_dialect import CsvDialect, line_end, one_line_end
 from .encodings import text_of
-from .values import Values
+from .values import ValueRules
 
 _BLANKS = "".join(map(chr, range(33)))  # what Java trims
 _BLANK_LINE = re.compile(rb"(?:\A|[\r\n])(?!(?:[\r\n]|\Z))[\0-\x20]*(?:[\r\n]|\Z)")
@@ -42,7 +42,7 @@ class CsvRows:
     """`columns` are those of the files, in their order: a column is found by its place, whatever the header calls
     it."""
 
-    def __init__(self, dialect: CsvDialect, columns: tuple[Field, ...], values: Values) -> None:
+    def __init__(self, dialect: CsvDialect, columns: tuple[Field, ...], values: ValueRules) -> None:
         self._dialect = dialect
         self._places = {f.name: i for i, f in enumerate(columns)}
         self._width = max(len(columns), 1)

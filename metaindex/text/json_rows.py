@@ -24,7 +24,7 @@ from formats.files import json_bounds
 from formats.model import Field
 from metaindex.errors import ScanError
 
-from .values import Uncertain, Values, decimal_value, typed
+from .values import Uncertain, ValueRules, decimal_value, typed
 
 _BLANKS = "".join(map(chr, range(33)))
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -80,7 +80,7 @@ def _fraction(text: str) -> _Number:
 class JsonRows:
     """`line_end`: what ends a line; None: \\n, \\r or \\r\\n."""
 
-    def __init__(self, values: Values, line_end: bytes | None = None) -> None:
+    def __init__(self, values: ValueRules, line_end: bytes | None = None) -> None:
         self._values = values
         self._line_end = line_end
         self._decoder = json.JSONDecoder(parse_int=_integer, parse_float=_fraction, parse_constant=_fraction)

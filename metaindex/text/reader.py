@@ -22,7 +22,7 @@ from .csv_dialect import CsvDialect
 from .csv_rows import CsvRows
 from .encodings import Encoding
 from .json_rows import JsonRows
-from .values import Values
+from .values import ValueRules
 
 _BLOCK_BYTES = 16 * 1024 * 1024
 _MOST_LINE_BYTES, _MOST_WHOLE_BYTES = 128 << 20, 1 << 30
@@ -86,7 +86,7 @@ class TextReader:
         self._encoding = Encoding.of(
             given.get("encoding", given.get("charset")), file_format, self._whole, self._line_end
         )
-        values = Values(
+        values = ValueRules(
             json=file_format == "json",
             zone=given.get("timezone", "UTC"),
             nan=given.get("nanvalue", "NaN"),

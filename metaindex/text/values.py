@@ -45,7 +45,7 @@ class Uncertain(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class ValueRules:
     """The options that say how texts become values; `json`: by the JSON reader's rules where they differ."""
 
     json: bool = False
@@ -260,7 +260,7 @@ def _days(year: int, month: int, day: int) -> int | None:
     return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
 
 
-def _whole(texts: pa.Array, t: pa.DataType, values: Values) -> pa.Array | None:
+def _whole(texts: pa.Array, t: pa.DataType, values: ValueRules) -> pa.Array | None:
     """The column cast by Arrow, where every text has the regular form for which both agree; None otherwise."""
     is_ = pa.types
     if is_.is_signed_integer(t):

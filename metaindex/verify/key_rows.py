@@ -22,7 +22,7 @@ from formats.model import FILE_SCHEMA, FileTable, Leaf, Schema
 from formats.protocol import TableRef
 from formats.storage_local import LocalStorage
 from metaindex.actions.runs import number_partitions
-from metaindex.build.key_scan import KeySource, scan_keys
+from metaindex.build.key_scan import KeyScan, scan_keys
 from metaindex.build.merging import unkeyed_of
 from metaindex.build.protocol import BuildRequest
 from metaindex.keys import FileIdentities
@@ -126,7 +126,7 @@ def _check_some(sample: Sample, one: RunRows, keys: Keys, ordinals: Ordinals) ->
         checks = [
             rows_of(key).compared(reader, key, plan, ordinals, Spill(storage, str(plan.place))) for key, plan in keys
         ]
-        scanned = scan_keys(sample.ref.storage, KeySource.of(request, [plan for _, plan in keys]), files, checks)
+        scanned = scan_keys(sample.ref.storage, KeyScan.of(request, [plan for _, plan in keys]), files, checks)
         paths = dict(zip(ordinals.tolist(), files.column("path").to_pylist(), strict=True))
         findings, compared_keys = list[Finding](), 0
         for (key, _), check in zip(keys, checks, strict=True):

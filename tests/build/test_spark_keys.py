@@ -21,7 +21,7 @@ from expressions.physical import physical_type
 from formats.model import Leaf
 from formats.storage_local import LocalStorage
 from metaindex.build.key_build import BuiltKey, key_build
-from metaindex.build.key_scan import KeySource
+from metaindex.build.key_scan import KeyScan
 from metaindex.build.local import LocalBuilder
 from metaindex.build.protocol import BuildRequest, KeyBuild
 from metaindex.build.spark import SparkBuilder
@@ -94,7 +94,7 @@ def by_tasks(
 ) -> Keys:
     """The tasks, one after the other in this process: each share of the ordinals in one, then each range."""
     sink, count = RunSink(LocalStorage(str(index)), "run"), len(request.files)
-    source = KeySource.of(request, plans)
+    source = KeyScan.of(request, plans)
     files = pa.Table.from_arrays(
         [
             pa.array(range(count), pa.int32()),
@@ -193,7 +193,7 @@ def test_what_a_killed_build_left_is_removed_by_clean(tmp_path: Path) -> None:
     left = []
     for run in (new_run_id(), entry.content.runs[0].run):
         sink = RunSink(LocalStorage(str(index)), run)
-        task = CollectTask(request.ref.storage, KeySource.of(request, plans_of(request)), sink, 1, 1 << 20)
+        task = CollectTask(request.ref.storage, KeyScan.of(request, plans_of(request)), sink, 1, 1 << 20)
         files = [[0], request.files.paths.to_pylist(), request.files.table.column("size_bytes").to_pylist(), [0], [0]]
         list(
             task.run(
@@ -283,6 +283,6 @@ def test_an_index_built_by_spark_answers_as_one_built_here(tmp_path: Path, spark
 def test_a_task_without_files_says_nothing(tmp_path: Path) -> None:
     request = request_for(tmp_path, fields_of(pa.schema([("i", pa.int64())])), [])
     sink = RunSink(LocalStorage(str(tmp_path)), "run")
-    task = CollectTask(request.ref.storage, KeySource.of(request, plans_of(request)), sink, 0, 1 << 20)
+    task = CollectTask(request.ref.storage, KeyScan.of(request, plans_of(request)), sink, 0, 1 << 20)
     empty: Iterator[pa.RecordBatch] = iter(FILE.empty_table().to_batches())
     assert list(task.run(empty)) == []

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from expressions import MetaIndexError
 from metaindex.cli.output import Output
-from metaindex.demo.answers import Asked, canonical, difference
+from metaindex.demo.answers import AskedTwice, canonical, difference
 from metaindex.demo.data import LAST_DAY, SCHEMA, flights
 from metaindex.demo.questions import QUESTIONS
 from metaindex.demo.report import Report, _cell
@@ -79,7 +79,7 @@ def test_the_end_says_where_the_tables_are_and_what_to_try(
 
 @given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
 def test_the_summary_never_says_that_nothing_takes_no_time(without: float, with_index: float) -> None:
-    asked = Asked(QUESTIONS[0], 1, 364, 1, without, 10, 1, 1, with_index, 0.0, EMPTY, EMPTY)
+    asked = AskedTwice(QUESTIONS[0], 1, 364, 1, without, 10, 1, 1, with_index, 0.0, EMPTY, EMPTY)
     found = re.fullmatch(r"1 of 364 +([\d.e-]+)x", _cell(asked))
     assert found is not None
     assert float(found[1]) == pytest.approx(without / with_index, rel=0.51)

@@ -25,7 +25,7 @@ from metaindex.readers import ScanError
 from metaindex.text.csv_dialect import CsvDialect
 from metaindex.text.csv_rows import CsvRows
 from metaindex.text.json_rows import JsonRows
-from metaindex.text.values import Values
+from metaindex.text.values import ValueRules
 from tests.readers import text_whole_cases as whole
 from tests.readers.lake import Lake, fields_of
 from tests.readers.text_cases import CSV, JSON, REFUSED_CSV, TYPED
@@ -334,7 +334,7 @@ texts = st.text(alphabet=st.sampled_from('ab,"\\\n\r \té\x00#'), max_size=60)
 @given(texts, st.sampled_from(["\\", '"']))
 def test_the_fast_parser_agrees_with_the_slow_one_or_stands_aside(text: str, escape: str) -> None:
     names = pa.schema({"a": pa.string(), "b": pa.string(), "c": pa.string()})
-    reader = CsvRows(CsvDialect(escape=escape), fields_of(names), Values())
+    reader = CsvRows(CsvDialect(escape=escape), fields_of(names), ValueRules())
     block = text.encode()
     fast = reader._fast(block)
     if fast is not None:
@@ -347,7 +347,7 @@ def test_the_fast_parser_agrees_with_the_slow_one_or_stands_aside(text: str, esc
 
 
 def test_doubled_quotes_take_the_fast_parser() -> None:
-    reader = CsvRows(CsvDialect(escape='"'), fields_of(pa.schema({"a": pa.string(), "b": pa.string()})), Values())
+    reader = CsvRows(CsvDialect(escape='"'), fields_of(pa.schema({"a": pa.string(), "b": pa.string()})), ValueRules())
     block = b'"say ""hi""",1\n"""","x"\n"",y\n'
     fast = reader._fast(block)
     assert fast is not None
@@ -373,7 +373,7 @@ JSON_LINES = st.one_of(
 def test_the_fast_json_parser_agrees_with_the_slow_one_or_stands_aside(lines: list[str], type_: str) -> None:
     fields = fields_of(pa.schema({"a": TYPES[type_], "b": pa.string()}))
     block = "\n".join(lines).encode()
-    fast, slow = JsonRows(Values(json=True)), JsonRows(Values(json=True))
+    fast, slow = JsonRows(ValueRules(json=True)), JsonRows(ValueRules(json=True))
     slow._fast = lambda *_: None  # type: ignore[method-assign]
     assert outcome(fast, block, fields) == outcome(slow, block, fields)
 
@@ -396,7 +396,7 @@ def test_what_is_quoted_and_escaped_comes_back(cells: list[tuple[str, str]]) -> 
         escaped = cell.replace("\\", "\\\\").replace('"', '\\"')
         return f'"{escaped}"'
 
-    reader = CsvRows(CsvDialect(), fields_of(pa.schema({"a": pa.string(), "b": pa.string()})), Values())
+    reader = CsvRows(CsvDialect(), fields_of(pa.schema({"a": pa.string(), "b": pa.string()})), ValueRules())
     block = "".join(f"{quoted(a)},{quoted(b)}\n" for a, b in cells).encode()
     _, columns, _ = reader.parse(block, fields_of(pa.schema({"a": pa.string(), "b": pa.string()})), "a file", True)
     shown_cells = [tuple(v or None for v in pair) for pair in cells]

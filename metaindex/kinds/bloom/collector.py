@@ -17,7 +17,7 @@ from metaindex.store.writer import RunSink
 
 from .blocks import Bytes, set_bits
 from .distinct import DistinctHashes
-from .pieces import Piece
+from .pieces import FilterPiece
 from .sizing import blocks_for
 from .spec import Bloom
 from .spill import Chunk, WaitingFilters, pieces_of
@@ -86,7 +86,7 @@ def filter_of(hashes: DistinctHashes, fpp: float) -> Bytes:
 class BloomFinisher:
     """A `KeyFinisher`: a range is a part."""
 
-    def __init__(self, plan: KeyPlan, sink: RunSink, pieces: Sequence[Piece], unkeyed: Sequence[int]) -> None:
+    def __init__(self, plan: KeyPlan, sink: RunSink, pieces: Sequence[FilterPiece], unkeyed: Sequence[int]) -> None:
         self._plan, self._sink = plan, sink
         self._unkeyed = np.unique(np.array(unkeyed, np.int64))
         self._writer = FilterWriter(plan.key_id, pieces)

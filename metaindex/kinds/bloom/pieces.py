@@ -13,7 +13,7 @@ from formats.storage import Storage
 from .blocks import BLOCK_BYTES, Bytes, Ints
 
 
-class Piece(Protocol):
+class FilterPiece(Protocol):
     """Filters of one class."""
 
     @property
@@ -60,7 +60,7 @@ class SpilledPiece:
 class Assembled:
     """The filters of all pieces of a class, in order of their ordinals."""
 
-    def __init__(self, pieces: Sequence[Piece]) -> None:
+    def __init__(self, pieces: Sequence[FilterPiece]) -> None:
         self._pieces = pieces
         ordinals = np.concatenate([piece.ordinals for piece in pieces])
         in_order = bool((np.diff(ordinals) > 0).all())

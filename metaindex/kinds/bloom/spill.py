@@ -10,7 +10,7 @@ import numpy as np
 from metaindex.kinds.keyed import Spill
 
 from .blocks import BLOCK_BYTES, Bytes
-from .pieces import HeldPiece, Piece, SpilledPiece
+from .pieces import FilterPiece, HeldPiece, SpilledPiece
 
 _OBJECT_BYTES = 300  # an array in a tuple in a list
 
@@ -40,7 +40,7 @@ class WaitingFilters:
         """The objects that were written."""
         return tuple(dict.fromkeys(path for path, *_ in self.chunks))
 
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[FilterPiece]:
         """All of them, those in memory too."""
         held = (_together(blocks, filters) for blocks, filters in sorted(self._held.items()))
         return [*pieces_of(self._spill, self.chunks), *held]
@@ -66,7 +66,7 @@ class WaitingFilters:
         self._spill.storage.put(path, b"".join(out))
 
 
-def pieces_of(spill: Spill, chunks: list[Chunk]) -> list[Piece]:
+def pieces_of(spill: Spill, chunks: list[Chunk]) -> list[FilterPiece]:
     """The filters in objects."""
     return [
         SpilledPiece(blocks, np.frombuffer(ordinals, "<i4").astype(np.int64), spill.storage, path, offset)

@@ -10,7 +10,7 @@ from metaindex.store.reader import RunReader
 
 from .blocks import BLOCK_BITS, Bytes, Ints, unsliced
 from .layout import SizeClass
-from .pieces import Piece
+from .pieces import FilterPiece
 from .reader import StoredFilters
 
 _AHEAD_BYTES = 1 << 18
@@ -49,7 +49,7 @@ class StoredPiece:
         self._first, self._held = low * one.span, bits[:, self._kept] if len(self._kept) < one.files else bits
 
 
-def stored_pieces(run: RunReader, key_id: int, places: Ints) -> Iterator[Piece]:
+def stored_pieces(run: RunReader, key_id: int, places: Ints) -> Iterator[FilterPiece]:
     """The filters of one key of a run, of the files that are not left out."""
     filters = StoredFilters(run, key_id)
     for number in range(len(filters.directory.classes)):

@@ -16,7 +16,7 @@ from metaindex.store.writer import SUFFIX, RunSink
 
 from .blocks import BLOCK_BITS, Bytes, sliced
 from .layout import DIRECTORY, PARTITION, ROWS, Directory, SizeClass, framed, seed, size_class
-from .pieces import Assembled, Piece
+from .pieces import Assembled, FilterPiece
 
 PART_BYTES = 32 << 20
 _ORDINALS = "ordinals.list.element"
@@ -36,9 +36,9 @@ class _Stretch:
 class FilterWriter:
     """The parts of one key, each of which can be written by itself. `pieces`: all filters of the key."""
 
-    def __init__(self, key_id: int, pieces: Sequence[Piece]) -> None:
+    def __init__(self, key_id: int, pieces: Sequence[FilterPiece]) -> None:
         self._key_id = key_id
-        by_class: dict[int, list[Piece]] = {}
+        by_class: dict[int, list[FilterPiece]] = {}
         for piece in pieces:
             if len(piece.ordinals):
                 by_class.setdefault(piece.blocks, []).append(piece)
