@@ -18,12 +18,10 @@ from expressions import ColumnBounds
 from formats.model import FILE_SCHEMA, Deletes, Diff, Field, FileTable, Leaf, Schema, Snapshot, Trust, Version
 from formats.protocol import At, TableRef
 from formats.storage_local import LocalStorage
-from metaindex.build.column_writer import ColumnWriter
-from metaindex.build.parts import PartStream
 from metaindex.build.protocol import BuildReport, BuildRequest, Progress
-from metaindex.build.statistics import facts_of, in_column_order
 from metaindex.config import Config
-from metaindex.kinds.rows import COLUMN_STATS, PARTITION_STATS
+from metaindex.kinds.facts import facts_of, in_column_order
+from metaindex.kinds.registry import FACT_ROWS
 from metaindex.store.writer import RunSink
 from metaindex.table.face import Table
 
@@ -149,11 +147,9 @@ class SyntheticBuilder:
     name: str = "synthetic"
     written: list[str] = field(default_factory=list)
 
-    def column_stats(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
+    def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
         ids = request.partitions.sort_by("partition_ord").column("partition_id").combine_chunks()
-        columns = PartStream(sink, "column_stats", COLUMN_STATS)
-        partitions = PartStream(sink, "partition_stats", PARTITION_STATS)
-        writer = ColumnWriter(columns, partitions, request.partition_ord, ids)
+        writer = FACT_ROWS.writer(sink, request.partition_ord, ids)
         rows_of = pa.array(request.snapshot_rows)
         for place, leaf in in_column_order(request.leaves):
             number = int(leaf.parts[0][1:])
@@ -161,7 +157,7 @@ class SyntheticBuilder:
             writer.write(leaf, facts)
             if progress is not None:
                 progress("columns", place, len(request.leaves))
-        return BuildReport((*columns.close(), *partitions.close()))
+        return BuildReport(tuple(writer.close()))
 
 
 def synthetic_table(folder: str, shape: Shape) -> Table:

@@ -15,9 +15,9 @@ import math
 from dataclasses import dataclass
 
 from metaindex.kinds.bloom.sizing import blocks_for
-from metaindex.kinds.rows import ROW_GROUP_ROWS
 from metaindex.kinds.values.by_hash import part_rows
 from metaindex.kinds.values.rows import Layout, hash_layout
+from metaindex.store.rows import ROW_GROUP_ROWS
 
 FOOTER_BYTES, MANIFEST_BYTES = 218, 307
 """Of a row group; of a part."""

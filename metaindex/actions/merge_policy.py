@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from expressions.records import dataclass
-from metaindex.build.merging import keys_together, together
+from metaindex.build.merging import keys_together
+from metaindex.kinds.registry import FACT_ROWS
 from metaindex.log.entry import CoveredColumn, CoveredKey, RunRef
 
 
@@ -79,5 +80,5 @@ _Covered = tuple[tuple[CoveredColumn, ...], tuple[CoveredKey, ...]]
 
 
 def _both(covered: _Covered, run: RunRef) -> _Covered | None:
-    columns, keys = together(covered[0], run.columns), keys_together(covered[1], run.keys)
+    columns, keys = FACT_ROWS.together(covered[0], run.columns), keys_together(covered[1], run.keys)
     return None if columns is None or keys is None else (columns, keys)

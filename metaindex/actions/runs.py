@@ -17,15 +17,15 @@ from formats.model import FILE_SCHEMA, FileTable, Snapshot
 from formats.protocol import TableRef
 from metaindex.build.protocol import Builder, BuildReport, BuildRequest, KeyBuild, Progress
 from metaindex.keys import column_id, file_ids, partition_id
-from metaindex.kinds.column_stats.spec import ColumnStats, leaves_of
 from metaindex.kinds.covering.plan import covering_plans
+from metaindex.kinds.described import fact_kinds, leaves_of
 from metaindex.kinds.keyed import key_plans
 from metaindex.kinds.renames import kinds_at
-from metaindex.kinds.rows import FILE_IDS, FILES, PARTITIONS
 from metaindex.log.entry import CoveredColumn, CoveredKey, KindSpec, RunRef
 from metaindex.log.sealed import digest
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import manifest_path
+from metaindex.store.rows import FILE_IDS, FILES, PARTITIONS
 from metaindex.store.side_by_side import side_by_side
 from metaindex.store.writer import RunSink, manifest_bytes, write_sorted
 
@@ -60,7 +60,7 @@ def build_run(
         ref.confines.check(files.paths.to_pylist())
     partition_ord, partitions = number_partitions(files)
     ids = file_ids(files)
-    leaves = leaves_of(kinds, snapshot.schema)
+    describing, leaves = fact_kinds(kinds), leaves_of(kinds, snapshot.schema)
     request = BuildRequest(
         ref=ref,
         snapshot=snapshot,
@@ -70,8 +70,8 @@ def build_run(
         partitions=partitions,
         leaves=tuple(leaf for leaf in leaves if not leaf.field.partition),
         partition_leaves=tuple(leaf for leaf in leaves if leaf.field.partition),
-        trust_log=all(kind.trust_log for kind in kinds if isinstance(kind, ColumnStats)),
-        scan_floats=any(kind.scan_floats for kind in kinds if isinstance(kind, ColumnStats)),
+        trust_log=all(kind.trust_log for kind in describing),
+        scan_floats=any(kind.scan_floats for kind in describing),
         without_nan=without_nan,
     )
     report, keyed = BuildReport(()), KeyBuild((), ())
@@ -79,8 +79,8 @@ def build_run(
     with side_by_side(sink) as many:
         parts = _write_files(many, files, partition_ord, partitions, ids)
         if builder is not None:
-            if leaves or any(isinstance(kind, ColumnStats) for kind in kinds):
-                report = builder.column_stats(request, many, progress)
+            if describing:
+                report = builder.facts(request, many, progress)
             if plans := key_plans(kinds, snapshot.schema):
                 keyed = builder.keys(request, plans, many, progress)
                 report = _with_keys(report, keyed)

@@ -23,12 +23,12 @@ from formats.footer_trust import Doubt
 from formats.footers import FooterColumn, read_footers
 from formats.model import Field, Leaf, Trust
 from formats.storage import Storage
+from metaindex.kinds.facts import MOST_ROWS, constant, facts_of, facts_schema, replace_rows, told, unknown_facts
 
 from .extremes import ColumnScan, bounds_of
 from .parquet_scan import scan_parquet
 from .protocol import BuildRequest, Progress
-from .statistics import constant, facts_of, facts_schema, replace_rows, told, unknown_facts
-from .together import MOST_ROWS, facts_together
+from .together import facts_together
 
 CHUNK_FILES = 10_000
 UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, MetaIndexError)

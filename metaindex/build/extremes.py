@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 from expressions.arrow_types import is_bytes, is_text
 from expressions.physical import physical_type, to_physical
 from expressions.statistics import ColumnBounds
-
-from .statistics import domain_of
+from metaindex.kinds.facts import domain_of
 
 
 @dataclass(slots=True)

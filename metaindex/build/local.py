@@ -17,18 +17,17 @@ import pyarrow as pa
 from formats.model import Leaf
 from metaindex.errors import BuildError
 from metaindex.kinds.covering.plan import CoveringPlan
+from metaindex.kinds.described import FactWriter, PartitionColumn
+from metaindex.kinds.facts import MOST_ROWS, in_column_order
 from metaindex.kinds.keyed import KeyPlan
 from metaindex.kinds.kind import Kind
-from metaindex.kinds.rows import COLUMN_STATS, PART_ROWS, PARTITION_STATS
+from metaindex.kinds.registry import FACT_ROWS
 from metaindex.store.writer import RunSink
 
 from .collect import Collected, Source, collect
-from .column_writer import ColumnWriter, aggregated, unpacked
-from .parts import PartStream
+from .packed import unpacked
 from .prepared import completed, prepared
 from .protocol import Builder, BuildReport, BuildRequest, KeyBuild, Progress
-from .statistics import in_column_order, partition_column_rows, take_bounds
-from .together import MOST_ROWS, rows_together
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,33 +39,25 @@ class LocalBuilder:
 
     name = "local"
 
-    def column_stats(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
+    def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
         """See `protocol.Builder`."""
         files = request.files.table
         source = Source.of(request)
-        threads = self._threads(request)
-        collected = _collected(request, source, threads, progress)
-        partition_ids = request.partitions.sort_by("partition_ord").column("partition_id").combine_chunks()
-        columns = PartStream(sink, "column_stats", COLUMN_STATS)
-        partitions = PartStream(sink, "partition_stats", PARTITION_STATS)
-        writer = ColumnWriter(columns, partitions, request.partition_ord, partition_ids)
+        collected = _collected(request, source, self._threads(request), progress)
+        writer = _writer(request, collected, sink)
         leaves = (*request.leaves, *request.partition_leaves)
-        together = _together(request, collected, partition_ids)
         for done, (place, leaf) in enumerate(in_column_order(leaves)):
-            if place < len(together):
-                columns.add(together[place][0])
-                partitions.add(together[place][1])
-            elif place < len(request.leaves):
+            if place < len(request.leaves):
                 facts = unpacked(collected.facts[place])
                 collected.facts[place] = facts.schema.empty_table()  # its memory is the next column's
                 writer.write(leaf, facts)
             else:
-                partitions.add(partition_values(request, place - len(request.leaves)))
+                writer.write_values(partition_column(request, leaf))
             if progress is not None:
                 progress("columns written", done + 1, len(leaves))
         problems = collected.problems
         return BuildReport(
-            parts=(*columns.close(), *partitions.close()),
+            parts=tuple(writer.close()),
             uncovered=tuple((files.column("path")[row].as_py(), why) for row, why in sorted(problems.items())[:100]),
             uncovered_files=len(problems),
             files_scanned=int(collected.scanned.sum()),
@@ -100,14 +91,13 @@ def _not_here() -> BuildError:
     return BuildError("a covering index is built by Spark; the builder is 'local'; choose builder='spark'")
 
 
-def _together(request: BuildRequest, collected: Collected, partition_ids: pa.Array) -> list[tuple[pa.Table, pa.Table]]:
-    """The rows of all columns at once, where they are few."""
-    count = len(request.files)
-    if count * len(request.leaves) > MOST_ROWS:
-        return []
-    ordinals, partition_ord = pa.array(np.arange(count, dtype=np.int32)), pa.array(request.partition_ord)
+def _writer(request: BuildRequest, collected: Collected, sink: RunSink) -> FactWriter:
+    """What writes the columns: those of few files at once."""
+    ids = request.partitions.sort_by("partition_ord").column("partition_id").combine_chunks()
+    if len(request.files) * len(request.leaves) > MOST_ROWS:
+        return FACT_ROWS.writer(sink, request.partition_ord, ids)
     facts = [unpacked(one) for one in collected.facts]
-    return rows_together(request.leaves, facts, ordinals, partition_ord, partition_ids.take(partition_ord))
+    return FACT_ROWS.few(sink, request.partition_ord, ids, request.leaves, facts)
 
 
 def _collected(request: BuildRequest, source: Source, threads: int, progress: Progress | None) -> Collected:
@@ -123,27 +113,17 @@ def _collected(request: BuildRequest, source: Source, threads: int, progress: Pr
     return completed(facts, enough, read)
 
 
-def partition_values(request: BuildRequest, place: int) -> pa.Table:
-    """Rows of `partition_stats` of one partition column."""
-    leaf = request.partition_leaves[place]
-    bounds = request.snapshot.details.partition_bounds(leaf)
-    no_value = without_value(request, leaf)
-    counts = request.files.table.column("record_count")
-    found = []
-    for start in range(0, max(len(no_value), 1), PART_ROWS):
-        some = slice(start, start + PART_ROWS)
-        rows = request.snapshot_rows[some]
-        found.append(
-            partition_column_rows(
-                leaf,
-                bounds if bounds is None else take_bounds(bounds, rows),
-                no_value[some],
-                request.partition_ord[some],
-                counts.slice(start, PART_ROWS),
-                request.partitions,
-            )
-        )
-    return aggregated(found, leaf, request.partition_ord, request.partitions.num_rows)
+def partition_column(request: BuildRequest, leaf: Leaf) -> PartitionColumn:
+    """What the table says of a column whose value is the partition's."""
+    return PartitionColumn(
+        leaf,
+        request.snapshot.details.partition_bounds(leaf),
+        request.snapshot_rows,
+        without_value(request, leaf),
+        request.partition_ord,
+        request.files.table.column("record_count"),
+        request.partitions,
+    )
 
 
 def without_value(request: BuildRequest, leaf: Leaf) -> npt.NDArray[np.bool_]:

@@ -17,12 +17,12 @@ import pyarrow.compute as pc
 
 from expressions.statistics import ColumnBounds, Mask
 from formats.model import Leaf, ManyLogBounds, SnapshotDetails, Trust
+from metaindex.kinds.facts import MOST_ROWS, constant, replace_rows, take_bounds, told, unknown_facts
 
 from .collect import Collected
-from .column_writer import Facts, packed, unpacked
+from .packed import Facts, packed, unpacked
 from .protocol import BuildRequest
-from .statistics import constant, replace_rows, take_bounds, told, unknown_facts
-from .together import MOST_ROWS, facts_together
+from .together import facts_together
 
 _ROWS_AT_ONCE = 30_000_000
 """Files times columns whose statements are held uncompressed."""

@@ -41,9 +41,9 @@ class BuildRequest:
     files: FileTable  # sorted by (partition, path): the ordinals
     snapshot_rows: npt.NDArray[np.int64]  # row of each in snapshot.files
     partition_ord: npt.NDArray[np.int32]  # of each file
-    partitions: pa.Table  # rows.PARTITIONS, by partition_ord here
+    partitions: pa.Table  # store.rows.PARTITIONS, by partition_ord here
     leaves: tuple[Leaf, ...]  # columns to cover, partition columns apart
-    partition_leaves: tuple[Leaf, ...] = ()  # columns whose value is the partition's: rows in partition_stats only
+    partition_leaves: tuple[Leaf, ...] = ()  # columns whose value is the partition's: rows of partitions only
     trust_log: bool = False  # a builder may take what the log states of a file for what its footer says
     scan_floats: bool = True  # count NaN by reading float columns; else footer bounds with NaN unknown
     without_nan: frozenset[str] = frozenset()  # float columns of which their writer says that no file holds NaN
@@ -74,8 +74,9 @@ class KeyBuild:
 class Builder(Protocol):
     name: str
 
-    def column_stats(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
-        """Writes the parts of `column_stats` and `partition_stats` for the request's files into the sink."""
+    def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
+        """Finds the facts of the request's columns in every file, and writes them and those of partitions into the
+        sink, as the kind that keeps them says (`kinds.described.FactRows`)."""
 
     def keys(
         self, request: BuildRequest, plans: Sequence[KeyPlan], sink: RunSink, progress: Progress | None = None

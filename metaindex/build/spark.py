@@ -2,8 +2,8 @@
 part.
 
     files -> createDataFrame (Arrow) -> tasks read footers and data (`spark_tasks.ReadTask`) -> rows, kept once
-      -> range partition + sort -> tasks write the parts of `column_stats`
-      -> aggregate by (column, partition) -> sort -> tasks write the parts of `partition_stats`
+      -> range partition + sort -> tasks write their parts
+      -> aggregate by (column, partition) -> sort -> tasks write those parts
 
 Files of texts (CSV, JSON) are read and aggregated by Spark's own readers in the JVM (`spark_text`), whose parse rules
 are the truth. Keys are built by the local builder's own code in tasks (`spark_keys`). Works on `local[*]` and on a
@@ -23,29 +23,28 @@ import pyarrow as pa
 from expressions.errors import MetaIndexError, OutsideTableError
 from metaindex.errors import BuildError, DamagedIndexError
 from metaindex.kinds.covering.plan import CoveringPlan
+from metaindex.kinds.described import Level
 from metaindex.kinds.keyed import KeyPlan
-from metaindex.kinds.rows import COLUMN_STATS, PART_ROWS, PARTITION_STATS, StatState
+from metaindex.kinds.registry import FACT_ROWS
 from metaindex.store.layout import PartInfo
+from metaindex.store.rows import PART_ROWS
 from metaindex.store.writer import RunSink
 
 from .collect import Source
-from .local import partition_values
+from .local import partition_column
 from .protocol import BuildReport, BuildRequest, KeyBuild, Progress
 from .spark_schemas import FILE, FILE_ROWS, WRITTEN, sql_schema
 from .spark_tasks import ReadTask, WriteTask, part_of
 from .spark_text import text_rows
-from .statistics import COUNTS
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from metaindex.kinds.covering.merge import CoveringMerge, MergedPiece
 
 _OURS = {f"{one.__module__}.{one.__qualname__}: ": one for one in (DamagedIndexError, OutsideTableError)}
 """How a Python worker says what is no failure of Spark."""
 _STEPS = 3
-_COLUMN_ORDER = ("column_id", "partition_ord", "lower_int", "lower_double", "lower_bytes", "ordinal")
-_PARTITION_ORDER = ("column_id", "partition_ord")
 _ROWS_PER_RANGE = PART_ROWS * 6 // 10  # ranges are estimated from a sample: some come out larger
 
 
@@ -60,7 +59,7 @@ class SparkBuilder:
 
     name = "spark"
 
-    def column_stats(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
+    def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
         """See `protocol.Builder`."""
         from .spark_workers import ship
 
@@ -78,14 +77,12 @@ class SparkBuilder:
                 say("statistics computed", 0, _STEPS)
                 report = _report(rows)
                 say("statistics computed", 1, _STEPS)
-                columns = self._write(
-                    sink, "column_stats", rows, _COLUMN_ORDER, len(request.files) * len(source.leaves)
-                )
-                say("column_stats written", 2, _STEPS)
+                columns = self._write(sink, FACT_ROWS.files, rows, len(request.files) * len(source.leaves))
+                say("facts of files written", 2, _STEPS)
                 aggregated = self._partitions(request, rows)
                 count = request.partitions.num_rows * (len(source.leaves) + len(request.partition_leaves))
-                partitions = self._write(sink, "partition_stats", aggregated, _PARTITION_ORDER, count)
-                say("partition_stats written", 3, _STEPS)
+                partitions = self._write(sink, FACT_ROWS.partitions, aggregated, count)
+                say("facts of partitions written", 3, _STEPS)
             finally:
                 rows.unpersist()
         return BuildReport((*columns, *partitions), *report)
@@ -155,11 +152,9 @@ class SparkBuilder:
 
         return files.mapInArrow(read, sql_schema(FILE_ROWS))
 
-    def _write(
-        self, sink: RunSink, kind: str, rows: DataFrame, order: tuple[str, ...], count: int
-    ) -> tuple[PartInfo, ...]:
+    def _write(self, sink: RunSink, level: Level, rows: DataFrame, count: int) -> tuple[PartInfo, ...]:
         """Sorts the rows over all tasks and has each write its range."""
-        schema = {"column_stats": COLUMN_STATS, "partition_stats": PARTITION_STATS}[kind]
+        kind, schema, order = level.partition, level.schema, level.order
         task = WriteTask(sink, kind, schema)
 
         def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -176,59 +171,12 @@ class SparkBuilder:
         return found or (sink.write(kind, schema.empty_table(), 0),)
 
     def _partitions(self, request: BuildRequest, rows: DataFrame) -> DataFrame:
-        """PARTITION_STATS rows: the aggregate of the files' rows, and the values of partition columns."""
-        out = _aggregate(rows)
+        """The rows of partitions: the aggregates of the files' rows, and the values of partition columns."""
+        out = FACT_ROWS.aggregated(rows)
         if request.partition_leaves:
-            values = [partition_values(request, place) for place in range(len(request.partition_leaves))]
+            values = [FACT_ROWS.values(partition_column(request, leaf)) for leaf in request.partition_leaves]
             out = out.unionByName(self._frame(pa.concat_tables(values)))
         return out
-
-
-def _aggregate(rows: DataFrame) -> DataFrame:
-    """See `statistics.partition_rows`: the same rules in SQL."""
-    from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
-
-    def whole_sum(name: str) -> Column:
-        return F.when(F.count(name) == F.count("*"), F.sum(name)).alias(name)
-
-    def bound(name: str) -> Column:
-        """The extreme with, among equal ones, an exact one first."""
-        side = name.split("_")[0]
-        exact = F.col(f"{side}_exact")
-        pair = F.struct(F.col(name).alias("value"), (~exact if side == "lower" else exact).alias("mark"))
-        known = F.when(F.col(name).isNotNull(), pair)
-        return (F.min(known) if side == "lower" else F.max(known)).alias(name)
-
-    bounds = [f"{side}_{domain}" for domain in ("int", "double", "bytes") for side in ("lower", "upper")]
-    grouped = rows.groupBy("column_id", "partition_ord", "partition_id").agg(
-        F.max(F.col("state") == int(StatState.UNKNOWN)).alias("unknown"),
-        F.max(F.col("state") == int(StatState.VALUES)).alias("values"),
-        *(bound(name) for name in bounds),
-        *(whole_sum(name) for name in COUNTS),
-        F.min("trust").alias("trust"),
-        F.count("*").cast("int").alias("file_count"),
-    )
-    known = ~F.col("unknown")
-
-    def exact(side: str) -> Column:
-        marks = [F.col(f"{side}_{domain}.mark") for domain in ("int", "double", "bytes")]
-        mark = F.coalesce(*marks)
-        return F.coalesce(known & (~mark if side == "lower" else mark), F.lit(False)).alias(f"{side}_exact")
-
-    state = F.when(F.col("unknown"), int(StatState.UNKNOWN)).when(F.col("values"), int(StatState.VALUES))
-    return grouped.select(
-        "column_id",
-        "partition_ord",
-        state.otherwise(int(StatState.ALL_NULL)).cast("byte").alias("state"),
-        *(F.when(known, F.col(f"{name}.value")).alias(name) for name in bounds),
-        *(name for name in COUNTS[:3]),
-        exact("lower"),
-        exact("upper"),
-        "trust",
-        *(name for name in COUNTS[3:]),
-        "file_count",
-        "partition_id",
-    )
 
 
 def _report(rows: DataFrame) -> tuple[tuple[tuple[str, str], ...], int, int]:

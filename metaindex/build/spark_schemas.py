@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from metaindex.kinds.rows import COLUMN_STATS
+from metaindex.kinds.registry import FACT_ROWS
 
 FILE = pa.schema(
     [
@@ -19,14 +19,14 @@ FILE = pa.schema(
 
 FILE_ROWS = pa.schema(
     [
-        *(one.with_nullable(True) for one in COLUMN_STATS),
+        *(one.with_nullable(True) for one in FACT_ROWS.files.schema),
         pa.field("first", pa.bool_()),  # the row of the file's first column: what is said once a file stands there
         pa.field("path", pa.string()),  # of a file with a problem
         pa.field("problem", pa.string()),
         pa.field("scanned", pa.bool_()),
     ]
 )
-"""COLUMN_STATS rows with what the report says of the file."""
+"""The rows of facts with what the report says of the file."""
 
 WRITTEN = pa.schema(
     [

@@ -1,6 +1,6 @@
 """What runs in Spark's Python workers: functions from Arrow batches to Arrow batches. No Spark is imported here.
 
-`ReadTask` reads files and says their COLUMN_STATS rows; `WriteTask` writes sorted rows as parts of a run. Both are the
+`ReadTask` reads files and says the rows of their facts; `WriteTask` writes sorted rows as parts of a run. Both are the
 local builder's own code over a share of the files, so the two builders agree.
 """
 
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from formats.storage import Storage
+from metaindex.kinds.registry import FACT_ROWS
 from metaindex.store.layout import PartInfo
+from metaindex.store.parts import PartStream
 from metaindex.store.writer import RunSink
 
 from .collect import Collected, Source, collect
-from .parts import PartStream
 from .spark_schemas import FILE_ROWS, WRITTEN
-from .statistics import column_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
@@ -36,7 +36,7 @@ class ReadTask:
     source: Source
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """COLUMN_STATS rows of the files described by the batches (FILE)."""
+        """The rows of the facts of the files described by the batches (FILE)."""
         threads = 4 if "://" in self.storage.root else 1
         for batch in batches:
             files = pa.Table.from_batches([batch])
@@ -54,7 +54,7 @@ def file_rows(source: Source, files: pa.Table, found: Collected) -> Iterator[pa.
         [files.column("path")[row].as_py() if row in found.problems else None for row in range(count)], pa.string()
     )
     for place, leaf in enumerate(source.leaves):
-        rows = column_rows(leaf, found.facts[place], *columns)
+        rows = FACT_ROWS.rows(leaf, found.facts[place], *columns)
         first = place == 0
         said = [
             pa.repeat(first, count),

@@ -26,12 +26,12 @@ from expressions.statistics import ColumnBounds
 from formats.model import Field, Leaf, Trust
 from formats.storage import Storage
 from metaindex.errors import BuildError
+from metaindex.kinds.facts import facts_of, replace_rows, unknown_facts
 
 from .collect import UNREADABLE, Collected, Source
 from .protocol import BuildRequest
 from .spark_schemas import FILE, FILE_ROWS, sql_schema
 from .spark_tasks import file_rows
-from .statistics import facts_of, replace_rows, unknown_facts
 from .text_scan import as_text
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+import metaindex as mi
 from metaindex.cli.arguments import DONE, FAILED
 from metaindex.cli.jvm import quiet_session
 from metaindex.cli.output import Output
 from metaindex.config import Config
 from metaindex.errors import BuildError
-from metaindex.kinds.column_stats.spec import ColumnStats
 from metaindex.pruning.result import human_bytes
 from metaindex.table.face import Table, handle_of
 from metaindex.table.opening import open_table
@@ -174,7 +174,7 @@ def _index(spark: SparkSession, lake: Lake, report: Report) -> Indexed:
     path = str(lake.path)
     table = open_table(path, spark=spark, **lake.options)  # type: ignore[arg-type]
     started = time.monotonic()
-    outcome = table.create_index(INDEX, ColumnStats(), builder="spark")
+    outcome = table.create_index(INDEX, mi.ColumnStats(), builder="spark")
     content = outcome.entry.content
     snapshot = table.snapshot()
     size = sum(run.size_bytes for run in content.runs)

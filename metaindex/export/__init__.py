@@ -24,7 +24,7 @@ from expressions.records import dataclass
 from expressions.shown import Shown
 from expressions.statistics import Mask
 from formats.storage import Storage
-from metaindex.kinds.registry import looked_up
+from metaindex.kinds.registry import FACT_ROWS, looked_up
 from metaindex.log.entry import RunRef
 from metaindex.pruning.open_index import OpenIndex
 
@@ -59,7 +59,7 @@ def export(index: OpenIndex, target: Storage, format_: ExportFormat = "delta", *
 
     tables: dict[str, tuple[pa.Schema, Iterator[pa.Table]]] = {
         "files": (rows.FILES, rows.files(index, live)),
-        "column_stats": (rows.COLUMN_STATS, rows.column_stats(index, live)),
+        FACT_ROWS.name: (FACT_ROWS.shown, rows.facts(index, live)),
     }
     if any(looked_up(run) for run in index.entry.content.runs):
         tables["keys"] = key_rows.KEYS, key_rows.keys(index, live)

@@ -24,11 +24,13 @@ from metaindex.errors import DamagedIndexError
 from metaindex.log.entry import CoveredKey, KindSpec, RunRef
 from metaindex.log.sealed import one_line
 from metaindex.log.types import type_from_text
+from metaindex.store.rows import OWN
 
 from .bloom.spec import Bloom
 from .canonical import answers_for
 from .column_stats.spec import ColumnStats
 from .covering.spec import Covering, CoveringRange
+from .described import FactRows
 from .kind import Kind, LayoutRule, Mismatch, StoredKind, WholeKind
 from .values.lists import ValueList
 from .values.spec import Values
@@ -45,9 +47,12 @@ KINDS: tuple[type[Kind], ...] = (ColumnStats, Values, Bloom, ValueList, Covering
 
 GROUP = "metaindex.kinds"
 
+FACT_ROWS: type[FactRows] = ColumnStats.facts()
+"""The rows of the columns that a run covers (`RunRef.columns`): of one kind."""
+
 _OWN = {kind.name: kind for kind in KINDS}
 _OWN_ROWS = {rows.partition: rows for kind in KINDS for rows in kind.stored()}
-_TAKEN = frozenset({*_OWN, *_OWN_ROWS, "files", "file_ids", "partitions", "partition_stats", "unkeyed", "spills"})
+_TAKEN = frozenset({*_OWN, *_OWN_ROWS, *OWN, FACT_ROWS.files.partition, FACT_ROWS.partitions.partition, "spills"})
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 

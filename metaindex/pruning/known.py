@@ -16,6 +16,7 @@ from expressions.tree import And, ColumnRef, Comparison, In, IsNan, IsNull, Not,
 from expressions.vectors import numbers
 from formats.model import Leaf, Schema
 from metaindex.errors import DamagedIndexError
+from metaindex.kinds.described import StoredColumn
 from metaindex.kinds.keyed import KeyReader
 from metaindex.kinds.registry import looked_up
 from metaindex.log.entry import CoveredKey, RunRef
@@ -24,7 +25,6 @@ from metaindex.log.types import type_from_text
 from .combined import Columns, Combination, with_combinations
 from .key_source import AskedKey, KeySource
 from .open_index import OpenIndex
-from .run_statistics import StoredColumn
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 
 import numpy as np
@@ -18,14 +18,14 @@ from formats.model import FILE_SCHEMA, Schema
 from formats.storage import Storage
 from metaindex.errors import DamagedIndexError
 from metaindex.keys import FileIdentities, id_words, same_path
+from metaindex.kinds.described import StoredColumn
 from metaindex.kinds.registry import holds_rows
-from metaindex.kinds.rows import FILES
 from metaindex.log.entry import IndexLogEntry, ObjectRef, RunRef
 from metaindex.log.types import type_from_text
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import Footer, ReadCount, RunReader, StoreCache
+from metaindex.store.rows import FILES
 
-from .run_statistics import RunStatistics, StoredColumn, Units
 from .understood import understood
 from .versions import Versions
 
@@ -230,47 +230,6 @@ class OpenIndex:
             return np.empty((0, 2), np.uint64), np.zeros(0, np.int64)
         table = pa.concat_tables(tables)
         return id_words(one_array(table.column("file_id"))), numbers(table.column("ordinal")).astype(np.int64)
-
-    def partition_source(self, run: RunRef, columns: Mapping[ColumnRef, StoredColumn]) -> RunStatistics:
-        return RunStatistics(self.reader(run), Units("partition_stats", "partition_ord", run.partitions), columns)
-
-    def file_source(self, run: RunRef, columns: Mapping[ColumnRef, StoredColumn], scope: Mask | None) -> RunStatistics:
-        return RunStatistics(self.reader(run), Units("column_stats", "ordinal", run.files), columns, scope)
-
-    def expand(self, run: RunRef, partitions: Mask, column: int) -> Mask:
-        """A truth per partition as a truth per file: the files of a partition are one range of ordinals. `column`: a
-        covered column whose aggregates are at hand."""
-        first, count = self.reader(run).derived("partition ranges", lambda: self._partition_ranges(run, column))
-        out = np.zeros(run.files, np.bool_)
-        inside = np.flatnonzero(partitions)
-        if len(inside) <= 256:
-            for number in inside:
-                out[first[number] : first[number] + count[number]] = True
-        else:
-            out[:] = np.repeat(partitions, count)
-        return out
-
-    def _partition_ranges(self, run: RunRef, column: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """First ordinal and number of files of each partition, by its number: the aggregates of any column are in that
-        order and count files."""
-        reader = self.reader(run)
-        counts, ords = [], []
-        for part in reader.parts("partition_stats"):
-            if part.first_key is None or part.last_key is None or not part.first_key <= column <= part.last_key:
-                continue
-            ids = reader.footer(part).range("column_id")
-            groups = [g for g in range(len(ids.known)) if not ids.known[g] or ids.least[g] <= column <= ids.greatest[g]]
-            table = reader.read(part, groups, ["column_id", "partition_ord", "file_count"])
-            mine = numbers(table.column("column_id")) == column
-            ords.append(numbers(table.column("partition_ord"))[mine])
-            counts.append(numbers(table.column("file_count"))[mine])
-        count = np.concatenate(counts) if counts else np.zeros(0, np.int32)
-        number = np.concatenate(ords) if ords else count
-        if not np.array_equal(number, np.arange(run.partitions)) or int(count.sum()) != run.files:
-            raise DamagedIndexError(
-                f"the aggregates of run {run.run} of index {self.name!r} count its files, partition by partition; they do not; refresh with mode='full'"
-            )
-        return np.cumsum(count, dtype=np.int64) - count, count
 
 
 def _joined(tables: list[pa.Table]) -> pa.Table:

@@ -16,7 +16,7 @@ from expressions.statistics import Mask, PruningStatistics
 from expressions.tree import ColumnRef
 from expressions.vectors import numbers
 from formats.model import FileTable, Version
-from metaindex.kinds.registry import covered_columns, looked_up, rows_of
+from metaindex.kinds.registry import FACT_ROWS, covered_columns, looked_up, rows_of
 from metaindex.log.entry import RunRef
 
 from .known import BoundPredicate, Known, known_runs
@@ -161,7 +161,7 @@ class RunSegment:
         stored = {ref: column for ref, column in self.known.stored.items() if ref not in answered}
         if self.run.partitions > 1 and stored:
             with guard(self.index):
-                partitions = self.index.partition_source(self.run, stored)
+                partitions = FACT_ROWS.partition_source(self.index.reader(self.run), stored)
                 scope = may_match_any(self.asked.predicate, partitions, self.run.partitions)
                 if not scope.all():
                     return RunSource(self.index, self.run, self.known, scope)

@@ -11,7 +11,7 @@ import numpy as np
 
 from expressions.arrow_statistics import ArrowStatistics
 from expressions.composite_statistics import CompositeStatistics
-from expressions.questions import Asking, Question, answers, grouped, pieces
+from expressions.questions import Asking, Question, answers, pieces
 from expressions.records import dataclass
 from expressions.skipping import may_match
 from expressions.statistics import ColumnBounds, Mask, PruningStatistics
@@ -19,12 +19,12 @@ from expressions.tree import ColumnRef, Comparison, In, Predicate
 from expressions.vectors import Matrix
 from formats.model import CountsNested, PartitionHashes, Snapshot
 from metaindex.kinds.columns import columns_of
+from metaindex.kinds.registry import FACT_ROWS
 from metaindex.log.entry import RunRef
 
 from .key_source import KeySource
 from .known import Known
 from .open_index import OpenIndex, Ordinals
-from .run_statistics import RunStatistics, StoredColumn
 
 logger = logging.getLogger("metaindex")
 
@@ -51,7 +51,7 @@ class RunSource(KnowsRowGroups):
     def __init__(self, index: OpenIndex, run: RunRef, known: Known, scope: Mask | None = None) -> None:
         super().__init__(run.files)
         self.columns = known.columns
-        self._statistics = _StatisticsOfRun(index, run, known.stored, scope)
+        self._statistics = FACT_ROWS.source(index.reader(run), known.stored, scope)
         self._keys = known.keys
 
     def _ask(self, question: Question) -> Mask:
@@ -86,39 +86,7 @@ class RunSource(KnowsRowGroups):
         return out
 
     def by_kind(self) -> Mapping[str, PruningStatistics[Mask]]:
-        return {"column_stats": self._statistics, **self._keys.by_kind()}
-
-
-class _StatisticsOfRun(Asking):
-    """Both levels of a run's statistics."""
-
-    def __init__(
-        self, index: OpenIndex, run: RunRef, columns: Mapping[ColumnRef, StoredColumn], scope: Mask | None
-    ) -> None:
-        super().__init__(run.files)
-        self._index, self._run, self._columns = index, run, columns
-        self._files = index.file_source(run, columns, scope)
-        self._partitions: RunStatistics = index.partition_source(run, columns)
-
-    def _ask(self, question: Question) -> Mask:
-        stored = self._columns.get(question.column)
-        if stored is not None and stored.partition:
-            return self._index.expand(self._run, question.ask(self._partitions), stored.column_id)
-        return question.ask(self._files)
-
-    def many(self, questions: Sequence[Question]) -> Matrix:
-        if not any(stored.partition for stored in self._columns.values()):
-            return self._files.many(questions)
-        out = np.ones((len(questions), self.count), np.bool_)
-        stored = (self._columns.get(question.column) for question in questions)
-        levels = grouped((one is not None and one.partition, q) for one, q in zip(stored, questions, strict=True))
-        for by_partition, (places, some) in levels.items():
-            if not by_partition:
-                out[places] = self._files.many(some)
-                continue
-            for place, question, row in zip(places, some, self._partitions.many(some), strict=True):
-                out[place] = self._index.expand(self._run, row, self._columns[question.column].column_id)
-        return out
+        return {FACT_ROWS.name: self._statistics, **self._keys.by_kind()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ import json
 from collections.abc import Iterable
 from dataclasses import fields
 
-from metaindex.kinds.rows import FORMAT_VERSION
 from metaindex.log.fields import Fields
 from metaindex.log.needs import LAYOUT_VERSION, check_manifest
 from metaindex.log.sealed import from_text
 
 from .layout import INTEGERS, PartInfo
+from .rows import FORMAT_VERSION
 
 MAX_BYTES = 256 << 20
 """Of a manifest, and of the footer of a part. What is larger is not read."""

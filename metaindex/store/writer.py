@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from formats.storage import Storage
-from metaindex.kinds.rows import PART_ROWS, ROW_GROUP_ROWS
 from metaindex.log.sealed import digest
 
 from .layout import INTEGERS, PartInfo, run_folder
 from .manifest import manifest_bytes as manifest_bytes
+from .rows import PART_ROWS, ROW_GROUP_ROWS
 
 _RUN = re.compile(r"r[0-9a-f]{16}\Z")
 SUFFIX = ".mix"

@@ -25,7 +25,7 @@ class Builders:
         """The builder that is meant: an object, "local" or "spark". ArgumentError for what is none."""
         name = chosen if chosen is not None else self._default
         if not isinstance(name, str):
-            if not hasattr(name, "column_stats"):
+            if not hasattr(name, "facts"):
                 raise ArgumentError(
                     f"a builder is 'spark', 'local' or 'default', or an object that builds; got {name!r}"
                 )

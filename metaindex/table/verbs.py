@@ -26,8 +26,8 @@ from metaindex.actions.target import Target, retains
 from metaindex.actions.upkeep import upkeep
 from metaindex.build.local import check_builder
 from metaindex.config import BuilderName
-from metaindex.kinds.column_stats.spec import leaves_of
 from metaindex.kinds.covering.plan import covering_plans
+from metaindex.kinds.described import leaves_of
 from metaindex.kinds.kind import Kind
 from metaindex.kinds.registry import check_kinds, holds_rows, kind_from_spec
 from metaindex.log.liveness import held

@@ -9,12 +9,10 @@ not have, values that a table reader converts) is told as not compared.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from expressions.errors import MetaIndexError, first_line
 from formats.model import Leaf, Schema, Snapshot, Trust
@@ -22,18 +20,17 @@ from formats.protocol import TableRef
 from metaindex.build.collect import UNREADABLE, Scanner
 from metaindex.build.extremes import ColumnScan, bounds_of
 from metaindex.build.parquet_scan import scan_parquet
-from metaindex.build.statistics import domain_of, facts_of
 from metaindex.errors import ScanError
-from metaindex.kinds.rows import StatState
+from metaindex.kinds.facts import facts_of
+from metaindex.kinds.registry import FACT_ROWS
 from metaindex.log.entry import CoveredColumn
 from metaindex.log.types import type_from_text
 from metaindex.pruning.open_index import OpenIndex
 
 from .report import Finding, Verification
-from .runs import RunRows, column_of
+from .runs import RunRows
 from .sample import Sample
 
-_SUFFIX = {pa.int64(): "int", pa.float64(): "double", pa.binary(): "bytes"}
 _ALL_AT_ONCE = 64
 
 
@@ -122,53 +119,9 @@ def _compare(
         report.skipped(f"a data file does not show column {column.name!r} by its rows", len(scanned) - len(read))
     if not read:
         return
-    stored = column_of(index, one.run, column)
-    at = pc.index_in(pa.array([file.ordinal for file, _ in read], pa.int32()), value_set=stored.column("ordinal"))
-    stored = stored.take(at)
     report.statistics += len(read)
     truth = facts_of(bounds_of([scan for _, scan in read], leaf.type), len(read), Trust.COMPUTED)
-    for row in np.flatnonzero(_wrong(stored, truth, leaf.type)).tolist():
-        said, true = stored.slice(row, 1).to_pylist()[0], truth.slice(row, 1).to_pylist()[0]
-        report.found(
-            [
-                Finding(
-                    "statistics",
-                    f"column {column.name!r}: the index says {_told(said, domain_of(leaf.type))}; its rows say {_told(true, None)}",
-                    run=one.run.run,
-                    file=read[row][0].path,
-                )
-            ]
-        )
-
-
-def _wrong(stored: pa.Table, truth: pa.Table, type_: pa.DataType) -> npt.NDArray[np.bool_]:
-    """Rows where what is stored is not true."""
-    suffix = _SUFFIX[domain_of(type_)]
-    state, true_state = stored.column("state"), truth.column("state")
-    bounded = pc.and_(pc.equal(true_state, int(StatState.VALUES)), pc.is_valid(truth.column("lower")))
-    wrong = [pc.and_(pc.equal(state, int(StatState.ALL_NULL)), pc.not_equal(true_state, int(StatState.ALL_NULL)))]
-    valued = pc.equal(state, int(StatState.VALUES))
-    for side, beyond in (("lower", pc.greater), ("upper", pc.less)):
-        said, true = stored.column(f"{side}_{suffix}"), truth.column(side)
-        # No bounds: every value is NaN.
-        wrong.append(pc.and_(pc.and_(valued, bounded), pc.or_(pc.is_null(said), _sure(beyond(said, true)))))
-        exact = pc.and_(
-            pc.and_(valued, bounded), pc.and_(stored.column(f"{side}_exact"), truth.column(f"{side}_exact"))
-        )
-        wrong.append(pc.and_(exact, _sure(pc.not_equal(said, true))))
-    wrong += [pc.not_equal(stored.column(n), truth.column(n)) for n in ("null_count", "nan_count", "value_count")]
-    out = np.zeros(stored.num_rows, np.bool_)
-    for one in wrong:
-        out |= np.asarray(_sure(one).to_numpy(), np.bool_)
-    return out
-
-
-def _told(row: dict[str, Any], domain: pa.DataType | None) -> str:
-    suffix = f"_{_SUFFIX[domain]}" if domain is not None else ""
-    state = StatState(row["state"])
-    values = f" {row[f'lower{suffix}']!r} to {row[f'upper{suffix}']!r}" if state is StatState.VALUES else ""
-    return f"{state.name}{values}, {row['null_count']} NULLs, {row['nan_count']} NaNs of {row['value_count']}"
-
-
-def _sure(mask: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
-    return pc.fill_null(mask, False)
+    ordinals = np.array([file.ordinal for file, _ in read], np.int32)
+    for row, message in FACT_ROWS.wrong(index.reader(one.run), column, leaf.type, ordinals, truth):
+        said = f"column {column.name!r}: {message}"
+        report.found([Finding("statistics", said, run=one.run.run, file=read[row][0].path)])

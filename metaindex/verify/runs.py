@@ -4,14 +4,12 @@ several places is the same.
 files            ordinals 0..N-1 in order of (partition, path); the ids follow from path and size; their digest is the entry's
 file_ids         the same ids, sorted
 partitions       follow from files
-column_stats     one row for every file and covered column, in order
-partition_stats  the aggregate of those, and one row for every partition and partition column
+facts            of the covered columns: see `FactRows.check`
 keys             see `key_runs`
 """  # noqa: W505
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,15 +21,14 @@ from expressions.errors import MetaIndexError, first_line
 from formats.model import FileTable
 from metaindex.actions.runs import number_partitions
 from metaindex.build.protocol import Progress
-from metaindex.build.statistics import domain_of, partition_rows, sorted_rows
 from metaindex.errors import DamagedIndexError, ForeignIndexError
 from metaindex.keys import file_ids
 from metaindex.kinds.kind import Mismatch
-from metaindex.kinds.rows import COLUMN_STATS, FILE_IDS, FILES, PARTITION_STATS, PARTITIONS
-from metaindex.log.entry import CoveredColumn, RunRef
-from metaindex.log.types import type_from_text
+from metaindex.kinds.registry import FACT_ROWS
+from metaindex.log.entry import RunRef
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.layout import PartInfo
+from metaindex.store.rows import FILE_IDS, FILES, OWN, PARTITIONS
 
 from .key_runs import check_keys
 from .report import Finding, Verification, judged
@@ -58,14 +55,10 @@ def check_run(
         report.rows += sum(part.rows for part in parts)
         where = "files"
         files = _files(index, run)
-        where = "column_stats"
-        by_column = _of_columns(index, run, files)
-        stats = _Aggregates(index, run)
-        for done, (column, rows) in enumerate(by_column):
-            stats.check(column, rows)
+        where = FACT_ROWS.files.partition
+        for done in FACT_ROWS.check(index.reader(run), files.column("partition_ord").to_numpy()):
             if progress is not None:
-                progress(f"columns of run {run.run}", done + 1, len(run.columns))
-        stats.end()
+                progress(f"columns of run {run.run}", done, len(run.columns))
         where = "keys"
         check_keys(index, run, {key.key_id for key in stored.keys}, files.column("record_count"))
     except ForeignIndexError as error:  # not for this metaindex to judge
@@ -86,17 +79,10 @@ def check_run(
     return RunRows(run, files)
 
 
-def column_of(index: OpenIndex, run: RunRef, column: CoveredColumn) -> pa.Table:
-    """The COLUMN_STATS rows of a column, as stored."""
-    return _column(index, run, "column_stats", COLUMN_STATS, column.column_id)
-
-
 def _parts(index: OpenIndex, run: RunRef) -> list[PartInfo]:
     """All parts; raises where the manifest and the entry, or an object's size, disagree."""
     reader = index.reader(run)
-    known = {"files", "file_ids", "partitions", "column_stats", "partition_stats", "unkeyed"} | {
-        k.kind for k in run.keys
-    }
+    known = OWN | {FACT_ROWS.files.partition, FACT_ROWS.partitions.partition} | {key.kind for key in run.keys}
     if strange := reader.kinds() - known:
         raise Mismatch(f"it has rows of {', '.join(sorted(strange))}, which the log entry does not name", "_manifests")
     parts = [part for kind in sorted(known) for part in reader.parts(kind)]
@@ -137,57 +123,6 @@ def _files(index: OpenIndex, run: RunRef) -> pa.Table:
     return files
 
 
-def _of_columns(index: OpenIndex, run: RunRef, files: pa.Table) -> Iterator[tuple[CoveredColumn, pa.Table]]:
-    """The COLUMN_STATS rows of each covered column, checked against the files."""
-    columns = sorted((c for c in run.columns if not c.partition), key=lambda c: c.column_id)
-    total = sum(part.rows for part in index.reader(run).parts("column_stats"))
-    if total != len(columns) * run.files:
-        raise Mismatch(f"it has {total} rows for {len(columns)} columns of {run.files} files", "column_stats")
-    numbers = files.column("partition_ord").to_numpy()
-    for column in columns:
-        rows = column_of(index, run, column)
-        ordinals = rows.column("ordinal").to_numpy()
-        if not np.array_equal(np.sort(ordinals), np.arange(run.files)):
-            raise Mismatch(f"column {column.name!r} has not one row for each file", "column_stats")
-        if not np.array_equal(rows.column("partition_ord").to_numpy(), numbers[ordinals]):
-            raise Mismatch(f"column {column.name!r} has files in other partitions than they are in", "column_stats")
-        type_ = type_from_text(column.type_text)
-        if type_ is not None and not sorted_rows(rows, domain_of(type_)).column("ordinal").equals(
-            rows.column("ordinal")
-        ):
-            raise Mismatch(f"the rows of column {column.name!r} are not in order", "column_stats")
-        yield column, rows
-
-
-class _Aggregates:
-    """partition_stats, column by column."""
-
-    def __init__(self, index: OpenIndex, run: RunRef) -> None:
-        self._index, self._run = index, run
-        self._seen = 0
-
-    def check(self, column: CoveredColumn, rows: pa.Table) -> None:
-        stored = _column(self._index, self._run, "partition_stats", PARTITION_STATS, column.column_id)
-        self._seen += stored.num_rows
-        type_ = type_from_text(column.type_text)
-        if type_ is None:
-            return
-        derived = partition_rows(rows, domain_of(type_))
-        if not stored.combine_chunks().equals(derived.combine_chunks()):
-            raise Mismatch(f"the aggregates of column {column.name!r} are not those of its files", "partition_stats")
-
-    def end(self) -> None:
-        for column in self._run.columns:
-            if column.partition:
-                rows = _column(self._index, self._run, "partition_stats", PARTITION_STATS, column.column_id)
-                if not np.array_equal(rows.column("partition_ord").to_numpy(), np.arange(self._run.partitions)):
-                    raise Mismatch(f"column {column.name!r} has not one row for each partition", "partition_stats")
-                self._seen += rows.num_rows
-        total = sum(part.rows for part in self._index.reader(self._run).parts("partition_stats"))
-        if self._seen != total:
-            raise Mismatch(f"it has {total} rows, {self._seen} of them of covered columns", "partition_stats")
-
-
 def _all(index: OpenIndex, run: RunRef, kind: str, schema: pa.Schema) -> pa.Table:
     reader = index.reader(run)
     tables = [
@@ -196,18 +131,6 @@ def _all(index: OpenIndex, run: RunRef, kind: str, schema: pa.Schema) -> pa.Tabl
     if not tables:
         raise DamagedIndexError(f"a run has a part of each kind; run {run.run} has none of {kind}; repair the index")
     return pa.concat_tables(tables).cast(schema).combine_chunks()
-
-
-def _column(index: OpenIndex, run: RunRef, kind: str, schema: pa.Schema, column: int) -> pa.Table:
-    reader = index.reader(run)
-    found = [schema.empty_table()]
-    for part in reader.parts(kind):
-        ids = reader.footer(part).range("column_id")
-        groups = [g for g in range(len(ids.known)) if not ids.known[g] or ids.least[g] <= column <= ids.greatest[g]]
-        if groups:
-            table = reader.read(part, groups, schema.names, keep=False).cast(schema)
-            found.append(table.filter(pc.equal(table.column("column_id"), column)))
-    return pa.concat_tables(found).combine_chunks()
 
 
 def _one(values: pa.ChunkedArray) -> pa.Array:

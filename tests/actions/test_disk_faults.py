@@ -177,8 +177,8 @@ def _lose_while_building(table: mi.Table, lose: Callable[..., None]) -> None:
     from metaindex.build.local import LocalBuilder
 
     class Losing(LocalBuilder):
-        def column_stats(self, *arguments: object, **more: object) -> object:  # type: ignore[override]
+        def facts(self, *arguments: object, **more: object) -> object:  # type: ignore[override]
             lose()
-            return super().column_stats(*arguments, **more)  # type: ignore[arg-type]
+            return super().facts(*arguments, **more)  # type: ignore[arg-type]
 
     handle_of(table).builders.builder = lambda chosen: Losing()  # type: ignore[method-assign]

@@ -88,8 +88,8 @@ def test_what_is_not_possible_is_refused_with_the_cure(
 class Failing(LocalBuilder):
     """Writes everything, then breaks."""
 
-    def column_stats(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
-        super().column_stats(request, sink, progress)
+    def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
+        super().facts(request, sink, progress)
         raise mi.BuildError("broken on purpose")
 
 
@@ -164,9 +164,9 @@ def test_a_refresh_never_brings_back_a_deleted_index(table: Table) -> None:
     table.create_index("stats", mi.ColumnStats(), builder="local")
 
     class Deleting(LocalBuilder):
-        def column_stats(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
+        def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
             mi.open_table(table.path).delete_index("stats")
-            return super().column_stats(request, sink, progress)
+            return super().facts(request, sink, progress)
 
     table.refresh_index("stats", mode="full", builder=Deleting())
 
@@ -177,9 +177,9 @@ def test_a_refresh_never_brings_back_a_deleted_index(table: Table) -> None:
 
 def test_two_creates_at_once_have_one_winner(table: Table) -> None:
     class Overtaken(LocalBuilder):
-        def column_stats(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
+        def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
             mi.open_table(table.path).create_index("stats", mi.ColumnStats(), builder="local")
-            return super().column_stats(request, sink, progress)
+            return super().facts(request, sink, progress)
 
     with pytest.raises(mi.ConcurrentWriteError, match="left index 'stats' ACTIVE"):
         table.create_index("stats", mi.ColumnStats(), builder=Overtaken())
@@ -194,8 +194,8 @@ def test_a_killed_writer_leaves_the_stable_content_and_cancel_ends_it(table: Tab
 import os, metaindex as mi
 from metaindex.build.local import LocalBuilder
 class Dying(LocalBuilder):
-    def column_stats(self, request, sink, progress=None):
-        super().column_stats(request, sink, progress)
+    def facts(self, request, sink, progress=None):
+        super().facts(request, sink, progress)
         os.kill(os.getpid(), 9)
 mi.open_table({table.path!r}).refresh_index("stats", mode="full", builder=Dying())
 """

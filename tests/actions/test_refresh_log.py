@@ -206,9 +206,9 @@ class Waiting(LocalBuilder):
         super().__init__()
         object.__setattr__(self, "barrier", barrier)
 
-    def column_stats(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
+    def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
         self.barrier.wait(30)  # type: ignore[attr-defined]
-        return super().column_stats(request, sink, progress)
+        return super().facts(request, sink, progress)
 
 
 def test_refreshes_at_once_all_count_and_no_file_counts_twice(lake: DeltaHistory) -> None:

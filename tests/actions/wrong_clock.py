@@ -33,8 +33,8 @@ def main(hours: str, path: str, location: str, *verbs: str) -> None:
     from .hammer import opened, run
 
     class Stalling(LocalBuilder):
-        def column_stats(self, *arguments: object, **more: object) -> object:  # type: ignore[override]
-            report = super().column_stats(*arguments, **more)  # type: ignore[arg-type]
+        def facts(self, *arguments: object, **more: object) -> object:  # type: ignore[override]
+            report = super().facts(*arguments, **more)  # type: ignore[arg-type]
             sys.stdout.write("stalled\n")
             sys.stdout.flush()
             time.sleep(600)

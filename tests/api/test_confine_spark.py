@@ -76,9 +76,9 @@ class Late(SparkBuilder):
 
     first: Callable[[], None] = lambda: None
 
-    def column_stats(self, request: BuildRequest, *rest: Any) -> BuildReport:
+    def facts(self, request: BuildRequest, *rest: Any) -> BuildReport:
         self.first()
-        return SparkBuilder.column_stats(self, request, *rest)
+        return SparkBuilder.facts(self, request, *rest)
 
     def keys(self, request: BuildRequest, *rest: Any) -> KeyBuild:
         self.first()

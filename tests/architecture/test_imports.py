@@ -39,7 +39,9 @@ NAMED_PLACES: dict[str, tuple[str, ...]] = {
 ORDER: tuple[tuple[str, ...], ...] = (
     ("errors", "config", "keys"),
     ("spark", "text"),
-    ("kinds", "log", "store"),
+    ("log",),
+    ("store",),
+    ("kinds",),
     ("pruning",),
     ("readers",),
     ("build",),

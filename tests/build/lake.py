@@ -20,7 +20,7 @@ from formats.storage_local import LocalStorage
 from metaindex.actions.runs import number_partitions
 from metaindex.build.protocol import Builder, BuildReport, BuildRequest
 from metaindex.keys import partition_id
-from metaindex.kinds.rows import PARTITIONS
+from metaindex.store.rows import PARTITIONS
 from metaindex.store.writer import RunSink
 
 
@@ -144,7 +144,7 @@ class Built:
 def build(builder: Builder, request: BuildRequest, index: Path) -> Built:
     """Runs a builder and reads back what it wrote, by the parts that it names."""
     sink = RunSink(LocalStorage(str(index)), "run")
-    report = builder.column_stats(request, sink)
+    report = builder.facts(request, sink)
     return Built(report, *(read_parts(index, report, kind) for kind in ("column_stats", "partition_stats")))
 
 

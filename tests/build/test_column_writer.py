@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from formats.model import Field, Leaf
 from formats.storage_local import LocalStorage
-from metaindex.build.column_writer import ColumnWriter, packed, unpacked
-from metaindex.build.parts import PartStream
-from metaindex.build.statistics import column_rows, domain_of, partition_rows, sorted_rows
-from metaindex.kinds.rows import COLUMN_STATS, PARTITION_STATS
+from metaindex.build.packed import packed, unpacked
+from metaindex.kinds.column_stats.rows import column_rows, partition_rows, sorted_rows
+from metaindex.kinds.column_stats.schemas import COLUMN_STATS, PARTITION_STATS
+from metaindex.kinds.column_stats.writer import ColumnWriter
+from metaindex.kinds.facts import domain_of
+from metaindex.store.parts import PartStream
 from metaindex.store.writer import RunSink
 
 from .test_statistics import many_files

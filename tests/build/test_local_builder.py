@@ -19,7 +19,7 @@ from formats.model import Trust
 from metaindex.build.local import LocalBuilder
 from metaindex.build.protocol import BuildRequest
 from metaindex.keys import column_id, partition_id
-from metaindex.kinds.rows import BOUND_BYTES, StatState
+from metaindex.kinds.states import BOUND_BYTES, StatState
 from tests.build.lake import Built, FolderDetails, build, fields_of, request_for, write
 from tests.build.scenarios import SCENARIOS
 from tests.strategies import TYPES, values
@@ -281,13 +281,13 @@ def test_progress_is_told_and_ends_whole(tmp_path: Path) -> None:
     from metaindex.store.writer import RunSink
 
     told: list[tuple[str, int, int]] = []
-    LocalBuilder().column_stats(request, RunSink(LocalStorage(str(tmp_path / "i")), "r"), lambda *a: told.append(a))
+    LocalBuilder().facts(request, RunSink(LocalStorage(str(tmp_path / "i")), "r"), lambda *a: told.append(a))
     assert ("files read", 3, 3) in told
     assert told[-1][1] == told[-1][2]
 
 
 def test_parts_are_cut_and_named_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metaindex.build.parts.PART_ROWS", 10)
+    monkeypatch.setattr("metaindex.store.parts.PART_ROWS", 10)
     _, out = built("every_type", tmp_path)
     parts = [part for part in out.report.parts if part.kind == "column_stats"]
     assert [part.rows for part in parts[:-1]] == [10] * (len(parts) - 1)

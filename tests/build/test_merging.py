@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.actions.merge_policy import MergePolicy, full_groups, quick_groups
-from metaindex.build.merging import together
+from metaindex.kinds.column_stats.merge import together
 from metaindex.log.entry import CoveredColumn, RunRef
 from metaindex.store.kway import merged
 from metaindex.store.layout import run_folder

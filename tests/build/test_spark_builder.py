@@ -16,7 +16,7 @@ from metaindex.build.protocol import BuildRequest
 from metaindex.build.spark import SparkBuilder
 from metaindex.build.spark_workers import write_archive
 from metaindex.errors import BuildError
-from metaindex.kinds.rows import StatState
+from metaindex.kinds.states import StatState
 from metaindex.readers.spark_jobs import setting
 from tests.build.lake import Built, build, fields_of, request_for, request_of_table, write
 

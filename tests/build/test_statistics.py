@@ -10,16 +10,10 @@ from hypothesis import strategies as st
 
 from expressions.statistics import ColumnBounds
 from formats.model import Field, Leaf, Trust
-from metaindex.build.statistics import (
-    COUNTS,
-    column_rows,
-    domain_of,
-    facts_of,
-    partition_rows,
-    sorted_rows,
-    successors,
-)
-from metaindex.kinds.rows import BOUND_BYTES, COLUMN_STATS, PARTITION_STATS, StatState
+from metaindex.kinds.column_stats.rows import column_rows, partition_rows, sorted_rows
+from metaindex.kinds.column_stats.schemas import COLUMN_STATS, PARTITION_STATS
+from metaindex.kinds.facts import COUNTS, domain_of, facts_of, successors
+from metaindex.kinds.states import BOUND_BYTES, StatState
 
 UNKNOWN, ALL_NULL, VALUES = (int(state) for state in StatState)
 

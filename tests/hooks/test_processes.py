@@ -35,8 +35,8 @@ from metaindex.build.local import LocalBuilder
 
 class Stuck:
     name = "stuck"
-    def column_stats(self, request, sink, progress=None):
-        report = LocalBuilder().column_stats(request, sink, progress)
+    def facts(self, request, sink, progress=None):
+        report = LocalBuilder().facts(request, sink, progress)
         Path(sys.argv[1] + ".building").touch()
         time.sleep(600)
         return report

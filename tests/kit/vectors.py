@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from formats.model import FILE_SCHEMA, Field, FileTable, Leaf
 from metaindex import keys
-from metaindex.build.statistics import successors
 from metaindex.kinds.bloom import blocks
 from metaindex.kinds.canonical import hash_key, hash_values
+from metaindex.kinds.facts import successors
 from metaindex.kinds.values.encoding import encode_values
 
 from .case import told

@@ -13,7 +13,8 @@ from expressions.literals import Literal
 from expressions.statistics import Interval
 from expressions.tree import ColumnRef
 from metaindex.errors import MetaIndexError
-from metaindex.pruning.run_statistics import RunStatistics, StoredColumn, Units
+from metaindex.kinds.column_stats.reader import RunStatistics, Units
+from metaindex.kinds.described import StoredColumn
 from metaindex.table.face import handle_of, queries_of
 from tests.tables import delta_lake, rows
 

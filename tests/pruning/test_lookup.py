@@ -12,6 +12,7 @@ import pytest
 import metaindex as mi
 from metaindex.errors import DamagedIndexError
 from metaindex.keys import column_id, file_ids, key, key_prefix, partition_id
+from metaindex.kinds.column_stats.levels import expand
 from metaindex.pruning.lookup import files_by_id, partitions_by_id
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import RunReader
@@ -109,7 +110,7 @@ def test_aggregates_that_lack_a_partition_are_damage(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(RunReader, "read", lacking)
     with pytest.raises(DamagedIndexError, match="count its files, partition by partition"):
-        index.expand(run, np.array([True, False, True]), column_id("id"))
+        expand(index.reader(run), np.array([True, False, True]), column_id("id"))
 
 
 @pytest.mark.parametrize("partitions", [5, 300])  # one by one, and all at once
@@ -126,6 +127,6 @@ def test_the_files_of_partitions_are_theirs(tmp_path: Path, partitions: int) -> 
     (run,) = index.entry.content.runs
     wanted = np.arange(partitions) != 3
     files = index.rows(run, "files", np.arange(run.files), ["partition_ord"]).column("partition_ord").to_numpy()
-    assert index.expand(run, wanted, column_id("id")).tolist() == wanted[files].tolist()
+    assert expand(index.reader(run), wanted, column_id("id")).tolist() == wanted[files].tolist()
     kept = table.prune("id = 3").files.paths.to_pylist()
     assert kept == [f"p=003/{part}.parquet" for part in range(2)]

@@ -50,7 +50,7 @@ def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("metaindex.store.writer.PART_ROWS", 16)
-        patch.setattr("metaindex.build.parts.PART_ROWS", 16)
+        patch.setattr("metaindex.store.parts.PART_ROWS", 16)
         patch.setattr("metaindex.store.writer.ROW_GROUP_ROWS", 4)
         write(range(FILES - 10))
         lake = mi.open_table(str(root))

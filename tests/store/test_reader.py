@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from formats.storage_local import LocalStorage
 from metaindex.errors import DamagedIndexError
-from metaindex.kinds.rows import FILE_IDS
 from metaindex.log.entry import RunRef
 from metaindex.log.sealed import digest
 from metaindex.store.reader import ReadCount, RunReader, StoreCache, manifest_path
+from metaindex.store.rows import FILE_IDS
 from metaindex.store.writer import RunSink, manifest_bytes, write_sorted
 
 ROWS = 30_000

@@ -13,8 +13,8 @@ import pytest
 
 from expressions.errors import StorageError
 from formats.storage import Storage, storage_for
-from metaindex.kinds.rows import FILE_IDS
 from metaindex.store import side_by_side as side_by_side_module
+from metaindex.store.rows import FILE_IDS
 from metaindex.store.side_by_side import side_by_side
 from metaindex.store.writer import RunSink
 from tests.actions.faults import MemoryStorage

@@ -203,7 +203,7 @@ def test_any_flipped_bit_is_found_unless_no_value_changes_by_it(tmp_path: Path) 
 
 def _rewrite(table: mi.Table, change: Callable[[pa.Table], pa.Table]) -> None:
     """The last run with other statistics, as a faulty builder would have left it: every digest is right."""
-    from metaindex.build.statistics import partition_rows, sorted_rows
+    from metaindex.kinds.column_stats.rows import partition_rows, sorted_rows
     from metaindex.log.sealed import digest
     from metaindex.store.layout import PartInfo
     from metaindex.store.reader import manifest_path

@@ -4,38 +4,26 @@ several runs counts once."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from metaindex.build.parts import PartStream
-from metaindex.build.statistics import constant
+from expressions.statistics import Mask
 from metaindex.keys import partition_id
-from metaindex.kinds.rows import FILE_IDS, FILES, PARTITIONS
+from metaindex.kinds.described import MergedFiles, Ordinals
+from metaindex.kinds.facts import constant
 from metaindex.store.kway import in_order, merged
-from metaindex.store.layout import PartInfo
+from metaindex.store.parts import PartStream
 from metaindex.store.reader import RunReader
+from metaindex.store.rows import FILE_IDS, FILES, PARTITIONS
+from metaindex.store.stream import stream
 from metaindex.store.writer import RunSink, write_sorted
 
-from .stream import Mask, Ordinals, stream
-
 _AT_ONCE = 1 << 16
+_MOST_ROWS = 1 << 17  # of all streams together; the row of a file is wide
 _KEYS = ("partition", "path", "file_id")
-
-
-@dataclass(slots=True)
-class MergedFiles:
-    """What is held of the files of the new run, by ordinal, and of its partitions, by number."""
-
-    ordinals: list[Ordinals]  # by source
-    partition_ord: Ordinals
-    records: pa.Array
-    partitions: pa.Table
-    digest: str
-    parts: list[PartInfo]
 
 
 def merge_files(sources: Sequence[RunReader], sink: RunSink, keep: Mapping[str, Mask]) -> MergedFiles:
@@ -100,7 +88,7 @@ def _windows(streams: Sequence[Iterator[pa.Table]], files: int) -> Iterator[pa.T
 
 
 def _files_of(source: RunReader, number: int, among: int, keep: Mask | None) -> Iterator[pa.Table]:
-    for table in stream(source, "files", FILES.names, None, among):
+    for table in stream(source, "files", FILES, None, among, _MOST_ROWS):
         if keep is not None:
             table = table.filter(pa.array(keep[np.asarray(table.column("ordinal").to_numpy())]))
         yield table.append_column("source", constant(number, table.num_rows, pa.int16()))

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from expressions.statistics import Mask
 from metaindex.build.key_build import write_unkeyed
 from metaindex.errors import DamagedIndexError
+from metaindex.kinds.described import Ordinals
 from metaindex.kinds.keyed import Units, part_number
 from metaindex.kinds.kind import MergeInto, StoredKind
 from metaindex.kinds.registry import readable, rows_of
@@ -27,8 +29,6 @@ from metaindex.log.types import type_from_text
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import RunReader
 from metaindex.store.writer import RunSink
-
-from .stream import Mask, Ordinals
 
 if TYPE_CHECKING:
     from metaindex.kinds.covering.merge import WritesPieces

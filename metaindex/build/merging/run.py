@@ -9,38 +9,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from expressions.physical import physical_type
-from metaindex.build.parts import PartStream
-from metaindex.kinds.registry import stored_kind
-from metaindex.kinds.rows import COLUMN_STATS, PARTITION_STATS
+from expressions.statistics import Mask
+from metaindex.kinds.described import MergedFiles, Ordinals
+from metaindex.kinds.registry import FACT_ROWS, stored_kind
 from metaindex.log.entry import CoveredColumn, CoveredKey, RunRef
 from metaindex.log.sealed import digest
-from metaindex.log.types import type_from_text
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import RunReader, manifest_path
+from metaindex.store.rows import OWN
 from metaindex.store.side_by_side import side_by_side
 from metaindex.store.writer import RunSink, manifest_bytes
 
-from .files import MergedFiles, merge_files
+from .files import merge_files
 from .keys import keys_together, merge_keys
-from .small import MOST_ROWS, merge_columns
-from .stats import merge_column, merge_partition_column
-from .stream import Mask, Ordinals
 
 if TYPE_CHECKING:
     from metaindex.kinds.covering.merge import WritesPieces
 
-_STANDARD = frozenset({"files", "file_ids", "partitions", "column_stats", "partition_stats", "unkeyed"})
+_NO_KEYS = OWN | {FACT_ROWS.files.partition, FACT_ROWS.partitions.partition}
 
 
 def unmerged(source: RunReader) -> set[str]:
     """The metadata partitions of a run that nobody here can merge: such a run stays as it is."""
-    return {partition for partition in source.kinds() - _STANDARD if stored_kind(partition) is None}
+    return {partition for partition in source.kinds() - _NO_KEYS if stored_kind(partition) is None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +43,6 @@ class Merged:
 
     run: RunRef
     ordinals: Mapping[str, Ordinals]
-
-
-def together(a: Sequence[CoveredColumn], b: Sequence[CoveredColumn]) -> tuple[CoveredColumn, ...] | None:
-    """The columns of a run merged of two that cover these; None where a column's bounds are not of one physical domain
-    and scale, so that the runs stay apart."""
-    columns = {column.stable: column for column in a}
-    for column in b:
-        before = columns.get(column.stable)
-        if before is not None and (
-            before.partition != column.partition or not _same_domain(before.type_text, column.type_text)
-        ):
-            return None
-        columns[column.stable] = (
-            column if before is None or before.type_text == column.type_text else _wider(before, column)
-        )
-    return tuple(columns.values())
 
 
 def merge_runs(
@@ -80,7 +58,7 @@ def merge_runs(
     columns: tuple[CoveredColumn, ...] | None = ()
     keys: tuple[CoveredKey, ...] | None = sources[0].run.keys if sources else ()
     for source in sources:
-        columns = together(columns or (), source.run.columns)
+        columns = FACT_ROWS.together(columns or (), source.run.columns)
         keys = keys_together(keys or (), source.run.keys)
         another = source.run.table_uuid != sources[0].run.table_uuid
         if columns is None or keys is None or another or unmerged(source):
@@ -89,7 +67,7 @@ def merge_runs(
             )
     with side_by_side(sink) as many:
         files = merge_files(sources, many, keep or {})
-        parts = [*files.parts, *_statistics(sources, many, files, tuple(columns or ()), blank or {})]
+        parts = [*files.parts, *FACT_ROWS.merge(columns or (), sources, files, blank or {}, many)]
         covered, rows = merge_keys(
             keys or (), sources, files.ordinals, len(files.partition_ord), many, blank or {}, write
         )
@@ -97,30 +75,6 @@ def merge_runs(
         _seal(sources, sink, files, [*parts, *rows], tuple(columns or ()), covered),
         {source.run.run: files.ordinals[i] for i, source in enumerate(sources)},
     )
-
-
-def _statistics(
-    sources: Sequence[RunReader],
-    sink: RunSink,
-    files: MergedFiles,
-    columns: tuple[CoveredColumn, ...],
-    blank: Mapping[str, Mask],
-) -> list[PartInfo]:
-    stats = PartStream(sink, "column_stats", COLUMN_STATS)
-    aggregates = PartStream(sink, "partition_stats", PARTITION_STATS)
-    ordered = sorted(columns, key=lambda c: c.column_id)
-    few = len(files.partition_ord) * len(ordered) <= MOST_ROWS
-    small = merge_columns([c for c in ordered if not c.partition], sources, files, blank) if few else {}
-    for column in ordered:
-        if column.partition:
-            aggregates.add(merge_partition_column(sources, files, column))
-        elif column in small:
-            stats.add(small[column][0])
-            aggregates.add(small[column][1])
-        else:
-            aggregates.add(merge_column(sources, files, column, stats, blank))
-    covered = bool(columns)
-    return [*stats.close(needed=covered), *aggregates.close(needed=covered)]
 
 
 def _seal(
@@ -148,28 +102,3 @@ def _seal(
         keys=keys,
         table_uuid=sources[0].run.table_uuid if sources else "",
     )
-
-
-def _same_domain(a: str, b: str) -> bool:
-    """May bounds written for one type be read as those of the other, or of the wider of both?"""
-    if a == b:
-        return True
-    first, second = type_from_text(a), type_from_text(b)
-    if first is None or second is None or physical_type(first) != physical_type(second):
-        return False
-    integers = all(pa.types.is_signed_integer(t) for t in (first, second))
-    floats = all(t in (pa.float32(), pa.float64()) for t in (first, second))
-    decimals = (
-        all(pa.types.is_decimal(t) for t in (first, second))
-        and first.scale == second.scale
-        and physical_type(first) == pa.int64()
-    )
-    return bool(integers or floats or decimals)
-
-
-def _wider(a: CoveredColumn, b: CoveredColumn) -> CoveredColumn:
-    def width(column: CoveredColumn) -> int:
-        type_ = type_from_text(column.type_text)
-        return int(type_.precision if pa.types.is_decimal(type_) else type_.bit_width) if type_ is not None else 0
-
-    return replace(b, type_text=a.type_text) if width(a) > width(b) else b

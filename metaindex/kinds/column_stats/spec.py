@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from expressions.errors import ArgumentError
@@ -10,15 +10,17 @@ from expressions.physical import physical_type
 from expressions.records import dataclass
 from formats.model import Leaf, Schema
 from metaindex.kinds.columns import find_leaf
-from metaindex.kinds.kind import Kind
+from metaindex.kinds.described import FactKind, FactRows
 from metaindex.log.entry import KindSpec
+
+from .stored import ColumnStatsRows
 
 if TYPE_CHECKING:
     from metaindex.kinds.command import Command
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class ColumnStats(Kind):
+class ColumnStats(FactKind):
     """Least and greatest value, counts of values, NULLs and NaNs, sizes: of every file (`column_stats`) and of every
     partition (`partition_stats`), RFC-27.
 
@@ -64,19 +66,11 @@ class ColumnStats(Kind):
 
         return Statistics()
 
+    @classmethod
+    def facts(cls) -> type[FactRows]:
+        return ColumnStatsRows
+
     def leaves(self, schema: Schema) -> list[Leaf]:
-        """The columns to cover at a schema. UnknownColumnError, with the near names, for one that is not there;
-        UnsupportedFeatureError for one that has no order."""
         if not self.columns:
             return [leaf for leaf in schema.leaves() if physical_type(leaf.type) is not None]
         return [find_leaf(schema, name) for name in self.columns]
-
-
-def leaves_of(kinds: Sequence[Kind], schema: Schema) -> list[Leaf]:
-    """Every column whose statistics some kind keeps, once."""
-    out: dict[str, Leaf] = {}
-    for kind in kinds:
-        if isinstance(kind, ColumnStats):
-            for leaf in kind.leaves(schema):
-                out.setdefault(leaf.stable, leaf)
-    return list(out.values())

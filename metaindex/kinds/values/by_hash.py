@@ -17,10 +17,10 @@ from expressions.records import dataclass
 from expressions.vectors import from_vector, numbers
 from metaindex.kinds.canonical import hash_key
 from metaindex.kinds.keyed import KeyPlan, Units
-from metaindex.kinds.rows import PART_ROWS, ROW_GROUP_ROWS
 from metaindex.kinds.xxhash64 import Hashes
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
+from metaindex.store.rows import PART_ROWS, ROW_GROUP_ROWS
 from metaindex.store.writer import RunSink
 
 from .collecting import Finisher, GroupCollector, most_groups, torn_of

@@ -19,10 +19,10 @@ from expressions.statistics import Interval
 from expressions.vectors import compute, from_bytes, numbers, truths, valid_mask
 from metaindex.kinds.canonical import Absent
 from metaindex.kinds.keyed import Hits, Units
-from metaindex.kinds.rows import ROW_GROUP_ROWS
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import RunReader
+from metaindex.store.rows import ROW_GROUP_ROWS
 
 from .asked import (
     Key,

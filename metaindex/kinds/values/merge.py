@@ -20,10 +20,10 @@ import pyarrow as pa
 from expressions.vectors import numbers
 from metaindex.kinds.keyed import Units
 from metaindex.kinds.kind import KeyRows
-from metaindex.kinds.rows import ROW_GROUP_ROWS
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import RunReader
+from metaindex.store.rows import ROW_GROUP_ROWS
 from metaindex.store.writer import RunSink
 
 from .asked import Key

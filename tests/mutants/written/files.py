@@ -89,8 +89,8 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "aggregates not counted",
-        "metaindex/pruning/open_index.py",
-        "if not np.array_equal(number, np.arange(run.partitions)) or int(count.sum()) != run.files:",
+        "metaindex/kinds/column_stats/levels.py",
+        "if not np.array_equal(number, np.arange(run.run.partitions)) or int(count.sum()) != run.run.files:",
         "if False:",
         ("tests/pruning/test_damage.py", "tests/pruning/test_many_parts.py", "tests/pruning/test_lookup.py"),
         "a partition that is missing from the aggregates shifts the files of all behind it",

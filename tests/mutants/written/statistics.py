@@ -11,7 +11,7 @@ _FOOTERS = ("tests/formats/test_footers.py", "tests/formats/test_footer_columns.
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "nothing found, everything proved",
-        "metaindex/pruning/run_statistics.py",
+        "metaindex/kinds/column_stats/reader.py",
         "        if not holding:\n            return self.constant(True)\n",
         "        if not holding:\n            return self.constant(False)\n",
         (
@@ -24,7 +24,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "an unknown column answers",
-        "metaindex/pruning/run_statistics.py",
+        "metaindex/kinds/column_stats/reader.py",
         '        if stored is None or (stored.partition and self._units.kind == "column_stats"):\n            return self.constant(True)\n',
         '        if stored is None or (stored.partition and self._units.kind == "column_stats"):\n            return self.constant(False)\n',
         (*_STATISTICS, "tests/pruning/test_uncovered_columns.py", "tests/pruning/test_known_columns.py"),
@@ -32,7 +32,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a partition's scope forgets its first",
-        "metaindex/pruning/run_statistics.py",
+        "metaindex/kinds/column_stats/reader.py",
         "self._cumulated = np.concatenate((np.zeros(1, np.int64), np.cumsum(self._scope)))",
         "self._cumulated = np.concatenate((np.cumsum(self._scope), np.zeros(1, np.int64)))",
         (*_STATISTICS, "tests/pruning/test_many_parts.py", "tests/pruning/test_few_files.py"),
@@ -40,9 +40,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "no scope, no files",
-        "metaindex/pruning/open_index.py",
-        "            out[:] = np.repeat(partitions, count)\n",
-        "            out[:] = np.repeat(~partitions, count)\n",
+        "metaindex/kinds/column_stats/levels.py",
+        "        out[:] = np.repeat(partitions, count)\n",
+        "        out[:] = np.repeat(~partitions, count)\n",
         (
             "tests/pruning/test_many_parts.py",
             "tests/pruning/test_lookup.py",
@@ -54,7 +54,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "an unknown file in a partition",
-        "metaindex/build/statistics.py",
+        "metaindex/kinds/column_stats/rows.py",
         '"state": pc.if_else(unknown, int(StatState.UNKNOWN), known)',
         '"state": known',
         (*_BUILD, "tests/build/test_merging.py", *_STATISTICS),
@@ -62,15 +62,15 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "bounds of an unknown partition",
-        "metaindex/build/statistics.py",
-        "out[column] = pc.if_else(unknown, None, _plain(groups.column(name)))",
-        "out[column] = _plain(groups.column(name))",
+        "metaindex/kinds/column_stats/rows.py",
+        "out[column] = pc.if_else(unknown, None, plain(groups.column(name)))",
+        "out[column] = plain(groups.column(name))",
         (*_BUILD, "tests/build/test_merging.py", *_STATISTICS),
         "a partition has bounds that leave out its unknown file",
     ),
     Mutant(
         "upper bounds cut downwards",
-        "metaindex/build/statistics.py",
+        "metaindex/kinds/facts.py",
         "upper = pc.replace_with_mask(upper, cut_upper, successors(matrix))",
         "upper = pc.if_else(cut_upper, pc.binary_slice(upper, 0, BOUND_BYTES), upper)",
         (*_BUILD, *_STATISTICS),
@@ -78,7 +78,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a cut bound is called exact",
-        "metaindex/build/statistics.py",
+        "metaindex/kinds/facts.py",
         "        exact(bounds.upper_exact, upper, cut_upper),\n",
         "        exact(bounds.upper_exact, upper, pc.less(cut_upper, cut_upper)),\n",
         _BUILD,
@@ -86,7 +86,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the successor of ff",
-        "metaindex/build/statistics.py",
+        "metaindex/kinds/facts.py",
         "below = matrix != 0xFF",
         "below = matrix >= 0",
         _BUILD,

@@ -27,7 +27,8 @@ from expressions.records import dataclass
 from expressions.statistics import ColumnBounds, Interval, ManyFiles, Mask
 from expressions.tree import ColumnRef
 from expressions.vectors import Matrix, from_bytes, from_vector, numbers, one_array, valid_mask
-from metaindex.kinds.rows import StatState
+from metaindex.kinds.described import StoredColumn
+from metaindex.kinds.states import StatState
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import Footer, RunReader
 
@@ -35,17 +36,6 @@ Ask = Callable[[ArrowStatistics], Mask]
 AskMany = Callable[[ArrowStatistics], Matrix]
 
 _SUFFIX = {"int64": "int", "double": "double", "binary": "bytes"}
-
-
-@dataclass(frozen=True, slots=True)
-class StoredColumn:
-    """Where a column of the predicate stands in a run: its id, its type at write time and its type at the asked
-    version."""
-
-    column_id: int
-    stored: pa.DataType
-    current: pa.DataType
-    partition: bool = False  # rows in partition_stats only
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from metaindex.kinds.rows import PART_ROWS
-from metaindex.store.layout import PartInfo
-from metaindex.store.writer import RunSink
+from .layout import PartInfo
+from .rows import PART_ROWS
+from .writer import RunSink
 
 
 @dataclass(slots=True)

@@ -1,15 +1,11 @@
 """Writes the rows of one column of a run: sorted, in pieces, so that the wide stored rows of millions of files are
-never held at once; and their aggregates.
-
-A column's facts that wait for their turn are held compressed: ten million files of five columns are gigabytes
-otherwise.
-"""
+never held at once; and their aggregates."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,42 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from formats.model import Leaf
-from metaindex.kinds.rows import PART_ROWS, PARTITION_STATS
+from metaindex.kinds.described import PartitionColumn
+from metaindex.kinds.facts import domain_of, take_bounds
+from metaindex.store.layout import PartInfo
+from metaindex.store.parts import PartStream
+from metaindex.store.rows import PART_ROWS
+from metaindex.store.writer import RunSink
 
-from .parts import PartStream
-from .statistics import column_rows, domain_of, partition_rows
-
-PACKED_ROWS = 1 << 20
-"""Files from which on facts that wait are held compressed."""
-
-
-@dataclass(frozen=True, slots=True)
-class PackedFacts:
-    """The facts of a column, compressed in memory."""
-
-    data: pa.Buffer
-
-    @classmethod
-    def of(cls, facts: pa.Table) -> PackedFacts:
-        out = pa.BufferOutputStream()
-        with pa.ipc.new_stream(out, facts.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
-            writer.write_table(facts, max_chunksize=1 << 17)
-        return cls(out.getvalue())
-
-    def table(self) -> pa.Table:
-        return pa.ipc.open_stream(self.data).read_all().combine_chunks()
-
-
-Facts: TypeAlias = "pa.Table | PackedFacts"
-
-
-def packed(facts: pa.Table, least: int = PACKED_ROWS) -> Facts:
-    """Compressed where they are many."""
-    return PackedFacts.of(facts) if facts.num_rows >= least else facts
-
-
-def unpacked(facts: Facts) -> pa.Table:
-    return facts.table() if isinstance(facts, PackedFacts) else facts
+from .rows import column_rows, partition_column_rows, partition_rows
+from .schemas import COLUMN_STATS, PARTITION_STATS
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +33,10 @@ class ColumnWriter:
     partition_ord: npt.NDArray[np.int32]
     partition_ids: pa.Array
     piece: int = PART_ROWS
+
+    @classmethod
+    def of(cls, sink: RunSink, partition_ord: npt.NDArray[np.int32], partition_ids: pa.Array) -> Self:
+        return cls(*streams(sink), partition_ord, partition_ids)
 
     def write(self, leaf: Leaf, facts: pa.Table) -> None:
         """The next column: COLUMN_STATS in their order (partition, lower bound with nulls first, ordinal),
@@ -81,6 +54,14 @@ class ColumnWriter:
         if partial:
             self.aggregates.add(aggregated(partial, leaf, self.partition_ord, len(self.partition_ids)))
 
+    def write_values(self, column: PartitionColumn) -> None:
+        """The next column, whose values are those of partitions."""
+        self.aggregates.add(partition_values(column))
+
+    def close(self) -> list[PartInfo]:
+        """All parts."""
+        return [*self.columns.close(), *self.aggregates.close()]
+
     def _order(self, lower: pa.ChunkedArray) -> npt.NDArray[np.int64]:
         """Files in the order of their rows. The sort is stable, so that equal rows stay in order of their ordinals."""
         keys = {"lower": lower}
@@ -88,6 +69,11 @@ class ColumnWriter:
             keys = {"partition_ord": pa.array(self.partition_ord), **keys}
         order = pc.sort_indices(pa.table(keys), [(name, "ascending", "at_start") for name in keys])
         return np.asarray(order.to_numpy()).astype(np.int64)
+
+
+def streams(sink: RunSink) -> tuple[PartStream, PartStream]:
+    """Where rows of both levels go."""
+    return PartStream(sink, "column_stats", COLUMN_STATS), PartStream(sink, "partition_stats", PARTITION_STATS)
 
 
 def aggregated(
@@ -101,3 +87,21 @@ def aggregated(
     counts = np.bincount(partition_ord, minlength=partitions).astype(np.int32)
     at = PARTITION_STATS.get_field_index("file_count")
     return rows.set_column(at, PARTITION_STATS.field(at), pa.array(counts))
+
+
+def partition_values(column: PartitionColumn) -> pa.Table:
+    """PARTITION_STATS of a column whose values are those of partitions."""
+    found = []
+    for start in range(0, max(len(column.no_value), 1), PART_ROWS):
+        some = slice(start, start + PART_ROWS)
+        found.append(
+            partition_column_rows(
+                column.leaf,
+                column.bounds if column.bounds is None else take_bounds(column.bounds, column.rows[some]),
+                column.no_value[some],
+                column.partition_ord[some],
+                column.record_count.slice(start, PART_ROWS),
+                column.partitions,
+            )
+        )
+    return aggregated(found, column.leaf, column.partition_ord, column.partitions.num_rows)

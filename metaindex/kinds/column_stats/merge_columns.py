@@ -9,19 +9,23 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.build.parts import PartStream
-from metaindex.build.statistics import constant, domain_of, partition_rows
+from expressions.statistics import Mask
 from metaindex.errors import DamagedIndexError
-from metaindex.kinds.rows import COLUMN_STATS, PARTITION_STATS, StatState
+from metaindex.kinds.described import MergedFiles, Ordinals
+from metaindex.kinds.facts import constant, domain_of
+from metaindex.kinds.states import StatState
 from metaindex.log.entry import CoveredColumn
 from metaindex.log.types import type_from_text
 from metaindex.store.kway import merged
+from metaindex.store.parts import PartStream
 from metaindex.store.reader import RunReader
+from metaindex.store.rows import PARTITIONS
+from metaindex.store.stream import stream
 
-from .files import MergedFiles
-from .stream import Mask, Ordinals, stream
+from .rows import STORED_AS, partition_rows
+from .schemas import COLUMN_STATS, PARTITION_STATS
 
-_SUFFIX = {pa.int64(): "int", pa.float64(): "double", pa.binary(): "bytes"}
+_RANGES = pa.schema([PARTITIONS.field(name) for name in ("partition_ord", "first_ordinal", "file_count")])
 
 
 def merge_column(
@@ -42,7 +46,7 @@ def merge_column(
     streams = [_stats_of(sources[i], files, column.column_id, i, owner, len(covering)) for i in covering]
     if (owner < 0).any():
         streams.append(_unknown_rows(files, column.column_id, np.flatnonzero(owner < 0)))
-    lower = f"lower_{_SUFFIX[domain]}"
+    lower = f"lower_{STORED_AS[domain]}"
     partial, rows = [], 0
     for window in merged(streams, ("partition_ord", lower, "ordinal")):
         out.add(window)
@@ -61,7 +65,7 @@ def merge_column(
 def _stats_of(
     source: RunReader, files: MergedFiles, column: int, number: int, owner: Ordinals, among: int
 ) -> Iterator[pa.Table]:
-    for table in stream(source, "column_stats", COLUMN_STATS.names, column, among):
+    for table in stream(source, "column_stats", COLUMN_STATS, column, among):
         places = files.ordinals[number][np.asarray(table.column("ordinal").to_numpy())]
         kept = np.flatnonzero(places >= 0)  # of files that stay
         kept = kept[owner[places[kept]] == number]
@@ -96,7 +100,7 @@ def merge_partition_column(sources: Sequence[RunReader], files: MergedFiles, col
         if all(c.stable != column.stable for c in source.run.columns):
             continue
         new = _partitions_of(source, files, number)
-        for table in stream(source, "partition_stats", PARTITION_STATS.names, column.column_id, len(sources)):
+        for table in stream(source, "partition_stats", PARTITION_STATS, column.column_id, len(sources)):
             places = new[np.asarray(table.column("partition_ord").to_numpy())]
             fresh = np.flatnonzero(places >= 0)
             fresh = fresh[~known[places[fresh]]]
@@ -140,7 +144,7 @@ def merge_partition_column(sources: Sequence[RunReader], files: MergedFiles, col
 def _partitions_of(source: RunReader, files: MergedFiles, number: int) -> Ordinals:
     """The new number of each partition of a source, -1 where none of its files is left."""
     new = np.full(source.run.partitions, -1, np.int32)
-    for table in stream(source, "partitions", ["partition_ord", "first_ordinal", "file_count"], None, 1):
+    for table in stream(source, "partitions", _RANGES, None, 1):
         old, first, count = (np.asarray(table.column(n).to_numpy()) for n in table.column_names)
         places = files.ordinals[number]
         for partition, start, files_ in zip(old.tolist(), first.tolist(), count.tolist(), strict=True):

@@ -1,5 +1,5 @@
 """Merges all columns of a few files at once, for the merges that refreshes after commits make: the rows are those of
-`stats`, at a fraction of the calls."""
+`merge_columns`, at a fraction of the calls."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.build.together import MOST_ROWS as MOST_ROWS
-from metaindex.build.together import in_stored_order
+from expressions.statistics import Mask
 from metaindex.errors import DamagedIndexError
-from metaindex.kinds.rows import COLUMN_STATS
+from metaindex.kinds.described import MergedFiles
 from metaindex.log.entry import CoveredColumn
 from metaindex.store.reader import RunReader
+from metaindex.store.stream import stream
 
-from .files import MergedFiles
-from .stats import rows_of_nothing, with_counts
-from .stream import Mask, stream
+from .merge_columns import rows_of_nothing, with_counts
+from .schemas import COLUMN_STATS
+from .together import in_stored_order
 
 
 def merge_columns(
@@ -29,7 +29,7 @@ def merge_columns(
     owner = _owners(columns, sources, files, blank)
     found = [COLUMN_STATS.empty_table()]
     for number, source in enumerate(sources):
-        for table in stream(source, "column_stats", COLUMN_STATS.names, None, 1):
+        for table in stream(source, "column_stats", COLUMN_STATS, None, 1):
             stored = np.asarray(table.column("column_id").to_numpy())
             at = np.minimum(np.searchsorted(ids, stored), max(len(ids) - 1, 0))
             places = files.ordinals[number][np.asarray(table.column("ordinal").to_numpy())]
