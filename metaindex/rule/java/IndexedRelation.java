@@ -8,6 +8,8 @@ import org.apache.spark.sql.types.StructType;
 
 /** A relation that metaindex has put into a plan, which says so in plans and in Spark's pages: over fewer files of a table, or over an index in place of it. */
 public class IndexedRelation extends HadoopFsRelation {
+  private static final String PUSHDOWN = "org.apache.spark.sql.execution.datasources.DataSourceUtils";
+
   private final String label;
 
   public IndexedRelation(
@@ -21,7 +23,14 @@ public class IndexedRelation extends HadoopFsRelation {
     return new IndexedRelation(files, one.partitionSchema(), one.dataSchema(), one.bucketSpec(), one.fileFormat(), one.options(), one.sparkSession(), label);
   }
 
+  /** Spark pushes conditions on fields of structs, and on columns whose names are no plain words, into relations whose printed name is in a list of formats: that one question is answered by the format's name alone. */
   public String toString() {
-    return super.toString() + " <metaindex " + label + ">";
+    String format = super.toString();
+    return askedByPushdown() ? format : format + " <metaindex " + label + ">";
+  }
+
+  private static boolean askedByPushdown() {
+    StackTraceElement[] frames = new Throwable().getStackTrace(); // this, toString, and who called it
+    return frames.length > 2 && frames[2].getClassName().startsWith(PUSHDOWN);
   }
 }
