@@ -34,7 +34,7 @@ $(PACKAGES): requirements/build.txt requirements/dev.txt pyproject.toml
 	@$(PIP) --require-hashes --requirement requirements/dev.txt
 	@echo "install: metaindex itself, editable"
 	@$(PIP) --no-deps --editable .
-	@$(RUN) -m compileall -q expressions formats metaindex
+	@$(RUN) -m compileall -q metaindex
 	@touch $@
 
 # Cheap to repeat, so it looks each time: a Java may have come or gone, the cache may have been emptied.

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from expressions.records import dataclass
-from formats.model import Field, Leaf
-from formats.storage_local import LocalStorage
+from metaindex.expressions.records import dataclass
+from metaindex.formats.model import Field, Leaf
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.kinds.bloom.blocks import BLOCK_BYTES, Bytes, Hashes, Ints, bits_of, block_of
 from metaindex.kinds.bloom.collector import BloomCollector
 from metaindex.kinds.bloom.reader import BloomReader

@@ -18,10 +18,10 @@ import pyarrow.dataset as ds
 import pyarrow.fs as fs
 import pyarrow.parquet as pq
 
-from formats.files.table import FilesFormat
-from formats.files.walk import list_files
-from formats.protocol import At, TableRef
-from formats.storage import storage_for
+from metaindex.formats.files.table import FilesFormat
+from metaindex.formats.files.walk import list_files
+from metaindex.formats.protocol import At, TableRef
+from metaindex.formats.storage import storage_for
 
 
 def run(folder: Path, quick: bool) -> list[dict[str, object]]:

@@ -20,9 +20,9 @@ from .iceberg_table import write_table
 _OURS = """
 import json, sys, time
 import polars
-from formats.iceberg import IcebergFormat
-from formats.protocol import At, TableRef
-from formats.storage import storage_for
+from metaindex.formats.iceberg import IcebergFormat
+from metaindex.formats.protocol import At, TableRef
+from metaindex.formats.storage import storage_for
 
 storage, root = storage_for(sys.argv[1])
 ref = TableRef(storage, root)

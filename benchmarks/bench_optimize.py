@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from formats.protocol import At, TableRef
-from formats.storage_local import LocalStorage
 from metaindex import ColumnStats
 from metaindex.actions.runs import build_run
+from metaindex.formats.protocol import At, TableRef
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.log.entry import Content, IndexLogEntry, TableInfo, VersionRecord
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import State

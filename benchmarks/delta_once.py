@@ -30,8 +30,8 @@ def _timed(work: Callable[[], object], times: int = 1) -> tuple[float, float]:
 
 def _ours(path: str) -> dict[str, float]:
     import metaindex
-    from formats.protocol import At
-    from formats.registry import open_ref
+    from metaindex.formats.protocol import At
+    from metaindex.formats.registry import open_ref
 
     del metaindex
     format_, ref = open_ref(path, "delta")

@@ -72,7 +72,7 @@ def _optimize(table: mi.Table, mode: str) -> Callable[[], Outcome]:
 
 
 def _prune(table: mi.Table, question: str, version: str) -> Callable[[], PruneResult]:
-    from expressions.engines.sql import parse
+    from metaindex.expressions.engines.sql import parse
 
     predicate = parse(question)
     return lambda: table.prune(predicate, version=int(version))

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from expressions import ColumnBounds
-from formats.model import FILE_SCHEMA, Deletes, Diff, Field, FileTable, Leaf, Schema, Snapshot, Trust, Version
-from formats.protocol import At, TableRef
-from formats.storage_local import LocalStorage
 from metaindex.build.protocol import BuildReport, BuildRequest, Progress
 from metaindex.config import Config
+from metaindex.expressions import ColumnBounds
+from metaindex.formats.model import FILE_SCHEMA, Deletes, Diff, Field, FileTable, Leaf, Schema, Snapshot, Trust, Version
+from metaindex.formats.protocol import At, TableRef
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.kinds.facts import facts_of, in_column_order
 from metaindex.kinds.registry import FACT_ROWS
 from metaindex.store.writer import RunSink

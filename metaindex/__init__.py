@@ -6,28 +6,10 @@ table.create_index("stats", mi.ColumnStats())
 table.prune("tailnum = 'N14228' AND dep_delay > 60").paths
 """
 
-import expressions as _expressions
-import formats as _formats
+from typing import TYPE_CHECKING
 
-_MARK = "a room of metaindex"
-
-
-def _check_rooms() -> None:
-    """`formats` and `expressions` are common names: a stranger's package of that name must not be taken for ours."""
-    for room in (_expressions, _formats):
-        if getattr(room, "__metaindex_room__", None) != _MARK:
-            raise ImportError(
-                f"metaindex needs its own package {room.__name__!r}; the import path has another one at {room.__file__}; "
-                "take that one off the path, or install metaindex into an environment of its own"
-            )
-
-
-_check_rooms()
-
-from typing import TYPE_CHECKING  # noqa: E402 - after the check
-
-from expressions import ColumnBuilder, MetaIndexError, col  # noqa: E402
-from expressions.errors import (  # noqa: E402
+from metaindex.expressions import ColumnBuilder, MetaIndexError, col
+from metaindex.expressions.errors import (
     AmbiguousColumnError,
     ArgumentError,
     CorruptTableError,
@@ -47,8 +29,8 @@ from expressions.errors import (  # noqa: E402
     VersionNotFoundError,
 )
 
-from .config import Config  # noqa: E402
-from .errors import (  # noqa: E402
+from .config import Config
+from .errors import (
     BuildError,
     ConcurrentWriteError,
     DamagedIndexError,
@@ -59,15 +41,15 @@ from .errors import (  # noqa: E402
     ScanError,
     SettingError,
 )
-from .kinds.bloom.spec import Bloom  # noqa: E402
-from .kinds.column_stats.spec import ColumnStats  # noqa: E402
-from .kinds.covering.spec import Covering, CoveringRange  # noqa: E402
-from .kinds.values.lists import ValueList  # noqa: E402
-from .kinds.values.spec import Values  # noqa: E402
-from .pruning.result import IndexReport, PruneResult  # noqa: E402
-from .table.face import Table  # noqa: E402
-from .table.opening import open_table  # noqa: E402
-from .views.info import IndexInfo  # noqa: E402
+from .kinds.bloom.spec import Bloom
+from .kinds.column_stats.spec import ColumnStats
+from .kinds.covering.spec import Covering, CoveringRange
+from .kinds.values.lists import ValueList
+from .kinds.values.spec import Values
+from .pruning.result import IndexReport, PruneResult
+from .table.face import Table
+from .table.opening import open_table
+from .views.info import IndexInfo
 
 if TYPE_CHECKING:  # loaded when asked for
     from . import hooks as hooks

@@ -7,9 +7,9 @@ from dataclasses import field
 from types import UnionType
 from typing import Final, Literal
 
-from expressions.errors import ArgumentError
-from expressions.records import dataclass
-from formats.storage_local import local_path
+from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.records import dataclass
+from metaindex.formats.storage_local import local_path
 
 BuilderName = Literal["spark", "local", "default"]
 

@@ -1,6 +1,6 @@
 """The errors of this room, hung below the root of all rooms.
 
-MetaIndexError (expressions.errors)
+MetaIndexError (metaindex.expressions.errors)
 ├── IndexNotFoundError (LookupError)      no index of that name, or none that a reader can see
 ├── IndexExistsError (FileExistsError)    the name is used
 ├── IndexStateError                       the verb needs another state; says which, who holds it, the cure
@@ -12,7 +12,7 @@ MetaIndexError (expressions.errors)
 └── ScanError                             a reader cannot return exactly the rows asked for, and returns none
 """  # noqa: W505
 
-from expressions.errors import MetaIndexError
+from metaindex.expressions.errors import MetaIndexError
 
 
 class IndexNotFoundError(MetaIndexError, LookupError):

@@ -21,9 +21,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from expressions.records import dataclass
-from expressions.vectors import compute, one_array, valid_mask, vector
-from formats.model import FileTable, Snapshot
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.vectors import compute, one_array, valid_mask, vector
+from metaindex.formats.model import FileTable, Snapshot
 
 _AT_ONCE = (
     1 << 17

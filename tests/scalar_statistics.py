@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from expressions.errors import LiteralTypeError
-from expressions.literals import Literal, LiteralValue, compare_values
-from expressions.statistics import Interval
-from expressions.tree import ColumnRef
+from metaindex.expressions.errors import LiteralTypeError
+from metaindex.expressions.literals import Literal, LiteralValue, compare_values
+from metaindex.expressions.statistics import Interval
+from metaindex.expressions.tree import ColumnRef
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from formats.storage import ObjectInfo, Storage
-from formats.storage_ranges import open_ranges
+from metaindex.formats.storage import ObjectInfo, Storage
+from metaindex.formats.storage_ranges import open_ranges
 
 
 class CountingStorage:

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from expressions import (
+from metaindex.expressions import (
     And,
     ColumnBounds,
     ColumnRef,

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, runtime_checkable
 
-from expressions.errors import StorageError
-from expressions.shown import Shown
 from metaindex.errors import ConcurrentWriteError
+from metaindex.expressions.errors import StorageError
+from metaindex.expressions.shown import Shown
 from metaindex.log.entry import IndexLogEntry, UnderWay
 from metaindex.log.liveness import Heartbeat
 from metaindex.log.operation_log import OperationLog

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from expressions.errors import StorageError
-from formats.back_off import back_off
 from metaindex.errors import ConcurrentWriteError
+from metaindex.expressions.errors import StorageError
+from metaindex.formats.back_off import back_off
 from metaindex.log.entry import IndexLogEntry, UnderWay
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import Operation

@@ -10,10 +10,10 @@ import secrets
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from expressions.errors import ObjectNotFoundError
-from expressions.records import dataclass
-from formats.storage import Storage
 from metaindex.errors import DamagedIndexError, ForeignIndexError
+from metaindex.expressions.errors import ObjectNotFoundError
+from metaindex.expressions.records import dataclass
+from metaindex.formats.storage import Storage
 from metaindex.log.entry import Content, IndexLogEntry, ObjectRef
 from metaindex.log.liveness import heartbeat_path
 from metaindex.log.needs import unknown

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from formats.model import Snapshot
-from formats.protocol import TableRef
 from metaindex.build.protocol import Builder, Progress
+from metaindex.formats.model import Snapshot
+from metaindex.formats.protocol import TableRef
 from metaindex.kinds.registry import looked_up, rows_of
 from metaindex.kinds.renames import with_ids
 from metaindex.log.entry import IndexLogEntry, KindSpec, TableInfo, VersionRecord

@@ -20,12 +20,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from expressions.records import dataclass
-from formats.model import FileTable, Snapshot, Version
-from formats.storage import Storage
 from metaindex.build.merging import merge_runs, unmerged
 from metaindex.build.protocol import Builder, Progress, pieces_written_by
 from metaindex.errors import ConcurrentWriteError, IndexStateError
+from metaindex.expressions.records import dataclass
+from metaindex.formats.model import FileTable, Snapshot, Version
+from metaindex.formats.storage import Storage
 from metaindex.keys import FileIdentities, file_ids
 from metaindex.log.entry import Content, IndexLogEntry, RunRef, VersionRecord
 from metaindex.log.liveness import held

@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from expressions.vectors import numbers
-from formats.changes import Changes
-from formats.model import FileTable, Snapshot
+from metaindex.expressions.vectors import numbers
+from metaindex.formats.changes import Changes
+from metaindex.formats.model import FileTable, Snapshot
 from metaindex.keys import FileIdentities, path_ids
 from metaindex.log.entry import RunRef, VersionRecord
 from metaindex.pruning.open_index import OpenIndex

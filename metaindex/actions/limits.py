@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
-from expressions.arrow_statistics import ArrowStatistics
-from expressions.errors import ArgumentError, UnknownColumnError
-from expressions.references import columns
-from expressions.skipping import may_match
-from expressions.tree import Predicate
-from formats.model import Snapshot
+from metaindex.expressions.arrow_statistics import ArrowStatistics
+from metaindex.expressions.errors import ArgumentError, UnknownColumnError
+from metaindex.expressions.references import columns
+from metaindex.expressions.skipping import may_match
+from metaindex.expressions.tree import Predicate
+from metaindex.formats.model import Snapshot
 from metaindex.pruning.question import bound
 
 if TYPE_CHECKING:
@@ -61,9 +61,9 @@ def _predicate(where: object, snapshot: Snapshot, time_zone: str) -> Predicate:
     if isinstance(where, Predicate):
         return where
     if isinstance(where, str):
-        from expressions.engines.sql import parse
+        from metaindex.expressions.engines.sql import parse
 
         return parse(where, timezone=time_zone, schema=snapshot.schema.asked())
-    from expressions.engines import to_predicate
+    from metaindex.expressions.engines import to_predicate
 
     return to_predicate(where, snapshot.schema.asked())

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from expressions.records import dataclass
 from metaindex.build.merging import keys_together
+from metaindex.expressions.records import dataclass
 from metaindex.kinds.registry import FACT_ROWS
 from metaindex.log.entry import CoveredColumn, CoveredKey, RunRef
 

@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import Literal
 
-from expressions.records import dataclass
-from formats.storage import Storage
 from metaindex.build.merging import Merged, merge_runs, unmerged
 from metaindex.build.protocol import Builder, Progress, pieces_written_by
 from metaindex.errors import ConcurrentWriteError, DamagedIndexError
+from metaindex.expressions.records import dataclass
+from metaindex.formats.storage import Storage
 from metaindex.kinds.registry import holds_rows
 from metaindex.log.entry import IndexLogEntry, RunRef
 from metaindex.log.states import Operation

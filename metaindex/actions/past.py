@@ -18,12 +18,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.errors import MetaIndexError
-from expressions.vectors import truths
-from formats.changes import Base, ServesChanges
-from formats.model import Snapshot, Version
-from formats.protocol import At, TableFormat, TableRef
 from metaindex.build.protocol import Builder, Progress
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.expressions.vectors import truths
+from metaindex.formats.changes import Base, ServesChanges
+from metaindex.formats.model import Snapshot, Version
+from metaindex.formats.protocol import At, TableFormat, TableRef
 from metaindex.log.operation_log import OperationLog
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.reader import StoreCache

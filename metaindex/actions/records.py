@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from formats.model import Schema, Version
-from formats.storage import Storage
+from metaindex.formats.model import Schema, Version
+from metaindex.formats.storage import Storage
 from metaindex.log.entry import Content, ObjectRef, SegmentRef, VersionRecord, version_tag
 from metaindex.log.history import MAX_BITS, RollOver, characters, roll_over
 from metaindex.log.record_codec import BITS, encode_bits, encode_segment, object_ref

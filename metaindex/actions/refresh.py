@@ -21,9 +21,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from formats.changes import Base
-from formats.model import Schema, Snapshot, Version
 from metaindex.errors import ConcurrentWriteError, DamagedIndexError
+from metaindex.formats.changes import Base
+from metaindex.formats.model import Schema, Snapshot, Version
 from metaindex.log.entry import IndexLogEntry, VersionRecord
 from metaindex.log.history import RollOver
 from metaindex.log.states import Operation

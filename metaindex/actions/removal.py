@@ -15,8 +15,8 @@ from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from formats.storage import KeepsLeftovers, KeepsVersions, ObjectInfo, Storage
-from formats.storage_own import meant_by
+from metaindex.formats.storage import KeepsLeftovers, KeepsVersions, ObjectInfo, Storage
+from metaindex.formats.storage_own import meant_by
 from metaindex.log.liveness import FOLDER as HEARTBEATS
 from metaindex.log.liveness import is_nonce
 from metaindex.log.operation_log import OperationLog, entry_path

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from formats.model import Version
+from metaindex.formats.model import Version
 from metaindex.log.entry import Content, ObjectRef, RunRef, SegmentRef, VersionRecord
 from metaindex.log.record_codec import BITS
 from metaindex.pruning.versions import from_text, to_text

@@ -6,8 +6,8 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
-from formats.model import Version
-from formats.storage import Storage
+from metaindex.formats.model import Version
+from metaindex.formats.storage import Storage
 from metaindex.log.entry import Content, ObjectRef, SegmentRef, VersionRecord
 from metaindex.log.record_codec import BITS, decode_bits, decode_segment, encode_bits, encode_segment, object_ref
 

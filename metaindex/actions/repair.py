@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from expressions.errors import MetaIndexError
-from formats.model import Schema
 from metaindex.errors import DamagedIndexError, ForeignIndexError
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.formats.model import Schema
 from metaindex.kinds.registry import kind_named, unknown
 from metaindex.log.entry import Content, IndexLogEntry, KindSpec, VersionRecord
 from metaindex.log.history import with_record, without_runs

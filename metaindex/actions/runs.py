@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from formats.model import FILE_SCHEMA, FileTable, Snapshot
-from formats.protocol import TableRef
 from metaindex.build.protocol import Builder, BuildReport, BuildRequest, KeyBuild, Progress
+from metaindex.formats.model import FILE_SCHEMA, FileTable, Snapshot
+from metaindex.formats.protocol import TableRef
 from metaindex.keys import column_id, file_ids, partition_id
 from metaindex.kinds.covering.plan import covering_plans
 from metaindex.kinds.described import fact_kinds, leaves_of

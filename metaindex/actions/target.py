@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
-from expressions.errors import VersionNotFoundError
-from formats.changes import Base, Changes, ServesChanges
-from formats.model import Snapshot, Version
-from formats.protocol import At, TableFormat, TableRef
+from metaindex.expressions.errors import VersionNotFoundError
+from metaindex.formats.changes import Base, Changes, ServesChanges
+from metaindex.formats.model import Snapshot, Version
+from metaindex.formats.protocol import At, TableFormat, TableRef
 
 
 @dataclass(slots=True)

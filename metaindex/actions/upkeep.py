@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import logging
 
-from expressions.errors import MetaIndexError
 from metaindex.build.protocol import Builder
+from metaindex.expressions.errors import MetaIndexError
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.operation_log import OperationLog
 from metaindex.store.reader import StoreCache

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from expressions.vectors import compute
+from metaindex.expressions.vectors import compute
 
 if TYPE_CHECKING:
     from .follow import Seen

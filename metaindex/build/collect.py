@@ -17,12 +17,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.errors import MetaIndexError, StorageUnavailableError
-from expressions.statistics import ColumnBounds
-from formats.footer_trust import Doubt
-from formats.footers import FooterColumn, read_footers
-from formats.model import Field, Leaf, Trust
-from formats.storage import Storage
+from metaindex.expressions.errors import MetaIndexError, StorageUnavailableError
+from metaindex.expressions.statistics import ColumnBounds
+from metaindex.formats.footer_trust import Doubt
+from metaindex.formats.footers import FooterColumn, read_footers
+from metaindex.formats.model import Field, Leaf, Trust
+from metaindex.formats.storage import Storage
 from metaindex.kinds.facts import MOST_ROWS, constant, facts_of, facts_schema, replace_rows, told, unknown_facts
 
 from .extremes import ColumnScan, bounds_of

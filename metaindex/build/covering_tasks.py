@@ -20,9 +20,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.errors import StorageUnavailableError
-from formats.storage import Storage
 from metaindex.errors import BuildError
+from metaindex.expressions.errors import StorageUnavailableError
+from metaindex.formats.storage import Storage
 from metaindex.kinds.covering.order import Ascending, sort_columns
 from metaindex.kinds.covering.parts import PartWriter, WrittenPart
 from metaindex.kinds.covering.plan import NO_ROW, ORDINAL, ROW, CoveringPlan, with_lineage

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.arrow_types import is_bytes, is_text
-from expressions.physical import physical_type, to_physical
-from expressions.statistics import ColumnBounds
+from metaindex.expressions.arrow_types import is_bytes, is_text
+from metaindex.expressions.physical import physical_type, to_physical
+from metaindex.expressions.statistics import ColumnBounds
 from metaindex.kinds.facts import domain_of
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from formats.storage_local import LocalStorage
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.kinds.keyed import UNKEYED, KeyPlan, Spill, Units
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from formats.storage import Storage
+from metaindex.formats.storage import Storage
 
 Batches = Iterator[tuple[Sequence[tuple[int, int]], Mapping[str, pa.Array]]]
 """Row groups and how many rows of each, one behind the other, and the rows: by stable name the values of each column

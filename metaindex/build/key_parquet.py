@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from expressions.arrow_types import is_uuid
-from formats.footer_file import Layouts, Shape, ShapeKey, open_footer, shape_of
-from formats.footer_trust import AbsentLeaf, Doubt, Found
-from formats.model import Leaf
-from formats.storage import Storage
+from metaindex.expressions.arrow_types import is_uuid
+from metaindex.formats.footer_file import Layouts, Shape, ShapeKey, open_footer, shape_of
+from metaindex.formats.footer_trust import AbsentLeaf, Doubt, Found
+from metaindex.formats.model import Leaf
+from metaindex.formats.storage import Storage
 from metaindex.kinds.canonical import answers_for
 
 from .key_file import Batches, KeyFile

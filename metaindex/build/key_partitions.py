@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from expressions.physical import from_physical
-from formats.model import Leaf
+from metaindex.expressions.physical import from_physical
+from metaindex.formats.model import Leaf
 
 from .local import without_value
 from .protocol import BuildRequest

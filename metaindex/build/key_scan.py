@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from expressions.errors import StorageUnavailableError
-from formats.model import Field, Leaf
-from formats.storage import Storage
+from metaindex.expressions.errors import StorageUnavailableError
+from metaindex.formats.model import Field, Leaf
+from metaindex.formats.storage import Storage
 from metaindex.kinds.canonical import UnkeyedValuesError
 from metaindex.kinds.keyed import KeyPlan, TakesRows, add_groups
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from formats.model import Field, Leaf
-from formats.storage import Storage
 from metaindex.errors import ScanError
+from metaindex.formats.model import Field, Leaf
+from metaindex.formats.storage import Storage
 
 from .key_file import Batches, KeyFile
 from .text_scan import TextScanner, columns_of, leaf_as_text

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from formats.model import Leaf
 from metaindex.errors import BuildError
+from metaindex.formats.model import Leaf
 from metaindex.kinds.covering.plan import CoveringPlan
 from metaindex.kinds.described import FactWriter, PartitionColumn
 from metaindex.kinds.facts import MOST_ROWS, in_column_order

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from expressions.errors import FormatError
-from formats.column_names import alike
-from formats.model import Leaf
-from formats.older_calendar import may_be_in_older_calendar
-from formats.storage import Storage
+from metaindex.expressions.errors import FormatError
+from metaindex.formats.column_names import alike
+from metaindex.formats.model import Leaf
+from metaindex.formats.older_calendar import may_be_in_older_calendar
+from metaindex.formats.storage import Storage
 
 from .extremes import ColumnScan
 

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.statistics import ColumnBounds, Mask
-from formats.model import Leaf, ManyLogBounds, SnapshotDetails, Trust
+from metaindex.expressions.statistics import ColumnBounds, Mask
+from metaindex.formats.model import Leaf, ManyLogBounds, SnapshotDetails, Trust
 from metaindex.kinds.facts import MOST_ROWS, constant, replace_rows, take_bounds, told, unknown_facts
 
 from .collect import Collected

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from formats.model import FileTable, Leaf, Snapshot
-from formats.protocol import TableRef
+from metaindex.formats.model import FileTable, Leaf, Snapshot
+from metaindex.formats.protocol import TableRef
 from metaindex.kinds.covering.plan import CoveringPlan
 from metaindex.kinds.keyed import KeyPlan
 from metaindex.log.entry import CoveredKey

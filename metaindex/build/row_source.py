@@ -15,10 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.errors import ObjectNotFoundError
-from formats.model import Field, Schema
-from formats.storage import Storage
 from metaindex.errors import ScanError
+from metaindex.expressions.errors import ObjectNotFoundError
+from metaindex.formats.model import Field, Schema
+from metaindex.formats.storage import Storage
 from metaindex.kinds.covering.plan import CoveringPlan, chain
 from metaindex.readers.parquet import read_parquet
 from metaindex.readers.partitions import PartitionValues

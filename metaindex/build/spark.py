@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from expressions.errors import MetaIndexError, OutsideTableError
 from metaindex.errors import BuildError, DamagedIndexError
+from metaindex.expressions.errors import MetaIndexError, OutsideTableError
 from metaindex.kinds.covering.plan import CoveringPlan
 from metaindex.kinds.described import Level
 from metaindex.kinds.keyed import KeyPlan

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from expressions.build import quoted
 from metaindex.errors import BuildError
+from metaindex.expressions.build import quoted
 from metaindex.kinds.covering.plan import NO_ROW, ORDINAL, ROW, CoveringPlan
 
 from .collect import Source

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.errors import StorageError
-from formats.storage import Storage
 from metaindex.errors import BuildError
+from metaindex.expressions.errors import StorageError
+from metaindex.formats.storage import Storage
 from metaindex.kinds.keyed import Gathered, KeyFinisher, KeyPlan, Spill
 from metaindex.store.layout import PartInfo, run_folder
 from metaindex.store.writer import RunSink

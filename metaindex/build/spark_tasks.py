@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from formats.storage import Storage
+from metaindex.formats.storage import Storage
 from metaindex.kinds.registry import FACT_ROWS
 from metaindex.store.layout import PartInfo
 from metaindex.store.parts import PartStream

@@ -19,13 +19,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.build import quoted
-from expressions.errors import StorageUnavailableError, first_line
-from expressions.physical import to_physical
-from expressions.statistics import ColumnBounds
-from formats.model import Field, Leaf, Trust
-from formats.storage import Storage
 from metaindex.errors import BuildError
+from metaindex.expressions.build import quoted
+from metaindex.expressions.errors import StorageUnavailableError, first_line
+from metaindex.expressions.physical import to_physical
+from metaindex.expressions.statistics import ColumnBounds
+from metaindex.formats.model import Field, Leaf, Trust
+from metaindex.formats.storage import Storage
 from metaindex.kinds.facts import facts_of, replace_rows, unknown_facts
 
 from .collect import UNREADABLE, Collected, Source

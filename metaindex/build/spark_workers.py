@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-_ROOMS = ("expressions", "formats", "metaindex")
 _shipped: set[str] = set()
 """Applications that have the archive."""
 
@@ -38,21 +37,20 @@ def ship(spark: SparkSession) -> None:
     atexit.register(
         shutil.rmtree, folder, ignore_errors=True
     )  # the driver serves the file to executors from where it lies, whenever one starts
-    archive = Path(folder) / "metaindex-rooms.zip"
+    archive = Path(folder) / "metaindex-sources.zip"
     write_archive(archive)
     context.addPyFile(str(archive))
     _shipped.add(context.applicationId)
 
 
 def write_archive(archive: Path) -> None:
-    """The three packages as an importable archive."""
+    """The package as an importable archive."""
     import metaindex
 
-    root = Path(next(iter(metaindex.__path__))).parent
+    package = Path(next(iter(metaindex.__path__)))
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-        for room in _ROOMS:
-            for source in sorted((root / room).rglob("*.py")):
-                file.write(source, source.relative_to(root).as_posix())
+        for source in sorted(package.rglob("*.py")):
+            file.write(source, source.relative_to(package.parent).as_posix())
 
 
 def _is_local(context: SparkContext) -> bool:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from formats.model import Field, Leaf, Schema
-from formats.storage import Storage
 from metaindex.errors import ScanError
+from metaindex.formats.model import Field, Leaf, Schema
+from metaindex.formats.storage import Storage
 from metaindex.text import TextReader
 
 from .extremes import ColumnScan

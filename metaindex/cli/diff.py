@@ -15,7 +15,7 @@ from .output import Column, Output
 from .progress import Progress
 
 if TYPE_CHECKING:
-    from formats.model import FileTable
+    from metaindex.formats.model import FileTable
 
 _SHOWN = 20
 

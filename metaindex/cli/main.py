@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from expressions.errors import MetaIndexError
+from metaindex.expressions.errors import MetaIndexError
 
 from . import (
     cancel,

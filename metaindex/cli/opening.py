@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from expressions.errors import ArgumentError, MissingDependencyError
+from metaindex.expressions.errors import ArgumentError, MissingDependencyError
 
 from .output import Output
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from expressions.errors import MetaIndexError
+from metaindex.expressions.errors import MetaIndexError
 
 from .json_value import json_value
 

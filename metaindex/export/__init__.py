@@ -19,11 +19,11 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from expressions.errors import ArgumentError
-from expressions.records import dataclass
-from expressions.shown import Shown
-from expressions.statistics import Mask
-from formats.storage import Storage
+from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.shown import Shown
+from metaindex.expressions.statistics import Mask
+from metaindex.formats.storage import Storage
 from metaindex.kinds.registry import FACT_ROWS, looked_up
 from metaindex.log.entry import RunRef
 from metaindex.pruning.open_index import OpenIndex
@@ -97,7 +97,7 @@ def _commit(format_: str) -> delta.Commits:
         case "delta":
             return delta.DeltaTables()
         case "iceberg":
-            from formats.iceberg.written import IcebergTables
+            from metaindex.formats.iceberg.written import IcebergTables
 
             return IcebergTables()
         case _:

@@ -12,10 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from expressions.errors import ArgumentError, MetaIndexError, ObjectExistsError
-from formats.storage import Storage
-from formats.written import WRITER, Part, in_the_way
-from formats.written import Commits as Commits
+from metaindex.expressions.errors import ArgumentError, MetaIndexError, ObjectExistsError
+from metaindex.formats.storage import Storage
+from metaindex.formats.written import WRITER, Part, in_the_way
+from metaindex.formats.written import Commits as Commits
 
 _TYPES = {pa.string(): "string", pa.int64(): "long", pa.bool_(): "boolean"}
 _COMMIT = re.compile(r"(?:^|/)(\d{20})\.json$", re.ASCII)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.statistics import Mask
+from metaindex.expressions.statistics import Mask
 from metaindex.kinds.kind import Listed, ListsValues
 from metaindex.kinds.registry import looked_up, rows_of
 from metaindex.log.entry import CoveredKey, RunRef

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from formats.storage import Storage
-from formats.written import Part
+from metaindex.formats.storage import Storage
+from metaindex.formats.written import Part
 
 PART_BYTES = 64 << 20
 """A part that has so many is put, and the next one begun."""

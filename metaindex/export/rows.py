@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from expressions.statistics import Mask
+from metaindex.expressions.statistics import Mask
 from metaindex.kinds.registry import FACT_ROWS
 from metaindex.log.entry import RunRef
 from metaindex.pruning.open_index import OpenIndex

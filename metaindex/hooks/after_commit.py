@@ -21,7 +21,7 @@ from difflib import get_close_matches
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
 
-from expressions.errors import ArgumentError
+from metaindex.expressions.errors import ArgumentError
 from metaindex.table.face import Table, handle_of
 
 from . import worker
@@ -151,7 +151,7 @@ def _opener(table: object, options: dict[str, Any]) -> tuple[str, Callable[[], T
 
 def _key(path: str) -> str:
     """One name for one table, however it is written."""
-    from formats.storage_local import local_path
+    from metaindex.formats.storage_local import local_path
 
     local = local_path(path)
     return (path if local is None else os.path.abspath(local)).rstrip("/")

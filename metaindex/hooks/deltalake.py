@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from expressions.errors import MissingDependencyError
+from metaindex.expressions.errors import MissingDependencyError
 
 from .after_commit import Mode, after_commit
 

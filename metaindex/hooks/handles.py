@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from expressions.errors import MetaIndexError
-from formats.protocol import FollowsLog
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.formats.protocol import FollowsLog
 from metaindex.table.face import Table, handle_of
 
 from .keep import Kept

@@ -13,10 +13,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from expressions.errors import MetaIndexError
-from formats.model import Version
-from formats.protocol import At, FollowsLog
 from metaindex.errors import ConcurrentWriteError
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.formats.model import Version
+from metaindex.formats.protocol import At, FollowsLog
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.states import State
 from metaindex.pruning.open_index import OpenIndex

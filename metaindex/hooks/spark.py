@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from expressions.errors import ArgumentError, MissingDependencyError
+from metaindex.expressions.errors import ArgumentError, MissingDependencyError
 from metaindex.readers.jvm import gateway_of, jvm_of
 from metaindex.spark import callbacks
 from metaindex.spark.running import check_running

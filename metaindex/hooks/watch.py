@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from expressions.errors import ArgumentError, MetaIndexError
-from formats.model import Version
-from formats.protocol import At
+from metaindex.expressions.errors import ArgumentError, MetaIndexError
+from metaindex.formats.model import Version
+from metaindex.formats.protocol import At
 from metaindex.table.face import Table, handle_of
 
 from .keep import Kept, in_namespaces, keep, living, stands_at

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from expressions.errors import MetaIndexError
-from expressions.literals import literal
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.expressions.literals import literal
 
 from .keyed import KeyReader
 from .stored_rows import LACKS

@@ -31,13 +31,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from expressions.conversion import convert_bounds
-from expressions.errors import MetaIndexError
-from expressions.literals import Literal
-from expressions.physical import PhysicalValue, decode_wide, physical_type
-from expressions.places import physical_interval
-from expressions.statistics import ColumnBounds, Interval, Mask
-from expressions.vectors import truths, valid_mask, vector
+from metaindex.expressions.conversion import convert_bounds
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.expressions.literals import Literal
+from metaindex.expressions.physical import PhysicalValue, decode_wide, physical_type
+from metaindex.expressions.places import physical_interval
+from metaindex.expressions.statistics import ColumnBounds, Interval, Mask
+from metaindex.expressions.vectors import truths, valid_mask, vector
 
 from .decimals import hash_decimals
 from .xxhash64 import Hashes, hash_slices, hash_words

@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from expressions.build import parse_path
-from expressions.errors import UnknownColumnError, UnsupportedFeatureError
-from expressions.physical import physical_type
-from formats.model import COLLATED, Field, Leaf, Schema
+from metaindex.expressions.build import parse_path
+from metaindex.expressions.errors import UnknownColumnError, UnsupportedFeatureError
+from metaindex.expressions.physical import physical_type
+from metaindex.formats.model import COLLATED, Field, Leaf, Schema
 
 
 def find_leaf(schema: Schema, name: str) -> Leaf:

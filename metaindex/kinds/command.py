@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from expressions.errors import ArgumentError
+from metaindex.expressions.errors import ArgumentError
 
 from .kind import Kind
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.vectors import vector
+from metaindex.expressions.vectors import vector
 
 from .xxhash64 import Hashes, hash_slices, hash_words
 

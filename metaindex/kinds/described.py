@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.questions import Question
-from expressions.records import dataclass
-from expressions.statistics import ColumnBounds, Mask, PruningStatistics
-from expressions.tree import ColumnRef
-from expressions.vectors import Matrix
-from formats.model import Leaf, Schema
+from metaindex.expressions.questions import Question
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.statistics import ColumnBounds, Mask, PruningStatistics
+from metaindex.expressions.tree import ColumnRef
+from metaindex.expressions.vectors import Matrix
+from metaindex.formats.model import Leaf, Schema
 from metaindex.log.entry import CoveredColumn
 
 from .kind import Kind

@@ -17,10 +17,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.physical import physical_type
-from expressions.statistics import ColumnBounds
-from expressions.vectors import vector
-from formats.model import Leaf, Trust
+from metaindex.expressions.physical import physical_type
+from metaindex.expressions.statistics import ColumnBounds
+from metaindex.expressions.vectors import vector
+from metaindex.formats.model import Leaf, Trust
 from metaindex.keys import column_id
 
 from .states import BOUND_BYTES, StatState

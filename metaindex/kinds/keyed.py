@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.literals import Literal
-from expressions.records import dataclass
-from expressions.statistics import Interval, Mask
-from formats.model import Leaf, Schema
-from formats.storage import Storage
+from metaindex.expressions.literals import Literal
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.statistics import Interval, Mask
+from metaindex.formats.model import Leaf, Schema
+from metaindex.formats.storage import Storage
 from metaindex.keys import column_id, key_id
 from metaindex.log.entry import CoveredColumn, CoveredKey
 from metaindex.store.layout import PartInfo

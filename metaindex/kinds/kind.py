@@ -19,11 +19,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.errors import ArgumentError
-from expressions.records import dataclass
-from expressions.statistics import Mask
-from formats.model import Leaf, Schema
 from metaindex.errors import DamagedIndexError
+from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.statistics import Mask
+from metaindex.formats.model import Leaf, Schema
 from metaindex.keys import key_id
 from metaindex.log.entry import CoveredKey, KindSpec
 

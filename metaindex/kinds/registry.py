@@ -19,8 +19,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from expressions.errors import ArgumentError, MetaIndexError, first_line
 from metaindex.errors import DamagedIndexError
+from metaindex.expressions.errors import ArgumentError, MetaIndexError, first_line
 from metaindex.log.entry import CoveredKey, KindSpec, RunRef
 from metaindex.log.sealed import one_line
 from metaindex.log.types import type_from_text

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from expressions.build import quoted
-from expressions.errors import UnknownColumnError
-from formats.model import Schema
+from metaindex.expressions.build import quoted
+from metaindex.expressions.errors import UnknownColumnError
+from metaindex.formats.model import Schema
 from metaindex.log.entry import KindSpec
 
 from .columns import columns_of, named

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.statistics import Mask
+from metaindex.expressions.statistics import Mask
 from metaindex.log.entry import CoveredKey
 from metaindex.store.reader import RunReader
 

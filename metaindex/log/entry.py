@@ -13,8 +13,8 @@ from dataclasses import field, replace
 
 import xxhash
 
-from expressions.records import dataclass
-from formats.model import Schema, Version
+from metaindex.expressions.records import dataclass
+from metaindex.formats.model import Schema, Version
 
 from .states import TRANSIENT, Operation, State
 

@@ -14,9 +14,9 @@ import threading
 import time
 from types import TracebackType
 
-from expressions.errors import StorageError
-from formats.storage import Storage
-from formats.times import moment
+from metaindex.expressions.errors import StorageError
+from metaindex.formats.storage import Storage
+from metaindex.formats.times import moment
 
 from .entry import UnderWay
 

@@ -15,17 +15,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import field, replace
 
-from expressions.errors import (
+from metaindex.errors import ConcurrentWriteError, DamagedIndexError, ForeignIndexError, IndexStateError
+from metaindex.expressions.errors import (
     ObjectExistsError,
     ObjectNotFoundError,
     StorageError,
     StoragePermissionError,
     StorageUnavailableError,
 )
-from expressions.records import dataclass
-from formats.back_off import back_off
-from formats.storage import Storage
-from metaindex.errors import ConcurrentWriteError, DamagedIndexError, ForeignIndexError, IndexStateError
+from metaindex.expressions.records import dataclass
+from metaindex.formats.back_off import back_off
+from metaindex.formats.storage import Storage
 
 from .codec import decode, encode
 from .entry import MAX_NUMBER, IndexLogEntry

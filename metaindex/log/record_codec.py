@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from expressions.records import dataclass
-from formats.model import Schema, Version
 from metaindex.errors import DamagedIndexError
+from metaindex.expressions.records import dataclass
+from metaindex.formats.model import Schema, Version
 
 from .entry import FORMAT_VERSION, ObjectRef, VersionRecord
 from .fields import Fields

@@ -6,8 +6,8 @@ from __future__ import annotations
 import secrets
 from dataclasses import replace
 
-from expressions.errors import MetaIndexError, StorageError, StoragePermissionError, StorageUnavailableError
 from metaindex.errors import DamagedIndexError, ForeignIndexError
+from metaindex.expressions.errors import MetaIndexError, StorageError, StoragePermissionError, StorageUnavailableError
 
 from .entry import IndexLogEntry, UnderWay
 from .operation_log import OperationLog

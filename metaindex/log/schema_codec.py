@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from formats.model import Field, Schema
+from metaindex.formats.model import Field, Schema
 
 from .fields import Fields
 from .repeated import Repeated

@@ -15,8 +15,8 @@ import hmac
 import json
 from typing import Any
 
-from expressions.errors import first_line
 from metaindex.errors import DamagedIndexError, ForeignIndexError
+from metaindex.expressions.errors import first_line
 
 from .fields import Fields
 

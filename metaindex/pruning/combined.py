@@ -17,10 +17,10 @@ import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import prod
 
-from expressions.literals import Literal
-from expressions.normalize import gathered_form
-from expressions.records import dataclass
-from expressions.tree import And, ColumnRef, Comparison, In, IsNull, Op, Or, Predicate
+from metaindex.expressions.literals import Literal
+from metaindex.expressions.normalize import gathered_form
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.tree import And, ColumnRef, Comparison, In, IsNull, Op, Or, Predicate
 
 Columns = tuple[ColumnRef, ...]
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 
-from expressions.errors import MetaIndexError, StoragePermissionError, StorageUnavailableError
-from formats.protocol import TableRef
-from formats.storage import is_remote
 from metaindex.errors import DamagedIndexError, IndexNotFoundError
+from metaindex.expressions.errors import MetaIndexError, StoragePermissionError, StorageUnavailableError
+from metaindex.formats.protocol import TableRef
+from metaindex.formats.storage import is_remote
 from metaindex.kinds.registry import kind_from_spec
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.operation_log import OperationLog

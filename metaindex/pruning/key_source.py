@@ -14,13 +14,13 @@ from functools import cached_property
 
 import numpy as np
 
-from expressions.deadline import look
-from expressions.literals import Literal
-from expressions.questions import Asking, Question, grouped
-from expressions.records import dataclass
-from expressions.statistics import Mask
-from expressions.tree import ColumnRef
-from expressions.vectors import Matrix
+from metaindex.expressions.deadline import look
+from metaindex.expressions.literals import Literal
+from metaindex.expressions.questions import Asking, Question, grouped
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.statistics import Mask
+from metaindex.expressions.tree import ColumnRef
+from metaindex.expressions.vectors import Matrix
 from metaindex.kinds.keyed import Hits, KeyReader, ReadsMany, ReadsRanges
 from metaindex.kinds.registry import rows_of
 from metaindex.log.entry import CoveredKey

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from expressions.normalize import gathered_form
-from expressions.records import dataclass
-from expressions.references import columns
-from expressions.statistics import Mask
-from expressions.tree import And, ColumnRef, Comparison, In, IsNan, IsNull, Not, Op, Or, Predicate, StartsWith
-from expressions.vectors import numbers
-from formats.model import Leaf, Schema
 from metaindex.errors import DamagedIndexError
+from metaindex.expressions.normalize import gathered_form
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.references import columns
+from metaindex.expressions.statistics import Mask
+from metaindex.expressions.tree import And, ColumnRef, Comparison, In, IsNan, IsNull, Not, Op, Or, Predicate, StartsWith
+from metaindex.expressions.vectors import numbers
+from metaindex.formats.model import Leaf, Schema
 from metaindex.kinds.described import StoredColumn
 from metaindex.kinds.keyed import KeyReader
 from metaindex.kinds.registry import looked_up

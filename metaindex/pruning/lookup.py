@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.vectors import numbers
+from metaindex.expressions.vectors import numbers
 from metaindex.kinds.registry import FACT_ROWS
 from metaindex.store.rows import FILES, PARTITIONS
 from metaindex.store.stream import groups_holding

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.errors import MetaIndexError
-from expressions.records import dataclass
-from expressions.statistics import Mask
-from expressions.tree import ColumnRef
-from expressions.vectors import compute, from_vector, numbers, one_array
-from formats.model import FILE_SCHEMA, Schema
-from formats.storage import Storage
 from metaindex.errors import DamagedIndexError
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.statistics import Mask
+from metaindex.expressions.tree import ColumnRef
+from metaindex.expressions.vectors import compute, from_vector, numbers, one_array
+from metaindex.formats.model import FILE_SCHEMA, Schema
+from metaindex.formats.storage import Storage
 from metaindex.keys import FileIdentities, id_words, same_path
 from metaindex.kinds.described import StoredColumn
 from metaindex.kinds.registry import holds_rows

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from expressions.composite_statistics import CompositeStatistics
-from expressions.statistics import PruningStatistics
-from expressions.vectors import Mask, from_truths
-from formats.model import Snapshot
+from metaindex.expressions.composite_statistics import CompositeStatistics
+from metaindex.expressions.statistics import PruningStatistics
+from metaindex.expressions.vectors import Mask, from_truths
+from metaindex.formats.model import Snapshot
 from metaindex.keys import FileIdentities
 
 from .known import BoundPredicate, known_runs

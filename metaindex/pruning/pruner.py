@@ -17,10 +17,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from expressions.errors import MetaIndexError, first_line
-from expressions.references import leaves
-from expressions.tree import Opaque
-from formats.model import Snapshot, Version
+from metaindex.expressions.errors import MetaIndexError, first_line
+from metaindex.expressions.references import leaves
+from metaindex.expressions.tree import Opaque
+from metaindex.formats.model import Snapshot, Version
 
 from .open_index import FULL_REFRESH, OpenIndex
 from .over_snapshot import over_snapshot

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from expressions.bind import bind
-from expressions.records import dataclass
-from expressions.references import columns
-from expressions.tree import Predicate
-from formats.model import Field, Schema, Version
+from metaindex.expressions.bind import bind
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.references import columns
+from metaindex.expressions.tree import Predicate
+from metaindex.formats.model import Field, Schema, Version
 from metaindex.kinds.registry import covered_columns
 
 if TYPE_CHECKING:

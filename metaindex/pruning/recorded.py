@@ -10,12 +10,12 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from expressions.composite_statistics import CompositeStatistics
-from expressions.records import dataclass
-from expressions.statistics import Mask, PruningStatistics
-from expressions.tree import ColumnRef
-from expressions.vectors import numbers
-from formats.model import FileTable, Version
+from metaindex.expressions.composite_statistics import CompositeStatistics
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.statistics import Mask, PruningStatistics
+from metaindex.expressions.tree import ColumnRef
+from metaindex.expressions.vectors import numbers
+from metaindex.formats.model import FileTable, Version
 from metaindex.kinds.registry import FACT_ROWS, covered_columns, looked_up, rows_of
 from metaindex.log.entry import RunRef
 

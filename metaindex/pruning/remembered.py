@@ -13,9 +13,9 @@ from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from expressions.records import dataclass
-from expressions.references import leaves
-from formats.model import Snapshot, Version
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.references import leaves
+from metaindex.formats.model import Snapshot, Version
 from metaindex.log.entry import IndexLogEntry
 
 from .key_source import KEPT_BYTES

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from expressions.records import dataclass
-from expressions.references import columns
-from expressions.references import leaves as leaves_of
-from expressions.shown import Shown
-from expressions.skipping import may_match
-from expressions.statistics import Mask, PruningStatistics
-from expressions.tree import Opaque, Predicate
-from formats.model import FileTable, Schema, Version
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.references import columns
+from metaindex.expressions.references import leaves as leaves_of
+from metaindex.expressions.shown import Shown
+from metaindex.expressions.skipping import may_match
+from metaindex.expressions.statistics import Mask, PruningStatistics
+from metaindex.expressions.tree import Opaque, Predicate
+from metaindex.formats.model import FileTable, Schema, Version
 
 from .combined import Combination
 from .sources import FileSource

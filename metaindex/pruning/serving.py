@@ -14,10 +14,10 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from expressions.statistics import Mask
-from expressions.vectors import numbers
-from formats.model import FileTable, Schema, Snapshot, Version
-from formats.protocol import Resolved
+from metaindex.expressions.statistics import Mask
+from metaindex.expressions.vectors import numbers
+from metaindex.formats.model import FileTable, Schema, Snapshot, Version
+from metaindex.formats.protocol import Resolved
 from metaindex.keys import FileIdentities
 from metaindex.kinds.covering.plan import PARTITION, CoveringLayout
 from metaindex.log.entry import CoveredKey, RunRef

@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from expressions.arrow_statistics import ArrowStatistics
-from expressions.composite_statistics import CompositeStatistics
-from expressions.questions import Asking, Question, answers, pieces
-from expressions.records import dataclass
-from expressions.skipping import may_match
-from expressions.statistics import ColumnBounds, Mask, PruningStatistics
-from expressions.tree import ColumnRef, Comparison, In, Predicate
-from expressions.vectors import Matrix
-from formats.model import CountsNested, PartitionHashes, Snapshot
+from metaindex.expressions.arrow_statistics import ArrowStatistics
+from metaindex.expressions.composite_statistics import CompositeStatistics
+from metaindex.expressions.questions import Asking, Question, answers, pieces
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.skipping import may_match
+from metaindex.expressions.statistics import ColumnBounds, Mask, PruningStatistics
+from metaindex.expressions.tree import ColumnRef, Comparison, In, Predicate
+from metaindex.expressions.vectors import Matrix
+from metaindex.formats.model import CountsNested, PartitionHashes, Snapshot
 from metaindex.kinds.columns import columns_of
 from metaindex.kinds.registry import FACT_ROWS
 from metaindex.log.entry import RunRef

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from formats.model import FileTable, Schema, Snapshot
+from metaindex.formats.model import FileTable, Schema, Snapshot
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.schema_codec import schema_from_json, schema_to_json
 

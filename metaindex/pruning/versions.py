@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from pyroaring import BitMap
 
-from expressions.records import dataclass
-from expressions.statistics import Mask
-from formats.model import Schema, Version
 from metaindex.errors import DamagedIndexError
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.statistics import Mask
+from metaindex.formats.model import Schema, Version
 from metaindex.log.entry import Content, ObjectRef, RunRef, SegmentRef, VersionRecord
 from metaindex.log.record_codec import BITS, Segment, decode_bits, decode_segment
 

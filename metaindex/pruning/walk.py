@@ -9,17 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from expressions.composite_statistics import CompositeStatistics
-from expressions.normalize import gathered_form
-from expressions.questions import answers, pieces
-from expressions.records import dataclass
-from expressions.references import leaves, signed_leaves
-from expressions.skipping import may_fail, may_match
-from expressions.statistics import Mask, PruningStatistics
-from expressions.steps import Steps, Walking
-from expressions.tree import And, ColumnRef, IsNull, Not, Opaque, Or, Predicate
-from expressions.vectors import Matrix
-from formats.model import FileTable, Schema
+from metaindex.expressions.composite_statistics import CompositeStatistics
+from metaindex.expressions.normalize import gathered_form
+from metaindex.expressions.questions import answers, pieces
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.references import leaves, signed_leaves
+from metaindex.expressions.skipping import may_fail, may_match
+from metaindex.expressions.statistics import Mask, PruningStatistics
+from metaindex.expressions.steps import Steps, Walking
+from metaindex.expressions.tree import And, ColumnRef, IsNull, Not, Opaque, Or, Predicate
+from metaindex.expressions.vectors import Matrix
+from metaindex.formats.model import FileTable, Schema
 
 from .known import BoundPredicate
 from .open_index import OpenIndex

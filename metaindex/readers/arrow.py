@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.errors import ObjectNotFoundError
-from expressions.references import columns, leaves
-from expressions.tree import Opaque, Predicate
-from expressions.vectors import from_truths, from_vector
-from formats.model import EqualityDelete, Field, Leaf
+from metaindex.expressions.errors import ObjectNotFoundError
+from metaindex.expressions.references import columns, leaves
+from metaindex.expressions.tree import Opaque, Predicate
+from metaindex.expressions.vectors import from_truths, from_vector
+from metaindex.formats.model import EqualityDelete, Field, Leaf
 from metaindex.text import TextReader
 
 from .ahead import in_order

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.fs as fs
 
-from expressions.engines.arrow_reading import from_arrow, names_read
-from expressions.errors import MetaIndexError, UnknownColumnError
+from metaindex.expressions.engines.arrow_reading import from_arrow, names_read
+from metaindex.expressions.errors import MetaIndexError, UnknownColumnError
 
 from .errors import ScanError
 

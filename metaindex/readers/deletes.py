@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.vectors import from_vector, one_array, valid_mask, vector
-from formats.model import Deletes
+from metaindex.expressions.vectors import from_vector, one_array, valid_mask, vector
+from metaindex.formats.model import Deletes
 
 Mask = npt.NDArray[np.bool_]
 

@@ -15,14 +15,14 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.fs as fs
 
-from expressions.engines.arrow import to_arrow
-from expressions.engines.casts import field_type
-from expressions.errors import CorruptTableError, MissingDependencyError, UnsupportedFeatureError
-from expressions.references import columns, leaves
-from expressions.tree import IsNull
-from formats.footer_file import askable, encrypted_columns
-from formats.model import Field
-from formats.storage import is_remote
+from metaindex.expressions.engines.arrow import to_arrow
+from metaindex.expressions.engines.casts import field_type
+from metaindex.expressions.errors import CorruptTableError, MissingDependencyError, UnsupportedFeatureError
+from metaindex.expressions.references import columns, leaves
+from metaindex.expressions.tree import IsNull
+from metaindex.formats.footer_file import askable, encrypted_columns
+from metaindex.formats.model import Field
+from metaindex.formats.storage import is_remote
 
 from .arrow import refuse_opaque
 from .errors import ScanError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from expressions.errors import ArgumentError
+from metaindex.expressions.errors import ArgumentError
 
 if TYPE_CHECKING:
     import duckdb

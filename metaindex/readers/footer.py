@@ -23,11 +23,11 @@ import pyarrow as pa
 # What pq.ParquetFile is made of: that one lists all columns by their names for each file, which is not asked here.
 from pyarrow._parquet import FileMetaData, ParquetReader
 
-from expressions.errors import MetaIndexError
-from formats.files.listing import RACY_NS
-from formats.footer_file import open_footer
-from formats.older_calendar import in_older_calendar
-from formats.storage import ObjectInfo
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.formats.files.listing import RACY_NS
+from metaindex.formats.footer_file import open_footer
+from metaindex.formats.older_calendar import in_older_calendar
+from metaindex.formats.storage import ObjectInfo
 
 _T = TypeVar("_T")
 

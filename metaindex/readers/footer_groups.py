@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from expressions.composite_statistics import CompositeStatistics
-from expressions.errors import MetaIndexError, ObjectNotFoundError, StorageError
-from expressions.references import columns
-from expressions.skipping import may_match
-from expressions.statistics import Mask, PruningStatistics
-from expressions.tree import Predicate
-from formats.footer_file import Layouts, open_footer
-from formats.model import Leaf, Schema
-from formats.storage import Storage
+from metaindex.expressions.composite_statistics import CompositeStatistics
+from metaindex.expressions.errors import MetaIndexError, ObjectNotFoundError, StorageError
+from metaindex.expressions.references import columns
+from metaindex.expressions.skipping import may_match
+from metaindex.expressions.statistics import Mask, PruningStatistics
+from metaindex.expressions.tree import Predicate
+from metaindex.formats.footer_file import Layouts, open_footer
+from metaindex.formats.model import Leaf, Schema
+from metaindex.formats.storage import Storage
 from metaindex.pruning.result import PruneResult
 
 from .row_groups import footer_statistics

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.vectors import one_array, valid_mask, vector
-from formats.model import Snapshot
+from metaindex.expressions.vectors import one_array, valid_mask, vector
+from metaindex.formats.model import Snapshot
 
 from .errors import ScanError
 from .scan import describe

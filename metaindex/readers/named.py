@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from expressions.statistics import ColumnBounds
-from formats.model import Deletes, Field, Leaf, Snapshot
-from formats.protocol import TableFormat, TableRef, tells_reading
+from metaindex.expressions.statistics import ColumnBounds
+from metaindex.formats.model import Deletes, Field, Leaf, Snapshot
+from metaindex.formats.protocol import TableFormat, TableRef, tells_reading
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.result import PruneResult
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow._parquet import ParquetReader
 
-from expressions.errors import CorruptTableError, StorageError
-from formats.footer_file import encrypted_columns
-from formats.model import Field
-from formats.storage import ObjectInfo
+from metaindex.expressions.errors import CorruptTableError, StorageError
+from metaindex.formats.footer_file import encrypted_columns
+from metaindex.formats.model import Field
+from metaindex.formats.storage import ObjectInfo
 
 from .errors import ScanError
 from .footer import DOUBTS, HeldFooters, OpenedFile, open_file

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.physical import from_physical
-from expressions.statistics import ColumnBounds
-from formats.model import Field, Leaf, Snapshot
+from metaindex.expressions.physical import from_physical
+from metaindex.expressions.statistics import ColumnBounds
+from metaindex.formats.model import Field, Leaf, Snapshot
 
 from .errors import ScanError
 from .scan import describe

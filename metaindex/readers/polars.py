@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from expressions.engines.polars_reading import from_polars
-from expressions.errors import MissingDependencyError
+from metaindex.expressions.engines.polars_reading import from_polars
+from metaindex.expressions.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     import polars as pl

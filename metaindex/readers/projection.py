@@ -18,9 +18,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.arrow_types import is_text
-from formats.column_names import alike
-from formats.model import Field, Snapshot
+from metaindex.expressions.arrow_types import is_text
+from metaindex.formats.column_names import alike
+from metaindex.formats.model import Field, Snapshot
 
 from .errors import ScanError
 

@@ -19,15 +19,15 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table import DataScan, FileScanTask, StaticTable, Table
 from pyiceberg.typedef import Record
 
-from expressions.engines.arrow import to_arrow
-from expressions.engines.casts import field_type
-from expressions.engines.iceberg import to_iceberg
-from expressions.engines.iceberg_reading import from_iceberg
-from expressions.normalize import normalize
-from expressions.references import columns
-from expressions.tree import And, ColumnRef, Constant, Predicate
-from formats.iceberg.manifests import EQUALITY_DELETES
-from formats.iceberg.snapshot import IcebergDetails
+from metaindex.expressions.engines.arrow import to_arrow
+from metaindex.expressions.engines.casts import field_type
+from metaindex.expressions.engines.iceberg import to_iceberg
+from metaindex.expressions.engines.iceberg_reading import from_iceberg
+from metaindex.expressions.normalize import normalize
+from metaindex.expressions.references import columns
+from metaindex.expressions.tree import And, ColumnRef, Constant, Predicate
+from metaindex.formats.iceberg.manifests import EQUALITY_DELETES
+from metaindex.formats.iceberg.snapshot import IcebergDetails
 
 from .arrow import refuse_opaque
 from .errors import ScanError

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from expressions.errors import ObjectNotFoundError, StorageError
-from formats.model import Snapshot
-from formats.storage import ObjectInfo, Storage, is_remote
+from metaindex.expressions.errors import ObjectNotFoundError, StorageError
+from metaindex.formats.model import Snapshot
+from metaindex.formats.storage import ObjectInfo, Storage, is_remote
 
 from .errors import ScanError
 from .scan import describe

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.engines.arrow import to_arrow
-from expressions.literals import Literal
-from expressions.normalize import normalize
-from expressions.tree import And, Comparison, In, Op, Predicate
-from expressions.vectors import from_bytes, from_vector
+from metaindex.expressions.engines.arrow import to_arrow
+from metaindex.expressions.literals import Literal
+from metaindex.expressions.normalize import normalize
+from metaindex.expressions.tree import And, Comparison, In, Op, Predicate
+from metaindex.expressions.vectors import from_bytes, from_vector
 
 _Compare: TypeAlias = Callable[[pa.RecordBatch], pa.Array]
 

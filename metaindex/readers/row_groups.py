@@ -14,17 +14,17 @@ import numpy as np
 import pyarrow as pa
 from pyarrow._parquet import FileMetaData
 
-from expressions.arrow_statistics import ArrowStatistics
-from expressions.composite_statistics import CompositeStatistics
-from expressions.questions import Question
-from expressions.references import columns, leaves
-from expressions.skipping import may_match
-from expressions.statistics import Mask, PruningStatistics
-from expressions.tree import ColumnRef, In, Predicate
-from formats.footer_file import Layouts, open_footer
-from formats.footers import row_group_columns
-from formats.model import Schema
-from formats.storage import ObjectInfo
+from metaindex.expressions.arrow_statistics import ArrowStatistics
+from metaindex.expressions.composite_statistics import CompositeStatistics
+from metaindex.expressions.questions import Question
+from metaindex.expressions.references import columns, leaves
+from metaindex.expressions.skipping import may_match
+from metaindex.expressions.statistics import Mask, PruningStatistics
+from metaindex.expressions.tree import ColumnRef, In, Predicate
+from metaindex.formats.footer_file import Layouts, open_footer
+from metaindex.formats.footers import row_group_columns
+from metaindex.formats.model import Schema
+from metaindex.formats.storage import ObjectInfo
 from metaindex.pruning.sources import FileSource
 
 from .footer import DOUBTS, FileFooter, HeldFooters, OpenedFile, open_file

@@ -17,14 +17,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.bind import bind
-from expressions.errors import MetaIndexError, MissingDependencyError, UnknownColumnError
-from expressions.references import leaves
-from expressions.shown import Shown
-from expressions.tree import And, Constant, Opaque, Predicate
-from formats.model import Field, Snapshot
-from formats.protocol import TableRef
-from formats.storage import Storage
+from metaindex.expressions.bind import bind
+from metaindex.expressions.errors import MetaIndexError, MissingDependencyError, UnknownColumnError
+from metaindex.expressions.references import leaves
+from metaindex.expressions.shown import Shown
+from metaindex.expressions.tree import And, Constant, Opaque, Predicate
+from metaindex.formats.model import Field, Snapshot
+from metaindex.formats.protocol import TableRef
+from metaindex.formats.storage import Storage
 
 from .errors import ScanError
 from .footer import HeldFooters
@@ -97,7 +97,7 @@ class Scan(Shown):
 
     @property
     def _condition(self) -> str:
-        from expressions.engines.sql import to_sql
+        from metaindex.expressions.engines.sql import to_sql
 
         if self.predicate_text is not None:
             return self.predicate_text

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from expressions.engines.spark import to_spark
-from expressions.references import columns, leaves
-from expressions.tree import Opaque, Predicate
-from formats.model import Snapshot
+from metaindex.expressions.engines.spark import to_spark
+from metaindex.expressions.references import columns, leaves
+from metaindex.expressions.tree import Opaque, Predicate
+from metaindex.formats.model import Snapshot
 from metaindex.spark.running import check_running
 
 from .errors import ScanError
@@ -67,7 +67,7 @@ def data_frame(scan: Scan, spark: SparkSession) -> DataFrame:
 def _known_to_spark(scan: Scan) -> Scan:
     """With all that Spark is told of the files. An index knows it of plain files that are read without options of their
     own."""
-    from formats.files.options import FilesOptions
+    from metaindex.formats.files.options import FilesOptions
 
     plain = scan.snapshot.format == "files" and not FilesOptions.of(scan.ref.options).reader
     return scan if plain else scan.whole()

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from formats.delta.snapshot import DeltaDetails
-from formats.model import Snapshot
+from metaindex.formats.delta.snapshot import DeltaDetails
+from metaindex.formats.model import Snapshot
 
 from .errors import ScanError
 from .jvm import compiled, counts, numbers, texts

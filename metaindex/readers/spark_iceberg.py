@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from formats.iceberg.snapshot import IcebergDetails
-from formats.model import Snapshot
+from metaindex.formats.iceberg.snapshot import IcebergDetails
+from metaindex.formats.model import Snapshot
 
 from .errors import ScanError
 from .jvm import compiled, counts, numbers, refuse_unlisted, texts

@@ -13,9 +13,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from expressions.tree import ColumnRef
-from formats.model import Schema, Snapshot, Version
-from formats.protocol import Resolved
+from metaindex.expressions.tree import ColumnRef
+from metaindex.formats.model import Schema, Snapshot, Version
+from metaindex.formats.protocol import Resolved
 from metaindex.kinds.covering.parts import StoredPart, is_whole, stored_parts
 from metaindex.kinds.covering.plan import ORDINAL, PARTITION, ROW, CoveringLayout
 from metaindex.kinds.covering.types import width

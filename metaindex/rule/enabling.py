@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
-from expressions.errors import ArgumentError, UnsupportedFeatureError
-from expressions.records import dataclass
 from metaindex.config import Config
+from metaindex.expressions.errors import ArgumentError, UnsupportedFeatureError
+from metaindex.expressions.records import dataclass
 from metaindex.readers.jvm import gateway_of, jvm_of
 from metaindex.readers.spark_jobs import setting
 from metaindex.spark import callbacks

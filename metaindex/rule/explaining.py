@@ -7,8 +7,8 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from expressions.errors import ArgumentError
-from expressions.shown import Shown
+from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.shown import Shown
 from metaindex.pruning.result import PruneResult, human_bytes
 
 from .covers import Cover

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from expressions.build import parse_path
-from formats.model import Schema
+from metaindex.expressions.build import parse_path
+from metaindex.formats.model import Schema
 from metaindex.kinds.covering.spec import AnyCovering, Covering, buckets_for
 from metaindex.kinds.covering.types import TEXT_BYTES, width
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from expressions.literals import Literal
-from expressions.skipping import may_match
-from expressions.statistics import Interval, ManyFiles, Mask
-from expressions.tree import And, ColumnRef, Predicate
+from metaindex.expressions.literals import Literal
+from metaindex.expressions.skipping import may_match
+from metaindex.expressions.statistics import Interval, ManyFiles, Mask
+from metaindex.expressions.tree import And, ColumnRef, Predicate
 from metaindex.kinds.canonical import Absent
 from metaindex.kinds.covering.parts import StoredPart
 from metaindex.kinds.values.asked import Key, encode_interval, encode_literal

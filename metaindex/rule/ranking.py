@@ -24,9 +24,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from expressions.records import dataclass
-from expressions.references import conjuncts
-from expressions.tree import And, ColumnRef, Comparison, In, IsNull, Op, Or, Predicate, StartsWith
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.references import conjuncts
+from metaindex.expressions.tree import And, ColumnRef, Comparison, In, IsNull, Op, Or, Predicate, StartsWith
 
 EQUAL: Final = 0.1
 BETWEEN: Final = 0.25

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.deadline import look
-from expressions.statistics import Mask
-from formats.model import FileTable
+from metaindex.expressions.deadline import look
+from metaindex.expressions.statistics import Mask
+from metaindex.formats.model import FileTable
 from metaindex.pruning.result import PruneResult
 
 from .replies import normal

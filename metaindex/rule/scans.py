@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from expressions.deadline import look
-from expressions.engines.spark_json import from_spark_json
-from expressions.errors import UnknownColumnError
-from expressions.references import conjuncts
-from expressions.tree import ColumnRef, Constant, Leaf, Opaque, Predicate, transform
-from formats.model import Schema, Version
+from metaindex.expressions.deadline import look
+from metaindex.expressions.engines.spark_json import from_spark_json
+from metaindex.expressions.errors import UnknownColumnError
+from metaindex.expressions.references import conjuncts
+from metaindex.expressions.tree import ColumnRef, Constant, Leaf, Opaque, Predicate, transform
+from metaindex.formats.model import Schema, Version
 from metaindex.kinds.columns import columns_of
 from metaindex.log.entry import CoveredKey
 from metaindex.table.asked import OfSchema

@@ -17,7 +17,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from formats.storage import ObjectInfo
+from metaindex.formats.storage import ObjectInfo
 from metaindex.kinds.covering.parts import StoredPart
 from metaindex.kinds.covering.plan import PARTITION
 from metaindex.log.entry import RunRef

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any, Final, Literal
 
-from expressions.records import dataclass
 from metaindex.errors import SettingError
+from metaindex.expressions.records import dataclass
 
 DisplayMode = Literal["plaintext", "console", "html"]
 

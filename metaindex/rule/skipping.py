@@ -25,12 +25,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.deadline import TooLate, look, until
-from expressions.errors import UnknownColumnError, UnsupportedFeatureError
-from expressions.references import columns
-from expressions.tree import And, Opaque, Predicate
-from formats.model import Schema
 from metaindex.config import Config
+from metaindex.expressions.deadline import TooLate, look, until
+from metaindex.expressions.errors import UnknownColumnError, UnsupportedFeatureError
+from metaindex.expressions.references import columns
+from metaindex.expressions.tree import And, Opaque, Predicate
+from metaindex.formats.model import Schema
 from metaindex.pruning.result import PruneResult
 from metaindex.table.face import Table, handle_of, queries_of
 

@@ -16,11 +16,11 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.errors import MetaIndexError
-from formats.files.options import FilesOptions
-from formats.files.schema import plain_type
-from formats.files.table import version_named
-from formats.model import Schema
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.formats.files.options import FilesOptions
+from metaindex.formats.files.schema import plain_type
+from metaindex.formats.files.table import version_named
+from metaindex.formats.model import Schema
 from metaindex.log.entry import IndexLogEntry
 from metaindex.table.face import Table, handle_of
 from metaindex.text import TextReader

@@ -3,7 +3,7 @@ both); be the master or a worker of a standalone cluster, of the pyspark and the
 
 import sys
 
-from expressions.errors import MetaIndexError
+from metaindex.expressions.errors import MetaIndexError
 
 from .daemon import run_daemon
 from .jars import Jar, JarGroup, jar_paths

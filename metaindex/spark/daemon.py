@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Literal, NoReturn
 
-from expressions.errors import MissingDependencyError
+from metaindex.expressions.errors import MissingDependencyError
 
 from .runtime import find_java
 

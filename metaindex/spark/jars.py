@@ -22,7 +22,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, TypeAlias
 
-from expressions.errors import MetaIndexError
+from metaindex.expressions.errors import MetaIndexError
 
 from .cache import cache_dir
 from .s3_jars import PINS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from expressions.errors import ArgumentError
+from metaindex.expressions.errors import ArgumentError
 
 
 def check_running(spark: Any) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from expressions.errors import MissingDependencyError
+from metaindex.expressions.errors import MissingDependencyError
 
 from .cache import cache_dir
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from expressions.errors import MetaIndexError, MissingDependencyError
+from metaindex.expressions.errors import MetaIndexError, MissingDependencyError
 
 from .jars import JarGroup, jar_paths
 from .runtime import find_java

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from expressions.records import dataclass
+from metaindex.expressions.records import dataclass
 
 from .layout import PartInfo, run_of
 

@@ -15,12 +15,12 @@ from collections.abc import Sequence
 
 import xxhash
 
-from expressions.errors import ArgumentError
-from expressions.records import dataclass
-from formats.files.place import above, name_of
-from formats.storage import Storage, is_remote
-from formats.storage_own import own_folder
 from metaindex.errors import IndexNotFoundError
+from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.records import dataclass
+from metaindex.formats.files.place import above, name_of
+from metaindex.formats.storage import Storage, is_remote
+from metaindex.formats.storage_own import own_folder
 
 FOLDER = "_metaindex"
 NAMESPACES = "_namespaces"

@@ -26,11 +26,11 @@ import pyarrow as pa
 # What pq.ParquetFile is made of; that module loads every file system of Arrow, which a look-up does not need.
 from pyarrow._parquet import ColumnChunkMetaData, FileMetaData, ParquetReader
 
-from expressions.deadline import look
-from expressions.errors import MetaIndexError, StoragePermissionError, StorageUnavailableError, first_line
-from expressions.records import dataclass
-from formats.storage import Storage
 from metaindex.errors import DamagedIndexError, ForeignIndexError
+from metaindex.expressions.deadline import look
+from metaindex.expressions.errors import MetaIndexError, StoragePermissionError, StorageUnavailableError, first_line
+from metaindex.expressions.records import dataclass
+from metaindex.formats.storage import Storage
 from metaindex.log.entry import RunRef
 from metaindex.log.sealed import digest
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from formats.storage import ObjectInfo, Storage
+from metaindex.formats.storage import ObjectInfo, Storage
 
 from .writer import RunSink
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from formats.storage import Storage
+from metaindex.formats.storage import Storage
 from metaindex.log.sealed import digest
 
 from .layout import INTEGERS, PartInfo, run_folder

@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from expressions.errors import ArgumentError
-from formats.storage import is_remote
-from formats.storage_local import local_path
+from metaindex.expressions.errors import ArgumentError
+from metaindex.formats.storage import is_remote
+from metaindex.formats.storage_local import local_path
 
 _LOGS = ("_delta_log", "_change_data")
 

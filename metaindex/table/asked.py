@@ -6,11 +6,11 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Hashable, Iterable
 
-from expressions.errors import ArgumentError, ExpressionError, VersionNotFoundError
-from expressions.records import dataclass
-from expressions.tree import Predicate
-from formats.model import Schema, Version
-from formats.protocol import At
+from metaindex.expressions.errors import ArgumentError, ExpressionError, VersionNotFoundError
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.tree import Predicate
+from metaindex.formats.model import Schema, Version
+from metaindex.formats.protocol import At
 
 VersionLike = Version | str | int | None
 TimestampLike = str | int | dt.datetime | dt.date | None

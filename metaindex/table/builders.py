@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from expressions.errors import ArgumentError
 from metaindex.config import BuilderName
+from metaindex.expressions.errors import ArgumentError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

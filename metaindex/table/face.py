@@ -11,10 +11,10 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from expressions.errors import VersionNotFoundError
-from formats.model import Diff, Snapshot, Version
-from formats.storage import is_remote
 from metaindex.config import BuilderName, Config
+from metaindex.expressions.errors import VersionNotFoundError
+from metaindex.formats.model import Diff, Snapshot, Version
+from metaindex.formats.storage import is_remote
 from metaindex.kinds.kind import Kind
 from metaindex.pruning.result import PruneResult
 
@@ -93,7 +93,7 @@ class Table:
         handle = self._handle
         start, end = handle.snapshot(at_version(base, base_timestamp)), at_version(target, target_timestamp)
         found = handle.table_format.diff(handle.ref, start, end)
-        from formats.diff import compare, with_positions
+        from metaindex.formats.diff import compare, with_positions
 
         if found is not None:
             return with_positions(found, start, lambda: handle.snapshot(end))
@@ -439,8 +439,8 @@ class Table:
         names of columns, and values as text, for tools that know nothing of indexes. `overwrite`: a new version of the
         tables of an earlier export. ArgumentError where such a table is there already, or one that no export wrote, and
         for a folder of the table or of another one."""
-        from formats.storage import storage_for
         from metaindex.export import export
+        from metaindex.formats.storage import storage_for
 
         self._handle.check_export(target)
         options = self._handle.storage_options if is_remote(target) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from expressions.errors import ArgumentError, UnsupportedFeatureError
+from metaindex.expressions.errors import ArgumentError, UnsupportedFeatureError
 
 from .face import Table
 from .opening import open_table

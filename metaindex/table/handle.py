@@ -10,16 +10,16 @@ from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from expressions.errors import ArgumentError, VersionNotFoundError
-from expressions.records import dataclass
-from formats.model import FileTable, Schema, Snapshot, Version
-from formats.protocol import At, Resolved, TableFormat, TableRef, lists_once
-from formats.registry import open_ref
-from formats.storage import is_remote, parent_of
-from formats.storage_confined import Confines, confined
-from formats.storage_own import own_folder
 from metaindex.config import Config, sealing
 from metaindex.errors import IndexNotFoundError
+from metaindex.expressions.errors import ArgumentError, VersionNotFoundError
+from metaindex.expressions.records import dataclass
+from metaindex.formats.model import FileTable, Schema, Snapshot, Version
+from metaindex.formats.protocol import At, Resolved, TableFormat, TableRef, lists_once
+from metaindex.formats.registry import open_ref
+from metaindex.formats.storage import is_remote, parent_of
+from metaindex.formats.storage_confined import Confines, confined
+from metaindex.formats.storage_own import own_folder
 from metaindex.log.operation_log import OperationLog
 from metaindex.pruning.folder import IndexFolder, other_options
 from metaindex.pruning.open_index import OpenIndex
@@ -140,7 +140,7 @@ class Handle:
         """Which version is asked, and its snapshot when it is needed. For plain files an index that recorded the
         listing says so, and nothing is listed; else they are listed once."""
         if self.format == "files" and at.version is not None:
-            from formats.files.table import version_named
+            from metaindex.formats.files.table import version_named
 
             named = version_named(self.ref, str(at.version))
             if any(index.versions.find(named) is not None for index in found):
@@ -157,7 +157,7 @@ class Handle:
 
     def remember(self, target: Target) -> None:
         """Plain folders have no log: a listing that is indexed is kept as a version."""
-        from formats.files.history import remember
+        from metaindex.formats.files.history import remember
 
         if self.format == "files":
             remember(self.ref, target.snapshot())

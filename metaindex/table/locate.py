@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from expressions.errors import MetaIndexError, VersionNotFoundError
-from expressions.references import columns
-from expressions.shown import Shown, Tabular
-from expressions.tree import Predicate
+from metaindex.expressions.errors import MetaIndexError, VersionNotFoundError
+from metaindex.expressions.references import columns
+from metaindex.expressions.shown import Shown, Tabular
+from metaindex.expressions.tree import Predicate
 from metaindex.readers.arrow import matching_rows
 from metaindex.readers.footer_groups import FooterGroups, KeptGroups
 from metaindex.views.explanation import describe

@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from expressions.errors import ArgumentError, UnsupportedFeatureError
-from formats.registry import catalog_options, open_ref
 from metaindex.config import Config
+from metaindex.expressions.errors import ArgumentError, UnsupportedFeatureError
+from metaindex.formats.registry import catalog_options, open_ref
 
 from .builders import Builders
 from .face import Table

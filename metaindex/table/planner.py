@@ -7,11 +7,11 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from expressions.errors import MetaIndexError
-from expressions.records import dataclass
-from expressions.tree import Predicate
-from formats.model import Schema, Snapshot, Version
-from formats.protocol import At, Resolved
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.tree import Predicate
+from metaindex.formats.model import Schema, Snapshot, Version
+from metaindex.formats.protocol import At, Resolved
 from metaindex.pruning.collector import held_back
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.pruner import Pruner
@@ -87,10 +87,10 @@ class Planner:
         if isinstance(condition, Predicate):
             return bound(condition, schema, zone)
         if isinstance(condition, str):
-            from expressions.engines.sql import parse
+            from metaindex.expressions.engines.sql import parse
 
             return bound(parse(condition, timezone=zone, schema=schema.asked()), schema, zone)
-        from expressions.engines import to_predicate
+        from metaindex.expressions.engines import to_predicate
 
         spark = type(condition).__module__.startswith("pyspark.")
         if spark:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from expressions.errors import MetaIndexError
-from expressions.tree import Predicate
-from expressions.vectors import one_array, truths
-from formats.model import Snapshot, Version
-from formats.protocol import At
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.expressions.tree import Predicate
+from metaindex.expressions.vectors import one_array, truths
+from metaindex.formats.model import Snapshot, Version
+from metaindex.formats.protocol import At
 from metaindex.pruning.result import PruneResult
 
 from .asked import OfSchema, TimestampLike, VersionLike, at_version, names_of
@@ -181,7 +181,7 @@ def _of_rows(condition: object) -> object:
     Where it chooses files, it is read so that no reader of Iceberg misses a row."""
     if not any(kind.__module__.startswith("pyiceberg.") for kind in type(condition).__mro__):
         return condition
-    from expressions.engines.iceberg_reading import from_iceberg
+    from metaindex.expressions.engines.iceberg_reading import from_iceberg
 
     expression: Any = condition
     return OfSchema(lambda schema: from_iceberg(expression, schema.asked(), of_rows=True))

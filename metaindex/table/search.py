@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from expressions.errors import LiteralTypeError
-from expressions.literals import Literal
-from expressions.shown import Shown, Tabular
-from expressions.tree import ColumnRef, Comparison, Op, Opaque, Or, Predicate
-from formats.model import Schema
 from metaindex.errors import IndexNotFoundError
+from metaindex.expressions.errors import LiteralTypeError
+from metaindex.expressions.literals import Literal
+from metaindex.expressions.shown import Shown, Tabular
+from metaindex.expressions.tree import ColumnRef, Comparison, Op, Opaque, Or, Predicate
+from metaindex.formats.model import Schema
 from metaindex.kinds.registry import looked_up
 from metaindex.pruning.question import bound
 from metaindex.readers.footer_groups import FooterGroups

@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from expressions.errors import ArgumentError, MetaIndexError
-from formats.model import Version
-from formats.protocol import At
 from metaindex.actions.action import Outcome, execute
 from metaindex.actions.repair import Repair, check, known_kinds, not_understood, nothing_wrong
 from metaindex.actions.target import Target
 from metaindex.build.local import check_builder
 from metaindex.config import BuilderName
+from metaindex.expressions.errors import ArgumentError, MetaIndexError
+from metaindex.formats.model import Version
+from metaindex.formats.protocol import At
 from metaindex.kinds.registry import kind_from_spec
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.recovery import newest_readable, revive

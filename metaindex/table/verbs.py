@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from expressions.errors import ArgumentError
-from formats.files.history import forget as forget_listings
-from formats.protocol import At
 from metaindex.actions import cancel as cancelling
 from metaindex.actions import clean as cleaning
 from metaindex.actions import lifecycle
@@ -26,6 +23,9 @@ from metaindex.actions.target import Target, retains
 from metaindex.actions.upkeep import upkeep
 from metaindex.build.local import check_builder
 from metaindex.config import BuilderName
+from metaindex.expressions.errors import ArgumentError
+from metaindex.formats.files.history import forget as forget_listings
+from metaindex.formats.protocol import At
 from metaindex.kinds.covering.plan import covering_plans
 from metaindex.kinds.described import leaves_of
 from metaindex.kinds.kind import Kind

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from formats.files.options import MOST_COLUMNS, most_columns
 from metaindex.errors import ScanError
+from metaindex.formats.files.options import MOST_COLUMNS, most_columns
 
 
 @dataclass(frozen=True, slots=True)

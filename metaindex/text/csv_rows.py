@@ -25,8 +25,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from formats.model import Field
 from metaindex.errors import ScanError
+from metaindex.formats.model import Field
 
 from .csv_dialect import CsvDialect, line_end, one_line_end
 from .encodings import text_of

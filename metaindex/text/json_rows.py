@@ -20,9 +20,9 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from formats.files import json_bounds
-from formats.model import Field
 from metaindex.errors import ScanError
+from metaindex.formats.files import json_bounds
+from metaindex.formats.model import Field
 
 from .values import Uncertain, ValueRules, decimal_value, typed
 

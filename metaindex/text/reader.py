@@ -12,11 +12,11 @@ from typing import IO
 
 import pyarrow as pa
 
-from expressions.errors import CorruptTableError, StorageError
-from formats.files.compressed import open_text
-from formats.files.time_patterns import TimePattern
-from formats.model import Field, Schema
 from metaindex.errors import ScanError
+from metaindex.expressions.errors import CorruptTableError, StorageError
+from metaindex.formats.files.compressed import open_text
+from metaindex.formats.files.time_patterns import TimePattern
+from metaindex.formats.model import Field, Schema
 
 from .csv_dialect import CsvDialect
 from .csv_rows import CsvRows

@@ -20,10 +20,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.arrow_types import is_text
-from formats.files.time_patterns import TimePattern
-from formats.model import Field
 from metaindex.errors import ScanError
+from metaindex.expressions.arrow_types import is_text
+from metaindex.formats.files.time_patterns import TimePattern
+from metaindex.formats.model import Field
 
 _BLANKS: Final = "".join(map(chr, range(33)))
 _INTEGER = re.compile(r"[+-]?\d+")

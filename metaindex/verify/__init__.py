@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from expressions.errors import MetaIndexError
-from formats.protocol import TableFormat, TableRef
 from metaindex.build.protocol import Progress
 from metaindex.errors import IndexNotFoundError
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.formats.protocol import TableFormat, TableRef
 from metaindex.kinds.registry import holds_rows, looked_up, senseless
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.operation_log import OperationLog
@@ -33,7 +33,7 @@ from .sample import Sample
 from .versions import check_versions
 
 if TYPE_CHECKING:
-    from formats.model import Snapshot
+    from metaindex.formats.model import Snapshot
 
 
 def verify(

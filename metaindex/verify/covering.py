@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from expressions.errors import MetaIndexError, first_line
-from formats.model import Leaf, Schema
-from formats.protocol import TableRef
 from metaindex.build.merging import unkeyed_of
 from metaindex.build.protocol import BuildRequest
 from metaindex.build.row_source import DataFile, RowSource
+from metaindex.expressions.errors import MetaIndexError, first_line
+from metaindex.formats.model import Leaf, Schema
+from metaindex.formats.protocol import TableRef
 from metaindex.kinds.columns import columns_of
 from metaindex.kinds.covering.parts import stored_parts
 from metaindex.kinds.covering.plan import (

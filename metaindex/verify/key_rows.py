@@ -16,15 +16,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.errors import MetaIndexError
-from expressions.vectors import one_array
-from formats.model import FILE_SCHEMA, FileTable, Leaf, Schema
-from formats.protocol import TableRef
-from formats.storage_local import LocalStorage
 from metaindex.actions.runs import number_partitions
 from metaindex.build.key_scan import KeyScan, scan_keys
 from metaindex.build.merging import unkeyed_of
 from metaindex.build.protocol import BuildRequest
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.expressions.vectors import one_array
+from metaindex.formats.model import FILE_SCHEMA, FileTable, Leaf, Schema
+from metaindex.formats.protocol import TableRef
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.keys import FileIdentities
 from metaindex.kinds.keyed import KeyPlan, Spill
 from metaindex.kinds.kind import KeyCheck, KeyKind

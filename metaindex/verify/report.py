@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from expressions.errors import StoragePermissionError, StorageUnavailableError
-from expressions.shown import Shown
+from metaindex.expressions.errors import StoragePermissionError, StorageUnavailableError
+from metaindex.expressions.shown import Shown
 from metaindex.log.sealed import one_line
 
 Kind = Literal["log", "version", "run", "statistics", "keys", "covering", "dropped"]

@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.errors import MetaIndexError, first_line
-from formats.model import Leaf, Schema, Snapshot, Trust
-from formats.protocol import TableRef
 from metaindex.build.collect import UNREADABLE, Scanner
 from metaindex.build.extremes import ColumnScan, bounds_of
 from metaindex.build.parquet_scan import scan_parquet
 from metaindex.errors import ScanError
+from metaindex.expressions.errors import MetaIndexError, first_line
+from metaindex.formats.model import Leaf, Schema, Snapshot, Trust
+from metaindex.formats.protocol import TableRef
 from metaindex.kinds.facts import facts_of
 from metaindex.kinds.registry import FACT_ROWS
 from metaindex.log.entry import CoveredColumn

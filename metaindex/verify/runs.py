@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from expressions.errors import MetaIndexError, first_line
-from formats.model import FileTable
 from metaindex.actions.runs import number_partitions
 from metaindex.build.protocol import Progress
 from metaindex.errors import DamagedIndexError, ForeignIndexError
+from metaindex.expressions.errors import MetaIndexError, first_line
+from metaindex.formats.model import FileTable
 from metaindex.keys import file_ids
 from metaindex.kinds.kind import Mismatch
 from metaindex.kinds.registry import FACT_ROWS

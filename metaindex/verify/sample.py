@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
-from expressions.statistics import Mask
-from expressions.vectors import one_array, truths
-from formats.model import Snapshot
-from formats.protocol import TableRef
 from metaindex.build.protocol import Progress
+from metaindex.expressions.statistics import Mask
+from metaindex.expressions.vectors import one_array, truths
+from metaindex.formats.model import Snapshot
+from metaindex.formats.protocol import TableRef
 from metaindex.keys import FileIdentities
 from metaindex.log.entry import RunRef
 from metaindex.pruning.open_index import OpenIndex

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.errors import MetaIndexError, VersionNotFoundError, first_line
-from formats.model import Version
-from formats.protocol import At, TableFormat, TableRef
+from metaindex.expressions.errors import MetaIndexError, VersionNotFoundError, first_line
+from metaindex.formats.model import Version
+from metaindex.formats.protocol import At, TableFormat, TableRef
 from metaindex.keys import FileIdentities
 from metaindex.log.entry import VersionRecord
 from metaindex.pruning.open_index import OpenIndex

@@ -8,11 +8,11 @@ from dataclasses import field
 
 import numpy as np
 
-from expressions.records import dataclass
-from expressions.references import columns, conjuncts, leaves
-from expressions.shown import Shown
-from expressions.tree import Opaque, Predicate
-from formats.model import Schema, Snapshot
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.references import columns, conjuncts, leaves
+from metaindex.expressions.shown import Shown
+from metaindex.expressions.tree import Opaque, Predicate
+from metaindex.formats.model import Schema, Snapshot
 from metaindex.keys import FileIdentities
 from metaindex.kinds.registry import covered_columns
 from metaindex.pruning.folder import why
@@ -144,8 +144,8 @@ def describe_leaf(one: LeafReport) -> str:
 
 def describe(part: object) -> str:
     """SQL text where the predicate has one, else its own form."""
-    from expressions.engines.sql import to_sql
-    from expressions.errors import ExpressionError
+    from metaindex.expressions.engines.sql import to_sql
+    from metaindex.expressions.errors import ExpressionError
 
     if isinstance(part, Opaque):
         return part.text

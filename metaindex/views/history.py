@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from expressions.errors import ArgumentError, MetaIndexError
-from expressions.shown import Shown, Tabular
+from metaindex.expressions.errors import ArgumentError, MetaIndexError
+from metaindex.expressions.shown import Shown, Tabular
 from metaindex.log.entry import Content, IndexLogEntry, UnderWay
 from metaindex.log.operation_log import OperationLog
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from expressions.errors import MetaIndexError
-from expressions.records import dataclass
-from expressions.shown import Shown, Tabular
-from formats.model import Version
 from metaindex.errors import DamagedIndexError
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.shown import Shown, Tabular
+from metaindex.formats.model import Version
 from metaindex.kinds.registry import asked, stored_kind
 from metaindex.log.entry import CoveredKey, IndexLogEntry
 from metaindex.log.liveness import held, suspected

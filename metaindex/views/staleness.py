@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from expressions.records import dataclass
 from metaindex.actions.refresh import seen_from
 from metaindex.actions.target import Target
+from metaindex.expressions.records import dataclass
 from metaindex.pruning.open_index import OpenIndex
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from expressions.shown import Shown, Tabular
-from formats import times
+from metaindex.expressions.shown import Shown, Tabular
+from metaindex.formats import times
 from metaindex.pruning.result import human_bytes
 
 from .text_table import Column, TextTable, one_line

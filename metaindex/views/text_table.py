@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from expressions.shown import html_table
-from expressions.shown import lines as lines
-from expressions.shown import one_line as one_line
+from metaindex.expressions.shown import html_table
+from metaindex.expressions.shown import lines as lines
+from metaindex.expressions.shown import one_line as one_line
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -12,8 +12,8 @@ from typing import Literal, TypeVar
 import pyarrow as pa
 
 import metaindex as mi
-from expressions.errors import ObjectExistsError, ObjectNotFoundError, StorageError
-from formats.storage import ObjectInfo, Storage
+from metaindex.expressions.errors import ObjectExistsError, ObjectNotFoundError, StorageError
+from metaindex.formats.storage import ObjectInfo, Storage
 from metaindex.log.operation_log import OperationLog
 from metaindex.pruning.folder import IndexFolder
 from metaindex.store.reader import StoreCache

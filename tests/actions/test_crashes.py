@@ -9,9 +9,9 @@ import os
 import pytest
 
 import metaindex as mi
-from expressions.errors import MetaIndexError, StorageError
 from metaindex.actions import action as actions
 from metaindex.actions import appending
+from metaindex.expressions.errors import MetaIndexError, StorageError
 from metaindex.log.states import State
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.reader import StoreCache

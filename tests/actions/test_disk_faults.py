@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from expressions.errors import MetaIndexError
+from metaindex.expressions.errors import MetaIndexError
 from metaindex.table.face import handle_of
 from tests.disks import files_up_to, read_only, small_disk, someone_elses_folder
 from tests.figures import count

@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from expressions.errors import StorageError
-from formats.storage_own import OwnFolder, temporary_name
 from metaindex.actions.clean import clean, trim
 from metaindex.actions.removal import GRACE_SECONDS, objects_by_run, remove_everything, remove_runs
+from metaindex.expressions.errors import StorageError
+from metaindex.formats.storage_own import OwnFolder, temporary_name
 from metaindex.log.entry import IndexLogEntry, UnderWay
 from metaindex.log.liveness import heartbeat_path
 from metaindex.log.operation_log import OperationLog

@@ -21,11 +21,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metaindex as mi
-from formats.changes import Base
-from formats.delta.table import DeltaFormat
-from formats.model import FILE_SCHEMA, FileTable, Version
-from formats.protocol import At, TableRef
-from formats.storage_local import LocalStorage
+from metaindex.formats.changes import Base
+from metaindex.formats.delta.table import DeltaFormat
+from metaindex.formats.model import FILE_SCHEMA, FileTable, Version
+from metaindex.formats.protocol import At, TableRef
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.keys import file_ids, path_ids
 from metaindex.table.face import handle_of
 

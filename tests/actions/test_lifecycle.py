@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from expressions.errors import StoragePermissionError, UnknownColumnError
-from formats.storage_local import LocalStorage
 from metaindex.actions import action as actions
 from metaindex.actions.lifecycle import Delete
 from metaindex.build.local import LocalBuilder
 from metaindex.build.protocol import BuildReport, BuildRequest, Progress
+from metaindex.expressions.errors import StoragePermissionError, UnknownColumnError
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.log.entry import IndexLogEntry, TableInfo, UnderWay
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import COMPATIBLE, NEEDS, Operation, State

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 import metaindex as mi
-from formats.model import Schema, Version
 from metaindex.actions import records, upkeep
 from metaindex.actions.action import Change, Outcome, execute
 from metaindex.actions.clean import clean
 from metaindex.actions.optimize import Optimize
 from metaindex.actions.renumber import Renumbering
 from metaindex.errors import ConcurrentWriteError
+from metaindex.formats.model import Schema, Version
 from metaindex.log import history
 from metaindex.log.entry import Content, IndexLogEntry, RunRef, VersionRecord
 from metaindex.log.operation_log import OperationLog

@@ -13,14 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from expressions.errors import UnknownColumnError, VersionNotFoundError
-from formats.delta import DeltaFormat
-from formats.iceberg import IcebergFormat
-from formats.model import Snapshot
-from formats.protocol import At, TableRef
 from metaindex.actions.action import Outcome
 from metaindex.build.local import LocalBuilder
 from metaindex.build.protocol import BuildReport, BuildRequest, Progress
+from metaindex.expressions.errors import UnknownColumnError, VersionNotFoundError
+from metaindex.formats.delta import DeltaFormat
+from metaindex.formats.iceberg import IcebergFormat
+from metaindex.formats.model import Snapshot
+from metaindex.formats.protocol import At, TableRef
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.reader import StoreCache
 from metaindex.store.writer import RunSink

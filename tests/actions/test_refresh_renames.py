@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from expressions.errors import UnknownColumnError
-from formats.model import Field, Schema
+from metaindex.expressions.errors import UnknownColumnError
+from metaindex.formats.model import Field, Schema
 from metaindex.kinds.kind import Kind
 from metaindex.kinds.registry import kind_from_spec
 from metaindex.kinds.renames import kind_at, with_ids

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats.model import FILE_SCHEMA, FileTable
 from metaindex.actions.runs import in_order
+from metaindex.formats.model import FILE_SCHEMA, FileTable
 from metaindex.keys import file_ids
 
 

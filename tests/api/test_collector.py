@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from expressions import Or, col
+from metaindex.expressions import Or, col
 from metaindex.pruning import collector
 from metaindex.pruning.collector import held_back
 

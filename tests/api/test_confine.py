@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from expressions.errors import OutsideTableError
-from formats.storage import Storage
-from formats.storage_confined import Confines, confined
-from formats.storage_local import LocalStorage
+from metaindex.expressions.errors import OutsideTableError
+from metaindex.formats.storage import Storage
+from metaindex.formats.storage_confined import Confines, confined
+from metaindex.formats.storage_local import LocalStorage
 from tests.actions.index_bytes import everything
 from tests.contract.storage_contract import StorageContract
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
@@ -157,8 +157,8 @@ def test_a_name_that_comes_to_lead_elsewhere_is_refused_when_it_is_opened(tmp_pa
 def test_a_pipe_is_refused_and_waited_for_by_nobody(tmp_path: Path, call: str) -> None:
     """Who writes the table may make one where its log names a file."""
     code = f"""
-from formats.storage_confined import Confines, confined
-from formats.storage_local import LocalStorage
+from metaindex.formats.storage_confined import Confines, confined
+from metaindex.formats.storage_local import LocalStorage
 inner = LocalStorage({str(tmp_path)!r})
 try:
     confined(inner, Confines.of(inner)).{call}("pipe")
@@ -172,7 +172,7 @@ except Exception as error:
 
 
 def test_a_store_is_confined_by_names(tmp_path: Path) -> None:
-    from formats.storage_object import ObjectStorage
+    from metaindex.formats.storage_object import ObjectStorage
 
     inner = ObjectStorage.from_uri("memory:///lake/t")
     for key in ("lake/t/a", "lake/t2/a", "lake/other/a"):

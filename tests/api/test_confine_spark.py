@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from expressions.errors import OutsideTableError
 from metaindex.build.protocol import BuildReport, BuildRequest, KeyBuild
 from metaindex.build.spark import SparkBuilder
+from metaindex.expressions.errors import OutsideTableError
 from tests.actions.index_bytes import everything
 from tests.api.test_confine import TABLES
 from tests.rule.lakes import location_of

@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from expressions import MetaIndexError
-from expressions.engines.sql import parse
+from metaindex.expressions import MetaIndexError
+from metaindex.expressions.engines.sql import parse
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
 

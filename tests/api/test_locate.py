@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from expressions.errors import UnknownColumnError
 from metaindex.cli import main
+from metaindex.expressions.errors import UnknownColumnError
 from tests.tables import FORMATS, Lake, settle
 
 

@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from expressions.errors import UnsupportedFeatureError
-from formats.files import table as files_table
-from formats.files.listing import Listing
 from metaindex.config import Config
 from metaindex.errors import ScanError
+from metaindex.expressions.errors import UnsupportedFeatureError
+from metaindex.formats.files import table as files_table
+from metaindex.formats.files.listing import Listing
 from metaindex.table.face import handle_of
 
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from expressions.errors import ArgumentError
 from metaindex.errors import ForeignIndexError
+from metaindex.expressions.errors import ArgumentError
 from metaindex.log.sealed import seal
 from tests.tables import FORMATS, Lake
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metaindex as mi
-from expressions.errors import MissingDependencyError
-from expressions.shown import LINES, Shown, html_table
+from metaindex.expressions.errors import MissingDependencyError
+from metaindex.expressions.shown import LINES, Shown, html_table
 from metaindex.readers.scan import Scan
 
 HOSTILE = "<script>alert('x')</script> & \x1b[31m"

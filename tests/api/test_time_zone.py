@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from expressions import col
+from metaindex.expressions import col
 from tests.tables import FORMATS
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 import metaindex as mi
-from expressions import errors as below
 from metaindex import errors as ours
+from metaindex.expressions import errors as below
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.slow
@@ -51,8 +51,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     copy.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy2(ROOT / name, copy / name)
-    for room in ("expressions", "formats", "metaindex"):
-        shutil.copytree(ROOT / room, copy / room, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "metaindex", copy / "metaindex", ignore=shutil.ignore_patterns("__pycache__"))
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     built = [*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(place), str(copy)]
     subprocess.run(built, check=True, capture_output=True)
@@ -69,11 +68,11 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     return Installed(wheel, home / "bin")
 
 
-def test_the_wheel_has_three_rooms_that_say_their_types_and_the_java_sources(installed: Installed) -> None:
+def test_the_wheel_has_one_package_that_says_its_types_and_the_java_sources(installed: Installed) -> None:
     names = zipfile.ZipFile(installed.wheel).namelist()
     tops = {name.split("/")[0] for name in names if not name.split("/")[0].endswith(".dist-info")}
-    assert tops == {"expressions", "formats", "metaindex"}
-    assert {f"{room}/py.typed" for room in tops} <= set(names)
+    assert tops == {"metaindex"}
+    assert "metaindex/py.typed" in names
     java = {path.relative_to(ROOT).as_posix() for path in (ROOT / "metaindex").rglob("*.java")}
     assert java
     assert java <= set(names)
@@ -91,6 +90,22 @@ def test_the_command_builds_and_asks(installed: Installed, tmp_path: Path) -> No
     assert "done" in installed.run("metaindex", "create", "t", "k", "--builder", "local", cwd=tmp_path)
     found = installed.run("metaindex", "scan", "t", "a = 2", "--json", cwd=tmp_path)
     assert json.loads(found)["rows"] == [{"a": 2}]
+
+
+def test_a_user_s_own_formats_and_expressions_stand_beside_it(installed: Installed, tmp_path: Path) -> None:
+    """Both are common names: a module of theirs is neither taken for one of ours nor hidden by it."""
+    (tmp_path / "formats.py").write_text("THEIRS = 1\n")
+    (tmp_path / "expressions").mkdir()
+    (tmp_path / "expressions" / "__init__.py").write_text("THEIRS = 2\n")
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "one.csv").write_text("a\n1\n2\n")
+    for first, then in (("formats, expressions", "metaindex as mi"), ("metaindex as mi", "formats, expressions")):
+        code = f"import {first}\nimport {then}\n" + (
+            "table = mi.open_table('t')\nif not len(table.indexes()): table.create_index('k', mi.ColumnStats(), builder='local')\n"
+            "print(table.scan('a = 2').to_arrow().num_rows, formats.THEIRS, expressions.THEIRS)"
+        )
+        (tmp_path / "theirs.py").write_text(code)
+        assert installed.run("python", "theirs.py", cwd=tmp_path).split() == ["1", "1", "2"]
 
 
 def test_every_error_can_be_named_from_the_face() -> None:

@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from expressions.statistics import ColumnBounds
-from formats.model import FILE_SCHEMA, Deletes, Field, FileTable, Leaf, Schema, Snapshot, Version
-from formats.protocol import At, TableRef
-from formats.registry import open_ref
-from formats.storage_local import LocalStorage
 from metaindex.actions.runs import number_partitions
 from metaindex.build.protocol import Builder, BuildReport, BuildRequest
+from metaindex.expressions.statistics import ColumnBounds
+from metaindex.formats.model import FILE_SCHEMA, Deletes, Field, FileTable, Leaf, Schema, Snapshot, Version
+from metaindex.formats.protocol import At, TableRef
+from metaindex.formats.registry import open_ref
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.keys import partition_id
 from metaindex.store.rows import PARTITIONS
 from metaindex.store.writer import RunSink

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from expressions.statistics import ColumnBounds
-from formats.model import Leaf
 from metaindex.build.protocol import BuildRequest
+from metaindex.expressions.statistics import ColumnBounds
+from metaindex.formats.model import Leaf
 from tests.build.lake import FolderDetails, fields_of, request_for, write
 
 NAN = float("nan")

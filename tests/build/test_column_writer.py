@@ -8,9 +8,9 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formats.model import Field, Leaf
-from formats.storage_local import LocalStorage
 from metaindex.build.packed import packed, unpacked
+from metaindex.formats.model import Field, Leaf
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.kinds.column_stats.rows import column_rows, partition_rows, sorted_rows
 from metaindex.kinds.column_stats.schemas import COLUMN_STATS, PARTITION_STATS
 from metaindex.kinds.column_stats.writer import ColumnWriter

@@ -16,13 +16,13 @@ import pyarrow.parquet as pq
 import pytest
 import xxhash
 
-from expressions.errors import LiteralTypeError, StorageUnavailableError
-from expressions.literals import Literal, literal
-from expressions.physical import physical_type
-from formats.model import Leaf
-from formats.storage_local import LocalStorage
 from metaindex.build.local import LocalBuilder
 from metaindex.build.protocol import BuildRequest, KeyBuild
+from metaindex.expressions.errors import LiteralTypeError, StorageUnavailableError
+from metaindex.expressions.literals import Literal, literal
+from metaindex.expressions.physical import physical_type
+from metaindex.formats.model import Leaf
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.kinds import registry
 from metaindex.kinds.keyed import Hits, key_plans
 from metaindex.kinds.kind import KeyKind

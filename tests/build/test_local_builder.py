@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from expressions import column_domain_has_nan, compare_values, physical_type, to_physical
-from formats.model import Trust
 from metaindex.build.local import LocalBuilder
 from metaindex.build.protocol import BuildRequest
+from metaindex.expressions import column_domain_has_nan, compare_values, physical_type, to_physical
+from metaindex.formats.model import Trust
 from metaindex.keys import column_id, partition_id
 from metaindex.kinds.states import BOUND_BYTES, StatState
 from tests.build.lake import Built, FolderDetails, build, fields_of, request_for, write
@@ -277,7 +277,7 @@ def test_field_ids_find_renamed_columns_and_files_without_ids_are_unknown(tmp_pa
 def test_progress_is_told_and_ends_whole(tmp_path: Path) -> None:
     (tmp_path / "table").mkdir()
     request = SCENARIOS["every_type"](tmp_path / "table")
-    from formats.storage_local import LocalStorage
+    from metaindex.formats.storage_local import LocalStorage
     from metaindex.store.writer import RunSink
 
     told: list[tuple[str, int, int]] = []

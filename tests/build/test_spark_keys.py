@@ -17,9 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from expressions.physical import physical_type
-from formats.model import Leaf
-from formats.storage_local import LocalStorage
 from metaindex.build.key_build import BuiltKey, key_build
 from metaindex.build.key_scan import KeyScan
 from metaindex.build.local import LocalBuilder
@@ -29,6 +26,9 @@ from metaindex.build.spark_keys import CollectTask, FinishTask, held_bytes_for, 
 from metaindex.build.spark_schemas import FILE
 from metaindex.build.spark_tasks import PIECES, part_of
 from metaindex.errors import BuildError
+from metaindex.expressions.physical import physical_type
+from metaindex.formats.model import Leaf
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.keys import key_id
 from metaindex.kinds.bloom.spec import Bloom
 from metaindex.kinds.keyed import Gathered, KeyPlan

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from formats.model import Field, Leaf
-from formats.storage_local import LocalStorage
+from metaindex.formats.model import Field, Leaf
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.keys import key_id
 from metaindex.kinds import registry
 from metaindex.kinds.keyed import Gathered, KeyCollector, KeyPlan, KeyReader, Spill, add_groups

@@ -13,11 +13,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from expressions.errors import FormatError, VersionNotFoundError
-from formats.diff import compare
-from formats.model import FILE_SCHEMA, Snapshot
-from formats.protocol import At, TableFormat, TableRef
-from formats.storage import storage_for
+from metaindex.expressions.errors import FormatError, VersionNotFoundError
+from metaindex.formats.diff import compare
+from metaindex.formats.model import FILE_SCHEMA, Snapshot
+from metaindex.formats.protocol import At, TableFormat, TableRef
+from metaindex.formats.storage import storage_for
 
 
 @dataclass(frozen=True)

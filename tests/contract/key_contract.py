@@ -16,11 +16,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from expressions import ColumnRef, Comparison, In, IsNull, Literal, Op, Predicate, compare_values
-from expressions.errors import LiteralTypeError
-from expressions.evaluate import matches
-from expressions.statistics import Interval
-from formats.storage_local import LocalStorage
+from metaindex.expressions import ColumnRef, Comparison, In, IsNull, Literal, Op, Predicate, compare_values
+from metaindex.expressions.errors import LiteralTypeError
+from metaindex.expressions.evaluate import matches
+from metaindex.expressions.statistics import Interval
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.kinds.canonical import answers_for
 from metaindex.kinds.keyed import Hits, ReadsMany, ReadsRanges, Spill
 from metaindex.kinds.kind import KeyKind

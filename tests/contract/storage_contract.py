@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from expressions.errors import ObjectExistsError, ObjectNotFoundError, StorageError
-from formats.storage import ObjectInfo, Storage
+from metaindex.expressions.errors import ObjectExistsError, ObjectNotFoundError, StorageError
+from metaindex.formats.storage import ObjectInfo, Storage
 
 
 class StorageContract:

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expressions import MetaIndexError
 from metaindex.cli.output import Output
 from metaindex.demo.answers import AskedTwice, canonical, difference
 from metaindex.demo.data import LAST_DAY, SCHEMA, flights
 from metaindex.demo.questions import QUESTIONS
 from metaindex.demo.report import Report, _cell
 from metaindex.demo.story import conclude, run_demo, what_next
+from metaindex.expressions import MetaIndexError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-import expressions
+from metaindex import expressions
 
 NAN, INF = math.nan, math.inf
 FAR = 2**53

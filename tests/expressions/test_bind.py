@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expressions import (
+from metaindex.expressions import (
     AmbiguousColumnError,
     And,
     ColumnRef,
@@ -351,8 +351,8 @@ def test_a_predicate_is_found_again_in_another_process() -> None:
     hash(p)
     code = """
 import pickle, sys
-from expressions import ColumnRef, Or, col, columns
-from expressions.normalize import gathered_form
+from metaindex.expressions import ColumnRef, Or, col, columns
+from metaindex.expressions.normalize import gathered_form
 found = pickle.loads(sys.stdin.buffer.read())
 same = Or(tuple((col("a") == n) & ~(col("s") == f"v{n}") for n in range(5)))
 assert hash(found) == hash(same) and {found: 1}[same] == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from expressions import (
+from metaindex.expressions import (
     And,
     ColumnRef,
     Comparison,

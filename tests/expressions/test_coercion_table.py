@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expressions import (
+from metaindex.expressions import (
     ColumnRef,
     Comparison,
     In,
@@ -30,12 +30,12 @@ from expressions import (
     physical_interval,
     physical_value,
 )
-from expressions.arrow_types import UUID
-from expressions.coerce import TABLE, family
-from expressions.engines.arrow import to_arrow
-from expressions.engines.sql_text import _dialect, to_sql
-from expressions.literals import kind
-from expressions.statistics import Interval
+from metaindex.expressions.arrow_types import UUID
+from metaindex.expressions.coerce import TABLE, family
+from metaindex.expressions.engines.arrow import to_arrow
+from metaindex.expressions.engines.sql_text import _dialect, to_sql
+from metaindex.expressions.literals import kind
+from metaindex.expressions.statistics import Interval
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

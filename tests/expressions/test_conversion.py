@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expressions import ColumnBounds, ColumnRef, convert_bounds, physical_type, to_physical
-from expressions.arrow_statistics import ArrowStatistics
-from expressions.conversion import narrowed_bounds
+from metaindex.expressions import ColumnBounds, ColumnRef, convert_bounds, physical_type, to_physical
+from metaindex.expressions.arrow_statistics import ArrowStatistics
+from metaindex.expressions.conversion import narrowed_bounds
 from tests.strategies import values
 
 WIDENED = [

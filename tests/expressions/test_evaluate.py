@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from expressions import Constant, ExpressionError, Opaque, Predicate, UnknownColumnError, col, matches
-from expressions.tree import And, Not, Or
+from metaindex.expressions import Constant, ExpressionError, Opaque, Predicate, UnknownColumnError, col, matches
+from metaindex.expressions.tree import And, Not, Or
 
 NAN = math.nan
 

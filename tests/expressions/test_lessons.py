@@ -9,7 +9,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from expressions import (
+from metaindex.expressions import (
     ArrowStatistics,
     ColumnBounds,
     ColumnRef,

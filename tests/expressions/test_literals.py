@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expressions import Literal, LiteralTypeError, compare_values, kind, literal
-from expressions.literals import LiteralValue, each_once
+from metaindex.expressions import Literal, LiteralTypeError, compare_values, kind, literal
+from metaindex.expressions.literals import LiteralValue, each_once
 from tests.strategies import TEXTS
 
 ZONE = dt.timezone(dt.timedelta(hours=2))

@@ -14,7 +14,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-import expressions
+from metaindex import expressions
 
 from .corpus import Corpus
 
@@ -125,7 +125,7 @@ def mutated(number: int, module: str, old: str, new: str) -> SimpleNamespace:
         for other in copied:
             source = source.replace(f"from .{other} import", f"from mutant{number}_{other} import")
         copy = ModuleType(f"mutant{number}_{name}")
-        copy.__package__ = "expressions"
+        copy.__package__ = "metaindex.expressions"
         sys.modules[copy.__name__] = copy
         exec(compile(source, copy.__name__, "exec"), vars(copy))
         out |= {key: value for key, value in vars(copy).items() if not key.startswith("__")}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expressions import (
+from metaindex.expressions import (
     And,
     Constant,
     In,
@@ -30,8 +30,8 @@ from expressions import (
     must_match,
     normalize,
 )
-from expressions.normalize import _append, _close, _unturned_leaf, fold_signed, gathered_form
-from expressions.tree import ColumnRef, Comparison, IsNan, StartsWith
+from metaindex.expressions.normalize import _append, _close, _unturned_leaf, fold_signed, gathered_form
+from metaindex.expressions.tree import ColumnRef, Comparison, IsNan, StartsWith
 from tests.scalar_statistics import ScalarStatistics
 from tests.strategies import Row, predicates, rows, schemas
 

@@ -12,8 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metaindex as mi
-from expressions import ArrowStatistics, ColumnBounds, ColumnRef, IsNull, Opaque, bind, matches, may_match, must_match
-from expressions.engines.sql import parse
+from metaindex.expressions import (
+    ArrowStatistics,
+    ColumnBounds,
+    ColumnRef,
+    IsNull,
+    Opaque,
+    bind,
+    matches,
+    may_match,
+    must_match,
+)
+from metaindex.expressions.engines.sql import parse
 
 ROW = st.none() | st.fixed_dictionaries(
     {"x": st.none() | st.integers(0, 3), "t": st.none() | st.just({"z": None}) | st.just({"z": "a"})}

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expressions import (
+from metaindex.expressions import (
     Interval,
     Literal,
     LiteralTypeError,
@@ -26,7 +26,7 @@ from expressions import (
     prefix_interval,
     to_physical,
 )
-from expressions.places import physical_intervals
+from metaindex.expressions.places import physical_intervals
 from tests.strategies import TYPES, literals, values
 
 MORE_TYPES = (

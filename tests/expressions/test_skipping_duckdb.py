@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expressions import (
+from metaindex.expressions import (
     And,
     ArrowStatistics,
     ColumnRef,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expressions import (
+from metaindex.expressions import (
     ArrowStatistics,
     CompositeStatistics,
     Not,
@@ -18,7 +18,7 @@ from expressions import (
     must_match,
     normalize,
 )
-from expressions.statistics import PruningStatistics
+from metaindex.expressions.statistics import PruningStatistics
 from tests.scalar_statistics import ScalarStatistics
 from tests.strategies import Files, files, predicates, schemas
 

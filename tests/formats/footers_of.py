@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from expressions.physical import from_physical
-from formats.footers import FooterColumn, FooterStatistics, read_footers
-from formats.model import Field, Schema
-from formats.storage_local import LocalStorage
+from metaindex.expressions.physical import from_physical
+from metaindex.formats.footers import FooterColumn, FooterStatistics, read_footers
+from metaindex.formats.model import Field, Schema
+from metaindex.formats.storage_local import LocalStorage
 
 
 def schema_of(arrow: pa.Schema) -> Schema:

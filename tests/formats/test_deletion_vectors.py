@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from expressions.errors import CorruptTableError, UnsupportedFeatureError
-from formats.deletion_vectors import decode_blob, decode_framed, decode_z85
+from metaindex.expressions.errors import CorruptTableError, UnsupportedFeatureError
+from metaindex.formats.deletion_vectors import decode_blob, decode_framed, decode_z85
 from tests.formats.framed import encode_framed
 
 POSITIONS = st.sets(st.one_of(st.integers(0, 300), st.integers(0, 2**40)), max_size=60)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formats.diff import compare
-from formats.model import FILE_SCHEMA, Field, FileTable, Schema, Snapshot, Version
+from metaindex.formats.diff import compare
+from metaindex.formats.model import FILE_SCHEMA, Field, FileTable, Schema, Snapshot, Version
 
 _PATHS = st.sampled_from(["a", "b", "c", "d", "e/f", "é😀"])
 _FILE = st.fixed_dictionaries(

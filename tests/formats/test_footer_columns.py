@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from formats.footer_trust import Doubt
-from formats.footers import read_footers
-from formats.model import Field, Schema
-from formats.storage_local import LocalStorage
+from metaindex.formats.footer_trust import Doubt
+from metaindex.formats.footers import read_footers
+from metaindex.formats.model import Field, Schema
+from metaindex.formats.storage_local import LocalStorage
 from tests.formats.footers_of import doubt, footers, one, said
 
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expressions.physical import physical_type, to_physical
-from formats.footers import FooterStatistics
-from formats.model import Leaf
+from metaindex.expressions.physical import physical_type, to_physical
+from metaindex.formats.footers import FooterStatistics
+from metaindex.formats.model import Leaf
 from tests.formats.footers_of import doubt, footers, one, said
 
 _DAY = st.dates(dt.date(1, 1, 1), dt.date(9999, 12, 31))

@@ -44,8 +44,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from formats.footer_trust import Doubt
-from formats.model import Snapshot
+from metaindex.formats.footer_trust import Doubt
+from metaindex.formats.model import Snapshot
 from tests.formats import footer_surgery as surgery
 from tests.formats.delta import hand
 from tests.formats.footers_of import doubt, footers, one, said

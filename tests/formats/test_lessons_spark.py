@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from formats.footers import read_footers
-from formats.model import Snapshot
-from formats.protocol import At, TableRef
-from formats.storage_local import LocalStorage
+from metaindex.formats.footers import read_footers
+from metaindex.formats.model import Snapshot
+from metaindex.formats.protocol import At, TableRef
+from metaindex.formats.storage_local import LocalStorage
 from tests.formats.delta import hand
 from tests.formats.footers_of import schema_of
 from tests.formats.test_lessons import check_log
@@ -58,7 +58,7 @@ def _as_table_has_it(values: pa.Array, found: Snapshot, name: str) -> pa.Array:
 def test_20_21_22_23_what_spark_wrote_lies_within_what_its_logs_say(
     spark: SparkSession, tmp_path: Path, zone: str
 ) -> None:
-    from formats.iceberg.table import IcebergFormat
+    from metaindex.formats.iceberg.table import IcebergFormat
 
     root, name = str(tmp_path / "t"), f"iceberg.lessons.times_{zone.replace('/', '_')}"
     before = spark.conf.get("spark.sql.session.timeZone")

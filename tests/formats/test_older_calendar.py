@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from formats.older_calendar import in_older_calendar, may_be_in_older_calendar
+from metaindex.formats.older_calendar import in_older_calendar, may_be_in_older_calendar
 from metaindex.readers.errors import ScanError
 
 VERSION = b"org.apache.spark.version"

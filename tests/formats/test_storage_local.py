@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from expressions.errors import StorageError, StoragePermissionError
-from formats.storage import Storage, storage_for
-from formats.storage_local import LocalStorage
+from metaindex.expressions.errors import StorageError, StoragePermissionError
+from metaindex.formats.storage import Storage, storage_for
+from metaindex.formats.storage_local import LocalStorage
 from tests.contract.storage_contract import StorageContract, place_files
 from tests.racers import raced
 
@@ -26,8 +26,8 @@ class TestLocalStorage(StorageContract):
 
 _RACER = """
 import sys
-from formats.storage_local import LocalStorage
-from expressions.errors import ObjectExistsError
+from metaindex.formats.storage_local import LocalStorage
+from metaindex.expressions.errors import ObjectExistsError
 from tests.racers import ready
 store, me = LocalStorage(sys.argv[1]), sys.argv[2]
 ready()

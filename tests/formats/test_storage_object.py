@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from expressions.errors import ObjectNotFoundError, StorageError
-from formats.storage import Storage, parent_of, storage_for
-from formats.storage_local import LocalStorage
-from formats.storage_object import ObjectStorage
+from metaindex.expressions.errors import ObjectNotFoundError, StorageError
+from metaindex.formats.storage import Storage, parent_of, storage_for
+from metaindex.formats.storage_local import LocalStorage
+from metaindex.formats.storage_object import ObjectStorage
 from tests.contract.storage_contract import StorageContract, place_files
 from tests.storage_counting import CountingStorage
 
@@ -118,8 +118,8 @@ def test_parent_of_a_root(root: str, parent: str) -> None:
 _FORKING = """
 import os, sys
 sys.path[:0] = sys.argv[1:]
-from expressions.errors import StorageError
-from formats.storage import storage_for
+from metaindex.expressions.errors import StorageError
+from metaindex.formats.storage import storage_for
 before = os.fork()
 if before == 0:
     storage_for("memory:///")[0].put("a", b"x")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats.unpacked import FACTOR, LEAST_BYTES, deflated, zstandard
+from metaindex.formats.unpacked import FACTOR, LEAST_BYTES, deflated, zstandard
 
 SIZE = 3 * LEAST_BYTES
 

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from expressions.physical import to_physical
-from expressions.statistics import ColumnBounds
+from metaindex.expressions.physical import to_physical
+from metaindex.expressions.statistics import ColumnBounds
 from tests.formats.footers_of import footers, one
 
 Writer = Callable[[pa.Table, Path], None]

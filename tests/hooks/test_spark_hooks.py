@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import metaindex as mi
-from formats.protocol import At
 from metaindex import hooks
+from metaindex.formats.protocol import At
 from metaindex.table.face import handle_of
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expressions import ColumnRef, Comparison, Literal, Op, literal
-from expressions.evaluate import matches
+from metaindex.expressions import ColumnRef, Comparison, Literal, Op, literal
+from metaindex.expressions.evaluate import matches
 from metaindex.kinds.canonical import (
     NO_VALUE,
     UnkeyedValuesError,

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from expressions import Literal
-from formats.storage_local import LocalStorage
 from metaindex.errors import DamagedIndexError
+from metaindex.expressions import Literal
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.kinds.kind import KeyKind
 from metaindex.kinds.values.lists import ValueList
 from metaindex.kinds.values.merge import merge_values

@@ -17,10 +17,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from expressions.literals import literal
-from expressions.statistics import Interval
-from formats.storage_local import LocalStorage
 from metaindex.build.merging import keys_together
+from metaindex.expressions.literals import literal
+from metaindex.expressions.statistics import Interval
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.kinds import registry
 from metaindex.kinds.kind import KeyKind
 from metaindex.kinds.values.lists import ValueList

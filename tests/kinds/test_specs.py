@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from expressions.errors import UnknownColumnError, UnsupportedFeatureError
-from formats.model import Field, Schema
 from metaindex.errors import DamagedIndexError
+from metaindex.expressions.errors import UnknownColumnError, UnsupportedFeatureError
+from metaindex.formats.model import Field, Schema
 from metaindex.kinds.bloom.spec import Bloom
 from metaindex.kinds.column_stats.spec import ColumnStats
 from metaindex.kinds.kind import Kind

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from expressions import Literal, compare_values, literal
-from expressions.statistics import Interval
+from metaindex.expressions import Literal, compare_values, literal
+from metaindex.expressions.statistics import Interval
 from metaindex.kinds.canonical import NO_VALUE, Absent
 from metaindex.kinds.keyed import Hits
 from metaindex.kinds.values.asked import encode_all_literals, encode_interval, encode_literal, encode_literals, in_order

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from expressions import Literal
-from expressions.statistics import Interval
-from formats.storage_local import LocalStorage
+from metaindex.expressions import Literal
+from metaindex.expressions.statistics import Interval
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.kinds.keyed import Hits, Spill
 from metaindex.kinds.kind import KeyKind
 from metaindex.kinds.values import merge

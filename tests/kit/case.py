@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 import metaindex as mi
-from expressions.tree import And, Predicate
+from metaindex.expressions.tree import And, Predicate
 from metaindex.keys import FileIdentities
 from metaindex.table.face import handle_of
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from formats.model import FILE_SCHEMA, Field, FileTable, Leaf
 from metaindex import keys
+from metaindex.formats.model import FILE_SCHEMA, Field, FileTable, Leaf
 from metaindex.kinds.bloom import blocks
 from metaindex.kinds.canonical import hash_key, hash_values
 from metaindex.kinds.facts import successors

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats.model import Field, Schema, Version
 from metaindex.errors import DamagedIndexError
+from metaindex.formats.model import Field, Schema, Version
 from metaindex.log import codec
 from metaindex.log.entry import (
     MAX_NUMBER,

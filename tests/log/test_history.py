@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap
 
-from formats.model import Field, Schema, Version
 from metaindex.actions.records import outside
+from metaindex.formats.model import Field, Schema, Version
 from metaindex.keys import column_id
 from metaindex.log import codec
 from metaindex.log.entry import (

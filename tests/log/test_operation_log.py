@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from formats.storage_local import LocalStorage
 from metaindex.errors import ConcurrentWriteError, DamagedIndexError
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.log.entry import IndexLogEntry, TableInfo
 from metaindex.log.operation_log import OperationLog, Tombstone, entry_path, tombstone_path
 from metaindex.log.sealed import MAX_BYTES
@@ -60,7 +60,7 @@ def test_a_damaged_latest_entry_is_an_error_and_not_the_one_before(tmp_path: Pat
 
 RACER = """
 import sys
-from formats.storage_local import LocalStorage
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.errors import ConcurrentWriteError
 from metaindex.log.entry import IndexLogEntry, TableInfo
 from metaindex.log.operation_log import OperationLog

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expressions.errors import ArgumentError
+from metaindex.expressions.errors import ArgumentError
 from metaindex.log import repeated
 from metaindex.log.repeated import Repeated
 

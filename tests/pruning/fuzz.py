@@ -34,9 +34,9 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 import metaindex as mi
-from expressions.errors import MetaIndexError
 from metaindex.actions import records
 from metaindex.actions.clean import trim
+from metaindex.expressions.errors import MetaIndexError
 from metaindex.log import history
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.sealed import digest, seal, to_text
@@ -111,7 +111,7 @@ def make(lake: Lake) -> None:
 
 
 def lake_storage(lake: Lake) -> Any:
-    from formats.storage import storage_for
+    from metaindex.formats.storage import storage_for
 
     return storage_for(str(index_folder(lake)))[0]
 

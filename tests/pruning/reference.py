@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from expressions import ColumnRef, Literal
-from expressions.errors import LiteralTypeError
-from expressions.literals import compare_values
-from expressions.statistics import Interval
+from metaindex.expressions import ColumnRef, Literal
+from metaindex.expressions.errors import LiteralTypeError
+from metaindex.expressions.literals import compare_values
+from metaindex.expressions.statistics import Interval
 from metaindex.kinds.keyed import Hits
 from metaindex.log.entry import CoveredKey
 from metaindex.pruning.key_source import AskedKey

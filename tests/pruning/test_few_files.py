@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from formats.delta.table import DeltaFormat
+from metaindex.formats.delta.table import DeltaFormat
 from metaindex.kinds.kind import Kind
 
 FILES = 8

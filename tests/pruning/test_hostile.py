@@ -148,7 +148,7 @@ def test_a_recorded_version_that_makes_no_sense_counts_as_not_recorded(lake: Lak
 def test_a_recorded_schema_that_lacks_a_column_is_not_the_last_word(lake: Lake) -> None:
     path = newest(log_of(lake))
     value = said(path)
-    from formats.model import Field, Schema
+    from metaindex.formats.model import Field, Schema
     from metaindex.log.schema_codec import schema_to_json
 
     value["content"]["schemas"] = [schema_to_json(Schema((Field("other", pa.int64()),)))]

@@ -9,11 +9,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expressions import And, ColumnRef, Comparison, In, Literal, Op, Or, Predicate, col, matches
-from expressions.arrow_statistics import ArrowStatistics
-from expressions.composite_statistics import CompositeStatistics
-from expressions.skipping import may_match
-from expressions.steps import Steps
+from metaindex.expressions import And, ColumnRef, Comparison, In, Literal, Op, Or, Predicate, col, matches
+from metaindex.expressions.arrow_statistics import ArrowStatistics
+from metaindex.expressions.composite_statistics import CompositeStatistics
+from metaindex.expressions.skipping import may_match
+from metaindex.expressions.steps import Steps
 from metaindex.kinds.keyed import Hits
 from metaindex.pruning.combined import MOST_VALUES, with_combinations
 from metaindex.pruning.key_source import AskedKey, KeySource

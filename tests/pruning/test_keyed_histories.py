@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from expressions import And, ColumnRef, Comparison, Literal, Op, Or, Predicate
-from expressions.errors import MetaIndexError
+from metaindex.expressions import And, ColumnRef, Comparison, Literal, Op, Or, Predicate
+from metaindex.expressions.errors import MetaIndexError
 from metaindex.kinds.kind import Kind
 
 SOAK = bool(os.environ.get("METAINDEX_SOAK"))

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from expressions import matches
+from metaindex.expressions import matches
 from metaindex.kinds.kind import Kind
 from metaindex.readers.errors import ScanError
 from tests import strategies

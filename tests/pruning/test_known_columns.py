@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from expressions.literals import Literal
-from expressions.statistics import Interval
-from expressions.tree import ColumnRef
 from metaindex.errors import MetaIndexError
+from metaindex.expressions.literals import Literal
+from metaindex.expressions.statistics import Interval
+from metaindex.expressions.tree import ColumnRef
 from metaindex.kinds.column_stats.reader import RunStatistics, Units
 from metaindex.kinds.described import StoredColumn
 from metaindex.table.face import handle_of, queries_of

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from expressions import And, Comparison, Literal, Op, Or, Predicate, col
-from expressions.deadline import TooLate, until
-from expressions.tree import ColumnRef
+from metaindex.expressions import And, Comparison, Literal, Op, Or, Predicate, col
+from metaindex.expressions.deadline import TooLate, until
+from metaindex.expressions.tree import ColumnRef
 from metaindex.pruning.result import PruneResult
 from tests.tables import settle
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from expressions import ColumnRef, matches
+from metaindex.expressions import ColumnRef, matches
 from metaindex.readers.errors import ScanError
 from tests import strategies
 from tests.tables import settle

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from expressions import Predicate, col
 from metaindex.config import Config
+from metaindex.expressions import Predicate, col
 from metaindex.pruning.remembered import Circumstances, Remembered
 
 

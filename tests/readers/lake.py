@@ -10,13 +10,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
-from expressions import bind
-from expressions.engines.sql import parse
-from expressions.statistics import ColumnBounds
-from expressions.tree import Predicate
-from formats.model import FILE_SCHEMA, Deletes, EqualityDelete, Field, FileTable, Leaf, Schema, Snapshot, Version
-from formats.protocol import TableRef
-from formats.storage_local import LocalStorage
+from metaindex.expressions import bind
+from metaindex.expressions.engines.sql import parse
+from metaindex.expressions.statistics import ColumnBounds
+from metaindex.expressions.tree import Predicate
+from metaindex.formats.model import (
+    FILE_SCHEMA,
+    Deletes,
+    EqualityDelete,
+    Field,
+    FileTable,
+    Leaf,
+    Schema,
+    Snapshot,
+    Version,
+)
+from metaindex.formats.protocol import TableRef
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.readers import Scan
 
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats.model import Schema
-from formats.storage import Storage
+from metaindex.formats.model import Schema
+from metaindex.formats.storage import Storage
 from metaindex.readers import ahead
 from tests.readers.lake import Lake, fields_of
 

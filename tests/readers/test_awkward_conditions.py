@@ -23,9 +23,9 @@ from pyiceberg import expressions as ice
 from pyiceberg.catalog.sql import SqlCatalog
 
 import metaindex as mi
-from expressions import Opaque, bind, leaves, matches
-from expressions.engines.arrow import to_arrow
-from expressions.engines.arrow_reading import from_arrow
+from metaindex.expressions import Opaque, bind, leaves, matches
+from metaindex.expressions.engines.arrow import to_arrow
+from metaindex.expressions.engines.arrow_reading import from_arrow
 from tests.tables import settle
 
 TEXTS = ["", "a'b", 'a"b', "a\\b", "a\nb", "%_", "\x00", "é" * 60, "x" * 99 + "é", "日本" * 40, "x" + "日本" * 200, "😀" * 30, "NULL", "...]", "`"]  # fmt: skip

@@ -15,10 +15,10 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from expressions.engines.arrow import to_arrow
-from formats.model import Snapshot
-from formats.protocol import At, TableRef
-from formats.storage_local import LocalStorage
+from metaindex.expressions.engines.arrow import to_arrow
+from metaindex.formats.model import Snapshot
+from metaindex.formats.protocol import At, TableRef
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.readers import Scan
 from tests.readers.lake import bound
 
@@ -61,7 +61,7 @@ def check(snapshot: Snapshot, root: str, expected: pa.Table) -> None:
 def test_delta_by_deltalake_at_every_version(tmp_path: Path) -> None:
     from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
-    from formats.delta.table import DeltaFormat
+    from metaindex.formats.delta.table import DeltaFormat
 
     root = str(tmp_path / "t")
     write_deltalake(root, ROWS.slice(0, 15), partition_by=["p", "day"])
@@ -83,7 +83,7 @@ def test_iceberg_by_pyiceberg_at_every_version(tmp_path: Path) -> None:
     from pyiceberg.transforms import IdentityTransform
     from pyiceberg.types import LongType
 
-    from formats.iceberg.table import IcebergFormat
+    from metaindex.formats.iceberg.table import IcebergFormat
 
     catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/w")
     catalog.create_namespace("db")
@@ -110,7 +110,7 @@ def test_iceberg_by_pyiceberg_at_every_version(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])
 def test_hive_folders_by_pyarrow(tmp_path: Path, file_format: str) -> None:
-    from formats.files.table import FilesFormat
+    from metaindex.formats.files.table import FilesFormat
 
     root = str(tmp_path / "t")
     # Folder names are unescaped as Spark does, one character for each code; pyarrow writes UTF-8 in them.

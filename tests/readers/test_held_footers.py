@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from expressions.errors import CorruptTableError, ObjectNotFoundError
-from formats.model import Schema
-from formats.storage_local import LocalStorage
+from metaindex.expressions.errors import CorruptTableError, ObjectNotFoundError
+from metaindex.formats.model import Schema
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.readers import footer
 from metaindex.readers.footer import FileFooter, HeldFooters
 from tests.disks import until_the_clock_ticks

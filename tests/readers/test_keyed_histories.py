@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from expressions import And, ColumnRef, Comparison, Literal, Op, Predicate
-from expressions.errors import MetaIndexError
-from expressions.physical import physical_type
+from metaindex.expressions import And, ColumnRef, Comparison, Literal, Op, Predicate
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.expressions.physical import physical_type
 from tests.readers.histories import History
 from tests.readers.test_random_histories import columns_of, compare, readable, spark_at
 

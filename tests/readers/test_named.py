@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from formats.delta.table import DeltaFormat
-from formats.files.table import FilesFormat
-from formats.iceberg.table import IcebergFormat
+from metaindex.formats.delta.table import DeltaFormat
+from metaindex.formats.files.table import FilesFormat
+from metaindex.formats.iceberg.table import IcebergFormat
 from tests.tables import delta_lake, iceberg_lake, parquet_lake
 
 
@@ -30,8 +30,8 @@ def no_snapshot(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
         monkeypatch.setattr(DeltaFormat, "snapshot", refuse)
         monkeypatch.setattr(IcebergFormat, "snapshot", refuse)
-        monkeypatch.setattr("formats.files.table._now", refuse)
-        monkeypatch.setattr("formats.files.table._then", refuse)
+        monkeypatch.setattr("metaindex.formats.files.table._now", refuse)
+        monkeypatch.setattr("metaindex.formats.files.table._then", refuse)
         monkeypatch.setattr(FilesFormat, "snapshot", refuse)
 
     return forbid

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from formats.model import Field, Schema
+from metaindex.formats.model import Field, Schema
 from metaindex.readers import ScanError
 from tests.readers.lake import Lake, fields_of, with_id
 

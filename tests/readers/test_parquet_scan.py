@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from expressions.errors import CorruptTableError, MetaIndexError, ObjectNotFoundError, UnknownColumnError
-from expressions.physical import to_physical
-from expressions.statistics import ColumnBounds
-from expressions.tree import ColumnRef, Opaque
-from formats.model import Field, Schema
 from metaindex import ColumnStats, Config, open_table
+from metaindex.expressions.errors import CorruptTableError, MetaIndexError, ObjectNotFoundError, UnknownColumnError
+from metaindex.expressions.physical import to_physical
+from metaindex.expressions.statistics import ColumnBounds
+from metaindex.expressions.tree import ColumnRef, Opaque
+from metaindex.formats.model import Field, Schema
 from metaindex.readers import ScanError
 from tests.formats.footer_surgery import I64, ROW_GROUPS, Struct, change
 from tests.readers.lake import Lake, fields_of

@@ -22,11 +22,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from expressions import ColumnRef, ExpressionError, Predicate, bind
-from expressions.engines.arrow import to_arrow
-from expressions.engines.polars import to_polars
-from expressions.engines.sql_text import to_sql
-from expressions.errors import UnknownColumnError
+from metaindex.expressions import ColumnRef, ExpressionError, Predicate, bind
+from metaindex.expressions.engines.arrow import to_arrow
+from metaindex.expressions.engines.polars import to_polars
+from metaindex.expressions.engines.sql_text import to_sql
+from metaindex.expressions.errors import UnknownColumnError
 from metaindex.readers import Scan, ScanError
 from tests.storage_counting import CountingStorage
 from tests.strategies import predicates
@@ -117,7 +117,7 @@ def test_fewer_files_are_read(lake: Given) -> None:
 
 
 def bind_(text: str) -> Predicate:
-    from expressions.engines.sql import parse
+    from metaindex.expressions.engines.sql import parse
 
     return parse(text)
 

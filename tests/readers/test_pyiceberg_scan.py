@@ -20,7 +20,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, StringType
 
 import metaindex as mi
-from expressions import ColumnRef, ExpressionError
+from metaindex.expressions import ColumnRef, ExpressionError
 from metaindex.readers import ScanError
 from tests.formats.iceberg.written import History
 from tests.formats.iceberg.written_rows import plain

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from expressions.engines.duckdb import to_duckdb
-from expressions.engines.polars import to_polars
-from expressions.references import leaves
-from expressions.tree import Opaque
+from metaindex.expressions.engines.duckdb import to_duckdb
+from metaindex.expressions.engines.polars import to_polars
+from metaindex.expressions.references import leaves
+from metaindex.expressions.tree import Opaque
 from metaindex.readers import Scan, ScanError
 from tests.readers.histories import History
 from tests.readers.lake import bound

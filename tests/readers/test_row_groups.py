@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from expressions import matches
-from expressions.errors import CorruptTableError
-from formats.model import Field, Schema
+from metaindex.expressions import matches
+from metaindex.expressions.errors import CorruptTableError
+from metaindex.formats.model import Field, Schema
 from metaindex.readers import row_groups
 from metaindex.readers.row_groups import RowGroups
 from tests.expressions.engines.tables import arrow_schema, bound, table_of

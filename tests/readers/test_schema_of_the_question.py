@@ -22,8 +22,8 @@ from pyiceberg.table import Table
 from pyiceberg.types import DoubleType, LongType
 
 import metaindex as mi
-from expressions.build import quoted
-from formats.protocol import At
+from metaindex.expressions.build import quoted
+from metaindex.formats.protocol import At
 from metaindex.table.face import handle_of
 
 if TYPE_CHECKING:

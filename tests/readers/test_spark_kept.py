@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import metaindex as mi
-from formats.iceberg.snapshot import IcebergDetails
+from metaindex.formats.iceberg.snapshot import IcebergDetails
 from metaindex.readers import ScanError
 from metaindex.readers.jvm import compiled
 from tests.formats.iceberg.written import History

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from formats.model import Schema, Snapshot
-from formats.protocol import At, TableRef
-from formats.storage_local import LocalStorage
+from metaindex.formats.model import Schema, Snapshot
+from metaindex.formats.protocol import At, TableRef
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.readers import Scan, ScanError
 from tests.readers.lake import Lake, bound, fields_of
 
@@ -111,7 +111,7 @@ def test_an_opaque_predicate_is_applied_by_spark_itself(spark: SparkSession, tmp
 
 
 def delta_snapshot(root: str, version: int | None = None) -> Snapshot:
-    from formats.delta.table import DeltaFormat
+    from metaindex.formats.delta.table import DeltaFormat
 
     return DeltaFormat().snapshot(TableRef(LocalStorage(root), root), At(version=version))
 
@@ -199,7 +199,7 @@ def test_delta_widened_types_are_read_alike(spark: SparkSession, tmp_path: Path)
 
 
 def iceberg_snapshot(root: str, version: int | None = None) -> Snapshot:
-    from formats.iceberg.table import IcebergFormat
+    from metaindex.formats.iceberg.table import IcebergFormat
 
     return IcebergFormat().snapshot(TableRef(LocalStorage(root), root), At(version=version))
 
@@ -307,7 +307,7 @@ def test_iceberg_partition_values_of_every_type_are_read_alike(spark: SparkSessi
 @pytest.mark.rotating
 @pytest.mark.parametrize("file_format", ["parquet", "csv", "json"])
 def test_hive_folders_of_every_type_are_read_alike(spark: SparkSession, tmp_path: Path, file_format: str) -> None:
-    from formats.files.table import FilesFormat
+    from metaindex.formats.files.table import FilesFormat
 
     root = str(tmp_path / "t")
     # Folder names hold a tenth of a second at most.

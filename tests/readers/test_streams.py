@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from expressions.errors import ObjectNotFoundError
-from formats.model import Schema
+from metaindex.expressions.errors import ObjectNotFoundError
+from metaindex.formats.model import Schema
 from metaindex.readers import ScanError
 from metaindex.readers import parquet as reader
 from tests.readers.lake import Lake, fields_of

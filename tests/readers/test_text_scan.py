@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import settings as how
 from hypothesis import strategies as st
 
-from expressions.errors import CorruptTableError
-from formats.model import Field, Schema
+from metaindex.expressions.errors import CorruptTableError
+from metaindex.formats.model import Field, Schema
 from metaindex.readers import ScanError
 from metaindex.text.csv_dialect import CsvDialect
 from metaindex.text.csv_rows import CsvRows

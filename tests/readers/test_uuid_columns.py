@@ -21,7 +21,7 @@ from pyiceberg.table import Table
 from pyiceberg.types import FixedType, IntegerType, NestedField, StructType, TimeType, UUIDType
 
 import metaindex as mi
-from expressions.errors import LiteralTypeError
+from metaindex.expressions.errors import LiteralTypeError
 from metaindex.readers import ScanError
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expressions import col
-from expressions.evaluate import matches
-from expressions.tree import And, ColumnRef, Predicate
+from metaindex.expressions import col
+from metaindex.expressions.evaluate import matches
+from metaindex.expressions.tree import And, ColumnRef, Predicate
 from metaindex.kinds.covering.parts import StoredPart
 from metaindex.kinds.values.encoding import as_bytes, encode_values
 from metaindex.rule.range_parts import parts_left

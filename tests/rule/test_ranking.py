@@ -9,8 +9,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expressions import col
-from formats.model import Field, Schema
+from metaindex.expressions import col
+from metaindex.formats.model import Field, Schema
 from metaindex.kinds.covering.spec import BUCKETS, Covering, CoveringRange
 from metaindex.rule.imagined import imagined
 from metaindex.rule.ranking import (
@@ -112,7 +112,7 @@ def test_nothing_that_is_expected_to_lose_is_taken(prices: list[tuple[float, flo
 
 
 def test_what_filters_say_of_a_column() -> None:
-    from expressions.references import conjuncts
+    from metaindex.expressions.references import conjuncts
 
     asked = {
         ref.parts[0]: one

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from expressions.build import col
-from expressions.errors import UnknownColumnError
-from expressions.tree import And, Opaque
-from formats.iceberg.schema import read_schema
-from formats.model import Schema
 from metaindex import rule
+from metaindex.expressions.build import col
+from metaindex.expressions.errors import UnknownColumnError
+from metaindex.expressions.tree import And, Opaque
+from metaindex.formats.iceberg.schema import read_schema
+from metaindex.formats.model import Schema
 from metaindex.rule.scans import at_version
 from metaindex.table.asked import OfSchema
 from tests.rule.lakes import location_of

@@ -11,9 +11,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats.model import FILE_SCHEMA, FileTable
-from formats.storage import ObjectInfo
-from formats.storage_local import LocalStorage
+from metaindex.formats.model import FILE_SCHEMA, FileTable
+from metaindex.formats.storage import ObjectInfo
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.rule.replaced import replaced
 
 THEN = 1_700_000_000_123_456_789

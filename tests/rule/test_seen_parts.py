@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from formats.storage import Storage
-from formats.storage_object import ObjectStorage
 from metaindex.errors import DamagedIndexError
+from metaindex.formats.storage import Storage
+from metaindex.formats.storage_object import ObjectStorage
 from metaindex.kinds.covering.parts import MARK, StoredPart, stored_parts
 from metaindex.rule import seen_parts
 from tests.kinds.covering.arrow_builder import ArrowBuilder

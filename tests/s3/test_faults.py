@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from expressions.errors import MetaIndexError, ObjectExistsError, StorageError
-from formats.storage import Storage, storage_for
+from metaindex.expressions.errors import MetaIndexError, ObjectExistsError, StorageError
+from metaindex.formats.storage import Storage, storage_for
 from metaindex.log.operation_log import OperationLog
 
 from .lakes import S3Lake

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import metaindex as mi
-from expressions.errors import ObjectExistsError, StorageError
-from formats import storage_exclusive
-from formats.storage import storage_for
-from formats.storage_client import open_bucket
+from metaindex.expressions.errors import ObjectExistsError, StorageError
+from metaindex.formats import storage_exclusive
+from metaindex.formats.storage import storage_for
+from metaindex.formats.storage_client import open_bucket
 
 from .lakes import S3Lake
 from .proxy import Fault, Proxy, Request

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from formats.storage import storage_for
 from metaindex import ColumnStats
 from metaindex.actions.removal import objects_by_run
+from metaindex.formats.storage import storage_for
 
 from .server import S3Server
 from .test_tables import MAKERS, ids, rows

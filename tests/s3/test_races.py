@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import metaindex as mi
-from expressions.errors import MetaIndexError
-from formats.storage import storage_for
 from metaindex.errors import ConcurrentWriteError, IndexExistsError, IndexStateError
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.formats.storage import storage_for
 from metaindex.log.operation_log import OperationLog
 from tests.racers import raced
 
@@ -92,7 +92,7 @@ def test_refreshes_merge_and_what_cannot_be_is_refused(lake: S3Lake) -> None:
 _HAMMER = """
 import sys
 import metaindex as mi
-from expressions.errors import MetaIndexError
+from metaindex.expressions.errors import MetaIndexError
 from tests.racers import ready
 ready()
 done = 0

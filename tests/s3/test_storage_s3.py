@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from expressions.errors import StorageError
-from formats.storage import Storage, storage_for
+from metaindex.expressions.errors import StorageError
+from metaindex.formats.storage import Storage, storage_for
 from tests.contract.storage_contract import StorageContract, place_files
 from tests.racers import raced
 
@@ -40,8 +40,8 @@ class TestS3BelowAPrefix(TestS3):
 _RACER = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from formats.storage import storage_for
-from expressions.errors import ObjectExistsError
+from metaindex.formats.storage import storage_for
+from metaindex.expressions.errors import ObjectExistsError
 from tests.racers import ready
 store, me = storage_for(sys.argv[1])[0], sys.argv[2]
 ready()

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 import pytest
 
 import metaindex as mi
-from expressions.errors import CorruptTableError, MetaIndexError, NotATableError, StorageError
-from formats.storage import storage_for
 from metaindex.errors import IndexNotFoundError
+from metaindex.expressions.errors import CorruptTableError, MetaIndexError, NotATableError, StorageError
+from metaindex.formats.storage import storage_for
 
 from .lakes import S3Lake, iceberg_catalog, makers, parquet_bytes
 from .server import S3Server

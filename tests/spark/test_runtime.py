@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from expressions.errors import MissingDependencyError
+from metaindex.expressions.errors import MissingDependencyError
 from metaindex.spark.runtime import find_java
 
 ECHO = '#!/bin/sh\nfor argument in "$@"; do printf "<%s>" "$argument"; done\n'

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formats.storage_local import LocalStorage
 from metaindex.errors import DamagedIndexError
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.log.entry import RunRef
 from metaindex.log.sealed import digest
 from metaindex.store.reader import ReadCount, RunReader, StoreCache, manifest_path

@@ -17,8 +17,8 @@ import pytest
 from pyroaring import BitMap
 
 import metaindex as mi
-from expressions.errors import StorageError, StoragePermissionError, StorageUnavailableError
 from metaindex.cli import main
+from metaindex.expressions.errors import StorageError, StoragePermissionError, StorageUnavailableError
 from metaindex.log.codec import encode
 from metaindex.log.operation_log import entry_path
 from metaindex.pruning.versions import to_text

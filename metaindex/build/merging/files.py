@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from expressions.statistics import Mask
+from metaindex.expressions.statistics import Mask
 from metaindex.keys import partition_id
 from metaindex.kinds.described import MergedFiles, Ordinals
 from metaindex.kinds.facts import constant

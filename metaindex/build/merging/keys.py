@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from expressions.statistics import Mask
 from metaindex.build.key_build import write_unkeyed
 from metaindex.errors import DamagedIndexError
+from metaindex.expressions.statistics import Mask
 from metaindex.kinds.described import Ordinals
 from metaindex.kinds.keyed import Units, part_number
 from metaindex.kinds.kind import MergeInto, StoredKind

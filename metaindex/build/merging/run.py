@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from expressions.statistics import Mask
+from metaindex.expressions.statistics import Mask
 from metaindex.kinds.described import MergedFiles, Ordinals
 from metaindex.kinds.registry import FACT_ROWS, stored_kind
 from metaindex.log.entry import CoveredColumn, CoveredKey, RunRef

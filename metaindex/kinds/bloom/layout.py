@@ -27,8 +27,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from expressions.records import dataclass
 from metaindex.errors import DamagedIndexError
+from metaindex.expressions.records import dataclass
 
 from .blocks import BLOCK_BITS, sliced_bytes
 

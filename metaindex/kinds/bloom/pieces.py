@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from expressions.records import dataclass
-from formats.storage import Storage
+from metaindex.expressions.records import dataclass
+from metaindex.formats.storage import Storage
 
 from .blocks import BLOCK_BYTES, Bytes, Ints
 

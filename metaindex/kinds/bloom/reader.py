@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from expressions.deadline import look
-from expressions.literals import Literal
-from expressions.records import dataclass
-from expressions.statistics import Mask
-from expressions.vectors import Matrix
+from metaindex.expressions.deadline import look
+from metaindex.expressions.literals import Literal
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.statistics import Mask
+from metaindex.expressions.vectors import Matrix
 from metaindex.kinds.canonical import hash_all_literals, hash_each_list
 from metaindex.kinds.keyed import EqualityReader, Hits
 from metaindex.log.entry import CoveredKey

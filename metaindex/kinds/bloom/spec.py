@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from expressions.errors import ArgumentError
-from expressions.records import dataclass
-from expressions.statistics import Mask
+from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.statistics import Mask
 from metaindex.kinds.kind import KeyCheck, KeyRows, LayoutRule, Merged, MergeInto, WholeKind, keys_of
 from metaindex.log.entry import CoveredKey, KindSpec
 

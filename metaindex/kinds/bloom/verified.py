@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.statistics import Mask
+from metaindex.expressions.statistics import Mask
 from metaindex.kinds.canonical import hash_key
 from metaindex.kinds.keyed import Units
 from metaindex.kinds.kind import Mismatch

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from expressions.records import dataclass
+from metaindex.expressions.records import dataclass
 from metaindex.log.sealed import digest
 from metaindex.store.layout import PartInfo, run_folder
 from metaindex.store.writer import SUFFIX, RunSink

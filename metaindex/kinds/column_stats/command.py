@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from expressions.errors import ArgumentError
+from metaindex.expressions.errors import ArgumentError
 from metaindex.kinds.kind import Kind
 
 from .spec import ColumnStats

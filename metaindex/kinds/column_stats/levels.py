@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from expressions.questions import Asking, Question, grouped
-from expressions.statistics import Mask
-from expressions.tree import ColumnRef
-from expressions.vectors import Matrix, numbers
 from metaindex.errors import DamagedIndexError
+from metaindex.expressions.questions import Asking, Question, grouped
+from metaindex.expressions.statistics import Mask
+from metaindex.expressions.tree import ColumnRef
+from metaindex.expressions.vectors import Matrix, numbers
 from metaindex.kinds.described import StoredColumn
 from metaindex.store.reader import RunReader
 

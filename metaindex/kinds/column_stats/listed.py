@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.physical import from_physical, physical_type
-from expressions.statistics import Mask
-from expressions.vectors import numbers
+from metaindex.expressions.physical import from_physical, physical_type
+from metaindex.expressions.statistics import Mask
+from metaindex.expressions.vectors import numbers
 from metaindex.keys import partition_id
 from metaindex.kinds.facts import domain_of
 from metaindex.log.entry import CoveredColumn

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from expressions.physical import physical_type
-from expressions.statistics import Mask
+from metaindex.expressions.physical import physical_type
+from metaindex.expressions.statistics import Mask
 from metaindex.kinds.described import MergedFiles
 from metaindex.kinds.facts import MOST_ROWS
 from metaindex.log.entry import CoveredColumn

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.statistics import Mask
 from metaindex.errors import DamagedIndexError
+from metaindex.expressions.statistics import Mask
 from metaindex.kinds.described import MergedFiles, Ordinals
 from metaindex.kinds.facts import constant, domain_of
 from metaindex.kinds.states import StatState

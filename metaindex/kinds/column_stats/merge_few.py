@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from expressions.statistics import Mask
 from metaindex.errors import DamagedIndexError
+from metaindex.expressions.statistics import Mask
 from metaindex.kinds.described import MergedFiles
 from metaindex.log.entry import CoveredColumn
 from metaindex.store.reader import RunReader

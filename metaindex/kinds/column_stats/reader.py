@@ -17,16 +17,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.arrow_statistics import ArrowStatistics
-from expressions.conversion import narrowed_bounds
-from expressions.deadline import look
-from expressions.literals import Literal
-from expressions.physical import column_domain_has_nan, physical_type
-from expressions.questions import Question, grouped
-from expressions.records import dataclass
-from expressions.statistics import ColumnBounds, Interval, ManyFiles, Mask
-from expressions.tree import ColumnRef
-from expressions.vectors import Matrix, from_bytes, from_vector, numbers, one_array, valid_mask
+from metaindex.expressions.arrow_statistics import ArrowStatistics
+from metaindex.expressions.conversion import narrowed_bounds
+from metaindex.expressions.deadline import look
+from metaindex.expressions.literals import Literal
+from metaindex.expressions.physical import column_domain_has_nan, physical_type
+from metaindex.expressions.questions import Question, grouped
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.statistics import ColumnBounds, Interval, ManyFiles, Mask
+from metaindex.expressions.tree import ColumnRef
+from metaindex.expressions.vectors import Matrix, from_bytes, from_vector, numbers, one_array, valid_mask
 from metaindex.kinds.described import StoredColumn
 from metaindex.kinds.states import StatState
 from metaindex.store.layout import PartInfo

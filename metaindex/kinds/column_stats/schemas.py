@@ -19,7 +19,7 @@ _STATISTIC = [
     pa.field("value_count", pa.int64()),  # rows, NULLs included (as RFC-27 and Parquet count); null: unknown
     pa.field("lower_exact", pa.bool_(), nullable=False),
     pa.field("upper_exact", pa.bool_(), nullable=False),
-    pa.field("trust", pa.int8(), nullable=False),  # formats.model.Trust
+    pa.field("trust", pa.int8(), nullable=False),  # metaindex.formats.model.Trust
     pa.field("compressed_bytes", pa.int64()),  # of the column's chunks; null where the format has none (CSV)
     pa.field("uncompressed_bytes", pa.int64()),
 ]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from expressions.errors import ArgumentError
-from expressions.physical import physical_type
-from expressions.records import dataclass
-from formats.model import Leaf, Schema
+from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.physical import physical_type
+from metaindex.expressions.records import dataclass
+from metaindex.formats.model import Leaf, Schema
 from metaindex.kinds.columns import find_leaf
 from metaindex.kinds.described import FactKind, FactRows
 from metaindex.log.entry import KindSpec

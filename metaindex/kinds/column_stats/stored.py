@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from expressions.statistics import Mask
-from expressions.tree import ColumnRef
-from formats.model import Leaf
+from metaindex.expressions.statistics import Mask
+from metaindex.expressions.tree import ColumnRef
+from metaindex.formats.model import Leaf
 from metaindex.kinds.described import (
     FactRows,
     FactSource,

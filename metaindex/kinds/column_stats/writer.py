@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from formats.model import Leaf
+from metaindex.formats.model import Leaf
 from metaindex.kinds.described import PartitionColumn
 from metaindex.kinds.facts import domain_of, take_bounds
 from metaindex.store.layout import PartInfo

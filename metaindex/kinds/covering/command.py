@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from expressions.errors import ArgumentError
+from metaindex.expressions.errors import ArgumentError
 from metaindex.kinds.command import value_of
 from metaindex.kinds.kind import Kind
 

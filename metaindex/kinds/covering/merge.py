@@ -17,9 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.records import dataclass
-from expressions.vectors import one_array
 from metaindex.errors import BuildError, DamagedIndexError
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.vectors import one_array
 from metaindex.kinds.kind import KeyRows
 from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.store.kway import merged

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.vectors import truths, valid_mask, vector
+from metaindex.expressions.vectors import truths, valid_mask, vector
 
 Words = npt.NDArray[np.uint32]
 

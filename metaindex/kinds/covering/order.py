@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.vectors import from_vector, valid_mask, vector
+from metaindex.expressions.vectors import from_vector, valid_mask, vector
 
 from .plan import ORDINAL, ROW
 

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from expressions.errors import StorageError, first_line
 from metaindex.errors import DamagedIndexError
+from metaindex.expressions.errors import StorageError, first_line
 from metaindex.log.entry import CoveredKey
 from metaindex.log.sealed import digest
 from metaindex.store.layout import PartInfo, run_folder

@@ -9,9 +9,9 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from expressions.errors import UnsupportedFeatureError
-from expressions.records import dataclass
-from formats.model import Field, Leaf, Schema
+from metaindex.expressions.errors import UnsupportedFeatureError
+from metaindex.expressions.records import dataclass
+from metaindex.formats.model import Field, Leaf, Schema
 from metaindex.keys import column_id, key_id
 from metaindex.kinds.columns import columns_of, named
 from metaindex.kinds.kind import Kind

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from expressions.records import dataclass
+from metaindex.expressions.records import dataclass
 
 _WHOLE = 1 << 64
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from expressions.errors import ArgumentError
-from expressions.records import dataclass
-from expressions.statistics import Mask
-from formats.model import Schema
+from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.statistics import Mask
+from metaindex.formats.model import Schema
 from metaindex.kinds.columns import columns_of, named
 from metaindex.kinds.kind import KeyKind, KeyRows, Kind, LayoutRule, Merged, MergeInto, StoredKind
 from metaindex.log.entry import CoveredKey, KindSpec

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.records import dataclass
-from expressions.vectors import one_array
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.vectors import one_array
 from metaindex.kinds.values.encoding import KEPT, as_bytes, encode_values
 from metaindex.store.layout import PartInfo
 

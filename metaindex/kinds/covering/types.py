@@ -22,7 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from expressions.errors import UnsupportedFeatureError
+from metaindex.expressions.errors import UnsupportedFeatureError
 
 _PLAIN: dict[pa.DataType, str] = {
     pa.bool_(): "boolean",

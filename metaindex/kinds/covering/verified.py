@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from expressions.statistics import Mask
-from expressions.vectors import one_array
+from metaindex.expressions.statistics import Mask
+from metaindex.expressions.vectors import one_array
 from metaindex.kinds.kind import Mismatch
 from metaindex.log.entry import CoveredKey
 from metaindex.store.reader import RunReader

@@ -14,11 +14,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from expressions.literals import Literal
-from expressions.physical import INT64_MAX, INT64_MIN, PhysicalValue, decode_wide, encode_wide, physical_type
-from expressions.places import PhysicalInterval, physical_interval, physical_intervals
-from expressions.records import dataclass
-from expressions.statistics import Interval
+from metaindex.expressions.literals import Literal
+from metaindex.expressions.physical import INT64_MAX, INT64_MIN, PhysicalValue, decode_wide, encode_wide, physical_type
+from metaindex.expressions.places import PhysicalInterval, physical_interval, physical_intervals
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.statistics import Interval
 from metaindex.kinds.canonical import NO_VALUE, Absent, plain_type
 
 from .encoding import CUT, KEPT, key_type, ordered

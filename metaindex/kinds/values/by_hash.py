@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from expressions.records import dataclass
-from expressions.vectors import from_vector, numbers
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.vectors import from_vector, numbers
 from metaindex.kinds.canonical import hash_key
 from metaindex.kinds.keyed import KeyPlan, Units
 from metaindex.kinds.xxhash64 import Hashes

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.records import dataclass
-from expressions.vectors import from_truths, from_vector, numbers, truths
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.vectors import from_truths, from_vector, numbers, truths
 from metaindex.kinds.keyed import Gathered, KeyPlan, Spill, Units
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo

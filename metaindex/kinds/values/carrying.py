@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from expressions.records import dataclass
+from metaindex.expressions.records import dataclass
 from metaindex.kinds.keyed import Units
 from metaindex.store.layout import PartInfo
 

@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from expressions.records import dataclass
+from metaindex.expressions.records import dataclass
 from metaindex.kinds.keyed import Gathered, KeyPlan, Spill, Units
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from expressions.physical import from_physical, physical_type
+from metaindex.expressions.physical import from_physical, physical_type
 from metaindex.kinds.canonical import plain_type
 
 from .encoding import CUT

@@ -1,7 +1,7 @@
 """Values as keys whose order is the values' order. Of `value_keys` and `value_lists`.
 
     column type (at the build)                         key
-    boolean, integer, date, time, timestamp,           the physical int64 (`expressions.physical`) itself
+    boolean, integer, date, time, timestamp,           the physical int64 (`metaindex.expressions.physical`) itself
     decimal of up to 18 digits
     floats                                             8 bytes: the double, big-endian; sign bit flipped where it is positive, all bits where negative; -0.0 is 0.0; NaN is 8 bytes of 0xFF
     uint64, wider decimals                             the physical 16 bytes
@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.physical import physical_type, to_physical
-from expressions.vectors import compute, from_rows, from_vector, valid_mask, vector
+from metaindex.expressions.physical import physical_type, to_physical
+from metaindex.expressions.vectors import compute, from_rows, from_vector, valid_mask, vector
 from metaindex.kinds.canonical import check_form, plain_type
 from metaindex.kinds.xxhash64 import hash_slices
 

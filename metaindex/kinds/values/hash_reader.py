@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from expressions.literals import Literal
-from expressions.records import dataclass
-from expressions.vectors import numbers
+from metaindex.expressions.literals import Literal
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.vectors import numbers
 from metaindex.kinds.canonical import hash_all_literals, hash_each_list
 from metaindex.kinds.keyed import EqualityReader, Hits, Units
 from metaindex.kinds.xxhash64 import Hashes

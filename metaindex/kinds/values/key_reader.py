@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow._compute import SetLookupOptions
 
-from expressions.literals import Literal
-from expressions.statistics import Interval
-from expressions.vectors import compute, from_bytes, numbers, truths, valid_mask
+from metaindex.expressions.literals import Literal
+from metaindex.expressions.statistics import Interval
+from metaindex.expressions.vectors import compute, from_bytes, numbers, truths, valid_mask
 from metaindex.kinds.canonical import Absent
 from metaindex.kinds.keyed import Hits, Units
 from metaindex.log.entry import CoveredKey

@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from expressions.physical import physical_type
+from metaindex.expressions.physical import physical_type
 from metaindex.kinds.canonical import answers_for
 from metaindex.kinds.kind import LayoutRule
 from metaindex.log.fields import MAX_FILES

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from expressions.errors import ArgumentError
-from expressions.records import dataclass
+from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.records import dataclass
 from metaindex.kinds.kind import KeyKind, StoredKind, keys_of, kind_missing
 from metaindex.log.entry import CoveredKey, KindSpec
 

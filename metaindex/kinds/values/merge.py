@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.vectors import numbers
+from metaindex.expressions.vectors import numbers
 from metaindex.kinds.keyed import Units
 from metaindex.kinds.kind import KeyRows
 from metaindex.log.entry import CoveredKey

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.vectors import from_vector, vector
+from metaindex.expressions.vectors import from_vector, vector
 
 _Ints = npt.NDArray[np.int64]
 

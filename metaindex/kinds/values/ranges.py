@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.vectors import numbers
+from metaindex.expressions.vectors import numbers
 from metaindex.kinds.keyed import Units
 
 from .asked import Key, KeyRange, Keys

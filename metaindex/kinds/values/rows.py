@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.records import dataclass
+from metaindex.expressions.records import dataclass
 from metaindex.kinds.keyed import Units
 
 VALUES = pa.schema([pa.field("key_id", pa.int64(), nullable=False), pa.field("entry", pa.int64(), nullable=False)])

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import pyarrow as pa
 
-from expressions.errors import ArgumentError
-from expressions.records import dataclass
-from expressions.statistics import Mask
+from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.statistics import Mask
 from metaindex.kinds.kind import KeyCheck, KeyKind, KeyRows, LayoutRule, Listed, Merged, MergeInto, StoredKind, keys_of
 from metaindex.log.entry import CoveredKey, KindSpec
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from expressions.records import dataclass
-from expressions.vectors import numbers, one_array
 from metaindex.errors import DamagedIndexError
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.vectors import numbers, one_array
 from metaindex.kinds.keyed import Units
 from metaindex.log.entry import CoveredKey
 from metaindex.log.types import type_from_text

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.statistics import Mask
+from metaindex.expressions.statistics import Mask
 from metaindex.kinds.keyed import Gathered, KeyPlan, Spill, Units
 from metaindex.kinds.kind import Mismatch
 from metaindex.kinds.stored_rows import EXTRA, LACKS, check_ordinals, named, stored_rows

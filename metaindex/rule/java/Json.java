@@ -16,7 +16,7 @@ import org.apache.spark.sql.types.DateType;
 import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
 
-/** Catalyst's expressions as the JSON that `expressions.engines.spark_json` reads: nodes in pre-order, values exact. */
+/** Catalyst's expressions as the JSON that `metaindex.expressions.engines.spark_json` reads: nodes in pre-order, values exact. */
 public class Json {
   public static String quoted(String text) {
     StringBuilder out = new StringBuilder("\"");

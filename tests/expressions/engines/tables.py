@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 from hypothesis import assume
 
-from expressions import ExpressionError, Opaque, Predicate, bind, leaves, matches
+from metaindex.expressions import ExpressionError, Opaque, Predicate, bind, leaves, matches
 from tests.strategies import Schema
 
 

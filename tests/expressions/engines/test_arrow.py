@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expressions import (
+from metaindex.expressions import (
     And,
     ColumnRef,
     Comparison,
@@ -30,9 +30,9 @@ from expressions import (
     leaves,
     normalize,
 )
-from expressions.engines.arrow import to_arrow
-from expressions.engines.arrow_reading import from_arrow
-from expressions.engines.sql import parse
+from metaindex.expressions.engines.arrow import to_arrow
+from metaindex.expressions.engines.arrow_reading import from_arrow
+from metaindex.expressions.engines.sql import parse
 from tests.expressions.engines.tables import arrow_schema, bound, expected, table_of
 from tests.strategies import predicates, rows, schemas
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expressions import ExpressionError, Opaque, bind, leaves, matches
-from expressions.engines.duckdb import from_duckdb
+from metaindex.expressions import ExpressionError, Opaque, bind, leaves, matches
+from metaindex.expressions.engines.duckdb import from_duckdb
 
 SCHEMA = pa.schema(
     {

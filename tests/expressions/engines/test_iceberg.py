@@ -29,7 +29,7 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from expressions import (
+from metaindex.expressions import (
     And,
     ColumnRef,
     Comparison,
@@ -46,8 +46,8 @@ from expressions import (
     leaves,
     matches,
 )
-from expressions.engines.iceberg import to_iceberg
-from expressions.engines.iceberg_reading import from_iceberg
+from metaindex.expressions.engines.iceberg import to_iceberg
+from metaindex.expressions.engines.iceberg_reading import from_iceberg
 from tests.expressions.engines.tables import bound, table_of
 from tests.strategies import predicates
 

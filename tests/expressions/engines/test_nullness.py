@@ -12,8 +12,18 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from expressions import ArrowStatistics, ColumnRef, Opaque, Predicate, bind, leaves, matches, may_match, must_match
-from expressions.engines.sql import parse
+from metaindex.expressions import (
+    ArrowStatistics,
+    ColumnRef,
+    Opaque,
+    Predicate,
+    bind,
+    leaves,
+    matches,
+    may_match,
+    must_match,
+)
+from metaindex.expressions.engines.sql import parse
 from tests.strategies import Files, Row, files
 
 COLUMNS = {"i": pa.int32(), "l": pa.int64(), "x": pa.float64(), "s": pa.string(), "d": pa.date32(), "y": pa.bool_()}
@@ -172,7 +182,7 @@ def test_a_cast_that_can_give_null_is_not_taken_for_its_column(spark: Any) -> No
     ],
 )
 def test_what_it_says_of_columns(text: str, says: str) -> None:
-    from expressions import normalize
+    from metaindex.expressions import normalize
 
     assert normalize(parse(text, schema=SCHEMA)) == normalize(parse(says))
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expressions import (
+from metaindex.expressions import (
     ColumnRef,
     Comparison,
     ExpressionError,
@@ -27,9 +27,9 @@ from expressions import (
     may_match,
     normalize,
 )
-from expressions.engines.polars import to_polars
-from expressions.engines.polars_reading import from_polars
-from expressions.engines.sql import parse
+from metaindex.expressions.engines.polars import to_polars
+from metaindex.expressions.engines.polars_reading import from_polars
+from metaindex.expressions.engines.sql import parse
 from tests.expressions.engines.tables import arrow_schema, bound, expected, table_of
 from tests.scalar_statistics import FileFacts, ScalarStatistics
 from tests.strategies import TYPES, predicates, rows, schemas

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from expressions import (
+from metaindex.expressions import (
     And,
     ColumnRef,
     Comparison,
@@ -31,8 +31,8 @@ from expressions import (
     leaves,
     matches,
 )
-from expressions.engines.spark import from_spark, to_spark
-from expressions.engines.sql import parse, to_sql
+from metaindex.expressions.engines.spark import from_spark, to_spark
+from metaindex.expressions.engines.sql import parse, to_sql
 from tests.expressions.engines.tables import arrow_schema, bound, table_of
 from tests.strategies import TYPES, predicates, rows, schemas
 

@@ -7,11 +7,24 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from expressions.engines.sql import parse
-from expressions.errors import ExpressionError
-from expressions.literals import Literal
-from expressions.references import columns, leaves
-from expressions.tree import And, ColumnRef, Comparison, Constant, In, IsNan, IsNull, Not, Op, Opaque, Or, StartsWith
+from metaindex.expressions.engines.sql import parse
+from metaindex.expressions.errors import ExpressionError
+from metaindex.expressions.literals import Literal
+from metaindex.expressions.references import columns, leaves
+from metaindex.expressions.tree import (
+    And,
+    ColumnRef,
+    Comparison,
+    Constant,
+    In,
+    IsNan,
+    IsNull,
+    Not,
+    Op,
+    Opaque,
+    Or,
+    StartsWith,
+)
 
 A = ColumnRef(("a",))
 UTC = dt.UTC

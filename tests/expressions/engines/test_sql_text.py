@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expressions import (
+from metaindex.expressions import (
     And,
     ColumnRef,
     Comparison,
@@ -29,8 +29,8 @@ from expressions import (
     StartsWith,
     normalize,
 )
-from expressions.engines.duckdb import from_duckdb, to_duckdb
-from expressions.engines.sql import parse, to_sql
+from metaindex.expressions.engines.duckdb import from_duckdb, to_duckdb
+from metaindex.expressions.engines.sql import parse, to_sql
 from tests.expressions.engines.tables import arrow_schema, bound, expected, table_of
 from tests.strategies import predicates, rows, schemas
 
@@ -97,7 +97,7 @@ anything = st.recursive(
 
 def numbers_as_written(p: Predicate) -> Predicate:
     """Beyond 64 bits an integer is written as a decimal; a decimal without a fraction reads as one."""
-    from expressions import transform
+    from metaindex.expressions import transform
 
     def plain(literal: Literal) -> Literal:
         value = literal.value

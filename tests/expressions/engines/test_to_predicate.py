@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 import pytest
 from pyiceberg.expressions import EqualTo
 
-from expressions import ColumnRef, Comparison, Constant, ExpressionError, Literal, Op, col
-from expressions.engines import to_predicate
+from metaindex.expressions import ColumnRef, Comparison, Constant, ExpressionError, Literal, Op, col
+from metaindex.expressions.engines import to_predicate
 
 FIVE = Comparison(ColumnRef(("a",)), Op.EQ, Literal(5))
 
@@ -44,7 +44,7 @@ def test_anything_else_is_refused_with_what_is_taken(condition: object) -> None:
 
 def test_no_engine_is_imported_before_it_is_needed() -> None:
     check = (
-        "import sys, expressions.engines as e, pyarrow.compute as pc; e.to_predicate(pc.field('a') == 5);"
+        "import sys, metaindex.expressions.engines as e, pyarrow.compute as pc; e.to_predicate(pc.field('a') == 5);"
         "print([n for n in ('pyspark', 'polars', 'duckdb', 'pyiceberg', 'sqlglot') if n in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)

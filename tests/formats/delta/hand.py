@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from formats.delta import DeltaFormat
-from formats.model import Leaf, Snapshot
-from formats.protocol import At, TableRef
-from formats.storage import storage_for
+from metaindex.formats.delta import DeltaFormat
+from metaindex.formats.model import Leaf, Snapshot
+from metaindex.formats.protocol import At, TableRef
+from metaindex.formats.storage import storage_for
 
 DELTA = DeltaFormat()
 LONG = {"name": "id", "type": "long", "nullable": True, "metadata": {}}

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expressions.physical import to_physical
-from formats.delta.casts import UNKNOWN, LocalMicros, cast
+from metaindex.expressions.physical import to_physical
+from metaindex.formats.delta.casts import UNKNOWN, LocalMicros, cast
 
 ZONED, LOCAL = pa.timestamp("us", "UTC"), pa.timestamp("us")
 

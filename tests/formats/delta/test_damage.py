@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expressions.errors import CorruptTableError, FormatError, VersionNotFoundError
-from formats.protocol import At
+from metaindex.expressions.errors import CorruptTableError, FormatError, VersionNotFoundError
+from metaindex.formats.protocol import At
 from tests.formats.delta.hand import (
     DELTA,
     add,
@@ -158,7 +158,7 @@ def test_a_commit_that_is_still_written_is_waited_for(tmp_path: Path, monkeypatc
     with pytest.raises(CorruptTableError, match=r"version 1, .*00001\.json, line 2"):
         snapshot(tmp_path)
 
-    from formats.delta import replay
+    from metaindex.formats.delta import replay
 
     read = replay.read_commit
 
@@ -180,7 +180,7 @@ def test_a_commit_cut_between_lines_is_seen_when_it_grows(tmp_path: Path, monkey
     grown = commit(tmp_path, 1, add("b"), add("c")).read_text()
     file = commit(tmp_path, 1, add("b"))
 
-    from formats.delta import table as module
+    from metaindex.formats.delta import table as module
 
     find = module.find_segment
     listed = []

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from expressions.physical import from_physical, to_physical
-from formats.delta import statistics
-from formats.delta.decimals import loosened
-from formats.model import Snapshot
+from metaindex.expressions.physical import from_physical, to_physical
+from metaindex.formats.delta import statistics
+from metaindex.formats.delta.decimals import loosened
+from metaindex.formats.model import Snapshot
 from tests.formats.delta.hand import add, column, commit, leaf, metadata, protocol, snapshot
 
 deltalake = pytest.importorskip("deltalake")

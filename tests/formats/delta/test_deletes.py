@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pyroaring import BitMap64
 
-from expressions.errors import CorruptTableError
-from formats.diff import compare
-from formats.protocol import At
+from metaindex.expressions.errors import CorruptTableError
+from metaindex.formats.diff import compare
+from metaindex.formats.protocol import At
 from tests.formats.delta.hand import DELTA, add, checkpoint, commit, metadata, paths, protocol, ref, remove, snapshot
 from tests.formats.framed import encode_framed
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expressions.physical import to_physical
-from formats.diff import compare
-from formats.model import Snapshot
-from formats.protocol import At
+from metaindex.expressions.physical import to_physical
+from metaindex.formats.diff import compare
+from metaindex.formats.model import Snapshot
+from metaindex.formats.protocol import At
 from tests.contract.format_contract import FormatContract, MadeTable
 from tests.formats.delta.hand import DELTA, ref, snapshot
 

@@ -6,9 +6,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formats.diff import compare
-from formats.model import Diff
-from formats.protocol import At
+from metaindex.formats.diff import compare
+from metaindex.formats.model import Diff
+from metaindex.formats.protocol import At
 from tests.formats.delta.hand import DELTA, add, checkpoint, column, commit, metadata, protocol, ref, remove, snapshot
 
 

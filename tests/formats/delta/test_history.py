@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from expressions.errors import CorruptTableError, VersionNotFoundError
-from formats.protocol import At
+from metaindex.expressions.errors import CorruptTableError, VersionNotFoundError
+from metaindex.formats.protocol import At
 from tests.formats.delta.hand import DELTA, add, checkpoint, commit, metadata, protocol, ref, snapshot
 
 

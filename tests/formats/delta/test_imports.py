@@ -8,8 +8,8 @@ from tests.formats.delta.hand import add, checkpoint, column, commit, metadata, 
 
 _ASKED = """
 import sys
-from formats.protocol import At
-from formats.registry import open_ref
+from metaindex.formats.protocol import At
+from metaindex.formats.registry import open_ref
 format_, ref = open_ref(sys.argv[1], "delta")
 base = format_.snapshot(ref, At(version=1))
 assert len(format_.diff(ref, base, At(version=2)).appended) == 1

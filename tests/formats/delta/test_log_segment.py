@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from expressions.errors import CorruptTableError, NotATableError, VersionNotFoundError
-from formats.protocol import At, TableRef
+from metaindex.expressions.errors import CorruptTableError, NotATableError, VersionNotFoundError
+from metaindex.formats.protocol import At, TableRef
 from tests.formats.delta.hand import (
     DELTA,
     add,
@@ -246,7 +246,7 @@ def test_a_checkpoint_of_many_row_groups_is_read_in_batches(tmp_path: Path, monk
     pq.write_table(pq.read_table(path), path, row_group_size=7)
     commit(tmp_path, 1, remove("f020"))
     whole = snapshot(tmp_path)
-    monkeypatch.setattr("formats.delta.parquet_part._BATCH_BYTES", 1)
+    monkeypatch.setattr("metaindex.formats.delta.parquet_part._BATCH_BYTES", 1)
     found = snapshot(tmp_path)
     assert found.files.table.equals(whole.files.table)
     bounds = found.details.log_bounds(leaf(found, "id"))

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expressions.physical import from_physical
-from expressions.statistics import ColumnBounds
-from formats.delta.columns import map_values, text_map
-from formats.model import Snapshot, partition_text
+from metaindex.expressions.physical import from_physical
+from metaindex.expressions.statistics import ColumnBounds
+from metaindex.formats.delta.columns import map_values, text_map
+from metaindex.formats.model import Snapshot, partition_text
 from tests.formats.delta.hand import add, checkpoint, column, commit, leaf, metadata, protocol, snapshot
 
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats.delta import path_index as module
-from formats.delta.path_index import find, path_index
+from metaindex.formats.delta import path_index as module
+from metaindex.formats.delta.path_index import find, path_index
 
 MANY = [f"day={n % 7}/part-00000-{n * 2654435761 % 2**32:08x}-c000.snappy.parquet" for n in range(6000)]
 PATHS = pa.chunked_array([MANY[:2500], MANY[2500:]])

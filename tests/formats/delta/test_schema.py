@@ -5,8 +5,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from expressions.errors import CorruptTableError, UnsupportedFeatureError
-from formats.model import Schema
+from metaindex.expressions.errors import CorruptTableError, UnsupportedFeatureError
+from metaindex.formats.model import Schema
 from tests.formats.delta.hand import column, commit, leaf, metadata, protocol, snapshot
 
 

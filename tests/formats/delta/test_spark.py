@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from expressions.physical import to_physical
-from formats.diff import compare
-from formats.model import Diff, Snapshot
-from formats.protocol import At
+from metaindex.expressions.physical import to_physical
+from metaindex.formats.diff import compare
+from metaindex.formats.model import Diff, Snapshot
+from metaindex.formats.protocol import At
 from tests.formats.delta.hand import DELTA, leaf, ref, snapshot
 
 if TYPE_CHECKING:

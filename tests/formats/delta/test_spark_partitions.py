@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from expressions.errors import FormatError
-from formats.delta.schema import _PRIMITIVES
+from metaindex.expressions.errors import FormatError
+from metaindex.formats.delta.schema import _PRIMITIVES
 from tests.formats.delta.hand import add, column, commit, leaf, metadata, protocol, remove, snapshot
 from tests.formats.delta.test_casts import CASTS
 

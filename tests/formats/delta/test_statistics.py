@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expressions.physical import from_physical
-from expressions.statistics import ColumnBounds
-from formats.delta import statistics
-from formats.delta.record_counts import numbers_of_records
+from metaindex.expressions.physical import from_physical
+from metaindex.expressions.statistics import ColumnBounds
+from metaindex.formats.delta import statistics
+from metaindex.formats.delta.record_counts import numbers_of_records
 from tests.formats.delta.hand import add, checkpoint, column, commit, leaf, metadata, protocol, snapshot
 
 DV = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 4, "sizeInBytes": 40, "cardinality": 6}
@@ -198,7 +198,7 @@ def test_years_beyond_the_calendar_are_unknown(tmp_path: Path) -> None:
     st.integers(1, 40),
 )
 def test_a_cut_text_bounds_the_whole_one(text: str, mark: str, length: int) -> None:
-    from formats.delta.statistics import _above_cut_texts
+    from metaindex.formats.delta.statistics import _above_cut_texts
 
     cut = text[:length] + mark if len(text) > length else text
     if len(text) <= length and length < 32:

@@ -10,8 +10,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formats.delta.leaf_statistics import Column
-from formats.delta.stats_json import read_leaves
+from metaindex.formats.delta.leaf_statistics import Column
+from metaindex.formats.delta.stats_json import read_leaves
 
 COLUMNS: dict[str, tuple[Column, st.SearchStrategy[Any]]] = {
     "long": ((("a",), pa.int64()), st.integers(-(2**63), 2**63 - 1)),

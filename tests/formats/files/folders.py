@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from formats.files.table import FilesFormat
-from formats.model import Snapshot
-from formats.protocol import At, TableRef
-from formats.storage import storage_for
+from metaindex.formats.files.table import FilesFormat
+from metaindex.formats.model import Snapshot
+from metaindex.formats.protocol import At, TableRef
+from metaindex.formats.storage import storage_for
 
 FORMAT = FilesFormat()
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats.files.listing import Listing, starts_of
-from formats.files.walk import list_files
-from formats.storage import storage_for
-from formats.storage_local import LocalStorage
+from metaindex.formats.files.listing import Listing, starts_of
+from metaindex.formats.files.walk import list_files
+from metaindex.formats.storage import storage_for
+from metaindex.formats.storage_local import LocalStorage
 
 PARTS = st.sampled_from(
     ["a", "b", "a-b", "a.b", "_h", ".h", "_p=1", "p=1", "_metadata", "_common_metadata_x", "x._COPYING_", "é", "a b", "%41"]
@@ -71,7 +71,7 @@ def test_a_listing_is_what_a_walk_finds(tree: dict[str, int]) -> None:
 
 @given(TREES, st.sampled_from(["*", "a*", "?", "[ab]", "{a,p=1}", "*/*", "p=*"]))
 def test_a_pattern_of_folders_finds_what_lies_below_those_that_fit(tree: dict[str, int], pattern: str) -> None:
-    from formats.files.globs import matcher
+    from metaindex.formats.files.globs import matcher
 
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from expressions.errors import (
+from metaindex.expressions.errors import (
     StorageError,
     StoragePermissionError,
     UnsupportedFeatureError,
 )
-from formats.protocol import At
+from metaindex.formats.protocol import At
 from tests.disks import someone_elses_folder
 
 from .folders import FORMAT, ONE, now, put, ref

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expressions.errors import FormatError, UnsupportedFeatureError
-from formats.files.partitions import infer, read_partitions, unescape
-from formats.model import partition_text
+from metaindex.expressions.errors import FormatError, UnsupportedFeatureError
+from metaindex.formats.files.partitions import infer, read_partitions, unescape
+from metaindex.formats.model import partition_text
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 

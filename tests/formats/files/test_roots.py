@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expressions.errors import MetaIndexError, NotATableError, UnsupportedFeatureError
-from formats.files.globs import escape, expand, literal, matcher
-from formats.model import Snapshot
-from formats.protocol import At
-from formats.registry import open_ref
+from metaindex.expressions.errors import MetaIndexError, NotATableError, UnsupportedFeatureError
+from metaindex.formats.files.globs import escape, expand, literal, matcher
+from metaindex.formats.model import Snapshot
+from metaindex.formats.protocol import At
+from metaindex.formats.registry import open_ref
 
 NAMES = [
     "g/a1/x.parquet", "g/a2/x.parquet", "g/b1/y.parquet", "g/_hid/z.parquet", "g/_hf.parquet", "g/top.parquet", "g/a1/sub/deep.parquet",
@@ -170,8 +170,8 @@ def test_path_glob_filter_reads_hadoops_patterns(lake: Path) -> None:
 def test_objects_of_a_store_fit_as_files_do() -> None:
     from obstore.store import MemoryStore
 
-    from formats.files.walk import list_files
-    from formats.storage_object import ObjectStorage
+    from metaindex.formats.files.walk import list_files
+    from metaindex.formats.storage_object import ObjectStorage
 
     storage = ObjectStorage(MemoryStore(), "s3://lake", "data")
     for name in ("2024-01/a.csv", "2024-01/_b.csv", "2024-02/p=1/c.csv", "2023-01/d.csv", "2024-03.csv"):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from expressions.errors import (
+from metaindex.expressions.errors import (
     CorruptTableError,
     FormatError,
     UnsupportedFeatureError,
@@ -164,11 +164,11 @@ def test_json_columns_do_not_depend_on_the_pieces_that_are_read(
     ]
     put(tmp_path / "a" / "0.json", "\r\n".join(lines).encode())
     whole = now(tmp_path / "a").schema.arrow()
-    monkeypatch.setattr("formats.files.json_bounds.PIECE_BYTES", 8)
+    monkeypatch.setattr("metaindex.formats.files.json_bounds.PIECE_BYTES", 8)
     assert now(tmp_path / "a").schema.arrow() == whole
     put(tmp_path / "b" / "0.json", b'{"n":1}\n{"n":2}\n{"n":{"x":1}}\n')
     for piece in (8, 1 << 20):
-        monkeypatch.setattr("formats.files.json_bounds.PIECE_BYTES", piece)
+        monkeypatch.setattr("metaindex.formats.files.json_bounds.PIECE_BYTES", piece)
         with pytest.raises(CorruptTableError, match=r"0\.json.*of one shape.*schema="):
             now(tmp_path / "b")
 

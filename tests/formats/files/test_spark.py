@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from expressions.errors import MetaIndexError
-from formats.files.table import FilesFormat
-from formats.footer_trust import Doubt
-from formats.footers import read_footers
-from formats.model import Snapshot
-from formats.protocol import At, TableRef
-from formats.storage import storage_for
-from formats.storage_local import local_path
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.formats.files.table import FilesFormat
+from metaindex.formats.footer_trust import Doubt
+from metaindex.formats.footers import read_footers
+from metaindex.formats.model import Snapshot
+from metaindex.formats.protocol import At, TableRef
+from metaindex.formats.storage import storage_for
+from metaindex.formats.storage_local import local_path
 from tests.formats.files.test_roots import CASES, NAMES, REFUSED
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from expressions.errors import (
+from metaindex.expressions.errors import (
     NotATableError,
     UnsupportedFeatureError,
 )
-from formats.protocol import At, TableRef
-from formats.registry import open_ref
-from formats.storage_object import ObjectStorage
+from metaindex.formats.protocol import At, TableRef
+from metaindex.formats.registry import open_ref
+from metaindex.formats.storage_object import ObjectStorage
 from tests.contract.format_contract import FormatContract, MadeTable
 
 from .folders import FORMAT, ONE, now, put, ref

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 import xxhash
 
-from expressions.errors import (
+from metaindex.expressions.errors import (
     CorruptTableError,
     VersionNotFoundError,
 )
-from formats.diff import compare
-from formats.files.history import remember, remembered
-from formats.files.walk import list_files
-from formats.protocol import At
-from formats.registry import open_ref
+from metaindex.formats.diff import compare
+from metaindex.formats.files.history import remember, remembered
+from metaindex.formats.files.walk import list_files
+from metaindex.formats.protocol import At
+from metaindex.formats.registry import open_ref
 
 from .folders import FORMAT, ONE, age, now, put, ref
 
@@ -48,7 +48,7 @@ def test_the_id_of_a_listing_is_a_hash_of_its_lines(tmp_path: Path, monkeypatch:
     assert listing.fingerprint() == xxhash.xxh3_128_hexdigest("\n".join(lines).encode())
     for stretch in (1, 2, 3, 7, 8):
         for module in ("listing", "columns"):
-            monkeypatch.setattr(f"formats.files.{module}.STRETCH", stretch)
+            monkeypatch.setattr(f"metaindex.formats.files.{module}.STRETCH", stretch)
         assert listing.fingerprint() == now(tmp_path).version.id
         assert now(tmp_path).files.paths.to_pylist() == listing.paths
         assert listing.etag().to_pylist() == signs

@@ -12,10 +12,10 @@ from typing import Any
 
 import fastavro
 
-from formats.iceberg import IcebergFormat
-from formats.model import Snapshot
-from formats.protocol import At, TableRef
-from formats.storage_local import LocalStorage
+from metaindex.formats.iceberg import IcebergFormat
+from metaindex.formats.model import Snapshot
+from metaindex.formats.protocol import At, TableRef
+from metaindex.formats.storage_local import LocalStorage
 
 UUID = "0d0c0ffe-0000-4000-8000-000000000001"
 FORMAT = IcebergFormat()

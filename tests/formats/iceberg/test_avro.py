@@ -13,8 +13,8 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from expressions.errors import CorruptTableError, UnsupportedFeatureError
-from formats.iceberg.avro import read_avro
+from metaindex.expressions.errors import CorruptTableError, UnsupportedFeatureError
+from metaindex.formats.iceberg.avro import read_avro
 from tests.formats.iceberg.handmade import HandManifest, HandTable, avro, entry, entry_schema, optional
 
 ROW = {"type": "record", "name": "row", "fields": [{"name": "n", "type": "long"}, {"name": "s", "type": "string"}]}

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from formats.changes import Base, Changes
-from formats.iceberg import IcebergFormat
-from formats.protocol import At, TableRef
-from formats.storage import storage_for
+from metaindex.formats.changes import Base, Changes
+from metaindex.formats.iceberg import IcebergFormat
+from metaindex.formats.protocol import At, TableRef
+from metaindex.formats.storage import storage_for
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry, table_ref
 
 ICEBERG = IcebergFormat()

@@ -260,7 +260,7 @@ def test_equality_deletes_of_every_type(tmp_path: Path, kind: str, arrow: pa.Dat
 def test_buckets_still_count_beside_an_index(tmp_path: Path) -> None:
     """The bounds of a hashed column say nothing: of `=` and IN the table's partitions know more than an index of
     statistics."""
-    from formats.iceberg.buckets import murmur3
+    from metaindex.formats.iceberg.buckets import murmur3
 
     buckets: dict[int, list[int]] = {}
     for value in range(400):

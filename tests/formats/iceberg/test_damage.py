@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from expressions.errors import CorruptTableError, FormatError
-from formats.protocol import At
+from metaindex.expressions.errors import CorruptTableError, FormatError
+from metaindex.formats.protocol import At
 from tests.formats.iceberg.handmade import FORMAT, HandManifest, HandTable, entry, open_now, table_ref
 
 
@@ -76,7 +76,7 @@ def test_a_flipped_byte_never_gives_another_error(table: HandTable, data: st.Dat
 
 
 def test_a_location_that_is_no_name_is_named() -> None:
-    from formats.iceberg.locations import Place
+    from metaindex.formats.iceberg.locations import Place
 
     with pytest.raises(CorruptTableError, match="is a path"):
         Place.of("/lake/t").open("/lake/t/metadata/s\0ap.avro")

@@ -16,8 +16,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from expressions.errors import CorruptTableError, UnsupportedFeatureError
-from formats.protocol import At
+from metaindex.expressions.errors import CorruptTableError, UnsupportedFeatureError
+from metaindex.formats.protocol import At
 from tests.formats.iceberg.handmade import FORMAT, HandManifest, HandTable, entry, optional, table_ref
 
 PARTITION = [{"name": "s", "type": optional("string"), "field-id": 1000}]

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from formats.diff import compare
-from formats.model import FileTable
-from formats.protocol import At
+from metaindex.formats.diff import compare
+from metaindex.formats.model import FileTable
+from metaindex.formats.protocol import At
 from tests.formats.iceberg.handmade import FORMAT, table_ref
 from tests.formats.iceberg.written import History
 from tests.formats.iceberg.written_rows import plain

@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from expressions.errors import CorruptTableError, MetaIndexError
-from formats.protocol import At
+from metaindex.expressions.errors import CorruptTableError, MetaIndexError
+from metaindex.formats.protocol import At
 from tests.formats.iceberg.handmade import (
     FORMAT,
     HandManifest,

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expressions.physical import to_physical
-from formats.model import Snapshot
+from metaindex.expressions.physical import to_physical
+from metaindex.formats.model import Snapshot
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry, optional
 
 LONG_AGO, FAR = dt.date(1, 1, 1), dt.date(9999, 12, 31)

@@ -17,15 +17,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from expressions.engines.iceberg import to_iceberg
-from expressions.evaluate import matches
-from expressions.literals import Literal
-from expressions.references import columns
-from expressions.skipping import may_match
-from expressions.statistics import Mask
-from expressions.tree import ColumnRef, Comparison, In, IsNull, Not, Op, Predicate, StartsWith
-from formats.iceberg.buckets import murmur3
-from formats.model import Snapshot
+from metaindex.expressions.engines.iceberg import to_iceberg
+from metaindex.expressions.evaluate import matches
+from metaindex.expressions.literals import Literal
+from metaindex.expressions.references import columns
+from metaindex.expressions.skipping import may_match
+from metaindex.expressions.statistics import Mask
+from metaindex.expressions.tree import ColumnRef, Comparison, In, IsNull, Not, Op, Predicate, StartsWith
+from metaindex.formats.iceberg.buckets import murmur3
+from metaindex.formats.model import Snapshot
 from metaindex.pruning.question import bound
 from metaindex.pruning.sources import log_source
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry, optional
@@ -70,7 +70,7 @@ def test_the_hash_is_murmur3(data: bytes) -> None:
 def test_values_hash_as_in_the_specification(of: str, value: Any, hashed: int) -> None:
     import pyarrow as pa
 
-    from formats.iceberg.buckets import hashes_of
+    from metaindex.formats.iceberg.buckets import hashes_of
 
     types = {
         "int32": pa.int32(),

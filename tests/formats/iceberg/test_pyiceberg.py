@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from expressions.errors import NotATableError
-from expressions.physical import to_physical
-from formats.diff import compare
-from formats.model import Snapshot
-from formats.protocol import At
+from metaindex.expressions.errors import NotATableError
+from metaindex.expressions.physical import to_physical
+from metaindex.formats.diff import compare
+from metaindex.formats.model import Snapshot
+from metaindex.formats.protocol import At
 from tests.contract.format_contract import FormatContract, MadeTable
 from tests.formats.iceberg.handmade import FORMAT, table_ref
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from expressions.physical import to_physical
-from formats.diff import compare
-from formats.model import Snapshot
-from formats.protocol import At, TableRef
+from metaindex.expressions.physical import to_physical
+from metaindex.formats.diff import compare
+from metaindex.formats.model import Snapshot
+from metaindex.formats.protocol import At, TableRef
 from tests.formats.iceberg.handmade import FORMAT, open_now, table_ref
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expressions.physical import decode_wide, to_physical
-from expressions.statistics import ColumnBounds
-from formats.iceberg.statistics import decode, scatter
-from formats.model import Snapshot
+from metaindex.expressions.physical import decode_wide, to_physical
+from metaindex.expressions.statistics import ColumnBounds
+from metaindex.formats.iceberg.statistics import decode, scatter
+from metaindex.formats.model import Snapshot
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from expressions.errors import NotATableError, UnsupportedFeatureError, VersionNotFoundError
-from formats.protocol import At
+from metaindex.expressions.errors import NotATableError, UnsupportedFeatureError, VersionNotFoundError
+from metaindex.formats.protocol import At
 from tests.formats.iceberg.handmade import FORMAT, UUID, HandManifest, HandTable, entry, open_now, table_ref
 
 

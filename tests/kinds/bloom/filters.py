@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from formats.model import Field, Leaf
-from formats.storage import Storage, storage_for
+from metaindex.formats.model import Field, Leaf
+from metaindex.formats.storage import Storage, storage_for
 from metaindex.kinds.bloom.collector import BloomCollector, BloomFinisher
 from metaindex.kinds.bloom.reader import BloomReader
 from metaindex.kinds.bloom.spec import Bloom

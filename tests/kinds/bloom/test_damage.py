@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from expressions.errors import MetaIndexError
 from metaindex.errors import DamagedIndexError
+from metaindex.expressions.errors import MetaIndexError
 from metaindex.kinds.bloom import layout
 from metaindex.kinds.bloom.reader import StoredFilters
 from metaindex.store.reader import StoreCache

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from expressions import literal
-from formats.storage import storage_for
+from metaindex.expressions import literal
+from metaindex.formats.storage import storage_for
 from metaindex.kinds.bloom import layout, pieces, writer
 from metaindex.kinds.bloom import stored as stored_filters
 from metaindex.kinds.bloom.merge import merge_filters

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from expressions.vectors import one_array
 from metaindex.build.covering_tasks import BUCKET, ROW_FILE, Doubts, ReadRows, WriteRows, Written, unpickled
 from metaindex.build.local import LocalBuilder
 from metaindex.build.protocol import BuildRequest, KeyBuild, Progress
 from metaindex.build.row_source import RowSource
 from metaindex.build.spark_covering import BuiltRows, check_written, doubted, key_build_of
+from metaindex.expressions.vectors import one_array
 from metaindex.kinds.covering.murmur3 import buckets_of
 from metaindex.kinds.covering.order import in_spark_order, sort_columns
 from metaindex.kinds.covering.parts import sizes_of

@@ -20,12 +20,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metaindex as mi
-from expressions.errors import UnknownColumnError, UnsupportedFeatureError
-from formats.model import Schema
-from formats.storage import Storage
 from metaindex.build.row_source import DataFile, RowSource
 from metaindex.cli import kinds
 from metaindex.errors import BuildError, DamagedIndexError
+from metaindex.expressions.errors import UnknownColumnError, UnsupportedFeatureError
+from metaindex.formats.model import Schema
+from metaindex.formats.storage import Storage
 from metaindex.kinds.covering.murmur3 import buckets_of, hashed
 from metaindex.kinds.covering.order import in_spark_order, out_of_order, sort_columns
 from metaindex.kinds.covering.parts import stored_parts

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from expressions.errors import StorageError, UnsupportedFeatureError
 from metaindex.errors import BuildError, DamagedIndexError
+from metaindex.expressions.errors import StorageError, UnsupportedFeatureError
 from metaindex.table.frames import table_of
 from tests.tables import settle
 

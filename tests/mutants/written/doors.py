@@ -101,7 +101,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "links are followed",
-        "formats/storage_own.py",
+        "metaindex/formats/storage_own.py",
         "_FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW",
         "_FLAGS = os.O_CLOEXEC",
         ("tests/formats/test_storage_own.py",),
@@ -109,7 +109,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "links in a listing are followed",
-        "formats/storage_own.py",
+        "metaindex/formats/storage_own.py",
         "                if entry.is_symlink():\n                    raise",
         "                if False:\n                    raise",
         ("tests/formats/test_storage_own.py",),
@@ -117,7 +117,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "pipes are objects",
-        "formats/storage_own.py",
+        "metaindex/formats/storage_own.py",
         "if not S_ISREG(mode):",
         "if False:",
         ("tests/formats/test_storage_own.py",),
@@ -125,7 +125,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "an index opener than its table",
-        "formats/storage_own.py",
+        "metaindex/formats/storage_own.py",
         "                    if rights is not None:\n                        rights.give_file(handle)\n",
         "                    os.fchmod(handle, 0o644)\n",
         (
@@ -136,7 +136,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "out of the bounds",
-        "formats/storage_confined.py",
+        "metaindex/formats/storage_confined.py",
         "not any(real == one or real.startswith(f\"{one.rstrip('/')}/\") for one in self.within)",
         "not any(real.startswith(one) for one in self.within)",
         ("tests/api/test_confine.py",),
@@ -144,7 +144,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "bounds that look at names",
-        "formats/storage_confined.py",
+        "metaindex/formats/storage_confined.py",
         "self.hold(os.path.realpath(real) if os.path.islink(real) else real, path)",
         "self.hold(real, path)",
         ("tests/api/test_confine.py",),
@@ -176,7 +176,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a schema from any depth",
-        "formats/files/json_bounds.py",
+        "metaindex/formats/files/json_bounds.py",
         "if levels(text, MOST_LEVELS) > MOST_LEVELS:",
         "if levels(text, MOST_LEVELS) > 100 * MOST_LEVELS:",
         ("tests/formats/files/test_schemas.py",),

@@ -73,7 +73,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "log written anew while read",
-        "formats/delta/changes.py",
+        "metaindex/formats/delta/changes.py",
         "if fingerprint != to.fingerprint:",
         "if False:",
         _IDENTITY,

@@ -34,7 +34,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "an open end that is closed",
-        "expressions/places.py",
+        "metaindex/expressions/places.py",
         "low, low_open, empty = min(low + 1, INT64_MAX), False",
         "low, low_open, empty = min(low + 2, INT64_MAX), False",
         _VALUES,
@@ -42,7 +42,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "an open end that is closed in many",
-        "expressions/places.py",
+        "metaindex/expressions/places.py",
         "low = low + interval.low_open",
         "low = low + 2 * interval.low_open",
         _VALUES,

@@ -11,7 +11,7 @@ _DOORS = ("tests/actions/test_doors.py",)
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "put replaces",
-        "formats/storage_local.py",
+        "metaindex/formats/storage_local.py",
         "os.link(temporary, where)",
         "os.replace(temporary, where)",
         ("tests/formats/test_storage_local.py", "tests/log/test_operation_log.py"),
@@ -19,7 +19,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "out of the root",
-        "formats/storage_local.py",
+        "metaindex/formats/storage_local.py",
         'if ".." in path.split("/"):',
         "if False:",
         (

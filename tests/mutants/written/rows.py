@@ -40,7 +40,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a file of a delete vector by path alone",
-        "formats/delta/replay.py",
+        "metaindex/formats/delta/replay.py",
         "dropped = [key in gone or key in live for key in keys]",
         "dropped = [key in gone for key in keys]",
         _DELTA,
@@ -48,7 +48,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "removed and there",
-        "formats/delta/replay.py",
+        "metaindex/formats/delta/replay.py",
         "                live.pop(key, None)\n",
         "                pass\n",
         _DELTA,
@@ -56,7 +56,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "equality deletes of their own commit",
-        "formats/iceberg/deletes.py",
+        "metaindex/formats/iceberg/deletes.py",
         "local = by(dels.filter(equality & ~everywhere), place, place, newer)",
         "local = by(dels.filter(equality & ~everywhere), place, place, not_older)",
         _ICEBERG,
@@ -64,7 +64,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "positions beside a vector",
-        "formats/iceberg/deletes.py",
+        "metaindex/formats/iceberg/deletes.py",
         'vectors.select("file"), on="file", how="anti"',
         'vectors.select("file").head(0), on="file", how="anti"',
         _ICEBERG,
@@ -72,7 +72,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the checksum of a vector",
-        "formats/deletion_vectors.py",
+        "metaindex/formats/deletion_vectors.py",
         "if zlib.crc32(blob) != checksum:",
         "if False:",
         ("tests/formats/test_deletion_vectors.py",),
@@ -80,7 +80,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the length of a vector",
-        "formats/deletion_vectors.py",
+        "metaindex/formats/deletion_vectors.py",
         "if cardinality is not None and len(positions) != cardinality:",
         "if False:",
         (
@@ -107,7 +107,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the first of several streams",
-        "formats/files/compressed.py",
+        "metaindex/formats/files/compressed.py",
         "packed = self._stream.unused_data or self._raw.read(1 << 18)",
         "packed = self._raw.read(1 << 18)",
         ("tests/readers/test_text_scan.py",),

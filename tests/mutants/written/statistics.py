@@ -94,7 +94,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "reversed bounds believed",
-        "formats/footer_bounds.py",
+        "metaindex/formats/footer_bounds.py",
         "reversed_ = known & _greater(low, high)",
         "reversed_ = known & ~known",
         _FOOTERS,
@@ -102,7 +102,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a null count that cannot be",
-        "formats/footer_bounds.py",
+        "metaindex/formats/footer_bounds.py",
         "null_known &= (nulls >= 0) & (nulls <= values) & (values == group_rows)",
         "null_known &= nulls >= 0",
         _FOOTERS,
@@ -110,7 +110,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "bounds beside all NULL",
-        "formats/footer_bounds.py",
+        "metaindex/formats/footer_bounds.py",
         "null_known &= ~contradiction",
         "null_known &= null_known",
         _FOOTERS,
@@ -118,7 +118,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a row group without bounds",
-        "formats/footer_bounds.py",
+        "metaindex/formats/footer_bounds.py",
         "group_doubt[~no_values & ~said] = DOUBTS.index(Doubt.NO_STATISTICS)",
         "pass",
         _FOOTERS,
@@ -126,7 +126,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "older calendars",
-        "formats/footer_bounds.py",
+        "metaindex/formats/footer_bounds.py",
         "group_doubt[~no_values & old] = DOUBTS.index(Doubt.LEGACY_CALENDAR)",
         "pass",
         (*_FOOTERS, "tests/formats/test_older_calendar.py"),
@@ -134,7 +134,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "unsigned as signed",
-        "formats/footer_bounds.py",
+        "metaindex/formats/footer_bounds.py",
         "return pa.array([None if r is None else r & mask for r in raw], file.arrow)",
         "return pa.array([None if r is None else r & (mask >> 1) for r in raw], file.arrow)",
         (*_FOOTERS, "tests/formats/test_footers_against_data.py"),
@@ -142,7 +142,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "decimals without a sign",
-        "formats/footer_bounds.py",
+        "metaindex/formats/footer_bounds.py",
         'int.from_bytes(r, "big", signed=True)',
         'int.from_bytes(r, "big", signed=False) % (1 << 100)',
         (*_FOOTERS, "tests/formats/test_footers_against_data.py"),

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from expressions.literals import Literal
-from expressions.statistics import Mask
+from metaindex.expressions.literals import Literal
+from metaindex.expressions.statistics import Mask
 from metaindex.kinds.canonical import hash_key, hash_literals
 from metaindex.kinds.keyed import EqualityReader, Gathered, Hits, KeyPlan, Spill
 from metaindex.kinds.kind import KeyRows, LayoutRule, Merged, MergeInto, Mismatch, WholeKind, keys_of

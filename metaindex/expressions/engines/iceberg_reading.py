@@ -1,0 +1,269 @@
+"""pyiceberg's boolean expressions as predicates. The other direction is `iceberg`.
+
+Iceberg's readers differ on what `!=`, NOT IN and NOT STARTS WITH say of NULL. Where files are chosen such rows pass (a
+wider predicate, so a file is dropped only where no reader finds a row); where rows are, it is pyiceberg's own filter of
+rows in hand: `!=`, NOT STARTS WITH and IS NOT NAN are not true of NULL, NOT IN of several is, and comparisons with NaN
+are false. pyiceberg brings a literal to its column's type before it compares (0.1 to the nearest float, 3.249 to a
+decimal's 3.25, a text to a day), so with a `schema` its own conversion is asked.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.expressions.literals import Literal, LiteralValue
+from metaindex.expressions.tree import (
+    And,
+    ColumnRef,
+    Comparison,
+    Constant,
+    In,
+    IsNan,
+    IsNull,
+    Not,
+    Op,
+    Opaque,
+    Or,
+    Predicate,
+    StartsWith,
+)
+
+from .casts import field_type, is_uuid
+from .sql_values import NotReadable
+
+if TYPE_CHECKING:
+    from pyiceberg.expressions import BooleanExpression
+
+
+def from_iceberg(expression: BooleanExpression, schema: pa.Schema | None = None, *, of_rows: bool = False) -> Predicate:
+    """A predicate that passes every row that any of Iceberg's readers passes, or with `of_rows` those that pyiceberg's
+    filter of rows passes; what cannot be read is Opaque."""
+    from pyiceberg.expressions.visitors import rewrite_not
+
+    try:
+        if of_rows:
+            return _RowReader(schema, had_not=False).read(expression)
+        positive = rewrite_not(expression)
+        return _Reader(schema, had_not=positive != expression).read(positive)
+    except (NotReadable, RecursionError, NotImplementedError, TypeError, ValueError):
+        return Opaque(str(expression))
+
+
+class _Reader:
+    """Wide: of expressions without NOT, so that a wider leaf is a wider whole."""
+
+    def __init__(self, schema: pa.Schema | None, *, had_not: bool) -> None:
+        self.schema, self.had_not = schema, had_not
+
+    def read(self, expression: Any) -> Predicate:
+        from pyiceberg import expressions as ice
+
+        match expression:
+            case ice.AlwaysTrue():
+                return Constant(True)
+            case ice.AlwaysFalse():
+                return Constant(False)
+            case ice.And():
+                return And((self.read(expression.left), self.read(expression.right)))
+            case ice.Or():
+                return Or((self.read(expression.left), self.read(expression.right)))
+            case ice.Not():
+                return Not(self.read(expression.child))
+            case _:
+                try:
+                    return self._leaf(expression)
+                except (NotReadable, AttributeError, TypeError, ValueError):
+                    return Opaque(str(expression))
+
+    def _leaf(self, expression: Any) -> Predicate:
+        column = self._column(expression)
+        match type(expression).__name__:
+            case "IsNull":
+                return IsNull(column)
+            case "NotNull":
+                return Not(IsNull(column))
+            case "IsNaN":
+                return IsNan(column)
+            case "NotNaN":
+                return Not(IsNan(column))
+            case "In" | "NotIn" as kind:
+                typed = [self._typed(literal, column) for literal in expression.literals]
+                if kind == "In":
+                    # pyiceberg takes one beyond all values for the nearest of them; others for none.
+                    return In(
+                        column,
+                        tuple(Literal(one.value) if _beyond(one) else self._literal(one, column) for one in typed),
+                    )
+                among = In(column, tuple(self._literal(one, column) for one in typed if not _beyond(one)))
+                return Or((Not(among), IsNull(column)))
+            case "StartsWith" | "NotStartsWith" as kind:
+                prefix = self._literal(expression.literal, column).value
+                if not isinstance(prefix, str):
+                    raise NotReadable
+                starts = StartsWith(column, prefix)
+                return starts if kind == "StartsWith" else Or((Not(starts), IsNull(column)))
+            case "NotEqualTo":
+                typed = self._typed(expression.literal, column)
+                if _beyond(typed):
+                    return Constant(True)
+                return Or((Comparison(column, Op.NE, self._literal(typed, column)), IsNull(column)))
+            case kind if kind in _OPS:
+                typed = self._typed(expression.literal, column)
+                if beyond := _beyond(typed):
+                    return Constant(_OPS[kind] in beyond)  # true for NULL too, as pyiceberg has it
+                found = Comparison(column, _OPS[kind], self._literal(typed, column))
+                # Some readers take NOT (a > 5) as it stands, and NaN is not greater to them.
+                nan_too = self.had_not and found.op in {Op.LT, Op.LE} and self._may_be_float(column, found.value.value)
+                return Or((found, IsNan(column))) if nan_too else found
+            case _:
+                raise NotReadable
+
+    def _column(self, expression: Any) -> ColumnRef:
+        term = expression.term
+        if type(term).__name__ != "Reference":
+            raise NotReadable
+        name = str(term.name)
+        if self.schema is not None and name in self.schema.names:
+            return ColumnRef((name,))
+        return ColumnRef(tuple(name.split(".")))
+
+    def _may_be_float(self, column: ColumnRef, value: LiteralValue) -> bool:
+        known = None if self.schema is None else field_type(self.schema, column)
+        if known is not None:
+            return bool(pa.types.is_floating(known))
+        return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+    def _typed(self, literal: Any, column: ColumnRef) -> Any:
+        """The literal as pyiceberg compares it with the column."""
+        known = None if self.schema is None else field_type(self.schema, column)
+        wanted = None if known is None else _iceberg_type(known)
+        return literal if wanted is None else literal.to(wanted)
+
+    def _literal(self, literal: Any, column: ColumnRef) -> Literal:
+        value = literal.value
+        match type(literal).__name__:
+            case "BooleanLiteral" | "LongLiteral" | "DoubleLiteral" | "StringLiteral" | "BinaryLiteral":
+                return Literal(value)
+            case "FloatLiteral":
+                return Literal(float(np.float32(value)))
+            case "DecimalLiteral":
+                return Literal(value)
+            case "DateLiteral":
+                return Literal(dt.date(1970, 1, 1) + dt.timedelta(days=value))
+            case "TimestampLiteral":
+                return Literal(self._moment(value, column))
+            case "TimeLiteral":
+                return Literal((dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=value)).time())
+            case "UUIDLiteral":
+                return Literal(value if isinstance(value, UUID) else UUID(bytes=value))
+            case _:
+                raise NotReadable
+
+    def _moment(self, micros: int, column: ColumnRef) -> dt.datetime:
+        """pyiceberg's timestamp literal forgets whether it had a zone: the column says."""
+        known = None if self.schema is None else field_type(self.schema, column)
+        if known is None or not pa.types.is_timestamp(known):
+            raise NotReadable
+        return dt.datetime(1970, 1, 1, tzinfo=None if known.tz is None else dt.UTC) + dt.timedelta(microseconds=micros)
+
+
+class _RowReader(_Reader):
+    """In all three values what pyiceberg's filter says, which pyarrow applies as it stands."""
+
+    def _leaf(self, expression: Any) -> Predicate:
+        column = self._column(expression)
+        match type(expression).__name__:
+            case "IsNaN" | "NotNaN" as kind:
+                if not self._may_be_float(column, 0.0):
+                    return Constant(kind == "NotNaN")
+                found: Predicate = Comparison(column, Op.EQ, Literal(math.nan))  # NULL of NULL
+                return found if kind == "IsNaN" else Not(found)
+            case "In" | "NotIn" as kind:
+                typed = [self._typed(literal, column) for literal in expression.literals]
+                values = tuple(Literal(one.value) if _beyond(one) else self._literal(one, column) for one in typed)
+                if any(isinstance(one.value, float) and one.value == 0.0 for one in values):
+                    raise NotReadable  # it tells -0.0 from 0.0, the tree does not
+                among = And((In(column, values), Not(IsNull(column))))  # never NULL
+                return among if kind == "In" else Not(among)
+            case "NotStartsWith":
+                starts = self._literal(expression.literal, column).value
+                if not isinstance(starts, str):
+                    raise NotReadable
+                return Not(StartsWith(column, starts))
+            case "NotEqualTo":
+                typed_one = self._typed(expression.literal, column)
+                if _beyond(typed_one):
+                    return Constant(True)
+                return self._compared(column, Op.NE, self._literal(typed_one, column))
+            case kind if kind in _OPS:
+                typed_one = self._typed(expression.literal, column)
+                if beyond := _beyond(typed_one):
+                    return Constant(_OPS[kind] in beyond)
+                return self._compared(column, _OPS[kind], self._literal(typed_one, column))
+            case _:
+                return super()._leaf(expression)
+
+    def _compared(self, column: ColumnRef, op: Op, value: Literal) -> Predicate:
+        if value.is_nan:
+            # Never true, save for !=, which is always: <= NaN is true of every value, > NaN of none.
+            return Comparison(column, Op.LE if op is Op.NE else Op.GT, value)
+        found = Comparison(column, op, value)
+        if op in {Op.GT, Op.GE} and self._may_be_float(column, value.value):
+            return And((found, Not(IsNan(column))))
+        return found
+
+
+_OPS = {
+    "EqualTo": Op.EQ,
+    "LessThan": Op.LT,
+    "LessThanOrEqual": Op.LE,
+    "GreaterThan": Op.GT,
+    "GreaterThanOrEqual": Op.GE,
+}
+
+
+def _beyond(literal: Any) -> frozenset[Op] | None:
+    """Which comparisons hold for every value of the column's type, where the literal is above or below all of them;
+    None where it is not."""
+    match type(literal).__name__:
+        case "IntAboveMax" | "LongAboveMax" | "FloatAboveMax":
+            return frozenset({Op.LT, Op.LE})
+        case "IntBelowMin" | "LongBelowMin" | "FloatBelowMin":
+            return frozenset({Op.GT, Op.GE})
+        case _:
+            return None
+
+
+def _iceberg_type(known: pa.DataType) -> Any:
+    """pyiceberg's type of the same values; None where there is none."""
+    from pyiceberg import types as ice
+
+    if pa.types.is_decimal128(known) and known.scale >= 0:
+        return ice.DecimalType(known.precision, known.scale)
+    if pa.types.is_timestamp(known):
+        return ice.TimestampType() if known.tz is None else ice.TimestamptzType()
+    if is_uuid(known):
+        return ice.UUIDType()
+    if pa.types.is_fixed_size_binary(known):
+        return ice.FixedType(known.byte_width)
+    found = {
+        pa.bool_(): ice.BooleanType,
+        pa.int32(): ice.IntegerType,
+        pa.int64(): ice.LongType,
+        pa.float32(): ice.FloatType,
+        pa.float64(): ice.DoubleType,
+        pa.date32(): ice.DateType,
+        pa.time64("us"): ice.TimeType,
+        pa.string(): ice.StringType,
+        pa.large_string(): ice.StringType,
+        pa.binary(): ice.BinaryType,
+        pa.large_binary(): ice.BinaryType,
+    }.get(known)
+    return None if found is None else found()

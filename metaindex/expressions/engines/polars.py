@@ -1,0 +1,114 @@
+"""Predicates as Polars expressions; `polars_reading` is the way back. Polars orders NaN as the tree does; `is_nan`
+answers NULL elsewhere, which is spelt out."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, assert_never
+from uuid import UUID
+
+import pyarrow as pa
+
+from metaindex.expressions.errors import ExpressionError
+from metaindex.expressions.literals import Literal
+from metaindex.expressions.tree import (
+    ColumnRef,
+    Comparison,
+    Constant,
+    In,
+    IsNan,
+    IsNull,
+    Leaf,
+    Op,
+    Opaque,
+    Predicate,
+    StartsWith,
+    fold,
+)
+
+from .casts import field_type, is_bytes
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def to_polars(predicate: Predicate, schema: pa.Schema | None = None) -> pl.Expr:
+    """An expression with the reference semantics, in all three values. Bind the predicate first; Opaque raises
+    ExpressionError.
+
+    Polars refuses `is_nan` on a column without NaN: with a `schema` it is written as the constant that it is.
+    """
+    import polars as pl
+
+    def column(ref: ColumnRef) -> pl.Expr:
+        found = pl.col(ref.parts[0])
+        for part in ref.parts[1:]:
+            found = found.struct.field(part)
+        return found
+
+    def value(literal: Literal) -> pl.Expr:
+        # Polars rounds a bare number to the column's type; a double that is said to be one is compared as a double.
+        held = literal.value.bytes if isinstance(literal.value, UUID) else literal.value
+        return pl.lit(held, dtype=pl.Float64 if isinstance(held, float) else None)
+
+    def is_nan(ref: ColumnRef) -> pl.Expr:
+        known = None if schema is None else field_type(schema, ref)
+        if known is not None and not pa.types.is_floating(known):
+            return pl.lit(False)
+        return column(ref).is_nan().fill_null(False)
+
+    def leaf(node: Leaf) -> pl.Expr:
+        match node:
+            case Comparison(ref, op, literal):
+                found: pl.Expr = _COMPARE[op](column(ref), value(literal))
+                return found
+            case In(ref, values):
+                return _any(pl, [column(ref) == value(literal) for literal in values])
+            case IsNull(ref):
+                return column(ref).is_null()
+            case IsNan(ref):
+                return is_nan(ref)
+            case StartsWith(ref, prefix):
+                known = None if schema is None else field_type(schema, ref)
+                if known is not None and is_bytes(known):
+                    return column(ref).bin.starts_with(prefix.encode())
+                return column(ref).str.starts_with(prefix)
+            case Constant(truth):
+                return pl.lit(truth, dtype=pl.Boolean)
+            case Opaque(text):
+                raise ExpressionError(
+                    f"{text!r} was not understood and cannot be written for Polars; apply it in the engine it came from"
+                )
+            case _:
+                assert_never(node)
+
+    return fold(predicate, leaf, _inverted, lambda parts: _all(pl, parts), lambda parts: _any(pl, parts))
+
+
+_COMPARE: Final[Mapping[Op, Any]] = {
+    Op.EQ: operator.eq,
+    Op.NE: operator.ne,
+    Op.LT: operator.lt,
+    Op.LE: operator.le,
+    Op.GT: operator.gt,
+    Op.GE: operator.ge,
+    Op.NULL_SAFE_EQ: lambda column, value: column.eq_missing(value),
+}
+
+
+def _inverted(child: pl.Expr) -> pl.Expr:
+    return ~child
+
+
+def _all(pl: Any, parts: list[pl.Expr]) -> pl.Expr:
+    """Halves, not a chain: Polars walks its trees by recursion."""
+    if len(parts) < 2:
+        return parts[0] if parts else pl.lit(True)
+    return _all(pl, parts[: len(parts) // 2]) & _all(pl, parts[len(parts) // 2 :])
+
+
+def _any(pl: Any, parts: list[pl.Expr]) -> pl.Expr:
+    if len(parts) < 2:
+        return parts[0] if parts else pl.lit(False)
+    return _any(pl, parts[: len(parts) // 2]) | _any(pl, parts[len(parts) // 2 :])

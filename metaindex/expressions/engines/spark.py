@@ -1,0 +1,174 @@
+"""PySpark's Columns and the filters of Spark's optimized plans, in; a Column, out.
+
+Only classic PySpark, which has a JVM at hand: a Spark Connect Column is refused with advice. Nothing is imported but
+what the Column brought along.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from metaindex.expressions.errors import ExpressionError
+from metaindex.expressions.tree import (
+    And,
+    Constant,
+    Leaf,
+    Predicate,
+    fold,
+)
+
+from .spark_json import from_spark_json
+from .sql_text import to_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+def from_spark(condition: Any, timezone: str | None = None) -> Predicate:
+    """The predicate of a Column, of a Catalyst expression (a JVM object or its JSON), or of what a DataFrame's
+    optimized plan filters its one source by.
+
+    What cannot be read is Opaque. `timezone` is only needed to read timestamps from bare JSON.
+    """
+    if isinstance(condition, str):
+        return from_spark_json(condition, timezone)
+    if "pyspark.sql.connect" in type(condition).__module__:
+        raise ExpressionError(
+            "a Spark Connect expression cannot be read on this side; give the condition as SQL text or with col(...)"
+        )
+    kinds = {
+        kind.__name__ for kind in type(condition).__mro__
+    }  # a Column answers to every name, so hasattr says nothing
+    if "Column" in kinds:
+        return _from_live(_column_expression(condition))
+    if "DataFrame" in kinds:
+        filters = list(_pushed_filters(condition._jdf.queryExecution().optimizedPlan()))
+        return And(tuple(_from_live(found) for found in filters)) if filters else Constant(True)
+    if hasattr(condition, "toJSON"):
+        return _from_live(condition)
+    raise ExpressionError(
+        f"a Spark condition is a Column, a DataFrame or an expression's JSON, not {type(condition).__name__}"
+    )
+
+
+def _column_expression(column: Any) -> Any:
+    """The Catalyst expression of a Column: its own in Spark 3, converted from the Column's node in Spark 4."""
+    java = column._jc
+    jvm = _jvm(java)
+    converter = getattr(jvm.org.apache.spark.sql.classic, "ColumnNodeToExpressionConverter$", None)
+    if hasattr(converter, "MODULE$"):
+        return getattr(converter, "MODULE$").apply(java.node())
+    return java.expr()
+
+
+def _jvm(java: Any) -> Any:
+    from pyspark import SparkContext
+
+    jvm = SparkContext._jvm
+    if jvm is None:
+        raise ExpressionError("a Column is read by the Spark that made it; its session has ended")
+    return jvm
+
+
+def _from_live(expression: Any) -> Predicate:
+    nodes = json.loads(expression.toJSON())
+    if any(_incomplete(node) for node in nodes):
+        for node, java in zip(nodes, _pre_order(expression), strict=True):
+            if _incomplete(node):
+                _complete(node, java)
+    return from_spark_json(nodes)
+
+
+def _incomplete(node: dict[str, Any]) -> bool:
+    kind = str(node["class"]).rsplit(".", 1)[-1]
+    if kind == "Literal":
+        return node.get("dataType") in {"binary", "timestamp", "timestamp_ntz"} and node.get("value") is not None
+    return kind in {"InSet", "Like", "UnresolvedAttribute"}
+
+
+def _pre_order(expression: Any) -> Iterator[Any]:
+    todo = [expression]
+    while todo:
+        java = todo.pop()
+        yield java
+        children = java.children()
+        todo += [children.apply(i) for i in reversed(range(children.size()))]
+
+
+def _complete(node: dict[str, Any], java: Any) -> None:
+    match str(node["class"]).rsplit(".", 1)[-1]:
+        case "Literal":
+            node |= _exact(java.value(), str(node["dataType"]))
+        case "InSet":
+            data_type = json.loads(java.child().dataType().json())
+            members = java.hset().iterator()
+            node["values"] = []
+            while members.hasNext():
+                node["values"].append(_exact(members.next(), data_type))
+        case "Like":
+            node["escape"] = str(java.escapeChar())
+        case "UnresolvedAttribute":
+            parts = java.nameParts()
+            node["parts"] = [parts.apply(i) for i in range(parts.size())]
+
+
+def _exact(value: Any, data_type: object) -> dict[str, Any]:
+    """A value of Catalyst's own representation, with the keys that `spark_json` reads."""
+    if value is None:
+        return {"value": None}
+    if data_type == "binary":
+        return {"hex": bytes(value).hex()}
+    if data_type in {"timestamp", "timestamp_ntz"}:
+        return {"micros": int(value)}
+    if data_type == "date":
+        try:
+            return {"value": (dt.date(1970, 1, 1) + dt.timedelta(days=int(value))).isoformat()}
+        except OverflowError:
+            return {"value": "beyond Python's years"}
+    if isinstance(value, bool | int | float):
+        return {"value": str(value)}
+    return {"value": value.toString() if hasattr(value, "toString") else str(value)}
+
+
+def _pushed_filters(plan: Any) -> Iterator[Any]:
+    """Conditions of the filters that stand right above the plan's one source: higher ones may mean other columns."""
+    chain = []
+    while plan.children().size() == 1:
+        chain.append(plan)
+        plan = plan.children().apply(0)
+    if plan.children().size():
+        raise ExpressionError(
+            "a DataFrame with one source is wanted; this one joins or unites several: give the condition itself"
+        )
+    for node in reversed(chain):
+        if node.getClass().getSimpleName() != "Filter":
+            return
+        yield node.condition()
+
+
+def to_spark(predicate: Predicate, schema: pa.Schema | None = None) -> Column:
+    """A Column with the reference semantics in all three values; bind the predicate first. Opaque raises
+    ExpressionError.
+
+    It goes by way of SQL text, which types and escapes every literal, leaf by leaf; `schema` as in `to_sql`.
+    """
+    from pyspark.sql import functions as f
+
+    def leaf(node: Leaf) -> Column:
+        return f.expr(to_sql(node, "spark column", schema))
+
+    def joined(parts: list[Column], every: bool) -> Column:
+        """Halves, not a chain: Spark walks its trees by recursion."""
+        if len(parts) < 2:
+            return parts[0] if parts else f.lit(every)
+        left, right = joined(parts[: len(parts) // 2], every), joined(parts[len(parts) // 2 :], every)
+        return left & right if every else left | right
+
+    return fold(
+        predicate, leaf, lambda child: ~child, lambda parts: joined(parts, True), lambda parts: joined(parts, False)
+    )

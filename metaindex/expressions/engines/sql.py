@@ -1,0 +1,407 @@
+"""A SQL condition becomes a predicate; `to_sql` (sql_text.py) is the way back.
+
+What the tree can say exactly, under Spark's meaning of the text, becomes nodes. Everything else that parses
+(functions, arithmetic, a column against a column, subqueries) becomes `Opaque`, which keeps every file. Only text
+that does not parse is an error, and the error says where. Nodes are read by an allow-list of the parser's classes and
+arguments: what a later parser adds is Opaque until somebody proves it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from functools import lru_cache, partial
+from itertools import pairwise
+from typing import Any, Final
+
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, SqlglotError, TokenError
+
+from metaindex.expressions.errors import ExpressionError
+from metaindex.expressions.literals import Literal, LiteralValue
+from metaindex.expressions.tree import (
+    And,
+    ColumnRef,
+    Comparison,
+    Constant,
+    In,
+    IsNan,
+    IsNull,
+    Not,
+    Op,
+    Opaque,
+    Or,
+    Predicate,
+    StartsWith,
+)
+
+from .casts import is_text, keeps_values, type_by_any_case
+from .nullness import are_plain, is_plain, null_of
+from .sql_plain import plain_condition, plain_equality, reads_as_column
+from .sql_strict import refuse_lax, unclosed
+from .sql_text import to_sql
+from .sql_values import NotReadable, blob_value, cast_value, like_pattern, number_value
+
+__all__ = ["parse", "to_sql"]
+
+_OPS: Final = {
+    exp.EQ: Op.EQ,
+    exp.NEQ: Op.NE,
+    exp.LT: Op.LT,
+    exp.LTE: Op.LE,
+    exp.GT: Op.GT,
+    exp.GTE: Op.GE,
+    exp.NullSafeEQ: Op.NULL_SAFE_EQ,
+}
+MIRRORED: Final = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
+_MOST_COLUMN_PARTS: Final = 64
+
+
+def parse(text: str, dialect: str = "spark", *, timezone: str = "UTC", schema: pa.Schema | None = None) -> Predicate:
+    """Read the text of a WHERE condition.
+
+    `timezone` is the session zone, which gives `TIMESTAMP '2020-01-01 00:00:00'` its instant. With a `schema` a cast of
+    a column that loses nothing (`CAST(an_int AS BIGINT)`) is seen through; without one it is Opaque.
+    """
+    is_column = partial(_is_column, dialect)
+    plain = plain_equality(text, is_column)
+    if plain is None:
+        plain = plain_condition(text, is_column)
+    return _parsed(text, dialect, timezone, schema) if plain is None else plain
+
+
+@lru_cache(4096)
+def _is_column(dialect: str, name: str) -> bool:
+    return reads_as_column(name, lambda text: _parsed(text, dialect, "UTC", None))
+
+
+def _parsed(text: str, dialect: str, timezone: str, schema: pa.Schema | None) -> Predicate:
+    tree = _syntax_tree(text, dialect)
+    return _Reader(dialect, timezone, schema, hex_is_binary=not _HEX_NUMBER.search(text)).predicate(tree)
+
+
+def _syntax_tree(text: str, dialect: str) -> exp.Expression:
+    refuse_lax(text, dialect)
+    try:
+        found = sqlglot.parse_one(_quotes_escaped(text, dialect), read=dialect, into=exp.Condition)
+    except ParseError as error:
+        raise ExpressionError(_one_line(text, error)) from None
+    except RecursionError:
+        raise ExpressionError(
+            "a condition must not be nested too deeply to be read; flatten it into AND and OR lists"
+        ) from None
+    except (SqlglotError, ValueError) as error:
+        if quote := unclosed(text):
+            raise ExpressionError(
+                f"a condition must be one SQL expression; {text[:80]!r} has a quote, {quote}, that is not closed; write {quote} at the end of the text or name"
+            ) from None
+        reason = " ".join(str(error).split())
+        raise ExpressionError(f"a condition must be one SQL expression; {text[:80]!r}: {reason[:160]}") from None
+    if isinstance(found, (exp.Query, exp.Alias)) or not isinstance(found, exp.Expression):
+        raise ExpressionError(f"a condition must be one SQL expression, as after WHERE; {text[:80]!r} is a statement")
+    return found
+
+
+def _one_line(text: str, error: ParseError) -> str:
+    if not text.strip():
+        return "a condition must not be empty; to ask for every row write TRUE"
+    first = error.errors[0] if error.errors else {}
+    what = " ".join(str(first.get("description") or error).split()).rstrip(".")
+    if what.startswith("Required keyword"):  # names a class of the parser
+        what = "something is missing behind it"
+    near = (
+        f"{first.get('start_context', '')[-30:]}>>>{first.get('highlight', '')}<<<{first.get('end_context', '')[:30]}"
+    )
+    word = text.split(maxsplit=1)[0].lower()
+    if word in {"where", "select"}:
+        what += f"; write what stands behind WHERE, without {'the word' if word == 'where' else 'the rest'}"
+    return (
+        f"a condition must be one SQL expression; at line {first.get('line', 1)}, column {first.get('col', 1)}, "
+        f"near {' '.join(near.split())!r}: {what}"
+    )
+
+
+def _quotes_escaped(text: str, dialect: str) -> str:
+    """Spark 4 reads '' inside a string as one quote; the parser would read two strings side by side."""
+    if dialect not in {"spark", "databricks"} or ("''" not in text and '""' not in text):
+        return text
+    try:
+        tokens = sqlglot.tokenize(text, read=dialect)
+    except TokenError:
+        return text  # the parser is about to say where
+    pieces = list(text)
+    for left, right in pairwise(tokens):
+        side_by_side = left.token_type == right.token_type == sqlglot.TokenType.STRING and right.start == left.end + 1
+        if side_by_side and pieces[left.end] == pieces[right.start]:
+            pieces[left.end] = "\\"
+    return "".join(pieces)
+
+
+_HEX_NUMBER: Final = re.compile(r"\b0[xX]")
+
+
+class _Reader:
+    """One walk over the parser's tree; `NotReadable` inside a node makes the nearest predicate Opaque."""
+
+    def __init__(self, dialect: str, timezone: str, schema: pa.Schema | None, *, hex_is_binary: bool) -> None:
+        self.dialect, self.timezone, self.schema = dialect, timezone, schema
+        self.pairs: dict[Opaque, tuple[ColumnRef, ColumnRef]] = {}
+        self.hex_is_binary = hex_is_binary  # the parser reads X'1F' and 0x1F, which is a name to Spark, as one
+
+    def predicate(self, node: exp.Expression) -> Predicate:
+        node = node.unnest()
+        try:
+            return self._read(node)
+        except (NotReadable, RecursionError):
+            return Opaque(self._text(node), _columns(node))
+
+    def _read(self, node: exp.Expression) -> Predicate:
+        kind = type(node)
+        if kind is exp.And:
+            return And(tuple(self.predicate(part) for part in node.flatten()))
+        if kind is exp.Or:
+            return Or(tuple(self.predicate(part) for part in node.flatten()))
+        if kind is exp.Not:
+            return Not(self.predicate(node.this))
+        if kind in _OPS:
+            return self._comparison(node, _OPS[kind])
+        if kind is exp.NullSafeNEQ:
+            return Not(self._comparison(node, Op.NULL_SAFE_EQ))
+        read: Callable[[_Reader, exp.Expression], Predicate] | None = _READERS.get(kind)
+        if read is None:
+            raise NotReadable
+        return read(self, node)
+
+    def _comparison(self, node: exp.Expression, op: Op) -> Predicate:
+        _only(node, "this", "expression")
+        left, right = node.this.unnest(), node.expression.unnest()
+        if not _reads_column(left):
+            if not _reads_column(right):
+                return _fold(self._value(left), op, self._value(right))
+            left, right, op = right, left, MIRRORED.get(op, op)
+        elif op is not Op.NULL_SAFE_EQ and _reads_column(right):
+            return self._of_two(node, self._column(left), self._column(right))
+        return Comparison(self._column(left), op, Literal(self._value(right)))
+
+    def _of_two(self, node: exp.Expression, left: ColumnRef, right: ColumnRef) -> Opaque:
+        """What nobody answers but where it is NULL, which the types of both columns tell."""
+        found = Opaque(self._text(node), _columns(node))
+        if are_plain(self._type(left), self._type(right)):
+            self.pairs[found] = left, right
+        return found
+
+    def _between(self, node: exp.Expression) -> Predicate:
+        _only(node, "this", "low", "high")
+        column = self._column(node.this.unnest())
+        low, high = Literal(self._value(node.args["low"])), Literal(self._value(node.args["high"]))
+        return And((Comparison(column, Op.GE, low), Comparison(column, Op.LE, high)))
+
+    def _in(self, node: exp.Expression) -> Predicate:
+        _only(node, "this", "expressions")
+        values = [self._value(value) for value in node.expressions]
+        kinds = {type(value) for value in values if value is not None}
+        if not values or (len(kinds) > 1 and kinds != {int, Decimal}):
+            raise NotReadable  # Spark first casts column and values to one type: which, depends on the column
+        return In(self._column(node.this.unnest()), tuple(Literal(value) for value in values))
+
+    def _is(self, node: exp.Expression) -> Predicate:
+        _only(node, "this", "expression")
+        asked, what = node.this.unnest(), node.expression
+        if isinstance(what, exp.Null):
+            return self._is_null(asked)
+        if not isinstance(what, exp.Boolean):
+            raise NotReadable
+        if _may_be_column(asked):
+            return Comparison(self._column(asked), Op.NULL_SAFE_EQ, Literal(bool(what.this)))
+        said = self.predicate(asked)
+        return And((said if what.this else Not(said), Not(self._null_of(said))))
+
+    def _is_null(self, node: exp.Expression) -> Predicate:
+        return IsNull(self._column(node)) if _may_be_column(node) else self._null_of(self.predicate(node))
+
+    def _null_of(self, found: Predicate) -> Predicate:
+        return null_of(found, self.pairs, lambda column, value: is_plain(value, self._type(column), self.timezone))
+
+    def _type(self, column: ColumnRef) -> pa.DataType | None:
+        return None if self.schema is None else type_by_any_case(self.schema, column.parts)
+
+    def _like(self, node: exp.Expression, escape: str = "\\") -> Predicate:
+        _only(node, "this", "expression", "negate")
+        column = self._column(node.this.unnest(), text=True)
+        if self.dialect == "duckdb":
+            escape = "" if escape == "\\" else escape  # no escape character unless one is named
+        text, is_prefix = like_pattern(self._string(node.expression), escape)
+        known = self._type(column)
+        if known is not None and not is_text(known):
+            raise NotReadable  # the text of a number or a moment is matched: 1 is not LIKE '01'
+        found = StartsWith(column, text) if is_prefix else Comparison(column, Op.EQ, Literal(text))
+        return Not(found) if node.args.get("negate") else found
+
+    def _escape(self, node: exp.Expression) -> Predicate:
+        _only(node, "this", "expression")
+        escape = self._string(node.expression)
+        if type(node.this) is not exp.Like or len(escape) != 1:
+            raise NotReadable
+        return self._like(node.this, escape)
+
+    def _starts_with(self, node: exp.Expression) -> Predicate:
+        _only(node, "this", "expression")
+        return StartsWith(self._column(node.this.unnest(), text=True), self._string(node.expression))
+
+    def _is_nan(self, node: exp.Expression) -> Predicate:
+        _only(node, "this")
+        column = self._column(node.this.unnest())
+        # DuckDB says NULL of NULL, as `= NaN` does; Spark says false.
+        return Comparison(column, Op.EQ, Literal(math.nan)) if self.dialect == "duckdb" else IsNan(column)
+
+    def _flag(self, node: exp.Expression) -> Predicate:
+        return Comparison(self._column(node), Op.EQ, Literal(True))
+
+    def _boolean(self, node: exp.Expression) -> Predicate:
+        return Constant(bool(node.this))
+
+    def _null(self, node: exp.Expression) -> Predicate:
+        return Constant(None)
+
+    def _named_function(self, node: exp.Expression) -> Predicate:
+        name = str(node.this).lower()
+        if name not in {"isnull", "isnotnull"} or len(node.expressions) != 1:
+            raise NotReadable
+        found = self._is_null(node.expressions[0].unnest())
+        return found if name == "isnull" else Not(found)
+
+    def _column(self, node: exp.Expression, *, text: bool = False) -> ColumnRef:
+        """The column that the node reads; a cast of it only where the schema says that it loses nothing."""
+        if type(node) in {exp.Cast, exp.TryCast}:
+            _only(node, "this", "to", "safe")
+            column = self._column(node.this.unnest(), text=text)
+            if self.schema is None or not keeps_values(self.schema, column, _type_name(node.args["to"])):
+                raise NotReadable
+            return column
+        names = _names(node)
+        if not all(type(name) is exp.Identifier for name in names) or len(names) > _MOST_COLUMN_PARTS:
+            raise NotReadable
+        return ColumnRef(tuple(str(name.this) for name in names))
+
+    def _string(self, node: exp.Expression) -> str:
+        value = self._value(node.unnest())
+        if not isinstance(value, str):
+            raise NotReadable
+        return value
+
+    def _value(self, node: exp.Expression) -> LiteralValue:
+        node = node.unnest()
+        kind = type(node)
+        if kind is exp.Literal:
+            return str(node.this) if node.is_string else number_value(str(node.this))
+        if kind is exp.RawString:
+            return str(node.this)
+        if kind is exp.Null:
+            return None
+        if kind is exp.Boolean:
+            return bool(node.this)
+        if kind is exp.HexString and self.hex_is_binary and not node.args.get("is_integer"):
+            digits = str(node.this)
+            try:
+                return bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2))
+            except ValueError:
+                raise NotReadable from None
+        if kind is exp.Neg:
+            return self._negated(node.this.unnest())
+        if kind in {exp.Cast, exp.TryCast}:
+            _only(node, "this", "to", "safe")
+            name, value = _type_name(node.args["to"]), self._value(node.this)
+            if name == "BINARY" and self.dialect == "duckdb" and isinstance(value, str):
+                return blob_value(value)
+            return cast_value(value, name, self.timezone)
+        raise NotReadable
+
+    def _negated(self, node: exp.Expression) -> LiteralValue:
+        """The sign belongs to the number before its type is checked: -9223372036854775808L is a bigint, its positive
+        twin is none."""
+        if type(node) in {exp.Cast, exp.TryCast} and type(node.this) is exp.Literal:
+            return cast_value(f"-{node.this.this}", _type_name(node.args["to"]), self.timezone)
+        value = self._value(node)
+        if value is None or isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
+            raise NotReadable
+        if isinstance(value, Decimal):
+            return value.copy_negate() if value else value  # a minus would round to the 28 digits of Python's context
+        return -value if value or isinstance(value, float) else value
+
+    def _text(self, node: exp.Expression) -> str:
+        try:
+            return str(node.sql(dialect=self.dialect, comments=False))
+        except (SqlglotError, RecursionError, ValueError):
+            return f"<{type(node).__name__}>"
+
+
+_READERS: Final[dict[type, Callable[[Any, Any], Predicate]]] = {
+    exp.Between: _Reader._between,
+    exp.In: _Reader._in,
+    exp.Is: _Reader._is,
+    exp.Like: _Reader._like,
+    exp.Escape: _Reader._escape,
+    exp.StartsWith: _Reader._starts_with,
+    exp.IsNan: _Reader._is_nan,
+    exp.Column: _Reader._flag,
+    exp.Dot: _Reader._flag,
+    exp.Boolean: _Reader._boolean,
+    exp.Null: _Reader._null,
+    exp.Anonymous: _Reader._named_function,
+}
+
+
+def _names(node: exp.Expression) -> list[exp.Expression]:
+    """The parts of a column's name. A field of anything else (`f(x).a`) is no column: the parser's own `parts` leave
+    out what is no name."""
+    if type(node) is exp.Dot:
+        _only(node, "this", "expression")
+        above: exp.Expression = node.this
+        return [*_names(above.unnest()), node.expression]
+    if type(node) is not exp.Column:
+        raise NotReadable
+    _only(node, "this", "table", "db", "catalog")
+    return list(node.parts)
+
+
+def _type_name(to: exp.Expression) -> str:
+    """As Spark writes it; sqlglot would call a time of day a timestamp there."""
+    return "TIME" if to.this is exp.DataType.Type.TIME else str(to.sql(dialect="spark"))
+
+
+def _only(node: exp.Expression, *known: str) -> None:
+    """An argument that we do not know may change what the node means."""
+    if any(value for name, value in node.args.items() if name not in known):
+        raise NotReadable
+
+
+def _may_be_column(node: exp.Expression) -> bool:
+    return type(node) in {exp.Cast, exp.TryCast, exp.Dot, exp.Column}
+
+
+def _reads_column(node: exp.Expression) -> bool:
+    return node.find(exp.Column) is not None
+
+
+def _columns(node: exp.Expression) -> tuple[ColumnRef, ...]:
+    """The columns that an Opaque reads, as far as they can be told: those of a subquery are its own."""
+    found: dict[ColumnRef, None] = {}
+    for column in node.find_all(exp.Column):
+        if column.find_ancestor(exp.Query, exp.Lambda) is None and all(type(p) is exp.Identifier for p in column.parts):
+            found[ColumnRef(tuple(str(part.this) for part in column.parts))] = None
+    return tuple(found)
+
+
+def _fold(left: LiteralValue, op: Op, right: LiteralValue) -> Predicate:
+    """`1 = 1` and its like, between values whose order nobody doubts."""
+    if type(left) is not type(right) or not isinstance(left, (int, str)) or not isinstance(right, (int, str)):
+        raise NotReadable
+    one, other = (side.encode("utf-8", "surrogatepass") if isinstance(side, str) else side for side in (left, right))
+    order = (one > other) - (one < other)  # type: ignore[operator]
+    answers = {Op.EQ: order == 0, Op.NULL_SAFE_EQ: order == 0, Op.NE: order != 0}
+    answers |= {Op.LT: order < 0, Op.LE: order <= 0, Op.GT: order > 0, Op.GE: order >= 0}
+    return Constant(answers[op])

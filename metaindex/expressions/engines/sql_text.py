@@ -1,0 +1,302 @@
+"""A predicate becomes the text of a SQL condition, for Spark or DuckDB, with the same rows as the reference semantics.
+
+Every identifier is quoted and every literal typed and escaped, so text from a user cannot leave its string. `Opaque` is
+refused: what could not be read cannot be repeated in another dialect.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from abc import ABC, abstractmethod
+from decimal import Decimal
+from typing import Final, assert_never
+from uuid import UUID
+
+import pyarrow as pa
+
+from metaindex.expressions.errors import ExpressionError
+from metaindex.expressions.literals import Literal, LiteralValue
+from metaindex.expressions.tree import (
+    ColumnRef,
+    Comparison,
+    Constant,
+    In,
+    IsNan,
+    IsNull,
+    Leaf,
+    Op,
+    Opaque,
+    Predicate,
+    StartsWith,
+    fold,
+)
+
+from .casts import field_type, is_bytes
+from .grid import GridPlace, on_grid
+
+
+def to_sql(predicate: Predicate, dialect: str = "spark", schema: pa.Schema | None = None) -> str:
+    """The condition as text. `dialect` is "spark" or "duckdb"; Opaque raises ExpressionError.
+
+    Bind the predicate first. With the `schema` literals that are none of their column's values (10^40, 3.5 of an
+    integer) are written through its neighbouring values, which no engine rounds.
+    """
+    writer = _dialect(dialect, schema)
+    return fold(predicate, writer.leaf, lambda child: f"(NOT {child})", _all_of, _any_of)
+
+
+def _dialect(name: str, schema: pa.Schema | None = None) -> _Dialect:
+    if name not in _DIALECTS:
+        raise ExpressionError(f"SQL can be written for spark and duckdb, not for {name!r}")
+    return _DIALECTS[name](schema)
+
+
+def _all_of(parts: list[str]) -> str:
+    return f"({' AND '.join(parts)})" if parts else "TRUE"
+
+
+def _any_of(parts: list[str]) -> str:
+    return f"({' OR '.join(parts)})" if parts else "FALSE"
+
+
+class _Dialect(ABC):
+    null_safe_eq: str
+    instant: str
+    naive_timestamp: str
+
+    def __init__(self, schema: pa.Schema | None) -> None:
+        self.schema = schema
+
+    def leaf(self, p: Leaf) -> str:
+        match p:
+            case Comparison(column, op, value):
+                return self._comparison(column, op, value)
+            case In(column, values):
+                return self._in(column, values)
+            case IsNull(column):
+                return f"({self.column(column)} IS NULL)"
+            case IsNan(column):
+                return self.is_nan(self.column(column))
+            case StartsWith(column, prefix):
+                known = self._type(column)
+                if known is not None and is_bytes(known):
+                    return self._bytes_start_with(self.column(column), prefix.encode())
+                return self.starts_with(self.column(column), self.string(prefix))
+            case Constant(value):
+                return self.literal(Literal(value))
+            case Opaque(text):
+                raise ExpressionError(
+                    f"{text!r} was not understood and cannot be written as SQL; apply it in the engine it came from"
+                )
+            case _:
+                assert_never(p)
+
+    def _comparison(self, column: ColumnRef, op: Op, value: Literal) -> str:
+        name = self.column(column)
+        place, value = self._place(column, value), self._held(column, value)
+        if place is None:
+            return f"({name} {self.null_safe_eq if op is Op.NULL_SAFE_EQ else op.value} {self.literal(value)})"
+        if op is Op.NULL_SAFE_EQ:
+            return "FALSE"
+        less = op in {Op.LT, Op.LE}
+        if op in {Op.EQ, Op.NE} or place.floor is None:
+            # The same for every value, and NULL for NULL.
+            same = op is Op.NE or (op is not Op.EQ and less == place.above)
+            return f"({name} {'=' if same else '!='} {name})"
+        return f"({name} {'<=' if less else '>'} {self.literal(Literal(place.floor))})"
+
+    def _in(self, column: ColumnRef, values: tuple[Literal, ...]) -> str:
+        if not values:
+            return "FALSE"
+        name = self.column(column)
+        possible = [self.literal(self._held(column, v)) for v in values if self._place(column, v) is None]
+        return f"({name} IN ({', '.join(possible)}))" if possible else f"({name} != {name})"
+
+    def _bytes_start_with(self, name: str, prefix: bytes) -> str:
+        """As a range: DuckDB has no prefix function for BLOB."""
+        end = prefix.rstrip(b"\xff")
+        if not end:
+            return f"({name} >= {self.binary(prefix)})"
+        return f"({name} >= {self.binary(prefix)} AND {name} < {self.binary(end[:-1] + bytes([end[-1] + 1]))})"
+
+    def _type(self, column: ColumnRef) -> pa.DataType | None:
+        return None if self.schema is None else field_type(self.schema, column)
+
+    def _place(self, column: ColumnRef, value: Literal) -> GridPlace | None:
+        known = self._type(column)
+        return None if known is None else on_grid(known, value.value)
+
+    def _held(self, column: ColumnRef, value: Literal) -> Literal:
+        """As the column holds it: a UUID may be 16 bytes there."""
+        known = self._type(column)
+        if isinstance(value.value, UUID) and known is not None and is_bytes(known):
+            return Literal(value.value.bytes)
+        return value
+
+    def literal(self, literal: Literal) -> str:
+        value: LiteralValue = literal.value
+        match value:
+            case None:
+                return "NULL"
+            case bool():
+                return "TRUE" if value else "FALSE"
+            case int():
+                return self.integer(value)
+            case float():
+                return self.double(value)
+            case Decimal():
+                return self.decimal(value)
+            case str():
+                return self.string(value)
+            case bytes():
+                return self.binary(value)
+            case dt.datetime():
+                return self.timestamp(value)
+            case dt.date():
+                return f"DATE '{value.isoformat()}'"
+            case dt.time():
+                return f"TIME '{value.isoformat(timespec='microseconds')}'"
+            case UUID():
+                return self.uuid(value)
+            case _:
+                assert_never(value)
+
+    def timestamp(self, value: dt.datetime) -> str:
+        if value.tzinfo is None:
+            return f"{self.naive_timestamp} '{value.isoformat(sep=' ', timespec='microseconds')}'"
+        instant = value.astimezone(dt.UTC).replace(tzinfo=None)
+        return f"{self.instant} '{instant.isoformat(sep=' ', timespec='microseconds')}+00:00'"
+
+    @abstractmethod
+    def starts_with(self, column: str, prefix: str) -> str: ...
+    @abstractmethod
+    def column(self, column: ColumnRef) -> str: ...
+    @abstractmethod
+    def is_nan(self, column: str) -> str: ...
+    @abstractmethod
+    def integer(self, value: int) -> str: ...
+    @abstractmethod
+    def double(self, value: float) -> str: ...
+    @abstractmethod
+    def decimal(self, value: Decimal) -> str: ...
+    @abstractmethod
+    def string(self, value: str) -> str: ...
+    @abstractmethod
+    def binary(self, value: bytes) -> str: ...
+    @abstractmethod
+    def uuid(self, value: UUID) -> str: ...
+
+
+class _Spark(_Dialect):
+    null_safe_eq = "<=>"
+    instant = "TIMESTAMP"
+    naive_timestamp = "TIMESTAMP_NTZ"
+
+    def column(self, column: ColumnRef) -> str:
+        return ".".join("`" + _sayable(part).replace("`", "``") + "`" for part in column.parts)
+
+    def is_nan(self, column: str) -> str:
+        return f"isnan({column})"
+
+    def starts_with(self, column: str, prefix: str) -> str:
+        return f"startswith({column}, {prefix})"
+
+    def integer(self, value: int) -> str:
+        if -(1 << 31) < value < 1 << 31:
+            return str(value)
+        return f"{value}L" if -(1 << 63) <= value < 1 << 63 else self.decimal(Decimal(value))
+
+    def double(self, value: float) -> str:
+        return f"{value!r}D" if math.isfinite(value) else f"double('{_special(value)}')"
+
+    def decimal(self, value: Decimal) -> str:
+        _shape(value)
+        return f"{_digits(value)}BD"
+
+    def string(self, value: str) -> str:
+        return "'" + "".join(_SPARK_ESCAPES.get(c, c) for c in _sayable(value)) + "'"
+
+    def binary(self, value: bytes) -> str:
+        return f"X'{value.hex()}'"
+
+    def uuid(self, value: UUID) -> str:
+        return self.string(str(value))  # Spark has no UUID: it shows the text
+
+
+class _SparkColumn(_Spark):
+    """For `expr(...)` in a session whose parser may take backslashes as they are
+    (spark.sql.parser.escapedStringLiterals)."""
+
+    def string(self, value: str) -> str:
+        if any(c in _SPARK_ESCAPES for c in value):
+            return f"CAST({self.binary(_sayable(value).encode())} AS STRING)"
+        return super().string(value)
+
+
+class _DuckDB(_Dialect):
+    null_safe_eq = "IS NOT DISTINCT FROM"
+    instant = "TIMESTAMPTZ"
+    naive_timestamp = "TIMESTAMP"
+
+    def column(self, column: ColumnRef) -> str:
+        return ".".join('"' + _sayable(part).replace('"', '""') + '"' for part in column.parts)
+
+    def is_nan(self, column: str) -> str:
+        return f"coalesce(isnan({column}), FALSE)"
+
+    def starts_with(self, column: str, prefix: str) -> str:
+        return f"starts_with({column}, {prefix})"
+
+    def integer(self, value: int) -> str:
+        return f"({value})" if abs(value) < 10**38 else self.decimal(Decimal(value))
+
+    def double(self, value: float) -> str:
+        return f"CAST('{value!r}' AS DOUBLE)"
+
+    def decimal(self, value: Decimal) -> str:
+        precision, scale = _shape(value)
+        return f"CAST('{_digits(value)}' AS DECIMAL({precision},{scale}))"
+
+    def string(self, value: str) -> str:
+        # A zero byte would end the statement's text.
+        pieces = ["'" + piece.replace("'", "''") + "'" for piece in _sayable(value).split("\0")]
+        return pieces[0] if len(pieces) == 1 else "(" + " || chr(0) || ".join(pieces) + ")"
+
+    def binary(self, value: bytes) -> str:
+        return f"unhex('{value.hex()}')"
+
+    def uuid(self, value: UUID) -> str:
+        return f"CAST('{value}' AS UUID)"
+
+
+_DIALECTS: Final[dict[str, type[_Dialect]]] = {"spark": _Spark, "duckdb": _DuckDB, "spark column": _SparkColumn}
+_SPARK_ESCAPES: Final = {"\\": "\\\\", "'": "\\'", "\0": "\\u0000", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"}
+
+
+def _special(value: float) -> str:
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _digits(value: Decimal) -> str:
+    return format(value if value else value.copy_abs(), "f")
+
+
+def _shape(value: Decimal) -> tuple[int, int]:
+    """Precision and scale of the type that holds the value as written."""
+    _, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        raise ExpressionError(f"a decimal literal must be finite, not {value}; use a float")
+    scale = max(-exponent, 0)
+    precision = max(len(digits) + max(exponent, 0), scale, 1)
+    if precision > 38:
+        raise ExpressionError(f"a decimal literal holds at most 38 digits, {value} needs {precision}; round it")
+    return precision, scale
+
+
+def _sayable(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ExpressionError(f"{text!r} holds half a surrogate pair, which no UTF-8 text can; remove it") from None
+    return text

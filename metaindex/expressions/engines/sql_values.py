@@ -1,0 +1,215 @@
+"""What a literal's text means in Spark SQL: numbers, typed strings, casts, LIKE patterns.
+
+Each reader takes the plain forms only and raises `NotReadable` for the rest (`DATE 'today'`, a cast that rounds), so
+that what is read is read exactly.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import struct
+import zoneinfo
+from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
+from typing import Final
+
+from metaindex.expressions.literals import LiteralValue
+
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+_REAL: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_DATE: Final = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})")
+_TIMESTAMP: Final = re.compile(
+    r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
+    r"(?:[ T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{1,6}))?)?)? ?"
+    r"(Z|UTC|GMT|[+-][0-9]{2}(?::[0-9]{2})?|[A-Z][A-Za-z_]+/[A-Za-z_/]+)?"
+)
+_CLOCK: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?")
+_BLOB: Final = re.compile(r"(\\x[0-9A-Fa-f]{2}|[ -\[\]-~])*")
+_BLOB_BYTE: Final = re.compile(r"\\x(..)|(.)")
+_INTEGER_BITS: Final = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+_SPECIAL: Final = {"nan": "nan", "inf": "inf", "+inf": "inf", "-inf": "-inf"}
+_SPECIAL_LONG: Final = {"infinity": "inf", "+infinity": "inf", "-infinity": "-inf"}
+_EXACT: Final = Context(prec=400, rounding=ROUND_DOWN)
+
+
+class NotReadable(Exception):
+    """The text has a meaning that a literal or a node cannot say."""
+
+
+def number_value(text: str) -> int | float | Decimal:
+    """An unsuffixed number: digits are an integer, a point makes a decimal, an exponent a double."""
+    if _INTEGER.fullmatch(text):
+        if len(text) > 38:
+            raise NotReadable
+        return int(text)
+    if not _REAL.fullmatch(text):
+        raise NotReadable
+    return float(text) if "e" in text.lower() else _decimal(text)
+
+
+def cast_value(value: LiteralValue, type_name: str, timezone: str) -> LiteralValue:
+    """CAST of a literal, where it loses nothing; the type as Spark writes it."""
+    name = type_name.upper().replace(" ", "")
+    if value is None:
+        return None
+    if name in _INTEGER_BITS:
+        return _as_integer(value, _INTEGER_BITS[name])
+    if name in {"DOUBLE", "FLOAT"}:
+        return _as_float(value, name)
+    if name.startswith("DECIMAL"):
+        return _as_decimal(value, name)
+    if name == "BOOLEAN" and isinstance(value, str) and value.lower() in {"true", "false"}:
+        return value.lower() == "true"
+    if name == "STRING" and isinstance(value, str | bytes):
+        return value if isinstance(value, str) else _text(value)
+    if name == "DATE" and isinstance(value, str):
+        return date_value(value)
+    if name == "TIME" and isinstance(value, str):
+        return time_value(value)
+    if name in {"TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"} and isinstance(value, str):
+        return timestamp_value(value, None if name == "TIMESTAMP_NTZ" else timezone)
+    if {"BOOLEAN": bool, "DATE": dt.date, "BINARY": bytes}.get(name) is type(value):
+        return value
+    raise NotReadable
+
+
+def blob_value(text: str) -> bytes:
+    r"""DuckDB's text of a BLOB: ASCII with \xHH for the other bytes."""
+    if not _BLOB.fullmatch(text):
+        raise NotReadable
+    return bytes(int(pair, 16) if pair else ord(plain) for pair, plain in _BLOB_BYTE.findall(text))
+
+
+def date_value(text: str) -> dt.date:
+    found = _DATE.fullmatch(text)
+    if not found:
+        raise NotReadable
+    try:
+        return dt.date(*(int(part) for part in found.groups()))
+    except ValueError:
+        raise NotReadable from None
+
+
+def time_value(text: str) -> dt.time:
+    found = _CLOCK.fullmatch(text)
+    if not found:
+        raise NotReadable
+    hour, minute, second, fraction = found.groups()
+    try:
+        return dt.time(int(hour), int(minute), int(second), int((fraction or "0").ljust(6, "0")))
+    except ValueError:
+        raise NotReadable from None
+
+
+def timestamp_value(text: str, timezone: str | None) -> dt.datetime:
+    """An instant (in UTC), read in the session zone unless the text names one; without a session zone naive."""
+    found = _TIMESTAMP.fullmatch(text)
+    if not found:
+        raise NotReadable
+    *clock, fraction, zone = found.groups()
+    try:
+        year, month, day, hour, minute, second = (int(part or 0) for part in clock)
+        naive = dt.datetime(year, month, day, hour, minute, second, int((fraction or "0").ljust(6, "0")))
+        if timezone is None:
+            if zone:
+                raise NotReadable
+            return naive
+        return naive.replace(tzinfo=_zone(zone or timezone)).astimezone(dt.UTC)
+    except (ValueError, OverflowError, KeyError):
+        raise NotReadable from None
+
+
+def _zone(name: str) -> dt.tzinfo:
+    if name in {"Z", "UTC", "GMT"}:
+        return dt.UTC
+    if name[0] in "+-":
+        minutes = int(name[4:6] or 0)
+        offset = dt.timedelta(hours=int(name[1:3]), minutes=minutes)
+        if offset > dt.timedelta(hours=18) or minutes > 59:
+            raise NotReadable
+        return dt.timezone(-offset if name[0] == "-" else offset)
+    return zoneinfo.ZoneInfo(name)
+
+
+def like_pattern(pattern: str, escape: str) -> tuple[str, bool]:
+    """(text, is a prefix). Wildcards anywhere but one run of % at the end cannot be said."""
+    text: list[str] = []
+    at = 0
+    while at < len(pattern):
+        character = pattern[at]
+        if character == escape:
+            at += 1
+            if at == len(pattern) or pattern[at] not in ("%", "_", escape):
+                raise NotReadable  # Spark refuses such a pattern when it runs
+            text.append(pattern[at])
+        elif character == "%":
+            if pattern[at:].strip("%"):
+                raise NotReadable
+            return "".join(text), True
+        elif character == "_":
+            raise NotReadable
+        else:
+            text.append(character)
+        at += 1
+    return "".join(text), False
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise NotReadable from None
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        raise NotReadable from None
+    if not value.is_finite() or len(value.as_tuple().digits) > 38 or not -38 <= _exponent(value) <= 38:
+        raise NotReadable
+    return value if value else value.copy_abs()
+
+
+def _exponent(value: Decimal) -> int:
+    exponent = value.as_tuple().exponent
+    return exponent if isinstance(exponent, int) else 1 << 30
+
+
+def _as_integer(value: LiteralValue, bits: int) -> int:
+    if isinstance(value, str) and _INTEGER.fullmatch(value) and len(value) < 30:
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise NotReadable
+    return value
+
+
+def _as_float(value: LiteralValue, name: str) -> float:
+    if isinstance(value, str):
+        special = (_SPECIAL | _SPECIAL_LONG).get(value.lower())
+        if special is None and not _REAL.fullmatch(value):
+            raise NotReadable
+        value = float(special or value)
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
+        raise NotReadable
+    number = float(value)
+    if name == "DOUBLE":
+        return number
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", number))[0])
+    except OverflowError:
+        raise NotReadable from None
+
+
+def _as_decimal(value: LiteralValue, name: str) -> Decimal:
+    sizes = [int(size) for size in re.findall(r"[0-9]+", name)]
+    precision, scale = [*sizes, 0][:2] if sizes else (10, 0)
+    if isinstance(value, str) and _REAL.fullmatch(value):
+        value = _decimal(value)
+    if isinstance(value, (bool, float)) or not isinstance(value, (int, Decimal)):
+        raise NotReadable
+    number = _decimal(str(value))
+    fitted = number.quantize(Decimal(1).scaleb(-scale), context=_EXACT)
+    if fitted != number or len(fitted.as_tuple().digits) > precision:
+        raise NotReadable
+    return fitted

@@ -1,0 +1,196 @@
+"""Changes from the commits alone: the last word on every file that they name.
+
+The base is proved by the fingerprint of its commit; a table that was dropped and created anew at the same place has
+another. What a commit says is understood with the schema of the base until a commit says another. Nothing is read but
+the base's commit (a few bytes of it) and the commits behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.expressions.errors import CorruptTableError, ObjectNotFoundError, StorageError
+from metaindex.expressions.vectors import vector
+from metaindex.formats.changes import Base, Changes
+from metaindex.formats.json_text import parse_json
+from metaindex.formats.model import FileTable, Snapshot, Version
+from metaindex.formats.protocol import At, TableRef
+
+from .actions import Commit, FileAction, FileKey, Metadata, file_columns
+from .columns import integers, one, strings
+from .log_segment import LOG, commit_fingerprint, commit_path, stored_commit_fingerprint
+from .partitions import partition_values
+from .replay import read_commit
+from .schema import TableSchema, parse_schema
+from .snapshot import DeltaDetails, file_table, null_mask
+from .statistics import LogStatistics
+
+if TYPE_CHECKING:
+    from .table import DeltaFormat
+
+_MOST = 1000  # commits; a log that long has a checkpoint, which is read sooner
+_TRIES = 3  # bases whose commit is looked at: the nearest below the target, then older ones
+
+
+def changes_from_log(ref: TableRef, format_: DeltaFormat, bases: Sequence[Base], target: At) -> Changes | None:
+    """See `metaindex.formats.changes.ServesChanges`."""
+    to = format_.resolve(ref, target)
+    base = _proved(ref, bases, to)
+    if base is None:
+        return None
+    versions = range(int(base.version.id) + 1, int(to.id) + 1)
+    if len(versions) > _MOST:
+        return None
+    said = _Said()
+    fingerprint = base.version.fingerprint
+    try:
+        for commit, data in _commits(ref, versions):
+            fingerprint = commit_fingerprint(data)
+            if not said.take(commit, ref.path):
+                return None
+    except CorruptTableError as error:
+        if isinstance(error.__cause__, ObjectNotFoundError):
+            return None  # cleaned
+        raise
+    if fingerprint != to.fingerprint:
+        return None  # the log was written anew while it was read
+    return _changes(ref, base, to, said)
+
+
+def _commits(ref: TableRef, versions: range) -> Iterator[tuple[Commit, bytes]]:
+    """In order; of an object store some at a time, for there reading is waiting."""
+
+    def one(version: int) -> tuple[Commit, bytes]:
+        return read_commit(ref.storage, ref.path, version)
+
+    if len(versions) < 2 or "://" not in ref.storage.root:
+        yield from map(one, versions)
+        return
+    with ThreadPoolExecutor(min(16, len(versions))) as pool:
+        yield from pool.map(one, versions)
+
+
+@dataclass(slots=True)
+class _Said:
+    """What the commits said so far."""
+
+    live: dict[str, tuple[FileKey, FileAction]] = field(default_factory=dict)  # by path
+    sizes: dict[str, int] = field(default_factory=dict)  # of every path named, what was said last
+    removed: dict[str, str | None] = field(
+        default_factory=dict
+    )  # by path: with which deletion vector it was taken out last
+    metadata: Metadata | None = None
+    stamp: int | None = None
+
+    def take(self, commit: Commit, table: str) -> bool:
+        """False where an action does not say which file it means."""
+        if commit.protocol is not None:
+            commit.protocol.check(table)
+        if commit.metadata is not None:
+            commit.metadata.check(table)
+            self.metadata = commit.metadata
+        self.stamp = commit.in_commit_timestamp_ms
+        for added, key, body in commit.files:
+            path, size = key[0], body.get("size")
+            if isinstance(size, int):
+                self.sizes[path] = size
+            elif path not in self.sizes:
+                return False  # a remove without a size, of a file added before the base
+            if added:
+                self.live[path] = (key, body)
+                continue
+            self.removed[path] = key[1]
+            if path in self.live and self.live[path][0] == key:
+                del self.live[path]
+        return True
+
+
+def _proved(ref: TableRef, bases: Sequence[Base], to: Version) -> Base | None:
+    """The nearest base at or below the target whose commit is the one that was seen."""
+    below = [b for b in bases if b.version.id.isdigit() and int(b.version.id) <= int(to.id)]
+    for base in sorted(below, key=lambda b: int(b.version.id), reverse=True)[:_TRIES]:
+        try:
+            if stored_commit_fingerprint(ref.storage, int(base.version.id)) == base.version.fingerprint:
+                return base
+        except ObjectNotFoundError:
+            return None  # cleaned, and so are the older ones
+    return None
+
+
+def _changes(ref: TableRef, base: Base, to: Version, said: _Said) -> Changes:
+    schema = _schema(ref, base, said)
+    actions = list(said.live.values())
+    rows, stats = file_columns(actions)
+    values = partition_values(rows, schema.partition_sources)
+    files = file_table(rows, schema.partition_columns, values)
+    statistics = LogStatistics(
+        storage=ref.storage,
+        table=ref.path,
+        parts=(),
+        loose=strings(stats),
+        part=vector(one(rows.column("delta_part")), np.int32),
+        row=vector(one(rows.column("delta_row")), np.int64),
+        with_deletes=~null_mask(one(rows.column("deletes"))),
+        record_count=one(rows.column("record_count")),
+        once_float=schema.once_float,
+    )
+    table_uuid = said.metadata.id if said.metadata is not None else base.version.table_uuid
+    configuration = said.metadata.configuration if said.metadata is not None else {}
+    to = replace(to, table_uuid=table_uuid)
+    touched = Snapshot(
+        table=ref.path,
+        format="delta",
+        version=to,
+        timestamp_ms=_timestamp(ref, to, said),
+        schema=schema.schema,
+        files=FileTable(files),
+        details=DeltaDetails(ref.storage, ref.path, to.id, files, schema, tuple(values), statistics),
+        partition_columns=schema.partition_columns,
+        properties={**configuration, "table_uuid": table_uuid},
+    )
+    return Changes(base.version, touched, _gone(said, files.schema), _counted(ref, to))
+
+
+def _gone(said: _Said, schema: pa.Schema) -> FileTable:
+    """Every path that was said, but the live ones."""
+    paths = [path for path in said.sizes if path not in said.live]
+    made = {
+        "path": strings(paths),
+        "size_bytes": integers([said.sizes[path] for path in paths]),
+        "partition": strings([""] * len(paths)),
+        "deletes": strings([said.removed.get(path) for path in paths]),
+    }
+    columns = [made[f.name] if f.name in made else pa.nulls(len(paths), f.type) for f in schema]
+    return FileTable(pa.table(columns, names=schema.names))
+
+
+def _counted(ref: TableRef, to: Version) -> int | None:
+    """How many files the version checksum says there are, where there is one."""
+    try:
+        said = parse_json(ref.storage.read(f"{LOG}/{int(to.id):020d}.crc"))
+    except (StorageError, ValueError):
+        return None
+    count = said.get("numFiles") if isinstance(said, dict) else None
+    return count if isinstance(count, int) else None
+
+
+def _schema(ref: TableRef, base: Base, said: _Said) -> TableSchema:
+    if said.metadata is not None:
+        return parse_schema(said.metadata, ref.path)
+    by_name = {f.name: f for f in base.schema.fields}
+    sources = tuple(by_name[name].source or name for name in base.partition_columns)
+    # Which doubles were once floats is not kept: any may have been.
+    doubles = frozenset(leaf.source for leaf in base.schema.leaves() if pa.types.is_float64(leaf.type))
+    return TableSchema(base.schema, base.partition_columns, sources, doubles)
+
+
+def _timestamp(ref: TableRef, to: Version, said: _Said) -> int:
+    if said.stamp is not None:
+        return said.stamp
+    return ref.storage.head(commit_path(int(to.id))).modified_ns // 1_000_000

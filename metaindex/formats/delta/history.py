@@ -1,0 +1,75 @@
+"""When versions were made: in-commit timestamps where the table has them, else the commits' file times, made strictly
+increasing."""
+
+from __future__ import annotations
+
+from metaindex.expressions.errors import CorruptTableError, VersionNotFoundError
+from metaindex.formats.storage import Storage
+from metaindex.formats.times import moment
+
+from .actions import Metadata
+from .log_segment import LogListing
+from .replay import in_commit_timestamps, read_commit
+
+
+def file_times(listing: LogListing) -> dict[int, int]:
+    """Version to milliseconds, by file times: a commit is at least a millisecond later than the one before."""
+    out: dict[int, int] = {}
+    last: int | None = None
+    for version in sorted(listing.commits):
+        stamp = listing.commits[version].modified_ns // 1_000_000
+        last = stamp if last is None or stamp > last else last + 1
+        out[version] = last
+    return out
+
+
+def version_at(storage: Storage, table: str, listing: LogListing, metadata: Metadata, timestamp_ms: int) -> int:
+    """The newest readable version that is not later than the time."""
+    versions = [v for v in listing.readable() if v in listing.commits]
+    if not versions:
+        raise VersionNotFoundError(f"{table} has no commit whose time is known; ask for a version number")
+    inside: list[int] = []
+    if in_commit_timestamps(metadata):
+        since = _number(metadata, "delta.inCommitTimestampEnablementVersion")
+        inside = [v for v in versions if since is None or v >= since]
+    if inside:
+        found = _search(storage, table, inside, timestamp_ms)
+        if found is not None:
+            return found
+        versions = versions[: len(versions) - len(inside)]
+    times = file_times(listing)
+    below = [v for v in versions if times[v] <= timestamp_ms]
+    if not below:
+        raise VersionNotFoundError(
+            f"{table} has no version as old as {moment(timestamp_ms)}; ask for a later time, or for a version number"
+        )
+    return below[-1]
+
+
+def _search(storage: Storage, table: str, versions: list[int], timestamp_ms: int) -> int | None:
+    """The last of `versions` not later than the time: in-commit timestamps increase, so a few commits are read."""
+    low, high = 0, len(versions)
+    while low < high:
+        middle = (low + high) // 2
+        if _stamp(storage, table, versions[middle]) <= timestamp_ms:
+            low = middle + 1
+        else:
+            high = middle
+    return versions[low - 1] if low else None
+
+
+def _stamp(storage: Storage, table: str, version: int) -> int:
+    stamp = read_commit(storage, table, version)[0].in_commit_timestamp_ms
+    if stamp is None:
+        raise CorruptTableError(
+            f"in-commit timestamps are on; {table} version {version} has none; ask for a version number"
+        )
+    return stamp
+
+
+def _number(metadata: Metadata, key: str) -> int | None:
+    text = metadata.configuration.get(key)
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return None

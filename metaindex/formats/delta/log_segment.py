@@ -1,0 +1,212 @@
+"""Which files of `_delta_log` make a version.
+
+A version is a complete checkpoint at or below it plus every commit after that checkpoint. Log compaction files
+(`N.M.compacted.json`) are never read: they may hold an add and a remove of one key, and commits say the same. A
+multi-part checkpoint counts only when all its parts are there, an empty one never (Spark and the kernel pass it over,
+too). `_last_checkpoint` is a hint that shortens the listing; it is dropped when what it names is not there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import xxhash
+
+from metaindex.expressions.errors import (
+    NotATableError,
+    ObjectNotFoundError,
+    StorageError,
+    StorageUnavailableError,
+    VersionNotFoundError,
+)
+from metaindex.formats.model import Version
+from metaindex.formats.storage import ObjectInfo, Storage
+
+LOG = "_delta_log"
+_NAME = re.compile(
+    r"^(?P<version>\d{20})\.(?:(?P<commit>json)"
+    r"|checkpoint\.(?:(?P<classic>parquet)"
+    r"|(?P<part>\d{10})\.(?P<parts>\d{10})\.parquet"
+    r"|(?P<uuid>[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\.(?:json|parquet)))$"
+)
+_EDGE = 8192
+_MAX_HINT = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointFiles:
+    """The files of one complete checkpoint, in order."""
+
+    version: int
+    files: tuple[ObjectInfo, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """A sign of the version where its commit file is gone; never equal to a commit's."""
+        said = "\n".join(f"{_name(f.path)} {f.size_bytes}" for f in self.files)
+        return "checkpoint-" + xxhash.xxh64_hexdigest(said.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class LogListing:
+    """What a listing of the log showed: commits and complete checkpoints by version."""
+
+    commits: dict[int, ObjectInfo] = field(default_factory=dict)
+    checkpoints: dict[int, CheckpointFiles] = field(default_factory=dict)
+
+    @property
+    def latest(self) -> int:
+        return max([*self.commits, *self.checkpoints], default=-1)
+
+    def base(self, version: int) -> CheckpointFiles | None:
+        """The newest checkpoint that does not lie beyond the version."""
+        below = [v for v in self.checkpoints if v <= version]
+        return self.checkpoints[max(below)] if below else None
+
+    def readable(self) -> list[int]:
+        """Versions that can be made of what is there, ascending."""
+        out: list[int] = []
+        previous: int | None = -1  # the last version that can be made; -1: the empty table before commit 0
+        for version in sorted(self.commits.keys() | self.checkpoints.keys()):
+            made = version in self.checkpoints or (previous is not None and version == previous + 1)
+            if made:
+                out.append(version)
+            previous = version if made else None
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class LogSegment:
+    """What makes one version: a checkpoint or none, and the commits behind it."""
+
+    version: int
+    checkpoint: CheckpointFiles | None
+    commits: range
+    listing: LogListing
+
+    @property
+    def files(self) -> tuple[object, ...]:
+        """What the version is made of, as it was listed: two segments that differ here may say different things."""
+        return (self.version, self.checkpoint, *(self.listing.commits.get(v) for v in self.commits))
+
+
+def commit_path(version: int) -> str:
+    return f"{LOG}/{version:020d}.json"
+
+
+def list_log(storage: Storage, start_after: str = "") -> LogListing:
+    """One listing of the log's own folder."""
+    return read_listing(storage.list(LOG, recursive=False, start_after=start_after))
+
+
+def read_listing(infos: Iterable[ObjectInfo]) -> LogListing:
+    commits: dict[int, ObjectInfo] = {}
+    found: dict[int, list[tuple[int, tuple[ObjectInfo, ...]]]] = {}
+    multi: dict[tuple[int, int], dict[int, ObjectInfo]] = {}
+    for info in infos:
+        match = _NAME.match(_name(info.path))
+        if match is None:
+            continue
+        version = int(match["version"])
+        if match["commit"]:
+            commits[version] = info
+        elif info.size_bytes == 0:
+            continue  # what a crashed writer left
+        elif match["parts"]:
+            multi.setdefault((version, int(match["parts"])), {})[int(match["part"])] = info
+        else:
+            found.setdefault(version, []).append((2 if match["uuid"] else 0, (info,)))
+    for (version, count), parts in multi.items():
+        if count > 0 and parts.keys() == set(range(1, count + 1)):
+            found.setdefault(version, []).append((1, tuple(parts[n] for n in sorted(parts))))
+    checkpoints = {
+        # Several checkpoints of one version say the same; the choice only has to be the same every time.
+        version: CheckpointFiles(version, max(kinds, key=lambda k: (k[0], len(k[1]), k[1][0].path))[1])
+        for version, kinds in found.items()
+    }
+    return LogListing(commits, checkpoints)
+
+
+def has_log(storage: Storage) -> bool:
+    """Is there any commit or checkpoint?"""
+    return any(_NAME.match(_name(info.path)) for info in storage.list(LOG, recursive=False))
+
+
+def find_segment(storage: Storage, table: str, version: int | None = None) -> LogSegment:
+    """The segment of a version, or of the newest one."""
+    listing = _listing(storage, version)
+    latest = listing.latest
+    if latest < 0:
+        raise NotATableError(f"a Delta table has commits under {LOG}; {table} has none; check the path")
+    wanted = latest if version is None else version
+    if wanted > latest or wanted < 0:
+        raise VersionNotFoundError(f"{table} has no version {wanted}; the newest is {latest}")
+    base = listing.base(wanted)
+    first = 0 if base is None else base.version + 1
+    if base is None and 0 not in listing.commits:
+        readable = listing.readable()
+        said = (
+            f"the oldest readable version is {readable[0]}" if readable else "commit 0 and every checkpoint are missing"
+        )
+        raise VersionNotFoundError(f"{table} version {wanted} can no longer be read: its log was cleaned; {said}")
+    return LogSegment(wanted, base, range(first, wanted + 1), listing)
+
+
+def following(storage: Storage, version: Version) -> bool:
+    """Can the log be followed commit by commit from a version: is its commit there as it was, and no checkpoint known
+    behind it?"""
+    number, hint = int(version.id), _last_checkpoint(storage)
+    if hint is not None and hint > number:
+        return False
+    try:
+        return stored_commit_fingerprint(storage, number) == version.fingerprint
+    except ObjectNotFoundError:
+        return False
+
+
+def _listing(storage: Storage, version: int | None) -> LogListing:
+    hint = _last_checkpoint(storage)
+    if hint is not None and (version is None or hint <= version):
+        listing = list_log(storage, start_after=f"{LOG}/{hint:020d}")
+        if hint in listing.checkpoints:
+            return listing
+    return list_log(storage)
+
+
+def _last_checkpoint(storage: Storage) -> int | None:
+    """None for whatever is no hint: it only shortens a listing, and no table is unreadable by it."""
+    try:
+        data = storage.read(f"{LOG}/_last_checkpoint", 0, _MAX_HINT + 1)
+        hint = json.loads(data) if len(data) <= _MAX_HINT else None
+    except StorageUnavailableError:
+        raise  # nor will the log be listed
+    except (StorageError, ValueError, RecursionError):
+        return None
+    version = hint.get("version") if isinstance(hint, dict) else None
+    return version if isinstance(version, int) and 0 <= version < 10**20 else None
+
+
+def commit_fingerprint(data: bytes) -> str:
+    """A sign of a commit's bytes: its size and both its ends, where the writer's time and transaction id stand."""
+    return _digest(len(data), data[:_EDGE], data[-_EDGE:])
+
+
+def stored_commit_fingerprint(storage: Storage, version: int) -> str:
+    """The same without reading the whole of a large commit. ObjectNotFoundError where there is no such commit."""
+    path = commit_path(version)
+    head = storage.read(path, 0, 2 * _EDGE)
+    if len(head) < 2 * _EDGE:
+        return commit_fingerprint(head)
+    size = storage.head(path).size_bytes
+    return _digest(size, head[:_EDGE], storage.read(path, size - _EDGE, _EDGE))
+
+
+def _digest(size: int, first: bytes, last: bytes) -> str:
+    return xxhash.xxh64_hexdigest(b"%d:%b%b" % (size, first, last))
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]

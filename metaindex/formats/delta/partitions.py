@@ -1,0 +1,133 @@
+"""Partition values: texts in the log, typed as Spark casts them (`casts`).
+
+A timestamp's text without a zone is an instant only in some zone: bounds are as wide as zones are, and whoever asks for
+values names one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from metaindex.expressions.physical import from_physical, physical_type
+from metaindex.expressions.statistics import ColumnBounds
+from metaindex.expressions.vectors import compute, from_bytes, from_vector
+from metaindex.formats.model import Leaf, partition_text
+
+from .casts import UNKNOWN, Cast, LocalMicros, Unknown, cast
+from .columns import booleans, cast_to, int64_values, map_values, one, rows_array, strings, take
+
+_WIDEST_ZONE = 18 * 3_600_000_000
+_INT64 = np.iinfo(np.int64)
+
+
+def partition_values(files: pa.Table, sources: tuple[str, ...]) -> list[pa.Array]:
+    """Per partition column, the text of every file; null is NULL."""
+    maps = one(files.column("partition_values"))
+    return [map_values(maps, source) for source in sources]
+
+
+def partition_texts(names: tuple[str, ...], values: list[pa.Array], count: int) -> pa.Array:
+    """`model.partition_text` of every file; each tuple is made once."""
+    if not names:
+        return pa.Array.from_buffers(
+            pa.string(), count, [None, pa.py_buffer(bytes(4 * (count + 1))), pa.py_buffer(b"")]
+        )
+    if count == 0:
+        return strings([])
+    if len(values) == 1:
+        codes, said = _coded(values[0])
+        return take(strings([partition_text(names, [text]) for text in said]), rows_array(codes))
+    codes, first = np.zeros(count, np.int64), np.zeros(1, np.int64)
+    for column in values:
+        of_column, said = _coded(column)
+        # Codes without gaps, so that the next column's cannot overflow.
+        _, first, codes = np.unique(codes * len(said) + of_column, return_index=True, return_inverse=True)
+        codes = codes.astype(np.int64)
+    taken = rows_array(first)
+    tuples = zip(*(take(column, taken).to_pylist() for column in values), strict=True)
+    return take(strings([partition_text(names, tuple_) for tuple_ in tuples]), rows_array(codes))
+
+
+def _coded(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[str | None]]:
+    """Every value as a small number, and what the numbers mean."""
+    encoded = compute("dictionary_encode", column)
+    said: list[str | None] = [*encoded.dictionary.to_pylist(), None]
+    numbers, known = int64_values(cast_to(encoded.indices, pa.int64()))
+    return np.where(known, numbers, len(said) - 1), said
+
+
+def partition_bounds(leaf: Leaf, texts: pa.Array, record_count: pa.Array) -> ColumnBounds | None:
+    """Bounds of a partition column in every file."""
+    domain = physical_type(leaf.type)
+    if domain is None:
+        return None
+    codes, said = _coded(texts)
+    casts = [None if text is None else cast(text, leaf.type) for text in said]
+    rows, rows_known = int64_values(record_count)
+
+    def counts(flags: list[bool | None]) -> pa.Array:
+        """0 where it is known that no row is such, all rows where every row is."""
+        known = np.array([flag is not None for flag in flags], np.bool_)[codes]
+        every = np.array([bool(flag) for flag in flags], np.bool_)[codes]
+        return from_vector(np.where(every, rows, 0), known & (~every | rows_known), pa.int64())
+
+    ends = [_ends(value) for value in casts]
+    exact = booleans(np.array([isinstance(v, int | float | bytes) and v == v for v in casts], np.bool_)[codes])
+    floating = pa.types.is_floating(leaf.type)
+    return ColumnBounds(
+        type=leaf.type,
+        lower=_physical([low for low, _ in ends], domain).take(rows_array(codes)),
+        upper=_physical([high for _, high in ends], domain).take(rows_array(codes)),
+        null_count=counts([None if v is UNKNOWN else v is None for v in casts]),
+        nan_count=counts([None if v is UNKNOWN else isinstance(v, float) and v != v for v in casts])
+        if floating
+        else None,
+        row_count=record_count,
+        lower_exact=exact,
+        upper_exact=exact,
+    )
+
+
+def _ends(value: Cast) -> tuple[Any, Any]:
+    """Bounds of a value in the physical domain; None where it has none."""
+    if value is None or isinstance(value, Unknown) or value != value:
+        return None, None
+    if isinstance(value, LocalMicros):
+        return max(value.micros - _WIDEST_ZONE, _INT64.min), min(value.micros + _WIDEST_ZONE, _INT64.max)
+    return (-0.0, 0.0) if isinstance(value, float) and value == 0 else (value, value)
+
+
+def _physical(items: list[Any], domain: pa.DataType) -> pa.Array:
+    known = np.array([item is not None for item in items], np.bool_)
+    if pa.types.is_binary(domain):
+        return from_bytes([item or b"" for item in items]).take(rows_array(np.arange(len(items)), known))
+    return from_vector(
+        np.array([0 if item is None else item for item in items], domain.to_pandas_dtype()), known, domain
+    )
+
+
+def shown_values(leaf: Leaf, texts: pa.Array, time_zone: str) -> tuple[pa.Array, npt.NDArray[np.bool_]] | None:
+    """What a reader in a time zone shows of a partition column in every file, and where that is known; None: of this
+    type nothing is."""
+    codes, said = _coded(texts)
+    casts = [None if text is None else cast(text, leaf.type) for text in said]
+    values = [v.instant(time_zone) if isinstance(v, LocalMicros) else v for v in casts]
+    domain = physical_type(leaf.type)
+    if domain is None:
+        return None
+    known = np.array([v is not UNKNOWN for v in values], np.bool_)
+    physical = _physical([None if v is UNKNOWN else v for v in values], domain)
+    return _of_type(physical, leaf.type).take(rows_array(codes)), known[codes]
+
+
+def _of_type(physical: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Values out of their physical domain; days and microseconds beyond Python's calendar too."""
+    if pa.types.is_decimal(type_):
+        return pa.array([from_physical(v, type_) for v in physical.to_pylist()], type_)
+    if pa.types.is_date32(type_):
+        physical = physical.cast(pa.int32())
+    return physical.cast(type_)

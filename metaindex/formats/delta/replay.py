@@ -1,0 +1,161 @@
+"""Replay: the live files of a version from its log segment.
+
+The last action on a key (path, deletion vector id) wins. Commits are few and become dictionaries; the checkpoint stays
+columns, and what the commits touched is taken out of it by one anti-join. A snapshot is whole or an error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.expressions.errors import CorruptTableError, ObjectNotFoundError
+from metaindex.formats.storage import Storage
+
+from .actions import Commit, FileAction, FileKey, Metadata, Protocol, file_columns, parse_commit
+from .checkpoint import CheckpointReader, joined, open_checkpoint
+from .columns import among, kept, one, rows_array, strings, take, where
+from .log_segment import LogSegment, commit_fingerprint, commit_path, stored_commit_fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a version says of the table, before any file is looked at."""
+
+    protocol: Protocol
+    metadata: Metadata
+    commits: tuple[Commit, ...]
+    checkpoint: CheckpointReader | None
+    fingerprint: str
+    in_commit_timestamp_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedFiles:
+    """Live files (LIVE_SCHEMA), where the checkpoint's statistics are, and the statistics of the other files."""
+
+    table: pa.Table
+    parts: tuple[str, ...]
+    loose: pa.Array
+
+
+def read_commit(storage: Storage, table: str, version: int) -> tuple[Commit, bytes]:
+    """One commit; a missing one is a gap in the log."""
+    path = commit_path(version)
+    try:
+        data = storage.read(path)
+    except ObjectNotFoundError as error:
+        raise CorruptTableError(
+            f"every commit after a checkpoint must be there; {table} lacks version {version} ({path}); its log has a gap"
+        ) from error
+    return parse_commit(data, f"{table} version {version}, {path}"), data
+
+
+def read_header(storage: Storage, table: str, segment: LogSegment) -> Header:
+    """Protocol and metadata of a version, checked: what cannot be read whole is refused here."""
+    commits: list[Commit] = []
+    fingerprint: str | None = None
+    for version in segment.commits:
+        commit, data = read_commit(storage, table, version)
+        listed = segment.listing.commits.get(version)
+        if listed is not None and listed.size_bytes != len(data):
+            raise CorruptTableError(
+                f"a commit never changes; {table} version {version} ({listed.path}) was listed with {listed.size_bytes} bytes and read with {len(data)}; "
+                "its writer is still at it: read again"
+            )
+        commits.append(commit)
+        if version == segment.version:
+            fingerprint = commit_fingerprint(data)
+    # Gates first: the checkpoint of a table that must be refused need not be readable.
+    protocol = next((c.protocol for c in reversed(commits) if c.protocol), None)
+    metadata = next((c.metadata for c in reversed(commits) if c.metadata), None)
+    if protocol is not None:
+        protocol.check(table)
+    checkpoint = None if segment.checkpoint is None else open_checkpoint(storage, table, segment.checkpoint)
+    if checkpoint is not None:
+        protocol, metadata = protocol or checkpoint.protocol, metadata or checkpoint.metadata
+    for found, name in ((protocol, "protocol"), (metadata, "metaData")):
+        if found is None:
+            raise CorruptTableError(f"a Delta table has a {name} action; {table} version {segment.version} has none")
+    assert protocol is not None
+    assert metadata is not None
+    protocol.check(table)
+    metadata.check(table)
+    stamp = commits[-1].in_commit_timestamp_ms if commits else None
+    if fingerprint is None:
+        assert segment.checkpoint is not None
+        fingerprint = version_fingerprint(storage, segment)
+        if segment.version in segment.listing.commits and in_commit_timestamps(metadata):
+            stamp = read_commit(storage, table, segment.version)[0].in_commit_timestamp_ms
+    return Header(protocol, metadata, tuple(commits), checkpoint, fingerprint, stamp)
+
+
+def in_commit_timestamps(metadata: Metadata) -> bool:
+    return metadata.configuration.get("delta.enableInCommitTimestamps", "").lower() == "true"
+
+
+def version_fingerprint(storage: Storage, segment: LogSegment) -> str:
+    """Of the commit while it is there, of the checkpoint once it is cleaned."""
+    try:
+        return stored_commit_fingerprint(storage, segment.version)
+    except ObjectNotFoundError:
+        if segment.checkpoint is None or segment.checkpoint.version != segment.version:
+            raise
+        return segment.checkpoint.fingerprint
+
+
+def live_files(header: Header, table: str) -> ReplayedFiles:
+    """Replays."""
+    live: dict[FileKey, FileAction] = {}
+    gone: set[FileKey] = set()
+    for commit in header.commits:
+        for added, key, body in commit.files:
+            if added:
+                live[key] = body
+                gone.discard(key)
+            else:
+                live.pop(key, None)
+                gone.add(key)
+    if header.checkpoint is None:
+        files, stats = file_columns(list(live.items()))
+        _check_unique(list(live), table)
+        return ReplayedFiles(files, (), strings(stats))
+    base, stats = header.checkpoint.files(bool(header.metadata.partition_columns))
+    base = _without(base, live, gone, table)
+    added_files, more = file_columns(list(live.items()), first_loose=len(stats))
+    _check_unique(list(live), table)
+    return ReplayedFiles(joined([base, added_files]), tuple(header.checkpoint.parts), strings([*stats, *more]))
+
+
+def _without(base: pa.Table, live: dict[FileKey, FileAction], gone: set[FileKey], table: str) -> pa.Table:
+    """The checkpoint's files that no later action touched."""
+    touched = strings(list({path for path, _ in live} | {path for path, _ in gone}))
+    if len(touched) == 0 or base.num_rows == 0:
+        return base
+    hits = where(among(base.column("path"), touched))
+    if len(hits) == 0:
+        return base
+    candidates = take(base.select(["path", "deletes"]), rows_array(hits))
+    keys = zip(one(candidates["path"]).to_pylist(), one(candidates["deletes"]).to_pylist(), strict=True)
+    dropped = [key in gone or key in live for key in keys]
+    keep = np.ones(base.num_rows, np.bool_)
+    keep[hits[np.array(dropped, np.bool_)]] = False
+    left = set(one(kept(candidates["path"], ~np.array(dropped, np.bool_))).to_pylist())
+    if twice := left & {path for path, _ in live}:
+        raise _twice(table, min(twice))
+    return kept(base, keep)
+
+
+def _check_unique(keys: list[FileKey], table: str) -> None:
+    paths = {path for path, _ in keys}
+    if len(paths) != len(keys):
+        seen: set[str] = set()
+        raise _twice(table, next(path for path, _ in keys if path in seen or seen.add(path)))  # type: ignore[func-returns-value]
+
+
+def _twice(table: str, path: str) -> CorruptTableError:
+    return CorruptTableError(
+        f"a file is live at most once in a Delta version; {table} holds {path!r} with two deletion vectors; the log is damaged"
+    )

@@ -1,0 +1,328 @@
+"""What the log says of a column of every file, repaired for known faults of writers.
+
+fault or doubt                                    answer
+column outside the indexed ones, null, damaged    unknown
+times are cut to milliseconds                     upper bound + 999 us
+zone offsets lose their seconds (old dates)       both bounds 59 s wider
+texts are cut to some length, max gets a mark     lower as it is; upper is above everything that starts so
+a deletion vector, whatever `tightBounds` says    unknown: the numbers may be those of the rows left
+tightBounds false, no deletion vector             bounds, not exact; null count unknown
+NaN as a bound                                    both unknown; nan_count is never known
+float printed before the column became double     loosened to the nearest floats
+decimals of many digits passed through a double   both bounds wider by their size / 2^50, never exact
+whole decimals at an end of int64                 that bound is unknown: it may have been cut off there
+lower above upper, counts beyond the rows         unknown
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from metaindex.expressions.physical import physical_type, to_physical
+from metaindex.expressions.statistics import ColumnBounds
+from metaindex.expressions.vectors import from_bytes, from_vector, truths, valid_mask, vector
+from metaindex.formats.model import Leaf
+from metaindex.formats.storage import Storage
+
+from .columns import booleans, int64_values, rows_array, where
+from .decimals import loosened
+from .leaf_statistics import Column, LeafStatistics
+from .parquet_part import Batch, batches, has_field, opened
+from .stats_json import FEW_TEXTS, read_leaves
+from .stats_rows import Row, parsed_rows, read_rows
+
+_MILLISECOND_REST = 999
+_OFFSET_REST = 59_000_000
+_OLD_DATES_END = int(
+    np.datetime64("1973-01-01", "us").astype(np.int64)
+)  # the last zone with seconds in its offset changed in 1972
+_MARKS = ("\ufffd".encode(), "\U0010ffff".encode())
+_CUT_LENGTH = 32
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class LogStatistics:
+    """Where the statistics of a snapshot's files are: row `row[i]` of part `part[i]`, or of `loose` where part is
+    -1."""
+
+    storage: Storage
+    table: str
+    parts: tuple[str, ...]
+    loose: pa.Array
+    part: npt.NDArray[np.int32]
+    row: npt.NDArray[np.int64]
+    with_deletes: Mask
+    record_count: pa.Array
+    once_float: frozenset[tuple[str, ...]]
+    _rows: list[Row] = field(default_factory=list)  # of the loose ones, where they are few
+
+    def bounds(self, leaf: Leaf) -> ColumnBounds | None:
+        return self.many_bounds([leaf])[0]
+
+    def null_lists(self, leaf: Leaf) -> ColumnBounds | None:
+        """Of a list or map: where the log says that none is NULL. A count above 0 may be one of elements, or take empty
+        ones in, as footers do."""
+        (written,) = self._written([(leaf.source, pa.binary())])  # whose bounds are never read
+        found = _repaired(written, self.with_deletes, self.record_count, pa.binary(), False)
+        if found is None or found.null_count is None:
+            return None
+        nulls, known = int64_values(found.null_count)
+        none = from_vector(np.zeros(len(nulls), np.int64), known & (nulls == 0), pa.int64())
+        return ColumnBounds(pa.binary(), None, None, none, None, self.record_count)
+
+    def many_bounds(self, leaves: Sequence[Leaf]) -> list[ColumnBounds | None]:
+        """The bounds of each leaf; what says them is read once for all."""
+        asked = [leaf for leaf in leaves if physical_type(leaf.type) is not None]
+        written = self._written([(leaf.source, leaf.type) for leaf in asked]) if asked else []
+        # One after the other, so that of millions of files no column is held twice but one.
+        return [None if physical_type(leaf.type) is None else self._believed(written.pop(0), leaf) for leaf in leaves]
+
+    def _believed(self, written: LeafStatistics, leaf: Leaf) -> ColumnBounds | None:
+        return _repaired(written, self.with_deletes, self.record_count, leaf.type, leaf.source in self.once_float)
+
+    def _written(self, columns: Sequence[Column]) -> list[LeafStatistics]:
+        """Aligned with the files."""
+        pieces: list[list[LeafStatistics]] = []
+        order = np.zeros(len(self.part), np.int64)
+        start = 0
+        for number in (*range(len(self.parts)), -1):
+            files = np.flatnonzero(self.part == number)
+            if not len(files):
+                continue
+            if number < 0:
+                piece = self._of_loose(self.row[files], columns)
+            else:
+                path = self.parts[number]
+                with opened(self.storage, path, f"{self.table}, {path}") as part:
+                    piece = _of_part(part, self.row[files], columns)
+            order[files] = np.arange(start, start + len(files))
+            start += len(files)
+            pieces.append(piece)
+        if not pieces:
+            return [LeafStatistics.unknown(0, type_) for _, type_ in columns]
+        out = [LeafStatistics.joined([piece.pop(0) for piece in pieces]) for _ in columns]
+        as_asked = bool((order == np.arange(len(order))).all())
+        return out if as_asked else [one.take(order) for one in out]
+
+    def _of_loose(self, rows: npt.NDArray[np.int64], columns: Sequence[Column]) -> list[LeafStatistics]:
+        if len(self.loose) > FEW_TEXTS:
+            return read_leaves(self.loose.take(rows_array(rows)), columns)
+        if not self._rows:
+            self._rows.extend(parsed_rows(self.loose))
+        some = [self._rows[row] for row in rows.tolist()]
+        return [read_rows(some, source, type_) for source, type_ in columns]
+
+
+def _of_part(part: Any, rows: npt.NDArray[np.int64], columns: Sequence[Column]) -> list[LeafStatistics]:
+    """Of the part's `rows`, which ascend."""
+    pieces = []
+    for batch in batches(part):
+        first, last = np.searchsorted(rows, [batch.first_row, batch.first_row + batch.rows])
+        if first < last:
+            pieces.append(_of_batch(batch, rows[first:last] - batch.first_row, columns))
+    return [LeafStatistics.joined([piece.pop(0) for piece in pieces]) for _ in columns]
+
+
+def _of_batch(batch: Batch, rows: npt.NDArray[np.int64], columns: Sequence[Column]) -> list[LeafStatistics]:
+    """From the parsed struct where the checkpoint has one, from the text where a row has only that."""
+    add = batch.part.schema_arrow.field("add").type
+    texts = has_field(add, "stats")
+    if not has_field(add, "stats_parsed"):
+        if not texts:
+            return [LeafStatistics.unknown(len(rows), type_) for _, type_ in columns]
+        return read_leaves(_texts(batch, rows), columns)
+    out = []
+    for source, type_ in columns:
+        found, without = _of_struct(batch, add.field("stats_parsed").type, rows, source, type_)
+        if texts and len(without):
+            order = np.arange(len(rows))
+            order[without] = len(rows) + np.arange(len(without))
+            said = read_leaves(_texts(batch, rows[without]), [(source, type_)])
+            found = LeafStatistics.joined([found, *said]).take(order)
+        out.append(found)
+    return out
+
+
+def _texts(batch: Batch, rows: npt.NDArray[np.int64]) -> pa.Array:
+    return batch.adds(["stats"])["stats"].take(rows_array(rows)).cast(pa.string())
+
+
+def _of_struct(
+    batch: Batch, parsed: pa.DataType, rows: npt.NDArray[np.int64], source: tuple[str, ...], type_: pa.DataType
+) -> tuple[LeafStatistics, npt.NDArray[np.int64]]:
+    """The statistics, and which of `rows` have no struct."""
+    import pyarrow.compute as pc
+
+    paths = {
+        kind: [kind, *source] for kind in ("minValues", "maxValues", "nullCount") if _reaches(parsed, (kind, *source))
+    }
+    for flag in ("tightBounds", "numRecords"):
+        if has_field(parsed, flag):
+            paths[flag] = [flag]
+    unknown = LeafStatistics.unknown(len(rows), type_)
+    if not paths:
+        return unknown, np.arange(len(rows))
+    columns = ["stats_parsed." + ".".join(path) for path in paths.values()]
+    struct = batch.adds(columns)["stats_parsed"].take(rows_array(rows))
+    without = where(struct.is_null())
+
+    def leaf(kind: str) -> pa.Array | None:
+        return pc.struct_field(struct, paths[kind]) if kind in paths else None
+
+    def bound(kind: str, default: pa.Array, upper: bool) -> pa.Array:
+        found = leaf(kind)
+        if found is None or pa.types.is_binary(type_):
+            return default
+        try:
+            if pa.types.is_timestamp(found.type) and pa.types.is_timestamp(type_):
+                return to_physical(found, type_, upper=upper)  # whatever its unit
+            return to_physical(found.cast(type_), type_, upper=upper)
+        except (pa.ArrowException, TypeError):
+            return default
+
+    lower, upper = bound("minValues", unknown.lower, False), bound("maxValues", unknown.upper, True)
+    nulls, tight = leaf("nullCount"), leaf("tightBounds")
+    loose = unknown.loose
+    if tight is not None and pa.types.is_boolean(tight.type):
+        loose = ~truths(tight, null=True)
+    counted = nulls.cast(pa.int64()) if nulls is not None and pa.types.is_integer(nulls.type) else unknown.null_count
+    if pa.types.is_floating(type_):
+        lower, upper = _without_nan(leaf, lower, upper)
+    return LeafStatistics(lower, upper, counted, loose), without
+
+
+def _without_nan(leaf: Any, lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Bounds only where neither is NaN."""
+    import pyarrow.compute as pc
+
+    nan = np.zeros(len(lower), np.bool_)
+    for kind in ("minValues", "maxValues"):
+        found = leaf(kind)
+        if found is not None and pa.types.is_floating(found.type):
+            nan[where(pc.is_nan(found))] = True
+    if not nan.any():
+        return lower, upper
+    keep = rows_array(np.arange(len(lower)), ~nan)
+    return lower.take(keep), upper.take(keep)
+
+
+def _reaches(type_: pa.DataType, path: Sequence[str]) -> bool:
+    for name in path:
+        if not has_field(type_, name):
+            return False
+        type_ = type_.field(name).type
+    return not pa.types.is_nested(type_)
+
+
+# Repairs ----------------------------------------------------------------------------------------------------------
+
+
+def _repaired(
+    written: LeafStatistics, with_deletes: Mask, record_count: pa.Array, type_: pa.DataType, once_float: bool
+) -> ColumnBounds | None:
+    lower, upper = written.lower, written.upper
+    low_known, high_known = ~_null_mask(lower), ~_null_mask(upper)
+    is_ = pa.types
+    exact = not (is_.is_string(type_) or is_.is_timestamp(type_) or is_.is_decimal(type_) or once_float)
+    if is_.is_timestamp(type_):
+        lower, upper = _wider_times(lower, upper)
+    elif is_.is_string(type_):
+        upper = _above_cut_texts(upper)
+    elif is_.is_decimal(type_):
+        lower, upper = loosened(lower, upper, type_)
+        low_known, high_known = ~_null_mask(lower), ~_null_mask(upper)
+    elif once_float and is_.is_float64(type_):
+        lower, upper = _wider_floats(lower, upper)
+
+    rows, rows_known = int64_values(record_count)
+    nulls, nulls_known = int64_values(written.null_count)
+    nulls_known &= (nulls >= 0) & ~written.loose & ~with_deletes
+    nulls_known &= ~rows_known | (nulls <= rows)
+    trusted = ~with_deletes & ~_crossed(lower, upper, low_known & high_known)
+    # A file cannot be all NULL and have bounds: then one of the two is wrong.
+    contradiction = nulls_known & rows_known & (nulls == rows) & (low_known | high_known)
+    nulls_known &= ~contradiction
+    trusted &= ~contradiction
+    low_known &= trusted
+    high_known &= trusted
+    if not (low_known.any() or high_known.any() or nulls_known.any()):
+        return None
+    every = np.arange(len(rows))
+    exactly = booleans(~written.loose & low_known) if exact else None
+    exactly_high = booleans(~written.loose & high_known) if exact else None
+    return ColumnBounds(
+        type=type_,
+        lower=lower.take(rows_array(every, low_known)),
+        upper=upper.take(rows_array(every, high_known)),
+        null_count=from_vector(nulls.copy(), nulls_known, pa.int64()),
+        nan_count=None,
+        row_count=record_count,
+        lower_exact=exactly,
+        upper_exact=exactly_high,
+    )
+
+
+def _null_mask(values: pa.Array) -> Mask:
+    valid = valid_mask(values)
+    return np.zeros(len(values), np.bool_) if valid is None else ~valid
+
+
+def _crossed(lower: pa.Array, upper: pa.Array, both: Mask) -> Mask:
+    import pyarrow.compute as pc
+
+    out = np.zeros(len(both), np.bool_)
+    out[where(pc.greater(lower, upper))] = True
+    return out & both
+
+
+def _wider_times(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
+    (low, low_known), (high, high_known) = int64_values(lower), int64_values(upper)
+    limits = np.iinfo(np.int64)
+    low = np.where((low < _OLD_DATES_END) & (low > limits.min + _OFFSET_REST), low - _OFFSET_REST, low)
+    rest = np.where(high < _OLD_DATES_END, _OFFSET_REST + _MILLISECOND_REST, _MILLISECOND_REST)
+    high = np.where(high < limits.max - rest, high + rest, limits.max)
+    return from_vector(low, low_known, pa.int64()), from_vector(high, high_known, pa.int64())
+
+
+def _wider_floats(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, high = vector(lower, np.float64), vector(upper, np.float64)
+        low = np.minimum(low, low.astype(np.float32).astype(np.float64))
+        high = np.maximum(high, high.astype(np.float32).astype(np.float64))
+    return from_vector(low, valid_mask(lower), pa.float64()), from_vector(high, valid_mask(upper), pa.float64())
+
+
+def _above_cut_texts(upper: pa.Array) -> pa.Array:
+    """A max that may have been cut: an upper bound of every text that begins like it.
+
+    Writers cut to 32 characters (a setting) and append U+FFFD or U+10FFFF; the first of them sorts below an emoji, so
+    the mark is taken off and a byte that no UTF-8 text holds is put on.
+    """
+    import pyarrow.compute as pc
+
+    marked = np.zeros(len(upper), np.bool_)
+    marked[where(pc.greater_equal(pc.binary_length(upper), _int32(_CUT_LENGTH)))] = True
+    for mark in _MARKS:
+        marked[where(pc.ends_with(upper, mark))] = True
+    if not marked.any():
+        return upper
+    values: list[bytes | None] = upper.to_pylist()
+    known = ~_null_mask(upper)
+    for row in np.flatnonzero(marked).tolist():
+        value = values[row] or b""
+        while value.endswith(_MARKS):
+            value = value[: -len(_MARKS[0])] if value.endswith(_MARKS[0]) else value[: -len(_MARKS[1])]
+        values[row] = value + b"\xff"
+    return from_bytes([v or b"" for v in values]).take(rows_array(np.arange(len(values)), known))
+
+
+def _int32(value: int) -> pa.Scalar:
+    return from_vector(np.array([value], np.int32), None, pa.int32())[0]

@@ -1,0 +1,141 @@
+"""Statistics of add actions as JSON text, one text after the other: where there are few, or where Arrow's reader finds
+one that is odd. What cannot be read is unknown."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.expressions.physical import physical_type, to_physical
+
+from .leaf_statistics import LeafStatistics
+
+_EXACT = Context(prec=100)  # Python's own context ends at 28 digits
+
+Row = Mapping[str, Any]
+"""A text, parsed."""
+
+
+def _parsed(text: str | None) -> Row:
+    try:
+        found = json.loads(text or "{}", parse_float=Decimal)
+    except (ValueError, InvalidOperation, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def parsed_rows(stats: pa.Array) -> list[Row]:
+    """What each text says, nothing where it says nothing that can be read."""
+    return [_parsed(text) for text in stats.to_pylist()]
+
+
+def read_rows(rows: Sequence[Row], source: tuple[str, ...], type_: pa.DataType) -> LeafStatistics:
+    """As `stats_json.read_leaves`, of texts that are parsed."""
+    lower: list[Any] = []
+    upper: list[Any] = []
+    nulls: list[int | None] = []
+    loose: list[bool] = []
+    for row in rows:
+        low, high = _at(row.get("minValues"), source), _at(row.get("maxValues"), source)
+        doubtful = any(v == "NaN" or (isinstance(v, float) and v != v) for v in (low, high))
+        if doubtful and pa.types.is_floating(type_):
+            low = high = None
+        lower.append(_value(low, type_, ROUND_FLOOR))
+        upper.append(_value(high, type_, ROUND_CEILING))
+        nulls.append(whole(_at(row.get("nullCount"), source)))
+        loose.append(row.get("tightBounds", True) is not True and row.get("tightBounds") is not None)
+    if json_type(type_) is None:
+        nothing = pa.nulls(len(nulls), physical_type(type_))
+        return LeafStatistics(nothing, nothing, pa.array(nulls, pa.int64()), np.array(loose, np.bool_))
+    kept_as = pa.int64() if pa.types.is_integer(type_) else type_
+    return LeafStatistics(
+        to_physical(pa.array(lower, kept_as), type_, upper=False),
+        to_physical(pa.array(upper, kept_as), type_, upper=True),
+        pa.array(nulls, pa.int64()),
+        np.array(loose, np.bool_),
+    )
+
+
+def _at(values: Any, source: tuple[str, ...]) -> Any:
+    for name in source:
+        if not isinstance(values, dict):
+            return None
+        values = values.get(name)
+    return values
+
+
+def whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63 else None
+
+
+def _value(raw: Any, type_: pa.DataType, rounding: str) -> Any:
+    """A bound as JSON has it, as a value of the type; None where it is none."""
+    is_ = pa.types
+    if is_.is_boolean(type_):
+        return raw if isinstance(raw, bool) else None
+    if is_.is_string(type_):
+        return raw if isinstance(raw, str) and _is_unicode(raw) else None
+    if is_.is_date(type_) or is_.is_timestamp(type_):
+        return moment(raw, type_) if isinstance(raw, str) else None
+    if isinstance(raw, bool) or not isinstance(raw, int | float | Decimal):
+        return None
+    try:
+        if is_.is_floating(type_):
+            number = float(raw)
+            return number if is_.is_float64(type_) else _float32(number, raw)
+        exact = Decimal(raw)
+        if is_.is_integer(type_):
+            return whole(int(exact.to_integral_value(rounding=rounding)))
+        if is_.is_decimal(type_):
+            scaled = exact.quantize(Decimal(1).scaleb(-type_.scale), rounding, _EXACT)
+            return scaled if len(scaled.as_tuple().digits) <= type_.precision else None
+    except (InvalidOperation, OverflowError, ValueError):
+        return None
+    return None
+
+
+def _is_unicode(text: str) -> bool:
+    """JSON can escape half a surrogate pair; no text of ours holds one."""
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _float32(number: float, raw: Any) -> float | None:
+    with np.errstate(over="ignore"):
+        near = float(np.float32(number))
+    return near if np.isfinite(near) or not np.isfinite(float(raw)) else None
+
+
+def json_type(type_: pa.DataType) -> pa.DataType | None:
+    """How bounds of a type stand in JSON; None where it has none that may be believed."""
+    is_ = pa.types
+    if is_.is_boolean(type_) or is_.is_floating(type_) or is_.is_decimal(type_) or is_.is_string(type_):
+        return type_
+    if is_.is_integer(type_):
+        return pa.int64()
+    if is_.is_date(type_) or is_.is_timestamp(type_):
+        return pa.string()
+    return None
+
+
+def moment(text: str | None, type_: pa.DataType) -> dt.date | dt.datetime | None:
+    """A date or a time; a time with a zone becomes UTC, a zone that is missing or too many makes it unknown."""
+    if text is None:
+        return None
+    try:
+        value = dt.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if pa.types.is_date(type_):
+        return value.date() if len(text) == 10 else None
+    if (value.tzinfo is None) != (type_.tz is None):
+        return None
+    try:
+        return value if value.tzinfo is None else value.astimezone(dt.UTC)
+    except OverflowError:
+        return None

@@ -1,0 +1,161 @@
+"""The Delta format: versions, snapshots and diffs from `_delta_log`, without a JVM.
+
+A `Version` of Delta is its number and a fingerprint of its commit file, whose bytes hold its time and transaction id.
+`table_uuid`, the metadata's id, is in the version of a snapshot and of changes; a version that is only resolved lacks
+it, because asking for it would cost a replay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from metaindex.expressions.errors import (
+    ArgumentError,
+    CorruptTableError,
+    NotATableError,
+    ObjectNotFoundError,
+    VersionNotFoundError,
+)
+from metaindex.formats.changes import Base, Changes
+from metaindex.formats.model import Diff, Snapshot, Version
+from metaindex.formats.protocol import At, TableRef
+from metaindex.formats.storage import Storage
+
+from .log_segment import LogListing, LogSegment, find_segment, following, has_log, list_log, stored_commit_fingerprint
+
+if TYPE_CHECKING:
+    from .replay import Header
+
+_LISTINGS = 10  # tried before the last word
+_FOLLOWED = 100  # commits looked for one by one; a log that is so far ahead is listed
+
+# What only a snapshot needs (Parquet, compute) is imported where it is needed: resolving a version stays cheap in a
+# cold process.
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaFormat:
+    """Delta tables by path."""
+
+    name: str = "delta"
+
+    def detect(self, ref: TableRef) -> bool:
+        return has_log(ref.storage)
+
+    def resolve(self, ref: TableRef, at: At) -> Version:
+        wanted = _wanted(ref, at)
+        if wanted is not None:
+            try:
+                return _version(wanted, stored_commit_fingerprint(ref.storage, wanted))
+            except ObjectNotFoundError:
+                pass  # cleaned, perhaps: its checkpoint may still stand
+        return self._of_segment(ref.storage, find_segment(ref.storage, ref.path, wanted))
+
+    def newest(self, ref: TableRef, known: Sequence[Version]) -> Version:
+        """See `formats.protocol.FollowsLog`. Commits are numbered without gaps: the newest is the one that none
+        follows. A listing is asked where the known one is not there any more, and where a checkpoint lies behind it:
+        then commits between may be cleaned."""
+        version = max((one for one in known if one.id.isdigit()), key=lambda one: int(one.id), default=None)
+        if version is not None and following(ref.storage, version):
+            for _ in range(_FOLLOWED):
+                number = int(version.id) + 1
+                try:
+                    version = _version(number, stored_commit_fingerprint(ref.storage, number))
+                except ObjectNotFoundError:
+                    return version
+        return self.resolve(ref, At())
+
+    def read_options(self, ref: TableRef) -> Mapping[str, object]:
+        """See `metaindex.formats.protocol.TellsReading`."""
+        return {"file_format": "parquet"}
+
+    def snapshot(self, ref: TableRef, at: At) -> Snapshot:
+        from .snapshot import build
+
+        return _consistently(
+            ref,
+            _wanted(ref, at),
+            lambda segment, header: build(
+                ref, segment, header, Version(header.metadata.id, str(segment.version), header.fingerprint)
+            ),
+        )
+
+    def diff(self, ref: TableRef, base: Snapshot, target: At) -> Diff | None:
+        from .diff import diff_from_log
+
+        return diff_from_log(ref, self, base, target)
+
+    def changes(self, ref: TableRef, bases: Sequence[Base], target: At) -> Changes | None:
+        """See `metaindex.formats.changes.ServesChanges`."""
+        from .changes import changes_from_log
+
+        return changes_from_log(ref, self, bases, target)
+
+    def versions(self, ref: TableRef) -> Sequence[Version]:
+        listing = _listed(ref.storage, ref.path)
+        out = []
+        for number in listing.readable():
+            if number in listing.commits:
+                out.append(_version(number, stored_commit_fingerprint(ref.storage, number)))
+            else:
+                out.append(_version(number, listing.checkpoints[number].fingerprint))
+        return out
+
+    def _of_segment(self, storage: Storage, segment: LogSegment) -> Version:
+        from .replay import version_fingerprint
+
+        return _version(segment.version, version_fingerprint(storage, segment))
+
+
+def _consistently(ref: TableRef, wanted: int | None, make: Callable[[LogSegment, Header], Snapshot]) -> Snapshot:
+    """A log may be cleaned, or its newest commit still be under a writer's pen, between its listing and its reading:
+    then another listing shows something else."""
+    from .replay import read_header
+
+    segment = find_segment(ref.storage, ref.path, wanted)
+    for _ in range(_LISTINGS):
+        try:
+            return make(segment, read_header(ref.storage, ref.path, segment))
+        except CorruptTableError:
+            again = find_segment(ref.storage, ref.path, wanted)
+            if again.files == segment.files:
+                raise
+            segment = again
+    return make(segment, read_header(ref.storage, ref.path, segment))
+
+
+def _version(number: int, fingerprint: str) -> Version:
+    return Version("", str(number), fingerprint)
+
+
+def _wanted(ref: TableRef, at: At) -> int | None:
+    """The number of the version asked, None for the newest."""
+    if at.timestamp_ms is not None:
+        if at.version is not None:
+            raise ArgumentError("ask for a version or for a time, not for both")
+        return _at_time(ref, at.timestamp_ms)
+    if at.version is None:
+        return None
+    text = str(at.version)
+    if not text.isascii() or not text.isdigit() or len(text) > 20:
+        raise VersionNotFoundError(f"versions of a Delta table are numbers from 0; {ref.path} has no version {text!r}")
+    return int(text)
+
+
+def _at_time(ref: TableRef, timestamp_ms: int) -> int:
+    from .history import version_at
+    from .replay import read_header
+
+    listing = _listed(ref.storage, ref.path)
+    segment = find_segment(ref.storage, ref.path, None)
+    header = read_header(ref.storage, ref.path, segment)
+    return version_at(ref.storage, ref.path, listing, header.metadata, timestamp_ms)
+
+
+def _listed(storage: Storage, path: str) -> LogListing:
+    listing = list_log(storage)
+    if listing.latest < 0:
+        raise NotATableError(f"a Delta table has commits under _delta_log; {path} has none; check the path")
+    return listing

@@ -1,0 +1,145 @@
+"""A listing: the data files of a table as columns, its id, and what it can promise of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+
+from metaindex.expressions.errors import UnsupportedFeatureError
+from metaindex.expressions.vectors import compute, from_truths, from_vector
+
+from .columns import STRETCH, long_texts, numbers, repeated, texts
+
+T = TypeVar("T")
+
+RACY_NS = 2_000_000_000
+"""A local file changed so shortly before the listing may be changed again without a sign: clocks of file systems are
+coarse."""
+
+
+@dataclass(slots=True)
+class Listing:
+    """Files in path order: parallel lists, as there may be a million. `folders` holds each folder once; `folder`
+    says the file's. `bases`: the folders below which partitions are looked for. `roots`: those whose own files are
+    files of the table even where nested folders are not looked into. Local files have an inode and the time of their
+    last change, objects of a store an etag."""
+
+    paths: list[str] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    modified_ns: list[int] = field(default_factory=list)
+    changed_ns: list[int] = field(default_factory=list)
+    inodes: list[int] = field(default_factory=list)
+    etags: list[str | None] = field(default_factory=list)
+    folder: list[int] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)
+    bases: frozenset[str] = frozenset({""})
+    roots: frozenset[str] = frozenset({""})
+    taken_ns: int = 0
+    local: bool = True
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    @property
+    def starts(self) -> list[int]:
+        """Where in each folder's name partitions may begin."""
+        return starts_of(self.folders, self.bases)
+
+    def in_roots(self) -> Listing:
+        """The files that lie in a root itself."""
+        return self._take([i for i, f in enumerate(self.folder) if self.folders[f] in self.roots])
+
+    def sorted(self) -> Listing:
+        """In path order; roots of several folders are walked one after the other."""
+        if all(a < b for a, b in pairwise(self.paths)):
+            return self
+        order = sorted(range(len(self)), key=self.paths.__getitem__)
+        for i, j in pairwise(order):
+            if self.paths[i] == self.paths[j]:
+                raise UnsupportedFeatureError(
+                    f"a file of a table is read once; {self.paths[i]!r} is below two of its roots; leave one of them out"
+                )
+        return self._take(order)
+
+    def _take(self, kept: Sequence[int]) -> Listing:
+        def of(values: list[T]) -> list[T]:
+            return [values[i] for i in kept] if values else values
+
+        return replace(
+            self,
+            paths=of(self.paths),
+            sizes=of(self.sizes),
+            modified_ns=of(self.modified_ns),
+            changed_ns=of(self.changed_ns),
+            inodes=of(self.inodes),
+            etags=of(self.etags),
+            folder=of(self.folder),
+        )
+
+    def etag(self) -> pa.ChunkedArray:
+        """The finer sign of each file: `inode-change time` in ns, or the object's etag."""
+        if not self.local:
+            return long_texts(self.etags)
+        return pa.chunked_array([self._signs(at) for at in range(0, len(self), STRETCH)], pa.string())
+
+    def _signs(self, at: int) -> pa.Array:
+        inodes = np.array(self.inodes[at : at + STRETCH], np.uint64)
+        changed = numbers(self.changed_ns[at : at + STRETCH]).cast(pa.string())
+        first = from_vector(inodes, None, pa.uint64()).cast(pa.string())
+        return compute("binary_join_element_wise", first, changed, repeated("-", len(changed)))
+
+    def fingerprint(self) -> str:
+        """xxh3_128 over every file's path, size, time and etag, in path order: `path \\0 size \\0 time \\0 etag`, a
+        line each."""
+        digest = xxhash.xxh3_128()
+        for at in range(0, len(self), STRETCH):
+            end = at + STRETCH
+            sizes, times = (numbers(v[at:end]).cast(pa.string()) for v in (self.sizes, self.modified_ns))
+            etags = self._signs(at) if self.local else texts([one or "None" for one in self.etags[at:end]])
+            columns = (texts(self.paths[at:end]), sizes, times, etags, repeated("\0", len(sizes)))
+            lines = compute("binary_join_element_wise", *columns)
+            ended = compute("binary_join_element_wise", lines, repeated("", len(lines)), repeated("\n", len(lines)))
+            length = int(np.frombuffer(ended.buffers()[1], np.int32)[len(ended)])
+            digest.update(memoryview(ended.buffers()[2])[: length - (end >= len(self))])  # the last line has no end
+        return str(digest.hexdigest())
+
+    def same_files(self, other: Listing) -> bool:
+        """Is it a listing of the same files: as they are, of one fingerprint?"""
+        return (
+            self.local == other.local
+            and self.paths == other.paths
+            and self.sizes == other.sizes
+            and self.modified_ns == other.modified_ns
+            and self.changed_ns == other.changed_ns
+            and self.inodes == other.inodes
+            and self.etags == other.etags
+        )
+
+    def racy(self) -> pa.Array:
+        """Which files may still change without a sign. Object stores change an object's etag with its bytes: none
+        there. A time in the future is somebody's invention; when the bytes changed is asked then."""
+        if not self.local:
+            return from_truths(np.zeros(len(self), np.bool_))
+        since, invented = self.taken_ns - RACY_NS, self.taken_ns + RACY_NS
+        modified, changed = np.array(self.modified_ns, np.int64), np.array(self.changed_ns, np.int64)
+        return from_truths(np.where(modified < invented, modified, changed) > since)
+
+
+def starts_of(folders: Sequence[str], bases: Collection[str]) -> list[int]:
+    """Where each folder's name goes on behind the deepest base above it."""
+    if set(bases) == {""}:
+        return [0] * len(folders)
+    known = set(bases)
+    found = []
+    for folder in folders:
+        at = len(folder)
+        while at and folder[:at] not in known:
+            at = folder.rfind("/", 0, at - 1) + 1
+        found.append(at)
+    return found

@@ -1,0 +1,197 @@
+"""What the user says beside the path of plain files, and how the files are then to be read.
+
+Names are those of Spark's readers, case does not matter; `format`, `schema` and `glob` are ours. CSV files have a
+header unless `header=False` says otherwise (Spark's own default is none: what is passed on to a reader always says it).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+import pyarrow as pa
+
+from metaindex.expressions.errors import ArgumentError, UnsupportedFeatureError
+
+from .compressed import REFUSED, SUFFIXES
+
+FORMATS = ("parquet", "csv", "json")
+MOST_COLUMNS = 20_480  # of a line of CSV: Spark's maxColumns, where it is not said
+
+_FORMAT_OF = {
+    "parquet": "parquet",
+    "parq": "parquet",
+    "pq": "parquet",
+    "csv": "csv",
+    "tsv": "csv",
+    "json": "json",
+    "jsonl": "json",
+    "ndjson": "json",
+}
+_READERS = frozenset(
+    {
+        *("format", "file_format", "schema", "glob", "path", "paths", "basepath", "recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter", "compression", "codec", "timezone"),
+        *("ignorecorruptfiles", "ignoremissingfiles", "mergeschema", "datetimerebasemode", "int96rebasemode", "serialization.format", "mode", "encoding", "charset", "linesep", "multiline", "wholefile"),
+        *("sep", "delimiter", "quote", "escape", "chartoescapequoteescaping", "comment", "header", "inferschema", "prefersdate", "preferdate", "enforceschema", "ignoreleadingwhitespace"),
+        *("ignoretrailingwhitespace", "nullvalue", "emptyvalue", "nanvalue", "positiveinf", "negativeinf", "dateformat", "timestampformat", "timestampntzformat", "timeformat", "maxcolumns"),
+        *("maxcharspercolumn", "columnnameofcorruptrecord", "quoteall", "escapequotes", "locale", "unescapedquotehandling", "samplingratio", "columnpruning", "inputbuffersize", "infertimestampntz"),
+        *("primitivesasstring", "prefersdecimal", "allowcomments", "allowunquotedfieldnames", "allowsinglequotes", "allownumericleadingzeros", "allowbackslashescapinganycharacter"),
+        *("allowunquotedcontrolchars", "allownonnumericnumbers", "dropfieldifallnull", "enabledatetimeparsingfallback", "singlevariantcolumn", "parsemode"),
+    }
+)  # fmt: skip
+"""Options that Spark's readers of Parquet, CSV and JSON have, and ours."""
+_FOREIGN = {"orc", "avro", "xlsx", "xml", "arrow", "feather"}
+
+
+@dataclass(frozen=True, slots=True)
+class FilesOptions:
+    """`reader`: Spark's options by lower-case name, as text.
+
+    `recursive` (Spark's recursiveFileLookup): True takes files at any depth and no partitions from folder names;
+    False takes, where there are no partitions, the root's own files only, as Spark does by default. Unsaid: files at
+    any depth, and partitions, as other engines do.
+    """
+
+    format: str | None = None
+    schema: pa.Schema | None = None
+    glob: str | None = None
+    recursive: bool | None = None
+    reader: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, given: Mapping[str, object]) -> FilesOptions:
+        format_ = schema = glob = recursive = None
+        reader: dict[str, str] = {}
+        for name, value in given.items():
+            _check_name(name)
+            match name.lower(), value:
+                case (_, None):
+                    pass
+                case "format", str() if value.lower() in FORMATS:
+                    format_ = value.lower()
+                case "format", _:
+                    raise UnsupportedFeatureError(
+                        f"plain files are {', '.join(FORMATS)}; got format={value!r}; name one of these"
+                    )
+                case "schema", pa.Schema():
+                    schema = value
+                case "schema", str():
+                    schema = parse_ddl(value)
+                case "schema", _:
+                    raise UnsupportedFeatureError(
+                        f"schema= is a pyarrow.Schema or text such as 'a INT, b STRING'; got {type(value).__name__}; give one of these"
+                    )
+                case (("glob" | "pathglobfilter"), str()):
+                    glob = value
+                case "recursivefilelookup", _:
+                    recursive = str(value).lower() == "true"
+                case "delimiter", _:
+                    reader["sep"] = str(value)
+                case key, bool():
+                    reader[key] = str(value).lower()
+                case key, _:
+                    reader[key] = str(value)
+        return cls(format_, schema, glob, recursive, reader)
+
+    @property
+    def base_path(self) -> str | None:
+        """Spark's basePath: the folder where partitions begin."""
+        return self.reader.get("basepath")
+
+    def read_options(self, file_format: str) -> dict[str, object]:
+        """Plain data for readers: `file_format` and Spark's options."""
+        reader = {name: value for name, value in self.reader.items() if name != "basepath"}
+        if file_format == "csv":
+            return {"file_format": "csv", "header": "true", **reader}
+        return {"file_format": file_format, **reader}
+
+
+def _check_name(name: str) -> None:
+    """ArgumentError for a name that is nearly that of an option: Spark takes any name and passes over those it does not
+    know, so that a slip changes what is read without a word."""
+    if name.lower() in _READERS:
+        return
+    near = get_close_matches(name.lower(), _READERS, n=1, cutoff=0.8)
+    if near:
+        raise ArgumentError(f"readers know options by name; {name!r} is none; did you mean {near[0]!r}?")
+
+
+def format_of(name: str) -> str | None:
+    """The format that a file's name says; None where it says nothing. What is known and cannot be read is refused by
+    name."""
+    parts = name.lower().split(".")[1:]
+    if not parts:
+        return None
+    last = parts[-1]
+    if last in SUFFIXES or last in REFUSED:
+        inner = _FORMAT_OF.get(parts[-2]) if len(parts) > 1 else None
+        if inner in ("csv", "json") and last in REFUSED:
+            raise UnsupportedFeatureError(
+                f"text files are read plain or compressed as {', '.join(SUFFIXES)}; {name!r} is not; compress it anew"
+            )
+        return inner if inner != "parquet" else None
+    if last in _FOREIGN:
+        raise UnsupportedFeatureError(f"plain files are Parquet, CSV or JSON lines; {name!r} is none; convert it first")
+    return _FORMAT_OF.get(last)
+
+
+def most_columns(reader: Mapping[str, str]) -> int:
+    """Spark's maxColumns."""
+    said = reader.get("maxcolumns", str(MOST_COLUMNS))
+    if not said.isascii() or not said.isdecimal() or not 0 < int(said) < 1 << 31:
+        raise UnsupportedFeatureError(f"maxColumns is a number from 1 on; got {said!r}; name another, or leave it out")
+    return int(said)
+
+
+_TYPES = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "byte": pa.int8(),
+    "smallint": pa.int16(),
+    "short": pa.int16(),
+    "int": pa.int32(),
+    "integer": pa.int32(),
+    "bigint": pa.int64(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "real": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ltz": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+_COLUMN = re.compile(
+    r"\s*(?:`((?:[^`]|``)+)`|([^\s`:,]+))\s*:?\s+([A-Za-z_]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?(?:\s+NOT\s+NULL)?(?:\s+COMMENT\s+'[^']*')?\s*(,|$)",
+    re.IGNORECASE,
+)
+
+
+def parse_ddl(text: str) -> pa.Schema:
+    """`a INT, b DECIMAL(10, 2), `c d` STRING` as a schema: Spark's names of types, nested ones only as a
+    pyarrow.Schema."""
+    fields, at = [], 0
+    while at < len(text):
+        found = _COLUMN.match(text, at)
+        t = _type(found) if found else None
+        if found is None or t is None:
+            raise UnsupportedFeatureError(
+                f"a schema text lists columns with types, 'a INT, b DECIMAL(10,2)'; cannot read {text[at : at + 40]!r}; nested types: give a pyarrow.Schema"
+            )
+        fields.append(pa.field((found[1] or "").replace("``", "`") or found[2], t))
+        at = found.end()
+    return pa.schema(fields)
+
+
+def _type(found: re.Match[str]) -> pa.DataType | None:
+    name, first, second = found[3].lower(), found[4], found[5]
+    if name in ("decimal", "dec", "numeric"):
+        precision, scale = int(first or 10), int(second or 0)
+        return pa.decimal128(precision, scale) if 1 <= precision <= 38 and scale <= precision else None
+    if name in ("varchar", "char") and first:
+        return pa.string()
+    return None if first else _TYPES.get(name)

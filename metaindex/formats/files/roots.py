@@ -1,0 +1,169 @@
+"""Tables of several roots: a path with patterns, a list of paths, or a path with `basePath`.
+
+    /data/2024-*/part-*.parquet     what fits, files and folders alike; a folder counts with all that is below it
+    [/lake/a, /lake/b]              both folders as one table
+    /t/day=1, basePath=/t           the one folder, with the partitions that lie between
+
+All paths of such a table are relative to one folder, its base: `basePath` where it is given, else the deepest folder
+above everything that can fit. As in Spark, partitions are looked for below each root, or below `basePath`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from metaindex.expressions.errors import NotATableError, StorageError, StoragePermissionError, UnsupportedFeatureError
+from metaindex.formats.storage import Storage, storage_for
+from metaindex.formats.storage_local import LocalStorage, local_path
+
+from .globs import escape, expand, has_pattern, literal, matcher
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """Where everything is relative to, and which files and folders below it are the table: patterns, in order."""
+
+    storage: Storage
+    patterns: tuple[str, ...]
+    path: str  # as errors name the table
+
+
+def roots_of(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    base_path: str | None,
+    storage_options: Mapping[str, str] | None,
+) -> Roots | None:
+    """None: the path is one file or folder, by its own name. What exists by a name with pattern characters is meant by
+    it."""
+    given = [path] if isinstance(path, str | os.PathLike) else list(path)
+    if not given:
+        raise NotATableError("a table has at least one path; the list is empty; name a folder or a file")
+    texts = [os.fspath(one) for one in given]
+    named = [_absolute(text) for text in texts]
+    patterned = [has_pattern(one) and not _exists(one, storage_options) for one in named]
+    if len(named) == 1 and not patterned[0] and base_path is None:
+        return None
+    patterns = [name if is_pattern else escape(name) for name, is_pattern in zip(named, patterned, strict=True)]
+    parts = [_split(one) for pattern in patterns for one in expand(pattern)]
+    base = _base(parts) if base_path is None else _split(escape(_absolute(base_path)))
+    for one in parts:
+        if [literal(part) for part in one[: len(base)]] != [literal(part) for part in base]:
+            where = f"basePath {base_path!r}" if base_path is not None else "one store"
+            raise UnsupportedFeatureError(
+                f"all paths of a table lie below its base; {_joined(one)!r} is not below {where}; name another basePath"
+            )
+    storage, _ = storage_for(_joined([literal(part) or part for part in base]), storage_options)
+    relative = sorted({"/".join(_split(pattern)[len(base) :]) for pattern in patterns})
+    if len(relative) < len(patterns):
+        raise UnsupportedFeatureError(
+            f"a path is named once, as its files would be read twice; got {', '.join(texts)}; leave out the repetition"
+        )
+    return Roots(storage, tuple(relative), texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+
+
+def match(storage: Storage, pattern: str) -> list[tuple[str, bool]]:
+    """What fits: paths relative to the storage's root, in order, and whether each is a folder. NotATableError where
+    nothing does."""
+    found = [fit for one in expand(pattern) for fit in _matches(storage, one)]
+    if not found:
+        raise NotATableError(
+            f"every path of a table names something; there is nothing at {storage.uri(pattern)!r}; check the path"
+        )
+    return sorted(found)
+
+
+def _matches(storage: Storage, pattern: str) -> list[tuple[str, bool]]:
+    found: list[tuple[str, bool]] = [("", True)]
+    for part in pattern.split("/") if pattern else ():
+        name = literal(part)
+        inside = [one for one, is_folder in found if is_folder]
+        if name is not None:
+            found = [(f"{one}/{name}".lstrip("/"), kind) for one in inside for kind in _kinds(storage, one, name)]
+            continue
+        fits = matcher(part).fullmatch
+        found = [
+            (f"{one}/{name}".lstrip("/"), is_folder)
+            for one in inside
+            for name, is_folder in _children(storage, one)
+            if fits(name)
+        ]
+    return found
+
+
+def _absolute(text: str) -> str:
+    """Local paths absolute and without dots; patterns stay as they are."""
+    local = local_path(text)
+    return local if local is not None else text.rstrip("/")
+
+
+def _exists(name: str, storage_options: Mapping[str, str] | None) -> bool:
+    """Is there a file or folder of this very name?"""
+    if "://" not in name:
+        return os.path.lexists(name)
+    return bool(_kinds(storage_for(name, storage_options)[0], "", ""))
+
+
+def _split(text: str) -> list[str]:
+    """The parts of an absolute path or URI; the first is "" or scheme and bucket."""
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        return text.split("/") if text != "/" else [""]
+    bucket, *parts = rest.split("/")
+    return [f"{scheme}://{bucket}", *parts]
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return "/".join(parts) or "/"
+
+
+def _base(parts: Sequence[Sequence[str]]) -> list[str]:
+    """The longest beginning that all share, without patterns, above each of them."""
+    base: list[str] = []
+    for together in zip(*(one[:-1] for one in parts), strict=False):
+        if len(set(together)) > 1 or literal(together[0]) is None:
+            break
+        base.append(together[0])
+    return base
+
+
+def _kinds(storage: Storage, folder: str, name: str) -> list[bool]:
+    """Whether the name is a folder; nothing where it does not exist. On object stores it may be both."""
+    path = f"{folder}/{name}".strip("/")
+    if isinstance(storage, LocalStorage):
+        where = storage.uri(path)
+        return [os.path.isdir(where)] if os.path.exists(where) else []
+    is_folder = next(iter(storage.list(path)), None) is not None
+    try:
+        storage.head(path)
+    except StorageError:
+        return [True] if is_folder else []
+    return [False, True] if is_folder else [False]
+
+
+def _children(storage: Storage, folder: str) -> Iterator[tuple[str, bool]]:
+    if isinstance(storage, LocalStorage):
+        where = storage.uri(folder)
+        try:
+            with os.scandir(where) as entries:
+                yield from ((entry.name, entry.is_dir()) for entry in entries)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            raise denied(error, error.filename or where) from error
+        return
+    yield from ((name, True) for name in storage.folders(folder))
+    yield from ((one.path.rpartition("/")[2], False) for one in storage.list(folder, recursive=False))
+
+
+def denied(error: OSError, where: str) -> StorageError:
+    """What hinders a listing, naming the folder or file."""
+    if isinstance(error, PermissionError):
+        return StoragePermissionError(
+            f"cannot list {where!r}: permission denied; check the owner and mode of the folder"
+        )
+    if error.errno == errno.ELOOP:
+        return StorageError(f"cannot list {where!r}: the link leads to itself; remove the link")
+    return StorageError(f"cannot list {where!r}: {error.strerror or error}")

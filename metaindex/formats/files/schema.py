@@ -1,0 +1,174 @@
+"""The columns of plain files: those of the first file in path order, then what the newest file has besides.
+
+Spark (without mergeSchema) takes the first file alone; a column added later is then not to be asked for. What a
+single file lacks, or has under another type, is the business of whoever reads that file: bounds are converted from
+the type at write time or unknown. With `mergeSchema` the columns are those of all files, as Spark merges them. A schema
+that the user names always wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.expressions.errors import CorruptTableError, FormatError, UnsupportedFeatureError, first_line
+from metaindex.formats.column_names import alike
+from metaindex.formats.footers import read_metadata
+from metaindex.formats.model import Field, Schema
+from metaindex.formats.storage import Storage
+
+from .options import FilesOptions
+from .partitions import Partitions
+from .text_schema import csv_schema, json_schema
+
+
+def data_schema(
+    storage: Storage, paths: Sequence[str], times: Sequence[int], file_format: str, options: FilesOptions
+) -> pa.Schema:
+    """The columns of the data files, in path order. `times`: when each was modified; only the first and the newest file
+    are opened, save with Spark's mergeSchema."""
+    if options.schema is not None:
+        return options.schema
+    newest = len(paths) - 1 - int(np.argmax(np.asarray(times, np.int64)[::-1]))  # the last of several
+    chosen = [paths[0]] + ([paths[newest]] if newest else [])
+    match file_format:
+        case "parquet":
+            if options.reader.get("mergeschema", "false").lower() == "true":
+                return merged([(path, _parquet(storage, path)) for path in paths])
+            return _united([_parquet(storage, path) for path in chosen])
+        case "csv":
+            return csv_schema(storage, chosen, options.reader)
+        case _:
+            return json_schema(storage, chosen, options.reader)
+
+
+def with_partitions(data: pa.Schema, parts: Partitions) -> Schema:
+    """Columns of the data, then partition columns; a partition column that the data holds too stands where the data
+    has it, with the partition's type."""
+    by_name = {alike(name): (name, t) for name, t in zip(parts.names, parts.types, strict=True)}
+    fields = []
+    for one in data:
+        partition = by_name.pop(alike(one.name), None)
+        if partition is None:
+            fields.append(field_of(one.name, one.type))
+        else:
+            fields.append(Field(one.name, partition[1], partition=True, source=partition[0]))
+    fields += [Field(name, t, partition=True) for name, t in by_name.values()]
+    twice = {alike(f.name) for f in fields}
+    if len(twice) < len(fields):
+        names = sorted(f.name for f in fields)
+        raise FormatError(
+            f"column names differ by more than case; got {', '.join(names)}; rename one of them where it stands (in the files, in schema=, or as a partition)"
+        )
+    return Schema(tuple(fields))
+
+
+def field_of(name: str, t: pa.DataType) -> Field:
+    """A column of a file: nullable whatever the file says, as another file may lack it."""
+    t = plain_type(t)
+    children = (
+        tuple(field_of(t.field(i).name, t.field(i).type) for i in range(t.num_fields)) if pa.types.is_struct(t) else ()
+    )
+    return Field(name, t, children=children)
+
+
+def plain_type(t: pa.DataType) -> pa.DataType:
+    """The type without what is only a way of storing it: dictionaries, large and view layouts, extensions."""
+    is_ = pa.types
+    if isinstance(t, pa.BaseExtensionType):
+        return plain_type(t.storage_type)
+    if is_.is_dictionary(t):
+        return plain_type(t.value_type)
+    if is_.is_large_string(t) or is_.is_string_view(t):
+        return pa.string()
+    if is_.is_large_binary(t) or is_.is_binary_view(t):
+        return pa.binary()
+    if is_.is_struct(t):
+        return pa.struct([pa.field(t.field(i).name, plain_type(t.field(i).type)) for i in range(t.num_fields)])
+    if is_.is_map(t):
+        return pa.map_(plain_type(t.key_type), plain_type(t.item_type))
+    if is_.is_list(t) or is_.is_large_list(t) or is_.is_fixed_size_list(t) or is_.is_list_view(t):
+        return pa.list_(plain_type(t.value_type))
+    return t
+
+
+def _parquet(storage: Storage, path: str) -> pa.Schema:
+    try:
+        metadata = read_metadata(storage, path)
+        _refuse_collations(storage, path, metadata.metadata or {})
+        schema = metadata.schema.to_arrow_schema()
+        columns = [metadata.schema.column(i) for i in range(metadata.num_columns)]
+        # An INT96 is an instant, which Arrow forgets.
+        old = {one.path for one in columns if one.physical_type == "INT96"}
+        return pa.schema([pa.field(f.name, pa.timestamp("us", "UTC") if f.name in old else f.type) for f in schema])
+    except (pa.ArrowException, CorruptTableError, ValueError) as error:
+        raise CorruptTableError(
+            f"the columns of {storage.root!r} are read from {path!r}, which is no Parquet file: {first_line(error)}; "
+            "remove it, or name the columns with schema="
+        ) from error
+
+
+def _refuse_collations(storage: Storage, path: str, said: Mapping[bytes, bytes]) -> None:
+    """Spark writes the collation of a text into the footer, and compares by it when it reads the files again: equal
+    texts then differ in bytes, by which everything is compared here."""
+    if b'"__COLLATIONS"' in said.get(_SPARK_ROW, b""):
+        raise UnsupportedFeatureError(
+            f"texts are compared by their bytes; Spark wrote {path!r} of {storage.root!r} with a collation; name the "
+            "columns with schema=, where that is what is meant"
+        )
+
+
+_SPARK_ROW = b"org.apache.spark.sql.parquet.row.metadata"
+
+
+def _united(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    fields = list(schemas[0])
+    have = {alike(f.name) for f in fields}
+    for schema in schemas[1:]:
+        fields += [f for f in schema if alike(f.name) not in have]
+        have |= {alike(f.name) for f in schema}
+    return pa.schema(fields)
+
+
+def merged(schemas: Sequence[tuple[str, pa.Schema]]) -> pa.Schema:
+    """All columns of all files, in order of appearance. As in Spark, a column has one type in all files, but decimals
+    of one scale, which take the widest."""
+    fields: dict[str, pa.Field] = {}
+    seen: dict[str, str] = {}
+    for path, schema in schemas:
+        for one in schema:
+            key = alike(one.name)
+            was = fields.get(key)
+            t = plain_type(one.type)
+            wider = t if was is None else _merged_type(was.type, t)
+            if wider is None:
+                assert was is not None
+                raise FormatError(
+                    f"with mergeSchema a column has one type; {one.name!r} is {was.type} in {seen[key]!r} and {t} in {path!r}; name the columns with schema="
+                )
+            fields[key] = pa.field(one.name if was is None else was.name, wider)
+            seen.setdefault(key, path)
+    return pa.schema(list(fields.values()))
+
+
+def _merged_type(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
+    is_ = pa.types
+    if a == b:
+        return a
+    if is_.is_decimal(a) and is_.is_decimal(b) and a.scale == b.scale:
+        return max(a, b, key=lambda t: int(t.precision))
+    if is_.is_struct(a) and is_.is_struct(b):
+        inner = {a.field(i).name: a.field(i).type for i in range(a.num_fields)}
+        for i in range(b.num_fields):
+            name, t = b.field(i).name, b.field(i).type
+            wider = _merged_type(inner[name], t) if name in inner else t
+            if wider is None:
+                return None
+            inner[name] = wider
+        return pa.struct(list(inner.items()))
+    if is_.is_list(a) and is_.is_list(b):
+        item = _merged_type(a.value_type, b.value_type)
+        return None if item is None else pa.list_(item)
+    return None

@@ -1,0 +1,299 @@
+"""Plain files as a table format: a folder, a file, or several of them, of Parquet, CSV or JSON lines, with Hive
+partitions.
+
+A version is a listing: its id is a hash of every file's path, size, time and etag, so that a file replaced in place
+is another version. There are no deletes and no log. Older versions are the listings that were remembered (`history`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import xxhash
+
+from metaindex.expressions.errors import NotATableError, StorageError, UnsupportedFeatureError, VersionNotFoundError
+from metaindex.expressions.physical import column_domain_has_nan, physical_type, to_physical
+from metaindex.expressions.statistics import ColumnBounds
+from metaindex.expressions.vectors import from_vector
+from metaindex.formats.model import FILE_SCHEMA, Deletes, Diff, FileTable, Leaf, Snapshot, Version, partition_text
+from metaindex.formats.protocol import At, Resolved, TableRef
+
+from .columns import long_texts, numbers, texts
+from .compressed import REFUSED, SUFFIXES
+from .history import KeptListing, Recalled, find, recall, remembered
+from .listing import Listing, starts_of
+from .options import FilesOptions, format_of
+from .partitions import Partitions, read_partitions
+from .schema import data_schema, with_partitions
+from .walk import first_file, list_files
+
+FILES_SCHEMA = FILE_SCHEMA.append(pa.field("files_racy", pa.bool_(), nullable=False))
+"""`files_racy`: changed so shortly before the listing that it may change again under the same identity. Not to be
+covered by an index yet."""
+
+_DAY_MICROS = 86_400_000_000
+_REMEMBERED = 20_000  # files of a listing that is kept for the next one: some megabytes
+
+
+class FilesFormat:
+    """Folders of plain files. `name` is what the registry knows; "parquet", "csv" and "json" are options of it."""
+
+    name = "files"
+
+    def __init__(self) -> None:
+        self._last: tuple[Listing, str] | None = None  # listed last, and its fingerprint
+
+    def detect(self, ref: TableRef) -> bool:
+        found = first_file(ref.storage, ref.patterns)
+        return found is not None and (_options(ref).format is not None or _format_of_file(ref, found) is not None)
+
+    def resolve(self, ref: TableRef, at: At) -> Version:
+        return self.resolved(ref, at).version
+
+    def snapshot(self, ref: TableRef, at: At) -> Snapshot:
+        return self.resolved(ref, at).load()
+
+    def resolved(self, ref: TableRef, at: At) -> Resolved:
+        """A version that is kept is not looked for in the folder."""
+        options = _options(ref)
+        if at.version is None and (at.timestamp_ms is None or at.timestamp_ms >= time.time_ns() // 1_000_000):
+            return self._present(ref, options)
+        try:
+            kept = find(ref, at)
+        except VersionNotFoundError:
+            present = self._present_if(ref, options, at)
+            if present is None:
+                raise
+            return present
+        return Resolved(version_named(ref, kept.id), lambda: _then(ref, options, kept))
+
+    def diff(self, ref: TableRef, base: Snapshot, target: At) -> Diff | None:
+        return None  # there is no log; listings are compared
+
+    def versions(self, ref: TableRef) -> Sequence[Version]:
+        kept = [version_named(ref, k.id) for k in remembered(ref)]
+        try:
+            now = self._present(ref, _options(ref)).version
+        except NotATableError:
+            return kept
+        return kept if kept and kept[-1] == now else [*kept, now]
+
+    def _present(self, ref: TableRef, options: FilesOptions) -> Resolved:
+        listing = _listing(ref, options)
+        version = version_named(ref, self._fingerprint(listing))
+        return Resolved(version, lambda: _now(ref, options, listing, version))
+
+    def _fingerprint(self, listing: Listing) -> str:
+        """Folders mostly hold what they held before: to see that takes a tenth of what a hash of it does."""
+        last = self._last
+        if last is not None and listing.same_files(last[0]):
+            return last[1]
+        found = listing.fingerprint()
+        self._last = (listing, found) if len(listing) <= _REMEMBERED else None
+        return found
+
+    def _present_if(self, ref: TableRef, options: FilesOptions, at: At) -> Resolved | None:
+        """What is there now, where it is the version asked by its id though nobody kept it."""
+        try:
+            present = self._present(ref, options) if at.version is not None else None
+        except NotATableError:
+            return None
+        return present if present is not None and present.version.id == str(at.version) else None
+
+
+@dataclass(frozen=True, slots=True)
+class FilesDetails:
+    """What plain files say beyond their listing: partition values from folder names."""
+
+    parts: Partitions
+    folder: pa.Array  # of each file: row of `parts`
+    options: Mapping[str, object]
+    bases: frozenset[str] = frozenset({""})  # the folders below which partitions were looked for
+
+    def log_bounds(self, leaf: Leaf) -> ColumnBounds | None:
+        return None
+
+    def partition_bounds(self, leaf: Leaf) -> ColumnBounds | None:
+        """Exact; save that a timestamp's text is an instant only in some time zone, so that its bounds are a day
+        wide on both sides."""
+        values = self.partition_values(leaf)
+        if values is None:
+            return None
+        t = values.type
+        if physical_type(t) is None:
+            return None
+        lower, upper = (to_physical(values, t, upper=upper) for upper in (False, True))
+        known = pc.is_valid(lower)
+        if pa.types.is_timestamp(t) and t.tz is not None:
+            exact = pa.array(np.zeros(len(values), np.bool_))
+            lower, upper = pc.subtract(lower, _DAY_MICROS), pc.add(upper, _DAY_MICROS)
+        else:
+            exact = known
+        zero_or_unknown = pc.if_else(pc.is_valid(values), 0, pa.scalar(None, pa.int64()))
+        nan = None
+        if column_domain_has_nan(t):
+            nan = pc.if_else(pc.or_(known, pc.is_null(values)), 0, pa.scalar(None, pa.int64()))
+        return ColumnBounds(t, lower, upper, zero_or_unknown, nan, None, exact, exact)
+
+    def partition_values(self, leaf: Leaf) -> pa.Array | None:
+        """The typed value of a partition column for each file; None: it is no partition column."""
+        if len(leaf.path) > 1 or not leaf.field.partition:
+            return None
+        name = leaf.field.source or leaf.field.name
+        return self.parts.values[self.parts.names.index(name)].take(self.folder) if name in self.parts.names else None
+
+    def deletes(self, row: int) -> Deletes:
+        from pyroaring import BitMap64
+
+        return Deletes(BitMap64())
+
+    def read_options(self) -> Mapping[str, object]:
+        return dict(self.options)
+
+
+def _options(ref: TableRef) -> FilesOptions:
+    return FilesOptions.of(ref.options)
+
+
+def version_named(ref: TableRef, id_: str) -> Version:
+    """The version that has this id, were it there: nothing is listed. The same listing read with another schema or
+    other reader options is another version."""
+    options = _options(ref)
+    if options.schema is None and not options.reader:
+        return Version("", id_, id_)
+    said = [f"{f.name} {f.type}" for f in options.schema] if options.schema is not None else []
+    text = "\0".join([*said, "", *(f"{k}={v}" for k, v in sorted(options.reader.items()))])
+    return Version("", id_, f"{id_}-{xxhash.xxh64_hexdigest(text.encode())}")
+
+
+def _listing(ref: TableRef, options: FilesOptions) -> Listing:
+    listing = list_files(ref.storage, options.glob, ref.patterns, options.base_path is not None)
+    inside = zip(listing.folders, listing.starts, strict=True)
+    if options.recursive is False and not any("=" in folder[start:] for folder, start in inside):
+        listing = listing.in_roots()
+    if not len(listing):
+        raise NotATableError(
+            f"a table of plain files has data files; {ref.path!r} has none (names that begin with '_' or '.' and empty files are hidden"
+            f"{f', glob={options.glob!r} holds back others' if options.glob else ''}); check the path, or write a file first"
+        )
+    return listing
+
+
+def _now(ref: TableRef, options: FilesOptions, listing: Listing, version: Version) -> Snapshot:
+    file_format = options.format or _one_format(ref, listing.paths)
+    parts = _partitions(listing.folders, listing.bases, options)
+    data = data_schema(ref.storage, listing.paths, listing.modified_ns, file_format, options)
+    recalled = Recalled(
+        listing.taken_ns // 1_000_000, file_format, data, _file_table(listing, parts), frozenset(listing.bases)
+    )
+    return _snapshot(ref, options, version, recalled, parts, numbers(listing.folder))
+
+
+def _then(ref: TableRef, options: FilesOptions, kept: KeptListing) -> Snapshot:
+    recalled = recall(ref, kept)
+    paths = recalled.files.paths.to_pylist()
+    folders: dict[str, int] = {}
+    single = len(paths) == 1 and paths[0] == ref.storage.root
+    folder = [folders.setdefault("" if single else p[: p.rfind("/") + 1], len(folders)) for p in paths]
+    parts = _partitions(list(folders), recalled.bases, options)
+    if options.format is not None:
+        recalled = replace(recalled, file_format=options.format)
+    if recalled.data_schema is None:
+        times = recalled.files.table.column("modified_ms").to_pylist()
+        recalled = replace(recalled, data_schema=data_schema(ref.storage, paths, times, recalled.file_format, options))
+    return _snapshot(ref, options, version_named(ref, kept.id), recalled, parts, numbers(folder))
+
+
+def _partitions(folders: Sequence[str], bases: frozenset[str], options: FilesOptions) -> Partitions:
+    if options.recursive:
+        return read_partitions([""] * len(folders), options.schema)
+    return read_partitions(folders, options.schema, starts_of(folders, bases))
+
+
+def _snapshot(
+    ref: TableRef, options: FilesOptions, version: Version, found: Recalled, parts: Partitions, folder: pa.Array
+) -> Snapshot:
+    assert found.data_schema is not None  # read where it was not kept
+    schema = with_partitions(found.data_schema, parts)
+    reading = options.read_options(found.file_format)
+    first = str(found.files.paths[0]).lower().rpartition("/")[2]
+    if found.file_format == "csv" and "sep" not in reading and ".tsv" in first:
+        reading["sep"] = "\t"
+    if parts.names and found.bases != {""}:
+        reading["basepath"] = ref.storage.uri(parts.base)
+    return Snapshot(
+        ref.storage.root,
+        FilesFormat.name,
+        version,
+        found.timestamp_ms,
+        schema,
+        found.files,
+        FilesDetails(parts, folder, reading, found.bases),
+        tuple(f.name for f in schema if f.partition),
+    )
+
+
+def _file_table(listing: Listing, parts: Partitions) -> FileTable:
+    count = len(listing)
+    text = texts([partition_text(parts.names, parts.texts(i)) for i in range(len(listing.folders))])
+    unknown = pa.nulls(count, pa.int64())
+    columns = {
+        "path": long_texts(listing.paths),
+        "size_bytes": numbers(listing.sizes),
+        "modified_ms": from_vector(np.array(listing.modified_ns, np.int64) // 1_000_000, None, pa.int64()),
+        "record_count": unknown,
+        "partition": pa.chunked_array([text]).take(numbers(listing.folder)),
+        "deletes": pa.nulls(count, pa.string()),
+        "deleted_count": unknown,
+        "etag": listing.etag(),
+        "files_racy": listing.racy(),
+    }
+    return FileTable(pa.Table.from_arrays([columns[name] for name in FILES_SCHEMA.names], schema=FILES_SCHEMA))
+
+
+def _one_format(ref: TableRef, paths: Sequence[str]) -> str:
+    """The one format that all files' names say; a name that says nothing is looked into."""
+    seen: Counter[str | None] = Counter()
+    example: dict[str | None, str] = {}
+    rest = list(reversed(paths))
+    while rest and None not in seen:
+        # Files mostly end alike: those that end as the next one are of its format.
+        ending = _ending(rest[-1])
+        alike = [path for path in rest if path.endswith(ending)] if ending else [rest.pop()]
+        if ending:
+            rest = [path for path in rest if not path.endswith(ending)]
+        found = _format_of_file(ref, alike[-1])
+        seen[found] += len(alike)
+        example.setdefault(found, alike[-1])
+    if len(seen) == 1 and None not in seen:
+        return str(next(iter(seen)))
+    said = ", ".join(
+        f"{count} {kind or 'of no known kind'} (as {example[kind]!r})" for kind, count in seen.most_common()
+    )
+    raise UnsupportedFeatureError(
+        f"the files of a table are of one format; {ref.path!r} has {said}; choose with glob= or format=, or move the others away"
+    )
+
+
+def _ending(path: str) -> str:
+    """What of a file's name says its format: the last part, and the one before where that is a compression."""
+    parts = path.rpartition("/")[2].split(".")[1:]
+    kept = parts[-2:] if parts and parts[-1].lower() in (*SUFFIXES, *REFUSED) else parts[-1:]
+    return "".join(f".{part}" for part in kept)
+
+
+def _format_of_file(ref: TableRef, path: str) -> str | None:
+    name = path.rpartition("/")[2]
+    said = format_of(name)
+    if said is not None or "." in name.strip("."):
+        return said
+    try:
+        return "parquet" if ref.storage.read(path, 0, 4) == b"PAR1" else None
+    except StorageError:
+        return None

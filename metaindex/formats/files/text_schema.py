@@ -1,0 +1,303 @@
+"""Columns and types of CSV and JSON lines, from what stands in a file or two.
+
+CSV values become the narrowest of int, long, decimal without a fraction, double, date, timestamp, boolean, string
+that holds them all, by the forms that Spark's inferSchema knows. Only the beginning of a file (32 MB) is looked at:
+a later value that is none of the type is known where it is read, not here.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from metaindex.expressions.errors import CorruptTableError, StorageError, UnsupportedFeatureError, first_line
+from metaindex.formats.column_names import alike
+from metaindex.formats.storage import Storage
+
+from . import json_bounds
+from .compressed import open_text
+from .options import MOST_COLUMNS, most_columns
+from .time_patterns import TimePattern
+
+_LOOKED_AT = 32 << 20
+_Merge: TypeAlias = Callable[[pa.DataType, pa.DataType], pa.DataType]
+
+
+def csv_schema(storage: Storage, paths: Sequence[str], reader: Mapping[str, str]) -> pa.Schema:
+    """Names of the first file's header (`_c0`, `_c1` ... without one), types that hold the values of all `paths`."""
+    tables = [_csv_text(storage, path, reader) for path in paths]
+    names = tables[0].column_names
+    fields = []
+    for at, name in enumerate(names):
+        columns = [t.column(at) for t in tables if t.num_columns > at]
+        fields.append(
+            pa.field(
+                name, infer_text(pa.chunked_array([c for one in columns for c in one.chunks], pa.string()), reader)
+            )
+        )
+    return pa.schema(fields)
+
+
+def _csv_text(storage: Storage, path: str, reader: Mapping[str, str]) -> pa.Table:
+    import pyarrow.csv as csv
+
+    header = _header(reader)
+    quote, escape = reader.get("quote", '"'), reader.get("escape", "\\")
+    separator = reader.get("sep", "\t" if ".tsv" in path.lower() else ",")
+    for name, value in (("sep", {"\\t": "\t"}.get(separator, separator)), ("quote", quote), ("escape", escape)):
+        if len(value) != 1 and (value or name == "sep"):
+            raise UnsupportedFeatureError(f"{name} of CSV files is one character; got {value!r}; name another")
+    text = _text(storage, path, reader)
+    if not text.strip():
+        return pa.table({})
+    # Names are wanted before types can be fixed to text, so the first line is read alone.
+    parse = csv.ParseOptions(
+        delimiter={"\\t": "\t"}.get(separator, separator),
+        quote_char=quote or False,
+        double_quote=escape == quote,
+        escape_char=escape if escape and escape != quote else False,
+        newlines_in_values=_is_whole(reader),
+        invalid_row_handler=lambda _row: "skip",
+    )
+    _hold_columns(text, path, parse.delimiter, quote if _is_whole(reader) else "", most_columns(reader))
+    nulls = csv.ConvertOptions(
+        null_values=["", reader.get("nullvalue", "")], strings_can_be_null=True, quoted_strings_can_be_null=True
+    )
+    try:
+        with csv.open_csv(
+            io.BytesIO(text),
+            read_options=csv.ReadOptions(autogenerate_column_names=not header, block_size=max(len(text) + 1, 1024)),
+            parse_options=parse,
+            convert_options=nulls,
+        ) as stream:
+            names = stream.schema.names
+        nulls.column_types = dict.fromkeys(names, pa.string())
+        table = csv.read_csv(
+            io.BytesIO(text),
+            read_options=csv.ReadOptions(
+                column_names=names, skip_rows_after_names=1 if header else 0, block_size=max(len(text) + 1, 1024)
+            ),
+            parse_options=parse,
+            convert_options=nulls,
+        )
+    except pa.ArrowInvalid as error:
+        raise CorruptTableError(
+            f"the columns are read from {path!r}, which is no CSV file: {first_line(error)}; check sep, quote, escape and header, or name the columns with schema="
+        ) from error
+    if not header:
+        return table.rename_columns([f"_c{i}" for i in range(table.num_columns)])
+    return table.rename_columns(_header_names(table.column_names))
+
+
+def _first_row(text: bytes, quote: str) -> bytes:
+    """`quote`: where a name between two of them may go over lines."""
+    q = re.escape(quote.encode())
+    row = rb"(?:[^%b\r\n]|%b[^%b]*+%b?)*+" % (q, q, q, q) if quote else rb"[^\r\n]*+"
+    found = re.compile(rb"\s*+(" + row + rb")").match(text)
+    return b"" if found is None else found[1]
+
+
+def _hold_columns(text: bytes, path: str, separator: str, over_lines: str, most: int) -> None:
+    """Arrow makes a column of whatever the first row says, and ends the process where there is no memory for it."""
+    if _first_row(text, over_lines).count(separator.encode()) >= most:
+        raise CorruptTableError(
+            f"a line of CSV has at most {most:,} columns, as in Spark; the first of {path!r} has more; name their number by maxColumns=, or check sep and quote"
+        )
+
+
+def _header(reader: Mapping[str, str]) -> bool:
+    said = reader.get("header", "true")
+    if said.lower() not in ("true", "false"):
+        raise UnsupportedFeatureError(f"header of CSV files is true or false; got {said!r}; name one of these")
+    return said.lower() == "true"
+
+
+def _header_names(names: Sequence[str]) -> list[str]:
+    """As Spark names them: nameless columns `_c<place>`, columns of one name with their place behind."""
+    folded = [alike(n) for n in names]
+    return [f"_c{i}" if not n else f"{n}{i}" if folded.count(folded[i]) > 1 else n for i, n in enumerate(names)]
+
+
+_FORMS: tuple[tuple[str, pa.DataType | None], ...] = (
+    (r"^[+-]?[0-9]{1,38}$", None),
+    (r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?$|^NaN$|^[+-]?Inf(inity)?$", pa.float64()),
+    (r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", pa.date32()),
+    (
+        r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?)?$",
+        pa.timestamp("us", "UTC"),
+    ),
+    (r"^(?i:true|false)$", pa.bool_()),
+)
+
+
+def infer_text(values: pa.ChunkedArray, reader: Mapping[str, str] | None = None) -> pa.DataType:
+    """The narrowest type whose form every value has; string for none and for no values. Where the options name a
+    pattern of dates or times, that is their form."""
+    values = values.drop_null()
+    if not len(values):
+        return pa.string()
+    named = {pa.date32(): "dateformat", pa.timestamp("us", "UTC"): "timestampformat"}
+    for form, t in _FORMS:
+        pattern = (reader or {}).get(named.get(t, ""))
+        if pattern is not None:
+            known = TimePattern.of(pattern)
+            if known is not None and pc.all(pc.match_substring_regex(values, known.text)).as_py():
+                return t
+            continue
+        if not pc.all(pc.match_substring_regex(values, form)).as_py():
+            continue
+        if t is None:
+            return _whole(values)
+        if pa.types.is_date(t) and not _are_days(values):
+            continue
+        return t
+    return pa.string()
+
+
+def _whole(values: pa.ChunkedArray) -> pa.DataType:
+    # Leading zeros and signs have no part in a number's size, 38 digits hold all.
+    numbers = pc.replace_substring_regex(values, r"^\+", "").cast(pa.decimal128(38, 0))
+    low, high = (int(v) for v in pc.min_max(numbers).as_py().values())
+    if low >= -(2**31) and high < 2**31:
+        return pa.int32()
+    if low >= -(2**63) and high < 2**63:
+        return pa.int64()
+    return pa.decimal128(max(len(str(abs(low))), len(str(abs(high)))), 0)
+
+
+def _are_days(values: pa.ChunkedArray) -> bool:
+    try:
+        values.cast(pa.date32())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def json_schema(storage: Storage, paths: Sequence[str], reader: Mapping[str, str]) -> pa.Schema:
+    """Fields of the objects in order of appearance; numbers are long or double, texts stay texts, as in Spark."""
+    schemas = []
+    for path in paths:
+        text = _text(storage, path, reader)
+        if not text.strip():
+            continue
+        try:
+            schemas.append(_columns(_lines_of(text) if _is_whole(reader) else text))
+        except (pa.ArrowInvalid, ValueError, RecursionError) as error:
+            array = text.lstrip()[:1] == b"[" and not _is_whole(reader)
+            cure = "multiLine=True reads a file that is one array" if array else "name the columns with schema="
+            raise CorruptTableError(
+                f"the columns are read from {path!r}, which is not JSON lines of one shape: {first_line(error)}; {cure}"
+            ) from error
+    fields: dict[str, pa.DataType] = {}
+    for schema in schemas:
+        for name, t in schema.items():
+            fields[name] = _common(fields.get(name), t)
+    return pa.schema([pa.field(name, _no_null(t)) for name, t in fields.items()])
+
+
+def _columns(text: bytes) -> dict[str, pa.DataType]:
+    import pyarrow.json as arrow_json
+
+    fields: dict[str, pa.DataType] = {}
+    for piece in json_bounds.pieces(text):
+        read = arrow_json.ReadOptions(use_threads=False, block_size=len(piece) + 1)
+        for one in arrow_json.read_json(pa.BufferReader(piece), read_options=read).schema:
+            t = _json_type(one.type)
+            fields[one.name] = _common(fields.get(one.name), t, other=_refused)
+        if len(fields) > MOST_COLUMNS:
+            raise ValueError(f"it has more than {MOST_COLUMNS:,} names")
+    return fields
+
+
+def _refused(a: pa.DataType, b: pa.DataType) -> pa.DataType:
+    raise ValueError(f"a column changes from {a} to {b}")
+
+
+def _text_of_both(_a: pa.DataType, _b: pa.DataType) -> pa.DataType:
+    return pa.string()
+
+
+def _json_type(t: pa.DataType) -> pa.DataType:
+    if pa.types.is_temporal(t):
+        return pa.string()
+    if pa.types.is_struct(t):
+        return pa.struct([pa.field(t.field(i).name, _json_type(t.field(i).type)) for i in range(t.num_fields)])
+    return pa.list_(_json_type(t.value_type)) if pa.types.is_list(t) else t
+
+
+def _common(a: pa.DataType | None, b: pa.DataType, other: _Merge = _text_of_both) -> pa.DataType:
+    """`other`: of two types that nothing but text has in common."""
+    if a is None or pa.types.is_null(a) or a == b:
+        return b
+    if pa.types.is_null(b):
+        return a
+    numbers = (pa.int64(), pa.float64())
+    if a in numbers and b in numbers:
+        return pa.float64()
+    if pa.types.is_struct(a) and pa.types.is_struct(b):
+        fields = {a.field(i).name: a.field(i).type for i in range(a.num_fields)}
+        for i in range(b.num_fields):
+            fields[b.field(i).name] = _common(fields.get(b.field(i).name), b.field(i).type, other)
+        return pa.struct(list(fields.items()))
+    if pa.types.is_list(a) and pa.types.is_list(b):
+        return pa.list_(_common(a.value_type, b.value_type, other))
+    return other(a, b)
+
+
+def _no_null(t: pa.DataType) -> pa.DataType:
+    """A column that was never other than null is text, as in Spark."""
+    if pa.types.is_null(t):
+        return pa.string()
+    if pa.types.is_struct(t):
+        return pa.struct([pa.field(t.field(i).name, _no_null(t.field(i).type)) for i in range(t.num_fields)])
+    return pa.list_(_no_null(t.value_type)) if pa.types.is_list(t) else t
+
+
+def _is_whole(reader: Mapping[str, str]) -> bool:
+    return "true" in (reader.get("multiline", "").lower(), reader.get("wholefile", "").lower())
+
+
+def _lines_of(text: bytes) -> bytes:
+    """One object, or an array of them, as JSON lines."""
+    start = text.lstrip()
+    value, _ = json.JSONDecoder().raw_decode(start.decode())
+    return "\n".join(json.dumps(one) for one in (value if isinstance(value, list) else [value])).encode()
+
+
+def _text(storage: Storage, path: str, reader: Mapping[str, str]) -> bytes:
+    """The beginning of a file in UTF-8, its lines ended by \\n."""
+    text = _beginning(storage, path)
+    encoding = reader.get("encoding", reader.get("charset", "utf-8"))
+    if encoding.lower() not in ("utf-8", "utf8"):
+        try:
+            text = text.decode(encoding, "replace").encode("utf-8", "replace").removeprefix(b"\xef\xbb\xbf")
+        except LookupError as error:
+            raise StorageError(f"an encoding has a known name; got {encoding!r}; name another in encoding=") from error
+    end = reader.get("linesep", "\n").encode()
+    return text if end == b"\n" else text.replace(end, b"\n")
+
+
+def _beginning(storage: Storage, path: str) -> bytes:
+    """Up to 32 MB of a file's text, decompressed, in whole lines."""
+    with storage.open_input(path) as raw:
+        try:
+            source = open_text(raw, path)
+            parts, size = [], 0
+            while size <= _LOOKED_AT and (part := source.read(min(1 << 20, _LOOKED_AT + 1 - size))):
+                parts.append(part)
+                size += len(part)
+        except StorageError:
+            raise  # a store that does not answer is no damage
+        except (OSError, EOFError, zlib.error, pa.ArrowInvalid, CorruptTableError) as error:
+            raise CorruptTableError(
+                f"cannot read {path!r}: {first_line(error)}; write it again, or remove it"
+            ) from error
+    text = b"".join(parts).removeprefix(b"\xef\xbb\xbf")
+    return text[: text.rfind(b"\n") + 1] if size > _LOOKED_AT else text

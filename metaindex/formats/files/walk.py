@@ -1,0 +1,311 @@
+"""Finding the data files of a table: what is hidden, in a folder or below roots, local or on a store.
+
+Hidden is what Spark hides: names that begin with "." or "_" (but `_column=value` folders are data), names that end
+with `._COPYING_`, summaries (`_metadata`, `_common_metadata`), and files without a byte. A root that the user names is
+looked into whatever its name is.
+
+A folder that holds a Delta table's log is refused: not all of the files beside the log are live.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from itertools import groupby, islice
+
+from metaindex.expressions.errors import (
+    ObjectNotFoundError,
+    StorageError,
+    StoragePermissionError,
+    UnsupportedFeatureError,
+)
+from metaindex.formats.storage import ObjectInfo, Storage
+from metaindex.formats.storage_local import LocalStorage
+
+from .globs import matcher
+from .listing import Listing
+from .roots import denied, match
+
+_DELTA_LOG = "_delta_log"
+_AT_ONCE = 4096  # files of a folder
+
+
+def is_hidden_folder(name: str) -> bool:
+    if name.startswith(("_metadata", "_common_metadata")):
+        return False
+    return (name.startswith("_") and "=" not in name) or name.startswith(".") or name.endswith("._COPYING_")
+
+
+def is_data_file(name: str, size: int) -> bool:
+    hidden = (name.startswith("_") and "=" not in name) or name.startswith(".") or name.endswith("._COPYING_")
+    return not hidden and size > 0
+
+
+def list_files(
+    storage: Storage, glob: str | None = None, patterns: Sequence[str] = (), base_path: bool = False
+) -> Listing:
+    """Every data file at or below the storage's root, or what fits `patterns` there (`base_path`: partitions begin at
+    the storage's root all the same). `glob`: only files whose name fits (Spark's pathGlobFilter)."""
+    listing = Listing(taken_ns=time.time_ns(), local=isinstance(storage, LocalStorage))
+    walk = _Walk(storage, None if glob is None else matcher(glob), listing)
+    if isinstance(storage, LocalStorage):
+        above = storage.root.rstrip("/")
+        while above:
+            above = above.rpartition("/")[0]
+            if os.path.isdir(f"{above}/{_DELTA_LOG}"):
+                raise _delta(above or "/")
+    if patterns:
+        walk.roots(patterns)
+        if base_path:
+            listing.bases = frozenset({""})
+        return _utf8(listing.sorted())
+    single = single_file(storage)
+    if single is not None:
+        # The root is the file: it is named by its absolute path, as it is not below itself.
+        listing.folders.append("")
+        walk.add(storage.root, single, 0)
+    else:
+        walk.folder("")
+    return _utf8(listing)
+
+
+def first_file(storage: Storage, patterns: Sequence[str] = ()) -> str | None:
+    """Some data file of the table, found without listing everything; None: there is none."""
+    for path, is_folder in (fit for pattern in patterns for fit in match(storage, pattern)):
+        inside = (
+            _data_files(storage, path)
+            if is_folder
+            else iter([path] if is_data_file(path.rpartition("/")[2], 1) else [])
+        )
+        if (first := next(inside, None)) is not None:
+            return first
+    if patterns:
+        return None
+    single = single_file(storage)
+    if single is not None:
+        return storage.root if single.size_bytes else None
+    return next(_data_files(storage, ""), None)
+
+
+def single_file(storage: Storage) -> ObjectInfo | None:
+    try:
+        return storage.head("")
+    except ObjectNotFoundError:
+        return None
+    except StoragePermissionError:
+        raise
+    except StorageError:
+        return None  # a bucket's root is no object, and stores say so in many ways
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Fills a listing, folder by folder."""
+
+    storage: Storage
+    fits: re.Pattern[str] | None
+    listing: Listing
+
+    def roots(self, patterns: Sequence[str]) -> None:
+        bases = set()
+        for pattern in patterns:
+            found = match(self.storage, pattern)
+            self._refuse_delta({path for path, _ in found})
+            for path, is_folder in found:
+                if is_folder:
+                    bases.add(f"{path}/" if path else "")
+                    self.folder(path)
+                    continue
+                folder, slash, name = path.rpartition("/")
+                bases.add(folder + slash)
+                if is_data_file(name, 1) and (self.fits is None or self.fits.fullmatch(name)):
+                    self._file(path, folder + slash)
+        self.listing.bases = self.listing.roots = frozenset(bases)
+
+    def _refuse_delta(self, roots: Collection[str]) -> None:
+        """A part of a Delta table is no table of plain files."""
+        inside = {path[: at.start()] for path in roots for at in re.finditer("/", path)}
+        for folder in sorted({"", *inside}):
+            if _DELTA_LOG in self.storage.folders(folder):
+                raise _delta(self.storage.uri(folder))
+
+    def folder(self, path: str) -> None:
+        if isinstance(self.storage, LocalStorage):
+            self._walk(self.storage.uri(path).rstrip("/") or "/", f"{path}/" if path else "", ())
+        else:
+            self._objects(path)
+
+    def add(self, path: str, info: ObjectInfo, folder: int) -> None:
+        if not is_data_file(path.rpartition("/")[2], info.size_bytes):
+            return
+        one = self.listing
+        one.paths.append(path)
+        one.sizes.append(info.size_bytes)
+        one.modified_ns.append(info.modified_ns)
+        one.folder.append(folder)
+        if one.local:
+            inode, _, changed = (info.etag or "0-0").partition("-")
+            one.inodes.append(int(inode))
+            one.changed_ns.append(int(changed))
+        else:
+            one.etags.append(info.etag)
+
+    def _file(self, path: str, folder: str) -> None:
+        try:
+            info = self.storage.head(path)
+        except ObjectNotFoundError:
+            return  # gone since it was seen
+        folders = self.listing.folders
+        if not folders or folders[-1] != folder:
+            folders.append(folder)
+        self.add(path, info, len(folders) - 1)
+
+    def _walk(self, where: str, shown: str, above: tuple[str, ...]) -> None:
+        # The names alone are sorted; no object a file but its entry is made on the way. A folder sorts as "name/", so
+        # that walking depth first gives the order of the whole paths.
+        with ExitStack() as stack:
+            try:
+                found = self._entries(where, stack)
+            except FileNotFoundError:
+                return  # gone since it was seen
+            except OSError as error:
+                name = error.filename if isinstance(error.filename, str) else ""
+                raise denied(error, os.path.join(where, name).rstrip("/")) from error
+            ordinal = -1
+            for is_folder, names in groupby(sorted(found), lambda name: name[-1] == "/"):
+                if not is_folder:
+                    ordinal = self._files(where, shown, names, found, ordinal)
+                    continue
+                here = (*above, where)
+                for name in names:
+                    path = os.path.join(where, name[:-1])
+                    if found[name].is_symlink() and any(os.path.samefile(path, up) for up in here):
+                        raise StorageError(
+                            f"cannot list {path!r}: the link leads to a folder above it; remove the link"
+                        )
+                    self._walk(path, shown + name, here)
+
+    def _entries(self, where: str, stack: ExitStack) -> dict[str, os.DirEntry[str]]:
+        """What may be data in a folder, by name. The folder stays open while its files are looked at, where the system
+        finds them faster so: by their names alone."""
+        opened = os.open(where, os.O_RDONLY | os.O_CLOEXEC) if os.scandir in os.supports_fd else None
+        if opened is not None:
+            stack.callback(os.close, opened)
+        found: dict[str, os.DirEntry[str]] = {}
+        with os.scandir(where if opened is None else opened) as entries:
+            for entry in entries:
+                name = entry.name
+                if entry.is_dir():
+                    if not is_hidden_folder(name):
+                        found[name + "/"] = entry
+                    elif name == _DELTA_LOG:
+                        raise _delta(where)
+                elif (name[0] not in "_." and name[-1] != "_") or is_data_file(name, 1):
+                    found[name] = entry
+        return found
+
+    def _files(
+        self, where: str, shown: str, names: Iterable[str], entries: Mapping[str, os.DirEntry[str]], ordinal: int
+    ) -> int:
+        """Adds files of a folder, some at a time: what is asked of each is more than what is kept. `ordinal`: the
+        folder's, -1 while it has no file; it is given back."""
+        one = self.listing
+        fitting = names if self.fits is None else filter(self.fits.fullmatch, names)
+        while some := list(islice(fitting, _AT_ONCE)):
+            kept, stats = [], []
+            for name in some:
+                try:
+                    stat = entries[name].stat()
+                except FileNotFoundError:
+                    continue  # gone since it was seen, or a link to nothing
+                except OSError as error:
+                    raise denied(error, os.path.join(where, name)) from error
+                if stat.st_size:
+                    kept.append(shown + name)
+                    stats.append(stat)
+            if kept and ordinal < 0:
+                ordinal = len(one.folders)
+                one.folders.append(shown)
+            one.paths += kept
+            one.sizes += [stat.st_size for stat in stats]
+            one.modified_ns += [stat.st_mtime_ns for stat in stats]
+            one.changed_ns += [stat.st_ctime_ns for stat in stats]
+            one.inodes += [stat.st_ino for stat in stats]
+            one.folder += [ordinal] * len(kept)
+        return ordinal
+
+    def _objects(self, prefix: str) -> None:
+        ordinals: dict[str, int] = {}
+        folders = self.listing.folders
+        cut = len(prefix) + 1 if prefix else 0
+        for found in self.storage.list(prefix):
+            folder, slash, name = found.path.rpartition("/")
+            ordinal = ordinals.get(folder)
+            if ordinal is None:
+                parts = folder[cut:].split("/") if folder[cut:] else []
+                if _DELTA_LOG in parts:
+                    raise _delta(self.storage.uri(folder.partition(f"/{_DELTA_LOG}")[0]))
+                hidden = any(is_hidden_folder(part) for part in parts)
+                ordinals[folder] = ordinal = -1 if hidden else len(folders)
+                if not hidden:
+                    folders.append(folder + slash)
+            if ordinal >= 0 and (self.fits is None or self.fits.fullmatch(name)):
+                self.add(found.path, found, ordinal)
+
+
+def _delta(where: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"plain files are all live; {where!r} is a Delta table, whose files are not; open it with format='delta', or leave it out"
+    )
+
+
+def _utf8(listing: Listing) -> Listing:
+    """Paths are text for every engine: a name that is no UTF-8 is refused."""
+    try:
+        "\n".join(listing.paths).encode()
+    except UnicodeEncodeError:
+        bad = next(path for path in listing.paths if not _is_text(path))
+        raise StorageError(
+            f"names of data files are UTF-8; {os.fsencode(bad)!r} is not; rename it, or leave it out by glob="
+        ) from None
+    return listing
+
+
+def _is_text(path: str) -> bool:
+    return not any("\ud800" <= c <= "\udfff" for c in path)
+
+
+def _local_files(where: str, shown: str) -> Iterator[str]:
+    folders = []
+    try:
+        with os.scandir(where) as entries:
+            for entry in entries:
+                if entry.is_dir():
+                    if not is_hidden_folder(entry.name):
+                        folders.append(entry.name)
+                elif is_data_file(entry.name, 1):
+                    with suppress(FileNotFoundError):  # gone since it was seen, or a link to nothing
+                        if entry.stat().st_size:
+                            yield shown + entry.name
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise denied(error, error.filename or where) from error
+    for name in sorted(folders):
+        yield from _local_files(os.path.join(where, name), f"{shown}{name}/")
+
+
+def _data_files(storage: Storage, folder: str) -> Iterator[str]:
+    """Some data files below a folder, one after the other."""
+    if isinstance(storage, LocalStorage):
+        yield from _local_files(storage.uri(folder).rstrip("/") or "/", f"{folder}/" if folder else "")
+        return
+    cut = len(folder) + 1 if folder else 0
+    for found in storage.list(folder):
+        *folders, name = found.path[cut:].split("/")
+        if is_data_file(name, found.size_bytes) and not any(is_hidden_folder(one) for one in folders):
+            yield found.path

@@ -1,0 +1,247 @@
+"""Avro object container files as Arrow-shaped columns.
+
+The container (header, codec, sync markers) is read here, so that every codec Iceberg allows works and a truncated or
+damaged file is told from a short one; the records are decoded by Polars in one call, which is given a schema of the
+same bytes in words that it knows. All of the file or a `CorruptTableError`, never the blocks before the damage.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from metaindex.expressions.errors import CorruptTableError, MissingDependencyError, UnsupportedFeatureError
+from metaindex.formats.json_text import parse_json
+from metaindex.formats.unpacked import deflated, hold, zstandard
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_MAGIC = b"Obj\x01"
+
+
+@dataclass(frozen=True, slots=True)
+class AvroFile:
+    """One decoded file: its rows in physical types (dates are day numbers, decimals big-endian bytes), the writer's
+    schema and the header's key-value metadata. `names`: all fields of a row, those that were not asked for too."""
+
+    rows: pl.DataFrame
+    names: frozenset[str]
+    schema: dict[str, Any]
+    metadata: dict[str, str]
+
+
+def read_avro(data: bytes, name: str, *, inline: str = "", only: Collection[str] | None = None) -> AvroFile:
+    """All records of the container in `data`; `name` says in errors which file it is. The fields of the record `inline`
+    stand among the top ones, as `inline.field`. Of the fields in `only` those that are there are decoded, the others
+    passed over; None: all."""
+    try:
+        import polars
+        from polars.exceptions import PanicException, PolarsError
+    except ImportError as missing:
+        raise MissingDependencyError(
+            "reading Iceberg manifests needs polars, which is not installed; pip install 'metaindex[iceberg]'"
+        ) from missing
+    import io
+
+    try:
+        metadata, start = _header(data)
+        schema = parse_json(metadata["avro.schema"])
+        same_bytes = _inlined(_physical(schema, {}), inline)
+        names = frozenset(field["name"] for field in same_bytes["fields"])
+        blocks = _blocks(data, start, _codec(metadata.get("avro.codec", "null")))
+    except UnsupportedFeatureError as refused:
+        raise UnsupportedFeatureError(f"{name}: {refused}") from None
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        zlib.error,
+        EOFError,
+        pa.ArrowException,
+    ) as damage:
+        raise CorruptTableError(f"an Avro file must be whole; {name} is not ({damage}); restore it") from damage
+    count = sum(rows for rows, _ in blocks)
+    plain = b"".join([_plain_header(json.dumps(same_bytes)), *_plain_blocks(blocks)])
+    wanted = None if only is None else [one for one in only if one in names]
+    try:
+        rows = polars.read_avro(io.BytesIO(plain), columns=wanted)
+    except (PolarsError, PanicException, OSError, ValueError) as damage:
+        raise CorruptTableError(f"the Avro records of {name} do not decode ({damage}); restore it") from damage
+    if rows.height != count:
+        raise CorruptTableError(f"{name} announces {count} Avro records and holds {rows.height}; restore it")
+    return AvroFile(rows, names, schema, metadata)
+
+
+def _long(data: bytes, at: int) -> tuple[int, int]:
+    """A zigzag varint, and where it ends."""
+    shift = value = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if not byte & 0x80:
+            return (value >> 1) ^ -(value & 1), at
+        shift += 7
+        if shift > 63:
+            raise ValueError("a number of more than 64 bits")
+
+
+def _header(data: bytes) -> tuple[dict[str, str], int]:
+    if data[:4] != _MAGIC:
+        raise ValueError("it does not begin as an Avro container does")
+    out: dict[str, str] = {}
+    at = 4
+    while True:
+        count, at = _long(data, at)
+        if count == 0:
+            return out, at
+        if count < 0:
+            count = -count
+            _, at = _long(data, at)
+        for _ in range(count):
+            key, at = _bytes(data, at)
+            value, at = _bytes(data, at)
+            out[key.decode()] = value.decode("utf-8", "replace")
+
+
+def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
+    size, at = _long(data, at)
+    if size < 0 or at + size > len(data):
+        raise ValueError("the header runs past the end")
+    return data[at : at + size], at + size
+
+
+def _blocks(data: bytes, start: int, decompress: Callable[[bytes], bytes]) -> list[tuple[int, bytes]]:
+    """(record count, plain bytes) of each block; every sync marker is checked."""
+    sync, at, out = data[start : start + 16], start + 16, []
+    total = 0
+    if len(sync) < 16:
+        raise ValueError("the header runs past the end")
+    while at < len(data):
+        rows, at = _long(data, at)
+        size, at = _long(data, at)
+        end = at + size
+        if size < 0 or rows < 0 or data[end : end + 16] != sync:
+            raise ValueError(f"no sync marker after the block at byte {at}")
+        out.append((rows, decompress(data[at:end])))
+        total += len(out[-1][1])
+        hold(total, len(data))
+        at = end + 16
+    return out
+
+
+def _codec(name: str) -> Callable[[bytes], bytes]:
+    match name:
+        case "null":
+            return bytes
+        case "deflate":
+            return lambda block: deflated(block, -15)
+        case "snappy":
+            return _snappy
+        case "zstandard":
+            return zstandard
+        case _:
+            raise UnsupportedFeatureError(f"Avro codec {name!r} is not read; rewrite the manifests with gzip or zstd")
+
+
+def _snappy(block: bytes) -> bytes:
+    body, checksum = block[:-4], block[-4:]
+    size = shift = 0
+    for byte in body:  # the raw format begins with the plain size
+        size |= (byte & 0x7F) << shift
+        shift += 7
+        if not byte & 0x80:
+            break
+    hold(size, len(block))
+    plain: bytes = pa.decompress(body, decompressed_size=size, codec="snappy", asbytes=True)
+    if zlib.crc32(plain).to_bytes(4, "big") != checksum:
+        raise ValueError("a block's checksum is wrong")
+    return plain
+
+
+_PRIMITIVE = frozenset({"boolean", "int", "long", "float", "double", "bytes", "string"})
+
+
+def _physical(schema: Any, named: dict[str, Any]) -> Any:
+    """A schema of the same bytes in the few words that Polars knows. Without logical types, every writer's dates, times
+    and decimals arrive as the same integers and bytes; without defaults (they are for readers' schemas), it does not
+    trip over them; types that are named where they are used again (two partition fields of one decimal type) are
+    written out again. `named`: the types defined so far."""
+    match schema:
+        case "null":
+            return {"type": "record", "name": "nothing", "fields": []}
+        case str():
+            return schema if schema in _PRIMITIVE else named[schema]
+        case ["null", one]:
+            return ["null", _physical(one, named)]
+        case [one, "null"]:
+            return [_physical(one, named), "null"]
+        case list():
+            raise UnsupportedFeatureError("of Avro's unions only those of one type and null are read")
+        case {"type": "record", "fields": fields}:
+            inside = [{"name": f["name"], "type": _physical(f["type"], named)} for f in fields]
+            return _defined(schema, {"type": "record", "name": schema["name"], "fields": inside}, named)
+        case {"type": "fixed", "size": size}:
+            return _defined(schema, {"type": "fixed", "name": schema["name"], "size": size}, named)
+        case {"type": "enum"}:
+            return _defined(schema, "int", named)
+        case {"type": "array", "items": items}:
+            return {"type": "array", "items": _physical(items, named)}
+        case {"type": "map", "values": values}:
+            pair = [{"name": "key", "type": "string"}, {"name": "value", "type": _physical(values, named)}]
+            return {"type": "array", "items": {"type": "record", "name": "pair", "fields": pair}}
+        case {"type": inner}:
+            return _physical(inner, named)
+        case _:
+            raise ValueError(f"no Avro type: {schema!r}")
+
+
+def _defined(schema: dict[str, Any], physical: Any, named: dict[str, Any]) -> Any:
+    named[schema["name"]] = named[f"{schema.get('namespace', '')}.{schema['name']}"] = physical
+    return physical
+
+
+def _inlined(record: dict[str, Any], name: str) -> dict[str, Any]:
+    """A record inside a record is the bytes of its fields: here they are fields of the outer one."""
+    fields = []
+    for field in record["fields"]:
+        inside = field["type"]
+        if field["name"] == name and isinstance(inside, dict) and "fields" in inside:
+            fields += [{**one, "name": f"{name}.{one['name']}"} for one in inside["fields"]]
+        else:
+            fields.append(field)
+    return {**record, "fields": fields}
+
+
+_SYNC = b"metaindex manifest"[:16]
+
+
+def _zigzag(value: int) -> bytes:
+    value <<= 1
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _plain_header(schema: str) -> bytes:
+    text = schema.encode()
+    pairs = b"".join(_zigzag(len(part)) + part for part in (b"avro.schema", text, b"avro.codec", b"null"))
+    return _MAGIC + _zigzag(2) + pairs + _zigzag(0) + _SYNC
+
+
+def _plain_blocks(blocks: list[tuple[int, bytes]]) -> list[bytes]:
+    out: list[bytes] = []
+    for rows, plain in blocks:
+        out += (_zigzag(rows), _zigzag(len(plain)), plain, _SYNC)
+    return out

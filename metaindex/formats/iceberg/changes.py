@@ -1,0 +1,155 @@
+"""Changes from the commits alone: each commit's own manifests say which files it added and deleted.
+
+The base is proved by lying among the target's ancestors, as the same commit. Row-level deletes are attached by rules
+over all files (partitions, sequence numbers), so where the set of delete manifests differs between base and target the
+commits do not say which files they touch: there is no answer then. Counts in the manifest list of the target prove the
+outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.formats.changes import Base, Changes
+from metaindex.formats.model import FileTable, Schema, Snapshot, Version
+from metaindex.formats.protocol import TableRef
+
+from .deletes import DeleteLoader
+from .locations import Place
+from .manifests import ADDED, DATA, DELETED, Manifest, read_manifest_list, read_manifests, read_statistics
+from .metadata import Selected, SnapshotInfo, TableMetadata
+from .name_mapping import NAME_MAPPING, mapping_suffix
+from .snapshot import IcebergDetails, file_table
+from .statistics import ManifestStatistics
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class TouchedDetails(IcebergDetails):
+    """Of files picked from the manifests that some commits wrote: `data` says in which of their live entries (`entry`)
+    each stands."""
+
+    @property
+    def statistics(self) -> ManifestStatistics:
+        if self._statistics is None:
+
+            def stated(names: Sequence[str]) -> pl.DataFrame:
+                whole = read_statistics(
+                    self.storage, self.place, self.metadata, self.data_manifests, names, snapshot_id=self.snapshot_id
+                )
+                return whole[self.data["entry"].to_list()]
+
+            rows = self.data["record_count"].to_numpy().astype(np.int64)
+            self._statistics = ManifestStatistics(stated, rows, imported=NAME_MAPPING in self.metadata.properties)
+        return self._statistics
+
+
+def changes_from_commits(
+    ref: TableRef,
+    place: Place,
+    metadata: TableMetadata,
+    bases: Sequence[Base],
+    selected: Selected,
+    version: Version,
+    commit_of: Callable[[SnapshotInfo], str],
+    schema_of: Callable[[Sequence[int]], Schema],
+) -> Changes | None:
+    """See `formats.changes.ServesChanges`. `commit_of` is the fingerprint of a commit, `schema_of` the schema given the
+    specs of live files."""
+    import polars as pl
+
+    target = selected.snapshot
+    if target is None:
+        return None
+    found = _line(metadata, bases, target, commit_of)
+    if found is None:
+        return None
+    base, below, commits = found
+    manifests = read_manifest_list(ref.storage, place, metadata, target)
+    data = [one for one in manifests if one.content == DATA]
+    if any(one.added_snapshot_id is None or one.live_files is None or one.spec_id is None for one in data):
+        return None
+    deletes = [one for one in manifests if one.content != DATA]
+    before = read_manifest_list(ref.storage, place, metadata, below)
+    if {one.location for one in deletes} != {one.location for one in before if one.content != DATA}:
+        return None
+    frames: list[pl.DataFrame] = []
+    own: list[Manifest] = []
+    stated = 0
+    for commit in commits:
+        mine = _own(ref, place, metadata, commit, manifests if commit.id == target.id else None)
+        if mine is None:
+            return None
+        own += mine
+        entries = read_manifests(ref.storage, place, metadata, mine, snapshot_id=commit.id, only_live=False)
+        live = pl.col("status") != DELETED
+        entries = entries.with_columns(entry=live.cast(pl.Int64).cum_sum() - 1 + stated)
+        stated += entries.filter(live).height
+        frames.append(entries.filter((pl.col("status") != 0) & (pl.col("snapshot_id") == commit.id)))
+    empty = read_manifests(ref.storage, place, metadata, [], snapshot_id=target.id)
+    numbered = [f.with_columns(commit=pl.lit(at, pl.Int64)) for at, f in enumerate(frames) if f.height]
+    none = empty.with_columns(commit=pl.lit(0, pl.Int64), entry=pl.lit(0, pl.Int64))
+    named = pl.concat(numbered or [none], how="diagonal_relaxed")
+    # The last word on each file counts; a file that one commit deletes and adds again is there.
+    order = named.sort("commit", "status", descending=[False, True], maintain_order=True)
+    last = order.unique("location", keep="last", maintain_order=True).drop("commit")
+    added = last.filter(pl.col("status") == ADDED)
+    newest = max((one.sequence_number for one in deletes), default=-1)
+    if added.height and added["sequence_number"].min() <= newest:  # type: ignore[operator]
+        attached = read_manifests(ref.storage, place, metadata, deletes, snapshot_id=target.id)
+    else:  # no delete is as young as the youngest of the files
+        attached = empty
+    files, pairs = file_table(place, metadata, added, attached, version.id)
+    live_specs = sorted({one.spec_id for one in data if one.live_files and one.spec_id is not None})
+    schema = schema_of(live_specs)
+    loader = DeleteLoader(ref.storage, place, metadata, schema, version.id)
+    details = TouchedDetails(ref.storage, place, metadata, tuple(own), target.id, added, attached, pairs, loader)
+    touched = Snapshot(
+        table=place.root,
+        format="iceberg",
+        version=version,
+        timestamp_ms=target.timestamp_ms,
+        schema=schema,
+        files=files,
+        details=details,
+        partition_columns=tuple(f.name for f in schema if f.partition),
+        properties={**metadata.properties, "table_uuid": metadata.table_uuid},
+        mapping=mapping_suffix(metadata),
+    )
+    gone = named.select("location", "size_bytes").unique(maintain_order=True)
+    gone = gone.join(
+        added.select("location", "size_bytes"), on=["location", "size_bytes"], how="anti", maintain_order="left"
+    )
+    sizes = pa.array(gone["size_bytes"].to_numpy(), pa.int64())
+    left = pa.table([place.paths(gone["location"]).to_arrow().cast(pa.string()), sizes], names=["path", "size_bytes"])
+    return Changes(base.version, touched, FileTable(left), sum(one.live_files or 0 for one in data))
+
+
+def _line(
+    metadata: TableMetadata, bases: Sequence[Base], target: SnapshotInfo, commit_of: Callable[[SnapshotInfo], str]
+) -> tuple[Base, SnapshotInfo, list[SnapshotInfo]] | None:
+    """The base nearest above the target's ancestors, and the commits after it, oldest first."""
+    known = {(base.version.id, base.version.fingerprint.partition("-")[0]): base for base in bases}
+    commits: list[SnapshotInfo] = []
+    for one in metadata.ancestors(target.id):
+        base = known.get((str(one.id), commit_of(one)))
+        if base is not None:
+            return base, one, commits[::-1]
+        commits.append(one)
+    return None
+
+
+def _own(
+    ref: TableRef, place: Place, metadata: TableMetadata, commit: SnapshotInfo, manifests: list[Manifest] | None
+) -> list[Manifest] | None:
+    """The data manifests that a commit wrote; None where its manifest list does not tell."""
+    if manifests is None:
+        manifests = read_manifest_list(ref.storage, place, metadata, commit)
+    if any(one.added_snapshot_id is None for one in manifests):
+        return None
+    return [one for one in manifests if one.content == DATA and one.added_snapshot_id == commit.id]

@@ -1,0 +1,77 @@
+"""A table's name mapping: how columns are found in files without field ids, which `add_files` and migrations bring.
+
+It is a property: it changes without a snapshot and without a schema, and then the same bytes are other columns. So it
+is part of what a version and a file of such a table are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import xxhash
+
+from metaindex.expressions.errors import CorruptTableError
+from metaindex.formats.json_text import parse_json
+
+from .metadata import TableMetadata
+
+NAME_MAPPING = "schema.name-mapping.default"
+"""The property that imports set."""
+
+
+def mapping_text(metadata: TableMetadata) -> str | None:
+    """The mapping as JSON, None where there is none. CorruptTableError where it is no mapping."""
+    text = metadata.properties.get(NAME_MAPPING)
+    if text is None:
+        return None
+    try:
+        _check(parse_json(text))
+    except (ValueError, TypeError, AttributeError, RecursionError) as damage:
+        raise CorruptTableError(
+            f"a name mapping is a list of fields in JSON; property {NAME_MAPPING} of {metadata.location} is none ({damage}) in {metadata.file}; set it right"
+        ) from damage
+    return text
+
+
+def mapped_names(metadata: TableMetadata) -> Mapping[int, tuple[str, ...]] | None:
+    """Of each field id the names that it may have. None where the table does not say: without a mapping, or with one
+    that nobody can read."""
+    try:
+        text = mapping_text(metadata)
+    except CorruptTableError:
+        return None
+    if text is None:
+        return None
+    found: dict[int, tuple[str, ...]] = {}
+    _take(parse_json(text), found)
+    return found
+
+
+def mapping_sign(metadata: TableMetadata) -> str:
+    """What tells this mapping from another, "" where there is none."""
+    text = metadata.properties.get(NAME_MAPPING)
+    return "" if text is None else xxhash.xxh64_hexdigest(text.encode("utf-8", "surrogatepass"))
+
+
+def mapping_suffix(metadata: TableMetadata) -> str:
+    """What it adds to the sign of a file."""
+    sign = mapping_sign(metadata)
+    return f"-{sign}" if sign else ""
+
+
+def _take(fields: list[dict[str, Any]], into: dict[int, tuple[str, ...]]) -> None:
+    for one in fields:
+        if "field-id" in one:
+            into[int(one["field-id"])] = tuple(one.get("names", ()))
+        _take(one.get("fields") or [], into)
+
+
+def _check(fields: Any) -> None:
+    for one in fields if isinstance(fields, list) else [fields]:
+        int(one.get("field-id", 0))
+        if not all(isinstance(name, str) for name in one.get("names", [])):
+            raise TypeError("names are texts")
+        _check(one.get("fields") or [])
+    if not isinstance(fields, list):
+        raise TypeError("it is no list")

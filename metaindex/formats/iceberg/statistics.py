@@ -1,0 +1,285 @@
+"""Column statistics that manifests state, as `ColumnBounds`: truncated strings never exact, NaN or crossed bounds
+unknown, bytes decoded by the type they were written with.
+
+    written                     decoded as
+    4 bytes, int / long         int32, whatever the column was widened to since (of a timestamp: a date)
+    4 bytes, float / double     float32
+    decimal                     big-endian unscaled integer of any length
+    string, binary, fixed       bytes; a bound may be cut
+    uuid                        nothing: writers disagree about the order
+    timestamp of imported files nothing: Iceberg's import copies bounds of millisecond files as if they were
+    microseconds
+    4 bytes of a time           nothing: the same
+
+A column that a file's entry does not mention is unknown there. Statistics describe the physical rows, since deletes are
+other files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from metaindex.expressions.statistics import ColumnBounds
+from metaindex.expressions.vectors import from_rows, from_truths, from_vector, truths, valid_mask, vector
+from metaindex.formats.model import Leaf
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+_OF_BOUNDS = ("value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
+
+
+@dataclass(slots=True)
+class ManifestStatistics:
+    """The statistics of all files of a snapshot. `load` reads maps by name, a list of (key, value) a file; it is called
+    when a column is first asked for."""
+
+    load: Callable[[Sequence[str]], pl.DataFrame]
+    rows: Ints  # record count of each file
+    imported: bool = False  # the table has a name mapping, so some of its files may come from elsewhere
+    _maps: dict[str, _Map] = field(default_factory=dict)
+
+    def bounds(self, leaf: Leaf) -> ColumnBounds | None:
+        """What the manifests say of the column; None: nothing, of any file."""
+        field_id = leaf.field.field_id
+        if field_id is None:
+            return None
+        rows = self.rows
+        total = self._counts("value_counts", field_id)
+        nulls = self._counts("null_value_counts", field_id)
+        nans = self._counts("nan_value_counts", field_id) if pa.types.is_floating(leaf.type) else None
+        lower, upper = self._decoded("lower_bounds", leaf), self._decoded("upper_bounds", leaf)
+        if lower is None and nulls is None and upper is None and nans is None:
+            return None
+        lower, upper = _trusted(lower, upper, leaf.type)
+        return ColumnBounds(
+            type=leaf.type,
+            lower=lower,
+            upper=upper,
+            null_count=_trusted_nulls(nulls, total, rows, lower, upper),
+            nan_count=None if nans is None else _array(*nans),
+            row_count=from_vector(rows, None, pa.int64()),
+        )
+
+    def column_sizes(self, leaf: Leaf) -> pa.Array | None:
+        """Compressed bytes of the column in each file; null is unknown."""
+        sizes = self._counts("column_sizes", leaf.field.field_id or 0)
+        return None if sizes is None else _array(*sizes)
+
+    def _of(self, name: str, field_id: int) -> tuple[Ints, pa.Array] | None:
+        """Ordinals of the files that mention the field, and their values."""
+        if name not in self._maps:
+            names = _OF_BOUNDS if name in _OF_BOUNDS else (name,)
+            frame = self.load(names)
+            self._maps |= {one: _Map.of(frame[one]) for one in names if one in frame.columns}
+        return self._maps[name].get(field_id) if name in self._maps else None
+
+    def _counts(self, name: str, field_id: int) -> tuple[Ints, Bools] | None:
+        """A count per file, and where it is known."""
+        found = self._of(name, field_id)
+        if found is None:
+            return None
+        values, known = np.zeros(len(self.rows), np.int64), np.zeros(len(self.rows), bool)
+        counts = vector(found[1], np.int64)
+        sane = counts >= 0
+        values[found[0][sane]], known[found[0][sane]] = counts[sane], True
+        return values, known
+
+    def _decoded(self, name: str, leaf: Leaf) -> pa.Array | None:
+        if leaf.type == pa.binary(16) or (self.imported and pa.types.is_timestamp(leaf.type)):
+            return None
+        found = self._of(name, leaf.field.field_id or 0)
+        if found is None:
+            return None
+        files, binary = found
+        if pa.types.is_string(leaf.type) or pa.types.is_binary(leaf.type) or pa.types.is_fixed_size_binary(leaf.type):
+            if name == "upper_bounds" and pa.types.is_string(leaf.type):
+                # A cut bound whose last character was raised into the surrogates was written as "?", below the real
+                # maximum.
+                sound = ~truths(pc.ends_with(binary, "?"), null=False)
+                files, binary = files[sound], binary.filter(from_truths(sound))
+            index = np.full(len(self.rows), -1, np.int64)
+            index[files] = np.arange(len(files))
+            return binary.cast(pa.binary()).take(from_vector(index, index >= 0, pa.int64()))
+        values, known = decode(binary, leaf.type, upper=name == "upper_bounds")
+        return scatter(files[known], values[known], len(self.rows), leaf.type)
+
+
+@dataclass(frozen=True, slots=True)
+class _Map:
+    """One map of all files, unfolded: its keys and values, and where each file's begin."""
+
+    keys: npt.NDArray[np.int32]
+    values: pa.Array
+    files: npt.NDArray[np.intp]  # of each key
+
+    @classmethod
+    def of(cls, column: pl.Series) -> _Map:
+        lists = column.rechunk().to_arrow()
+        pairs = lists.flatten()  # what stands behind NULL is left out
+        lengths = vector(pc.list_value_length(lists), np.int64 if pa.types.is_large_list(lists.type) else np.int32)
+        there_is = valid_mask(lists)
+        lengths = lengths if there_is is None else np.where(there_is, lengths, 0)
+        keys, values = pairs.flatten()
+        whole = truths(pc.and_(keys.is_valid(), values.is_valid()), null=False)
+        files = np.repeat(np.arange(len(lists)), lengths)
+        if not whole.all():
+            there = from_truths(whole)
+            keys, values, files = keys.filter(there), values.filter(there), files[whole]
+        if not pa.types.is_integer(values.type):
+            values = values.cast(pa.large_binary())
+        return cls(vector(keys, np.int32), values, files)
+
+    def get(self, field_id: int) -> tuple[Ints, pa.Array] | None:
+        """Ordinals of the files that have the key, and their values."""
+        at = np.flatnonzero(self.keys == field_id)
+        if not len(at):
+            return None
+        return self.files[at], self.values.take(from_vector(at, None, pa.int64()))
+
+
+def decode(raw: pa.LargeBinaryArray, to: pa.DataType, *, upper: bool) -> tuple[npt.NDArray[Any], Bools]:
+    """Bounds of fixed width in the physical domain of the column (of decimals: 16 big-endian bytes), and which of them
+    could be decoded."""
+    if not len(raw):
+        return np.zeros((0, 16), np.uint8) if pa.types.is_decimal(to) else np.zeros(0, np.int64), np.zeros(0, bool)
+    _, offsets_buffer, data_buffer = raw.buffers()
+    offsets = np.frombuffer(offsets_buffer, np.int64)[raw.offset : raw.offset + len(raw) + 1]
+    data = np.frombuffer(data_buffer if data_buffer is not None else b"", np.uint8)
+    starts, lengths = offsets[:-1], np.diff(offsets)
+
+    def of_width(width: int) -> tuple[Bools, npt.NDArray[np.uint8]]:
+        chosen = lengths == width
+        return chosen, data[starts[chosen][:, None] + np.arange(width)]
+
+    known = np.zeros(len(raw), bool)
+    if pa.types.is_decimal(to):
+        wide = np.zeros((len(raw), 16), np.uint8)
+        for width in np.unique(lengths):
+            if 0 < width <= 16:
+                chosen, digits = of_width(int(width))
+                sign = np.where(digits[:, :1] & 0x80, 0xFF, 0).astype(np.uint8)
+                wide[chosen] = np.concatenate([np.repeat(sign, 16 - width, axis=1), digits], axis=1)
+                known |= chosen
+        return wide, known
+    if pa.types.is_floating(to):
+        numbers = np.zeros(len(raw), np.float64)
+        for width, kind in ((4, "<f4"), (8, "<f8")):
+            chosen, digits = of_width(width)
+            if chosen.any():
+                numbers[chosen] = signed_zero(digits.copy().view(kind)[:, 0].astype(np.float64), upper)
+            known |= chosen
+        return numbers, known
+    whole = np.zeros(len(raw), np.int64)
+    if pa.types.is_integer(to) or pa.types.is_temporal(to) or pa.types.is_boolean(to):
+        for width, kind in _WIDTHS.get(str(to), ((4, "<i4"), (8, "<i8"))):
+            chosen, digits = of_width(width)
+            if chosen.any():
+                read = digits.copy().view(kind)[:, 0].astype(np.int64)
+                whole[chosen], known[chosen] = whole_numbers(read, to, days=width == 4, upper=upper)
+    return whole, known
+
+
+_WIDTHS = {"bool": ((1, "u1"),), "time64[us]": ((8, "<i8"),)}
+
+
+def signed_zero(values: npt.NDArray[np.float64], upper: bool) -> npt.NDArray[np.float64]:
+    """Zero has two signs that are equal: both must lie inside the bounds."""
+    return np.where(values == 0, 0.0 if upper else -0.0, values)
+
+
+def whole_numbers(read: Ints, to: pa.DataType, *, days: bool, upper: bool) -> tuple[Ints, Bools]:
+    """Integers as written, in the physical domain; and which fit. `days`: written when a timestamp column was a
+    date."""
+    sane = np.ones(len(read), bool)
+    if pa.types.is_timestamp(to):
+        if days:
+            sane = np.abs(read) < (1 << 63) // _MICROS_PER_DAY
+            return np.where(sane, read, 0) * _MICROS_PER_DAY, sane
+        if to.unit == "ns":
+            down = read // 1000
+            return down + (read - down * 1000 != 0) if upper else down, sane
+    return read, sane
+
+
+_MICROS_PER_DAY = 86_400_000_000
+
+
+def scatter(files: Ints, values: npt.NDArray[Any], count: int, of: pa.DataType) -> pa.Array:
+    known = np.zeros(count, bool)
+    known[files] = True
+    if values.ndim == 2:
+        wide = np.zeros((count, 16), np.uint8)
+        wide[files] = values
+        return decimals(wide, known, of)
+    full = np.zeros(count, values.dtype)
+    full[files] = values
+    return from_vector(full, known, pa.float64() if full.dtype.kind == "f" else pa.int64())
+
+
+def decimals(wide: npt.NDArray[np.uint8], known: Bools, of: pa.DataType) -> pa.Array:
+    """Unscaled decimals (16 big-endian bytes each) in the physical domain of their type."""
+    if of.precision <= 18:
+        low = wide[:, 8:].copy().view(">i8")[:, 0].astype(np.int64)
+        fits = (wide[:, :8] == np.where(low < 0, 0xFF, 0).astype(np.uint8)[:, None]).all(axis=1)
+        return from_vector(low, known & fits, pa.int64())
+    ordered = wide.copy()
+    ordered[:, 0] ^= 0x80
+    return from_rows(ordered, known)
+
+
+def _trusted(
+    lower: pa.Array | None, upper: pa.Array | None, of: pa.DataType
+) -> tuple[pa.Array | None, pa.Array | None]:
+    """Both unknown where one is NaN or they cross: such a writer knew no order."""
+    if lower is None or upper is None:
+        if pa.types.is_floating(of):
+            lower, upper = (None if one is None else _known(one, ~_nan(one)) for one in (lower, upper))
+        return lower, upper
+    bad = truths(pc.greater(lower, upper), null=False)
+    if pa.types.is_floating(of):
+        bad = bad | _nan(lower) | _nan(upper)
+    return _known(lower, ~bad), _known(upper, ~bad)
+
+
+def _nan(values: pa.Array) -> Bools:
+    return truths(pc.is_nan(values), null=False)
+
+
+def _known(values: pa.Array, where: Bools) -> pa.Array:
+    return values if where.all() else pc.if_else(from_truths(where), values, pa.nulls(len(values), values.type))
+
+
+def _trusted_nulls(
+    nulls: tuple[Ints, Bools] | None,
+    total: tuple[Ints, Bools] | None,
+    rows: Ints,
+    lower: pa.Array | None,
+    upper: pa.Array | None,
+) -> pa.Array | None:
+    """Null counts that agree with the row count, with the count of values where it is given, and with the bounds."""
+    if nulls is None:
+        return None
+    values, known = nulls
+    known = known & (values <= rows)
+    if total is not None:
+        known &= ~total[1] | (total[0] == rows)
+    for bound in (lower, upper):
+        if bound is not None:
+            known &= ~((values == rows) & truths(bound.is_valid(), null=False))
+    return _array(values, known)
+
+
+def _array(values: Ints, known: Bools) -> pa.Array:
+    return from_vector(values, known, pa.int64())

@@ -1,0 +1,270 @@
+"""Iceberg tables, formats 1 to 3, without a JVM.
+
+A table is named by its folder, by one of its metadata files, or by a pyiceberg catalog (`options["catalog"]`, with
+`options["identifier"]` or the path as the name in it). The metadata file alone resolves versions; a snapshot reads its
+manifest list and manifests; a diff reads those that the commits in between wrote.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import xxhash
+
+from metaindex.expressions.errors import MetaIndexError, NotATableError, StorageError, UnsupportedFeatureError
+from metaindex.formats.changes import Base, Changes
+from metaindex.formats.diff import shape
+from metaindex.formats.model import Diff, Field, Schema, Snapshot, Version
+from metaindex.formats.protocol import At, TableRef
+from metaindex.formats.storage import Storage
+
+from .changes import changes_from_commits
+from .deletes import DeleteLoader
+from .finding import is_metadata_file, locate
+from .history import log_diff
+from .locations import Place, is_absolute, normal
+from .manifests import DATA, Manifest, read_manifest_list, read_manifests
+from .metadata import (
+    NO_SNAPSHOT,
+    Selected,
+    SnapshotInfo,
+    TableMetadata,
+    read_metadata,
+    select,
+)
+from .name_mapping import mapped_names, mapping_sign, mapping_suffix
+from .schema import read_schema
+from .snapshot import IcebergDetails, file_table, read_options
+from .transforms import Transform
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class IcebergFormat:
+    """The `TableFormat` of Iceberg."""
+
+    name = "iceberg"
+
+    def detect(self, ref: TableRef) -> bool:
+        """A catalog in the options, a metadata file as the path, or a version hint or metadata file below
+        `metadata/`."""
+        if ref.options.get("catalog") is not None or is_metadata_file(ref.path):
+            return True
+        try:
+            locate(ref.storage, ref.path)
+        except (NotATableError, StorageError):
+            return False
+        except MetaIndexError:
+            return True  # damaged, and Iceberg's all the same
+        return True
+
+    def resolve(self, ref: TableRef, at: At) -> Version:
+        metadata = _metadata(ref)
+        return version_of(metadata, select(metadata, at))
+
+    def read_options(self, ref: TableRef) -> Mapping[str, object]:
+        """See `metaindex.formats.protocol.TellsReading`."""
+        return read_options(_metadata(ref))
+
+    def versions(self, ref: TableRef) -> Sequence[Version]:
+        metadata = _metadata(ref)
+        ordered = sorted(metadata.snapshots.values(), key=lambda s: (s.sequence_number, s.timestamp_ms))
+        return [version_of(metadata, select(metadata, At(version=one.id))) for one in ordered]
+
+    def snapshot(self, ref: TableRef, at: At) -> Snapshot:
+        metadata = _metadata(ref)
+        selected = select(metadata, at)
+        place = _place(ref, metadata)
+        manifests = _manifests(ref.storage, place, metadata, selected.snapshot)
+        snapshot_id = selected.snapshot.id if selected.snapshot is not None else 0
+
+        def entries(data: bool) -> pl.DataFrame:
+            chosen = [one for one in manifests if (one.content == DATA) == data]
+            return read_manifests(ref.storage, place, metadata, chosen, snapshot_id=snapshot_id)
+
+        return assemble(ref, place, metadata, selected, manifests, entries(True), entries(False))
+
+    def diff(self, ref: TableRef, base: Snapshot, target: At) -> Diff | None:
+        metadata = _metadata(ref)
+        selected = select(metadata, target)
+        place = _place(ref, metadata)
+        to = version_of(metadata, selected)
+        schema = _schema(metadata, selected, live_specs=())
+        known = next((s for s in metadata.snapshots.values() if str(s.id) == base.version.id), None)
+        if known is None or _commit_of(metadata, known) != base.version.fingerprint.partition("-")[0]:
+            return None  # expired, or of another table at this place
+        changed = log_diff(ref.storage, place, metadata, base, selected.snapshot)
+        if changed is None:
+            return None
+        return Diff(
+            base=base.version,
+            target=to,
+            appended=changed.appended,
+            deleted=changed.deleted,
+            deletes_changed=changed.deletes_changed,
+            schema_changed=shape(base.schema) != shape(schema),
+            source="log",
+        )
+
+    def changes(self, ref: TableRef, bases: Sequence[Base], target: At) -> Changes | None:
+        """See `metaindex.formats.changes.ServesChanges`."""
+        metadata = _metadata(ref)
+        selected = select(metadata, target)
+
+        def schema_of(live_specs: Sequence[int]) -> Schema:
+            return _schema(metadata, selected, live_specs)
+
+        version = version_of(metadata, selected)
+        return changes_from_commits(
+            ref, _place(ref, metadata), metadata, bases, selected, version, partial(_commit_of, metadata), schema_of
+        )
+
+
+def version_of(metadata: TableMetadata, selected: Selected) -> Version:
+    """The version of a snapshot as read with a schema. The fingerprint tells equal ids of two tables apart, and two
+    schemas: "now" is read with the current one, which a rename changes without a new snapshot."""
+    id_, commit = NO_SNAPSHOT, _hash(metadata.table_uuid or metadata.location)
+    if selected.snapshot is not None:
+        id_, commit = str(selected.snapshot.id), _commit_of(metadata, selected.snapshot)
+    return Version(metadata.table_uuid, id_, f"{commit}-{selected.schema_id}", selected.schema_id)
+
+
+def _commit_of(metadata: TableMetadata, snapshot: SnapshotInfo) -> str:
+    source = snapshot.manifest_list or "\n".join(snapshot.manifests)
+    mapping = mapping_sign(metadata)  # another one reads other columns from the same commit
+    told = f"{metadata.table_uuid}\0{source}\0{snapshot.timestamp_ms}\0{snapshot.sequence_number}"
+    return _hash(f"{told}\0{mapping}" if mapping else told)
+
+
+def _hash(text: str) -> str:
+    return xxhash.xxh64_hexdigest(text.encode())
+
+
+def assemble(
+    ref: TableRef,
+    place: Place,
+    metadata: TableMetadata,
+    selected: Selected,
+    manifests: Sequence[Manifest],
+    data: pl.DataFrame,
+    deletes: pl.DataFrame,
+) -> Snapshot:
+    """The snapshot of these entries."""
+    snapshot = selected.snapshot
+    version = version_of(metadata, selected)
+    schema = _schema(metadata, selected, live_specs=data["spec_id"].unique().to_list())
+    files, pairs = file_table(place, metadata, data, deletes, version.id)
+    return Snapshot(
+        table=place.root,
+        format="iceberg",
+        version=version,
+        timestamp_ms=snapshot.timestamp_ms if snapshot is not None else metadata.last_updated_ms,
+        schema=schema,
+        files=files,
+        details=IcebergDetails(
+            ref.storage,
+            place,
+            metadata,
+            tuple(one for one in manifests if one.content == DATA),
+            snapshot.id if snapshot is not None else 0,
+            data,
+            deletes,
+            pairs,
+            DeleteLoader(ref.storage, place, metadata, schema, version.id),
+        ),
+        partition_columns=tuple(f.name for f in schema if f.partition),
+        properties={**metadata.properties, "table_uuid": metadata.table_uuid},
+        mapping=mapping_suffix(metadata),
+    )
+
+
+def _metadata(ref: TableRef) -> TableMetadata:
+    catalog = ref.options.get("catalog")
+    if catalog is None:
+        return read_metadata(ref.storage, locate(ref.storage, ref.path))
+    identifier = ref.options.get("identifier") or ref.path
+    load = getattr(catalog, "load_table", None)
+    if load is None:
+        raise UnsupportedFeatureError(
+            f"catalog= takes a pyiceberg catalog; got {type(catalog).__name__}; load it by pyiceberg.catalog.load_catalog"
+        )
+    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+    try:
+        location = load(identifier).metadata_location
+    except (NoSuchTableError, NoSuchNamespaceError, ValueError) as refused:  # the last: an identifier of another shape
+        raise NotATableError(f"the catalog has no table {identifier} ({refused}); check the identifier") from refused
+    return read_metadata(ref.storage, _from_here(location))
+
+
+def _from_here(location: str) -> str:
+    """Catalogs of tests keep locations relative to the folder they are used in."""
+    plain = normal(location)
+    return plain if is_absolute(plain) else os.path.abspath(plain)
+
+
+def _place(ref: TableRef, metadata: TableMetadata) -> Place:
+    """Where the table is: where its metadata claims, unless it was found elsewhere and nothing is at the claimed
+    place."""
+    claimed = metadata.location
+    if ref.options.get("catalog") is not None:
+        return Place.of(_from_here(claimed), claimed)
+    folder, _, name = normal(metadata.file).rpartition("/metadata/")
+    found = folder if folder and "/" not in name else normal(ref.path)
+    if found == normal(claimed):
+        return Place.of(claimed)
+    witness = next((s.manifest_list for s in reversed(list(metadata.snapshots.values())) if s.manifest_list), None)
+    if is_absolute(normal(claimed)) and witness is not None and _exists(ref.storage, normal(witness)):
+        return Place.of(claimed)
+    return Place.of(found, claimed)
+
+
+def _exists(storage: Storage, path: str) -> bool:
+    try:
+        storage.head(path)
+    except StorageError:
+        return False
+    return True
+
+
+def _manifests(
+    storage: Storage, place: Place, metadata: TableMetadata, snapshot: SnapshotInfo | None
+) -> list[Manifest]:
+    return [] if snapshot is None else read_manifest_list(storage, place, metadata, snapshot)
+
+
+def _schema(metadata: TableMetadata, selected: Selected, live_specs: Sequence[int]) -> Schema:
+    """The schema, with what partitions say of its columns.
+
+    Files imported from Hive tables lack their partition columns, whose value the partition then gives. A column that
+    every live file has an identity partition of is marked so; one that only some have is in the bytes of the others,
+    and what a file without it shows is left unknown. A column whose hashes some live file is partitioned by is marked,
+    too.
+    """
+    schema = read_schema(metadata.schemas[selected.schema_id], metadata.location, mapped_names(metadata))
+    fields = [
+        [(f.source_id, f.name, Transform.parse(f.transform).name) for f in metadata.specs[spec_id].fields]
+        for spec_id in live_specs
+    ]
+    identities = [{source: name for source, name, kind in spec if kind == "identity"} for spec in fields]
+    bucketed = {source for spec in fields for source, _, kind in spec if kind == "bucket"}
+    if not any(identities) and not bucketed:
+        return schema
+
+    def marked(one: Field, top: bool) -> Field:
+        if one.children:
+            return replace(one, children=tuple(marked(child, False) for child in one.children))
+        if one.field_id in bucketed:
+            one = replace(one, bucketed=True)
+        having = [names for names in identities if one.field_id in names]
+        if not having:
+            return one
+        everywhere = len(having) == len(identities) and all(names[one.field_id] == one.name for names in having)
+        return replace(one, partition=True) if top and everywhere else replace(one, default_known=False)
+
+    return Schema(tuple(marked(one, True) for one in schema))

@@ -1,0 +1,391 @@
+"""What files there are: snapshots as columns. A million files is an Arrow table, not a million objects; a `FileEntry`
+is a view of one row.
+
+Promises: a snapshot is immutable and complete (a reader that cannot give all of it raises); what it says of a column of
+a file is true of the file's *physical* rows, or it says nothing; deletes belong to the snapshot, not to the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from enum import IntEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import pyarrow as pa
+
+from metaindex.expressions.arrow_types import UUID
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.statistics import ColumnBounds, Mask, PruningStatistics
+from metaindex.expressions.tree import ColumnRef
+from metaindex.expressions.vectors import numbers
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap64
+
+
+class Trust(IntEnum):
+    """Where a statistic comes from, weakest first."""
+
+    NONE = 0  # nothing is known
+    LOG = 1  # written into the table's log by some writer
+    FOOTER = 2  # a Parquet footer, after the checks of `footers`
+    COMPUTED = 3  # computed by us from the physical rows
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A table's version. Compared for equality only: `id` is the format's own (Delta number, Iceberg snapshot id,
+    listing hash of plain files), `fingerprint` (of the commit's bytes, the snapshot's manifest list, the listing) tells
+    the same id of a table that was made anew from this one. `table_uuid` is what the table calls itself at the version,
+    "" where that is not known yet: to ask a Delta log for it costs a replay, which a version that is only resolved does
+    without. `schema_id` is which of the table's schemas it is read with, where the id does not say so (Iceberg):
+    `protocol.At.of` asks for exactly this version, schema included."""
+
+    table_uuid: str = field(compare=False)
+    id: str
+    fingerprint: str
+    schema_id: int | None = None
+
+    def __str__(self) -> str:
+        return self.id
+
+
+COLLATED = "collated"
+"""`Field.logical` of a text whose `type` has no leaves: equal values differ in bytes (a collation, or CHAR)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One column, or one field of a struct.
+
+    `stable` is what never changes while the column is the same column: the field id as text where the format has one
+    ("id:7"), else the name of the part. `source` is the path of the column inside data files (physical names), None
+    where the files cannot hold it. `field_id` finds it in Parquet files by id where the format maps by id. `default` is
+    what a file without the column shows: a literal, NULL, or unknown (`default_known=False`).
+    """
+
+    name: str
+    type: pa.DataType
+    nullable: bool = True
+    stable: str = ""
+    source: str = ""
+    field_id: int | None = None
+    partition: bool = False  # value comes from the partition, not from the file's bytes
+    bucketed: bool = False  # files are partitioned by hashes of it: the table knows more of equality than any bounds
+    default: object = None
+    default_known: bool = True
+    children: tuple[Field, ...] = ()  # of a struct; lists and maps have none (nothing inside them is indexed)
+    comment: str = ""
+    logical: str = ""  # the format's own name of a type that `type` does not tell: "uuid" of 16 bytes, COLLATED
+    mapped: tuple[str, ...] | None = (
+        None  # its names in files without field ids (Iceberg's name mapping); None: the table does not say
+    )
+
+    @property
+    def asked(self) -> pa.DataType:
+        """The type that predicates are bound to."""
+        if self.children:
+            return pa.struct([pa.field(c.name, c.asked, c.nullable) for c in self.children])
+        return UUID if self.logical == "uuid" else self.type
+
+    @property
+    def shown(self) -> Field:
+        """The column as readers give it: nothing that compares bytes may speak of a collated text, yet it is a text."""
+        if self.children:
+            children = tuple(child.shown for child in self.children)
+            return replace(
+                self, children=children, type=pa.struct([pa.field(c.name, c.type, c.nullable) for c in children])
+            )
+        return replace(self, type=pa.string()) if self.logical == COLLATED else self
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of a table at a version. Logical names; types in Arrow's terms."""
+
+    fields: tuple[Field, ...]
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(self.fields)
+
+    @property
+    def names(self) -> list[str]:
+        return [f.name for f in self.fields]
+
+    @property
+    def shown(self) -> Schema:
+        """The columns as readers give them."""
+        return Schema(tuple(one.shown for one in self.fields))
+
+    def arrow(self) -> pa.Schema:
+        """The same as an Arrow schema (logical names)."""
+        return pa.schema([pa.field(f.name, f.type, f.nullable) for f in self.fields])
+
+    def asked(self) -> pa.Schema:
+        """The same as predicates mean the columns: a UUID is one, and no bytes."""
+        return pa.schema([pa.field(f.name, f.asked, f.nullable) for f in self.fields])
+
+    def leaves(self) -> list[Leaf]:
+        """Every primitive leaf, fields of structs included, lists and maps left out."""
+        return list(self._leaves)
+
+    @cached_property
+    def _leaves(self) -> tuple[Leaf, ...]:
+        out: list[Leaf] = []
+
+        def walk(fields: tuple[Field, ...], above: tuple[Field, ...]) -> None:
+            for one in fields:
+                path = (*above, one)
+                if one.children:
+                    walk(one.children, path)
+                elif not pa.types.is_nested(one.type):
+                    out.append(Leaf(path))
+
+        walk(self.fields, ())
+        return tuple(out)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A primitive column by the fields that lead to it."""
+
+    path: tuple[Field, ...]
+
+    @cached_property
+    def parts(self) -> tuple[str, ...]:
+        """Logical name parts, as in a `ColumnRef`."""
+        return tuple(f.name for f in self.path)
+
+    @cached_property
+    def stable(self) -> str:
+        """The stable name: the id of the leaf where the format has ids, else the dotted path, in which a name that
+        holds a dot (or looks like an id) stands between backticks."""
+        last = self.path[-1]
+        if last.stable.startswith("id:") and last.stable != last.name:
+            return last.stable
+        return ".".join(_part(f.stable or f.name) for f in self.path)
+
+    @property
+    def source(self) -> tuple[str, ...]:
+        """Physical name parts inside data files."""
+        return tuple(f.source or f.name for f in self.path)
+
+    @property
+    def field(self) -> Field:
+        return self.path[-1]
+
+    @property
+    def type(self) -> pa.DataType:
+        return self.path[-1].type
+
+
+def _part(name: str) -> str:
+    """A part of a stable name: column `a.b` is not field b of struct a, nor is a column called id:3 the one with that
+    id."""
+    if "." not in name and "`" not in name and not name.startswith("id:"):
+        return name
+    return "`" + name.replace("`", "``") + "`"
+
+
+FILE_SCHEMA = pa.schema(
+    [
+        pa.field(
+            "path", pa.string(), nullable=False
+        ),  # relative to the table's root ('/'-separated, decoded), or an absolute URI/path where the log names a file outside it
+        pa.field("size_bytes", pa.int64(), nullable=False),
+        pa.field("modified_ms", pa.int64()),  # of the file; null where the log does not say
+        pa.field("record_count", pa.int64()),  # physical rows, deleted ones included; null: unknown
+        pa.field(
+            "partition", pa.string(), nullable=False
+        ),  # canonical text of the partition tuple, "" when unpartitioned; hashed to partition_id
+        pa.field("deletes", pa.string()),  # identity of the deletes attached at this version; null: none
+        pa.field("deleted_count", pa.int64()),  # rows deleted where known; null with deletes: unknown
+        pa.field(
+            "etag", pa.string()
+        ),  # finer sign of the bytes: of plain files inode and change time in ns, or the object's etag; of Iceberg the data sequence number and the snapshot that added the file
+    ]
+)
+"""The columns that every format gives. A format may append columns of its own behind them (their names start with its
+name: `delta_dv_path`, `iceberg_spec_id`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """One live file: a view of one row, for people and tests."""
+
+    path: str
+    size_bytes: int
+    modified_ms: int | None
+    record_count: int | None
+    partition: str
+    deletes: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileTable:
+    """Live files as columns: FILE_SCHEMA, one row a file, no two rows with the same path."""
+
+    table: pa.Table
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    @property
+    def paths(self) -> pa.ChunkedArray:
+        return self.table.column("path")
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(int(numbers(chunk).sum()) for chunk in self.table.column("size_bytes").chunks)
+
+    def take(self, rows: pa.Array) -> FileTable:
+        return FileTable(self.table.take(rows))
+
+    def filter(self, mask: pa.Array) -> FileTable:
+        return FileTable(self.table.filter(mask))
+
+    def entry(self, row: int) -> FileEntry:
+        r = self.table.slice(row, 1)
+        return FileEntry(*(r.column(name)[0].as_py() for name in FileEntry.__dataclass_fields__))
+
+    def entries(self) -> Iterator[FileEntry]:
+        """Row by row: for people and tests."""
+        return (self.entry(row) for row in range(len(self)))
+
+    @classmethod
+    def empty(cls) -> FileTable:
+        return cls(FILE_SCHEMA.empty_table())
+
+
+@dataclass(frozen=True, slots=True)
+class EqualityDelete:
+    """Rows whose values in `columns` (logical stable leaves) equal a row of `rows` (null equals null) are deleted. A
+    leaf inside a struct stands in `rows` inside that struct, with nothing else in it: as Iceberg compares, a struct
+    that is NULL is not one whose field is."""
+
+    columns: tuple[Leaf, ...]
+    rows: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class Deletes:
+    """What is deleted from one file at one version: row positions, and rows by value."""
+
+    positions: BitMap64
+    equality: tuple[EqualityDelete, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedPositions:
+    """Row positions of one file: those deleted at the target and not at the base, and those restored since."""
+
+    deleted: BitMap64
+    restored: BitMap64
+
+    @classmethod
+    def between(cls, before: BitMap64, after: BitMap64) -> ChangedPositions:
+        """Of what is deleted before and after."""
+        return cls(deleted=after - before, restored=before - after)
+
+
+class SnapshotDetails(Protocol):
+    """What only the format can say of a snapshot's files, loaded when asked for."""
+
+    def log_bounds(self, leaf: Leaf) -> ColumnBounds | None:
+        """Bounds that the log states for the files (aligned with `files`), repaired for known faults of writers and
+        never those written under deletes that made them untrue of the physical rows; None: the log says nothing of this
+        column."""
+
+    def partition_bounds(self, leaf: Leaf) -> ColumnBounds | None:
+        """Bounds that follow from the files' partition values: exact for an identity partition column, inclusive for a
+        transform of the column; None: no partition field is made from this column."""
+
+    def deletes(self, row: int) -> Deletes:
+        """The deletes attached to file `row` (positions and equality); only called where `files.deletes` is not
+        null."""
+
+    def read_options(self) -> Mapping[str, object]:
+        """How the data files are to be read: {"file_format": "parquet" | "csv" | "json", and for CSV and JSON the
+        reader's options}."""
+
+
+@runtime_checkable
+class PartitionHashes(Protocol):
+    """`SnapshotDetails` of a format whose partition values may be hashes of a column's values."""
+
+    def partition_hashes(self, leaves: Mapping[ColumnRef, Leaf]) -> PruningStatistics[Mask] | None:
+        """What the hashes prove of the files (aligned with `files`) about these columns; None: nothing."""
+
+
+@runtime_checkable
+class ManyLogBounds(Protocol):
+    """`SnapshotDetails` that reads what its log states of several columns at one go."""
+
+    def many_log_bounds(self, leaves: Sequence[Leaf]) -> list[ColumnBounds | None]:
+        """`log_bounds` of each."""
+
+
+@runtime_checkable
+class CountsNested(Protocol):
+    """`SnapshotDetails` of a format whose log counts the rows in which a list or map itself is NULL."""
+
+    def null_lists(self, leaf: Leaf) -> ColumnBounds | None:
+        """Which files have no NULL in this list or map: a count of 0. Nothing else is known of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The live files of a table at a version."""
+
+    table: str  # root: absolute local path or URI
+    format: str  # "delta" | "iceberg" | "files"
+    version: Version
+    timestamp_ms: int
+    schema: Schema
+    files: FileTable
+    details: SnapshotDetails
+    partition_columns: tuple[str, ...] = ()  # logical names of columns with a partition value per file, identity only
+    properties: Mapping[str, str] = field(default_factory=dict)
+    mapping: str = ""  # what every `etag` ends with because the table maps columns of files by name (Iceberg)
+
+    @property
+    def table_uuid(self) -> str:
+        """What the table calls itself, "" where it has no name of its own (plain files)."""
+        return self.version.table_uuid
+
+    def uri(self, path: str) -> str:
+        """What an engine opens for a path of `files`."""
+        if path.startswith("/") or "://" in path:
+            return path
+        return f"{self.table.rstrip('/')}/{path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """What changed from `base` to `target`. A file whose bytes are the same and whose deletes changed is in
+    `deletes_changed` only (as at target)."""
+
+    base: Version
+    target: Version
+    appended: FileTable
+    deleted: FileTable
+    deletes_changed: FileTable
+    schema_changed: bool
+    source: str = "snapshots"  # "log" where the log itself served the range
+    positions: Callable[[int], ChangedPositions] | None = field(default=None, compare=False, repr=False)
+    """What changed in file `row` of `deletes_changed`, read when asked for; equality deletes are not in it. None: the
+    format's log does not say, two snapshots do."""
+
+
+def partition_text(names: Sequence[str], values: Sequence[str | None]) -> str:
+    """The canonical text of a partition tuple: Hive style, names and values percent-encoded, NULL as
+    `__HIVE_DEFAULT_PARTITION__`; a value that reads so has its first letter encoded."""
+    from urllib.parse import quote
+
+    null = "__HIVE_DEFAULT_PARTITION__"
+    return "/".join(
+        f"{quote(n, safe='')}={null if v is None else quote(v, safe='') if v != null else '%5F' + null[1:]}"
+        for n, v in zip(names, values, strict=True)
+    )

@@ -1,0 +1,120 @@
+"""The contract of a table format. A new format is a folder, a line in `registry.FORMATS`, and a subclass of the
+contract tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from functools import cache
+from typing import Protocol, TypeGuard, runtime_checkable
+
+from metaindex.expressions.records import dataclass
+
+from .model import Diff, Snapshot, Version
+from .storage import Storage
+from .storage_confined import Confines
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Which version is asked: by its id or by a time; neither is "now". `version` is the format's own id as text or
+    number (an Iceberg branch or tag name too), `schema_id` the schema that it is to be read with (None: as the format
+    has it for what is asked)."""
+
+    version: str | int | None = None
+    timestamp_ms: int | None = None
+    schema_id: int | None = None
+
+    @classmethod
+    def of(cls, version: Version) -> At:
+        """Exactly this version. An Iceberg snapshot is another version under another schema: its id alone asks for its
+        own."""
+        return cls(version.id, schema_id=version.schema_id)
+
+
+@dataclass(frozen=True, slots=True)
+class TableRef:
+    """Where a table is and how to open it. `options`: what the user said beside the path (header, delimiter, catalog
+    handle ...), all of it plain data but `catalog`."""
+
+    storage: Storage
+    path: str  # as the user named it, absolute
+    options: Mapping[str, object] = field(default_factory=dict)
+    patterns: tuple[
+        str, ...
+    ] = ()  # of plain files: which files and folders below the storage's root are the table (Hadoop's globs); none: all
+    history: Storage | None = None  # of plain files: the folder that keeps their listings; None: beside the table
+    confines: Confines | None = None  # where its files may lie; None: anywhere in its store
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A version, and how its snapshot is had without resolving it again."""
+
+    version: Version
+    load: Callable[[], Snapshot]
+
+
+class TableFormat(Protocol):
+    """Reads logs and footers, never data pages. Stateless: a TableRef goes in, values come out."""
+
+    @property
+    def name(self) -> str: ...
+
+    def detect(self, ref: TableRef) -> bool:
+        """Is there a table of this format at the path? One or two storage calls."""
+
+    def resolve(self, ref: TableRef, at: At) -> Version:
+        """Which version is meant, without loading its files where the format allows it (Delta: one listing, none when a
+        number is given, and one small read; Iceberg: the metadata file; plain files: the listing). VersionNotFoundError
+        where there is none."""
+
+    def snapshot(self, ref: TableRef, at: At) -> Snapshot:
+        """All live files at the version, or an error; never a part."""
+
+    def diff(self, ref: TableRef, base: Snapshot, target: At) -> Diff | None:
+        """What the log itself says changed; None where it can't serve the range (the caller compares snapshots by
+        `diff.compare`)."""
+
+    def versions(self, ref: TableRef) -> Sequence[Version]:
+        """Versions that can still be read, oldest first."""
+
+
+@runtime_checkable
+class FollowsLog(Protocol):
+    """Of a format whose versions are numbered commits, each named by its id: the newest one is found from one that is
+    known, without a listing."""
+
+    def newest(self, ref: TableRef, known: Sequence[Version]) -> Version:
+        """The newest version, as `resolve(ref, At())`. `known`: versions that were there; that they still are is
+        checked."""
+
+
+@runtime_checkable
+class ListsOnce(Protocol):
+    """Of a format whose version is a listing: the listing that says which version it is also makes the snapshot."""
+
+    def resolved(self, ref: TableRef, at: At) -> Resolved: ...
+
+
+def lists_once(table_format: TableFormat) -> TypeGuard[ListsOnce]:
+    """Does it list once? `isinstance` says so, too, and looks at every name of the protocol each time."""
+    return _offers(type(table_format), ListsOnce)
+
+
+def tells_reading(table_format: TableFormat) -> TypeGuard[TellsReading]:
+    """Likewise."""
+    return _offers(type(table_format), TellsReading)
+
+
+@cache
+def _offers(kind: type, ability: type) -> bool:
+    return issubclass(kind, ability)
+
+
+@runtime_checkable
+class TellsReading(Protocol):
+    """Of a format that says without a snapshot how the data files of any of its versions are read."""
+
+    def read_options(self, ref: TableRef) -> Mapping[str, object]:
+        """As `SnapshotDetails.read_options`."""

@@ -1,0 +1,166 @@
+"""The formats, in the order in which they are looked for: a Delta or Iceberg table holds Parquet files too, so plain
+files come last."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from metaindex.expressions.errors import NotATableError, UnsupportedFeatureError
+
+from .protocol import TableFormat, TableRef
+from .storage import Storage, is_remote, parent_of, storage_for
+
+NAMES = ("delta", "iceberg", "files")
+METADATA_ENDS = (".metadata.json", ".metadata.json.gz")  # of Iceberg's metadata files
+_PLAIN = ("parquet", "csv", "json")  # `files` with its format option
+
+
+def format_named(name: str) -> TableFormat:
+    """One format; each is imported when it is first asked for."""
+    match name:
+        case "delta":
+            from .delta.table import DeltaFormat
+
+            return DeltaFormat()
+        case "iceberg":
+            from .iceberg.table import IcebergFormat
+
+            return IcebergFormat()
+        case "files":
+            from .files.table import FilesFormat
+
+            return FilesFormat()
+        case _:
+            raise UnsupportedFeatureError(
+                f"the formats are {', '.join((*NAMES, *_PLAIN))}; got {name!r}; name one of these"
+            )
+
+
+def detect(ref: TableRef) -> TableFormat:
+    """The format of the table at a path, or an error that says what was looked for."""
+    for name in NAMES:
+        found = format_named(name)
+        if found.detect(ref):
+            return found
+    what = "is empty or holds no data files" if _anything(ref.storage) else _nothing_at(ref)
+    raise NotATableError(
+        f"a table is a folder with _delta_log (Delta), with metadata (Iceberg), or with Parquet, CSV or JSON files; {ref.path!r} {what}; check the path"
+    )
+
+
+def open_ref(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    format: str | None = None,  # noqa: A002 - the word that users know from Spark
+    storage_options: Mapping[str, str] | None = None,
+    **options: object,
+) -> tuple[TableFormat, TableRef]:
+    """The format of a table and where it is. `format`: "delta", "iceberg", "files", or "parquet", "csv", "json" for
+    plain files of that kind. A list of paths, a path with patterns and `basePath` are plain files; see
+    `files.roots`."""
+    catalog = options.get("catalog")
+    if catalog is None:
+        several = _several(path, format, storage_options, options)
+        if several is not None:
+            return format_named("files"), several
+    if not isinstance(path, str | os.PathLike):
+        (path,) = path  # a list of one
+    path = os.fspath(path)
+    if catalog is not None:
+        if format not in (None, "iceberg"):
+            raise UnsupportedFeatureError(
+                f"catalog= opens Iceberg tables; got format={format!r}; leave one of them out"
+            )
+        # The path is a name in the catalog, which alone knows where the table is.
+        return format_named("iceberg"), TableRef(_storage_of(catalog, path, storage_options), path, dict(options))
+    storage, root = storage_for(path, storage_options)
+    if path.endswith(METADATA_ENDS) and (format is None or format.lower() == "iceberg"):
+        # One metadata file names a table, whose files lie below the folder above its own.
+        return format_named("iceberg"), TableRef(
+            storage_for(parent_of(parent_of(root)), storage_options)[0], root, dict(options)
+        )
+    if format is None:
+        ref = TableRef(storage, root, dict(options))
+        return detect(ref), ref
+    wanted = format.lower()
+    ref = TableRef(storage, root, {**options, "format": wanted} if wanted in _PLAIN else dict(options))
+    if wanted in _PLAIN or wanted == "files":
+        for other in ("delta", "iceberg"):
+            if format_named(other).detect(ref):
+                raise UnsupportedFeatureError(
+                    f"{root!r} is a table of format {other}, whose files are not all live; open it with format={other!r}"
+                )
+        return format_named("files"), ref
+    found = format_named(wanted)
+    if not found.detect(ref):
+        raise NotATableError(f"there is no table of format {wanted} at {root!r}; check the path, or leave format= out")
+    return found, ref
+
+
+def _several(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    format: str | None,  # noqa: A002
+    storage_options: Mapping[str, str] | None,
+    options: Mapping[str, object],
+) -> TableRef | None:
+    """A table of several roots; None where the path is one folder or file."""
+    from .files.roots import roots_of
+
+    wanted = None if format is None else format.lower()
+    base_path = next((str(value) for name, value in options.items() if name.lower() == "basepath" and value), None)
+    roots = roots_of(path, base_path, storage_options)
+    if roots is None:
+        return None
+    if wanted not in (None, "files", *_PLAIN):
+        raise UnsupportedFeatureError(
+            f"patterns, lists of paths and basePath are for plain files; {roots.path!r} is opened as {wanted}; name the one folder of the table"
+        )
+    ref = TableRef(
+        roots.storage, roots.path, {**options, "format": wanted} if wanted in _PLAIN else dict(options), roots.patterns
+    )
+    found = format_named("files")
+    if not found.detect(ref):
+        raise NotATableError(
+            f"a table of plain files has Parquet, CSV or JSON files; {roots.path!r} fits none; check the pattern, or leave basePath out"
+        )
+    return ref
+
+
+def catalog_options(catalog: object, name: str) -> dict[str, str]:
+    """Storage options that an Iceberg catalog gives for a table. What is wrong with the name or the catalog is said
+    when the table is opened."""
+    from .iceberg.file_io import storage_options
+
+    table = _table_of(catalog, name)
+    return {} if table is None else storage_options(str(table.location()), dict(table.io.properties))
+
+
+def _table_of(catalog: object, name: str) -> Any:
+    """pyiceberg's table; None where there is none, or no catalog."""
+    load = getattr(catalog, "load_table", None)
+    if load is None:
+        return None
+    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+    with suppress(ValueError, NoSuchTableError, NoSuchNamespaceError):
+        return load(name)
+    return None
+
+
+def _storage_of(catalog: object, name: str, storage_options: Mapping[str, str] | None) -> Storage:
+    """The storage where a catalog's table lies. What is wrong with the name or the catalog is said by the format,
+    which asks again."""
+    table = _table_of(catalog, name)
+    location = "/" if table is None else str(table.location())
+    return storage_for(location, storage_options if "://" in location and not location.startswith("file:") else None)[0]
+
+
+def _nothing_at(ref: TableRef) -> str:
+    """A store has no empty folders: there it is one and the same."""
+    return "is an empty folder" if not is_remote(ref.path) and os.path.isdir(ref.storage.root) else "does not exist"
+
+
+def _anything(storage: Storage) -> bool:
+    return next(iter(storage.list("")), None) is not None

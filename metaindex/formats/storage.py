@@ -1,0 +1,120 @@
+"""Storage: the few calls that everything else is built on. Paths are POSIX-like keys below a root, or absolute where
+a log names files outside it.
+
+`put_if_absent` is the only lock in the project: it creates the object whole, or raises ObjectExistsError. On local
+disks that is a temporary file, fsync, link, fsync of the folder; rename would replace and is no lock.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import pyarrow as pa
+
+from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectInfo:
+    """One object of a listing. `etag` is the store's version sign: on local disks inode and change time."""
+
+    path: str
+    size_bytes: int
+    modified_ns: int
+    etag: str | None = None
+
+
+@runtime_checkable
+class Storage(Protocol):
+    """A store of immutable objects. Every method raises StorageError (or a subclass) and nothing else."""
+
+    @property
+    def root(self) -> str:
+        """URI or absolute local path of the root; `path` arguments are relative to it (no leading slash) or absolute
+        (same store)."""
+
+    def list(self, prefix: str, *, recursive: bool = True, start_after: str = "") -> Iterator[ObjectInfo]:
+        """Objects below the folder `prefix`, in path order; nothing (no error) where the folder does not exist.
+        `start_after`: only later paths."""
+
+    def folders(self, prefix: str) -> builtins.list[str]:
+        """Names (not paths) of the folders directly below the folder `prefix`, sorted; none where it does not exist."""
+
+    def head(self, path: str) -> ObjectInfo: ...
+
+    def read(self, path: str, start: int = 0, length: int | None = None) -> bytes: ...
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        """A seekable input for pyarrow readers."""
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """Creates the object whole and durable, or raises ObjectExistsError; never replaces. Where an answer was lost
+        and the put made again, the object that is there already can be our own: who must know compares what lies there.
+        Any other error leaves open whether the object is, or will be, there."""
+
+    def put(self, path: str, data: bytes) -> None:
+        """Creates or replaces the object, whole and durable. Only for objects under names nobody else writes."""
+
+    def delete(self, path: str) -> None:
+        """Removes the object; no error where it is gone already."""
+
+    def uri(self, path: str) -> str:
+        """What an engine is given to open the object: an absolute local path or a store URI."""
+
+
+@runtime_checkable
+class KeepsLeftovers(Protocol):
+    """Of a storage on which a put that is killed leaves something that no listing shows."""
+
+    def leftovers(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        """What such puts left below a folder, under paths that `delete` takes. A put that is under way has one, too."""
+
+
+@runtime_checkable
+class KeepsVersions(Protocol):
+    """Of a storage that may keep what was removed, where nothing here reaches it."""
+
+    def keeps_versions(self, path: str) -> bool:
+        """Does the store say so? Asked of an object that is there; one request."""
+
+
+def storage_for(path: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> tuple[Storage, str]:
+    """The storage rooted at a local path, a `file:` URI or a store URI (`s3://`, `gs://`, `az://` ...), and that
+    root in its canonical form.
+
+    Keys are then relative to the root; objects beside it (an index lies beside a plain folder) are reached by
+    absolute paths of the same store.
+    """
+    from .storage_local import LocalStorage, local_path
+
+    text = os.fspath(path)
+    local = local_path(text)
+    if local is not None:
+        if storage_options and set(storage_options) != {"single_writer"}:
+            raise ArgumentError(f"storage options are for object stores; {text!r} is a local path: leave them out")
+        storage: Storage = LocalStorage(local)
+    else:
+        from .storage_object import ObjectStorage
+
+        storage = ObjectStorage.from_uri(text, storage_options)
+    return storage, storage.root
+
+
+def is_remote(path: str) -> bool:
+    """Is it the URI of a store? Storage options are for those."""
+    from .storage_local import local_path
+
+    return local_path(path) is None
+
+
+def parent_of(root: str) -> str:
+    """The folder above a root, in the same form (absolute path or URI)."""
+    if "://" not in root:
+        return str(Path(root).parent)
+    scheme, _, rest = root.partition("://")
+    return f"{scheme}://{rest.rstrip('/').rpartition('/')[0]}"

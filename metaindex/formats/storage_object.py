@@ -1,0 +1,239 @@
+"""Storage on an object store (S3, GCS, Azure, or obstore's own memory and local stores), over obstore.
+
+put_if_absent is the store's conditional put, refused where the store is not known to keep its promise. Retries are
+obstore's (bounded, with back-off and jitter). Credentials are held by obstore alone, and no repr, error or log line
+shows them.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from metaindex.expressions.errors import ObjectExistsError, ObjectNotFoundError, StorageError
+
+from .back_off import back_off
+from .storage import ObjectInfo
+from .storage_client import SCHEMES, open_bucket
+from .storage_errors import clean, is_of_transport, status_of, storage_errors, whole
+from .storage_exclusive import doubt
+from .storage_ranges import range_file
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+_TAIL_BYTES = 1 << 16
+"""Fetched with the size when an object is opened: a small object whole, or the footer of a larger one."""
+
+_WHOLE_BYTES = 64 << 20
+"""Put in one request: a writer that is killed in it leaves nothing. Of a larger object it leaves the pieces that were
+uploaded; only a rule of the bucket removes those. A request ends after 30 seconds: still larger ones would ask for more
+than two megabytes a second."""
+
+_CONFLICTS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStorage:
+    """The objects of a bucket (`base`, a URI without a trailing slash) below the key `prefix`. `unproven`: the endpoint
+    of a store that is asked whether it keeps the promise of put-if-absent before it is relied on; `single_writer`: the
+    user says that nobody else writes, so that it need not."""
+
+    store: ObjectStore = field(repr=False)
+    base: str
+    prefix: str = ""
+    unproven: str = ""
+    single_writer: bool = False
+
+    @classmethod
+    def from_uri(cls, uri: str, storage_options: Mapping[str, str] | None = None) -> ObjectStorage:
+        """Opens the bucket of `uri`; see `open_bucket` for the options and errors."""
+        opened = open_bucket(uri, storage_options)
+        return cls(opened.store, opened.base, opened.key, opened.unproven, opened.single_writer)
+
+    @property
+    def root(self) -> str:
+        return f"{self.base}/{self.prefix}" if self.prefix else self.base
+
+    def list(self, prefix: str, *, recursive: bool = True, start_after: str = "") -> Iterator[ObjectInfo]:
+        import obstore
+
+        folder = self._key(prefix)
+        # What is cut from, or put before, a key so that the caller sees it as he named the prefix.
+        absolute = "://" in prefix
+        cut = 0 if absolute or not self.prefix else len(self.prefix) + 1
+        before = self.base + "/" if absolute else ""
+        after = self._key(start_after) if start_after else None
+
+        def ask() -> builtins.list[Mapping[str, Any]]:
+            if recursive or after is not None:
+                return [one for page in obstore.list(self.store, folder or None, offset=after) for one in page]
+            return builtins.list(obstore.list_with_delimiter(self.store, folder or None)["objects"])
+
+        with storage_errors(self.uri(prefix), "list"):
+            found = whole(ask)
+        depth = len(folder) + 1 if folder else 0
+        kept = [m for m in found if after is None or m["path"] > after]
+        if not recursive:
+            kept = [m for m in kept if "/" not in m["path"][depth:]]
+        kept.sort(key=lambda m: m["path"])  # not every store lists in order
+        for meta in kept:
+            yield _info(before + meta["path"][cut:], meta)
+
+    def folders(self, prefix: str) -> builtins.list[str]:
+        import obstore
+
+        with storage_errors(self.uri(prefix), "list"):
+            found = whole(lambda: obstore.list_with_delimiter(self.store, self._key(prefix) or None)["common_prefixes"])
+        return sorted(one.rstrip("/").rpartition("/")[2] for one in found)
+
+    def head(self, path: str) -> ObjectInfo:
+        import obstore
+
+        with storage_errors(self.uri(path), "look at"):
+            return _info(path, obstore.head(self.store, self._key(path)))
+
+    def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
+        import obstore
+
+        where, key = self.uri(path), self._key(path)
+        with storage_errors(where, "read"):
+            try:
+                if length is None:
+                    asked: Any = {"range": {"offset": start}} if start else None
+                    return bytes(obstore.get(self.store, key, options=asked).bytes())
+                if length:
+                    return bytes(obstore.get_range(self.store, key, start=start, length=length))
+            except obstore.exceptions.BaseError as error:
+                # A range that begins behind the end is an error to stores, in as many words as there are stores, and no
+                # bytes to us.
+                if (
+                    start == 0
+                    or is_of_transport(error)
+                    or status_of(error) not in (None, 416)
+                    or start < self._size(key)
+                ):
+                    raise
+            else:
+                self._size(key)  # nothing is asked of it, but it must be there
+            return b""
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        """One request tells the size and fetches the end, where footers lie; a small object is then read."""
+        where, key = self.uri(path), self._key(path)
+        with storage_errors(where, "open"):
+            size, tail = self._end(key)
+        return range_file(lambda start, length: self.read(path, start, length), size, tail)
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        import obstore
+
+        where, key = self.uri(path), self._key(path)
+        with storage_errors(where, "write"):
+            reason = self._doubt(key)
+            if reason is not None:
+                self._put_alone(where, key, data, reason)
+                return
+            for attempt in range(_CONFLICTS):
+                try:
+                    obstore.put(self.store, key, data, mode="create", use_multipart=False)
+                except obstore.exceptions.AlreadyExistsError as error:
+                    # 409: two puts at once, of which neither may have won; 412 (or no status): the object is there.
+                    if status_of(error) != 409 or attempt == _CONFLICTS - 1:
+                        raise
+                    back_off(attempt, 0.05)
+                else:
+                    return
+
+    def _put_alone(self, where: str, key: str, data: bytes, reason: str) -> None:
+        """Without the store's promise: only where the user says that nobody else writes."""
+        import obstore
+
+        if not self.single_writer:
+            raise StorageError(
+                f"an index is written where put-if-absent has one winner; of the store of {clean(where)!r} that is not known ({reason}); use another store, or say "
+                "Config(single_writer=True) if only one process ever writes indexes there"
+            )
+        try:
+            obstore.head(self.store, key)
+        except FileNotFoundError:
+            obstore.put(self.store, key, data)
+        else:
+            raise ObjectExistsError(f"cannot write {clean(where)!r}: the object is there already")
+
+    def put(self, path: str, data: bytes) -> None:
+        import obstore
+
+        with storage_errors(self.uri(path), "write"):
+            obstore.put(self.store, self._key(path), data, use_multipart=len(data) > _WHOLE_BYTES)
+
+    def keeps_versions(self, path: str) -> bool:
+        """S3 and Azure give an object a version where the bucket keeps them; Google's store gives every object one, so
+        of it nothing is known."""
+        import obstore
+
+        if not self.base.startswith(("s3:", "az:", "abfs:", "abfss:")):
+            return False
+        with storage_errors(self.uri(path), "look at"):
+            return obstore.head(self.store, self._key(path))["version"] is not None
+
+    def delete(self, path: str) -> None:
+        import obstore
+
+        try:
+            with storage_errors(self.uri(path), "delete"):
+                whole(lambda: obstore.delete(self.store, self._key(path)))
+        except ObjectNotFoundError:
+            pass
+
+    def uri(self, path: str) -> str:
+        key = self._key(path)
+        return f"{self.base}/{key}" if key else self.base
+
+    def _key(self, path: str) -> str:
+        """The key in the bucket. A relative path may not climb out of the root, a URI may not name another bucket."""
+        scheme, separator, rest = path.partition("://")
+        if separator and scheme in SCHEMES:
+            bucket, _, key = rest.partition("/")
+            if f"{SCHEMES[scheme]}://{bucket}" != self.base:
+                raise StorageError(f"{clean(path)!r} is outside the store {self.base!r}: open it by its own URI")
+            return key.strip("/")
+        if path.startswith("/") or ".." in path.split("/"):
+            raise StorageError(f"a path below the root may not begin with '/' nor hold '..': {path!r}")
+        return "/".join(part for part in (self.prefix, path.rstrip("/")) if part)
+
+    def _doubt(self, key: str) -> str | None:
+        """Why put-if-absent may have more than one winner; None: it has one."""
+        if not self.unproven:
+            return None
+        return doubt(self.store, f"{self.base} at {self.unproven}", key.rpartition("/")[0])
+
+    def _size(self, key: str) -> int:
+        import obstore
+
+        return int(obstore.head(self.store, key)["size"])
+
+    def _end(self, key: str) -> tuple[int, bytes]:
+        """The object's size and its last bytes."""
+        import obstore
+
+        try:
+            found = obstore.get(self.store, key, options={"range": {"suffix": _TAIL_BYTES}})
+            return int(found.meta["size"]), bytes(found.bytes())
+        except obstore.exceptions.BaseError as error:
+            # An empty object has no end to stores, and some have no such range.
+            if is_of_transport(error) or status_of(error) not in (None, 400, 416, 501):
+                raise
+            return self._size(key), b""
+
+
+def _info(path: str, meta: Mapping[str, Any]) -> ObjectInfo:
+    # Whole microseconds: a float of seconds would round.
+    moment = meta["last_modified"]
+    return ObjectInfo(
+        path, int(meta["size"]), int(moment.timestamp()) * 10**9 + moment.microsecond * 1000, meta["e_tag"]
+    )
