@@ -7,16 +7,12 @@ A text on which Spark's answer is not certain (a zone by name, a time without a 
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
-from typing import Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from decimal import Decimal
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -24,20 +20,26 @@ from metaindex.errors import ScanError
 from metaindex.expressions.arrow_types import is_text
 from metaindex.formats.files.time_patterns import TimePattern
 from metaindex.formats.model import Field
+from metaindex.formats.spark_texts import (
+    BLANKS,
+    DAY,
+    UTC_NAMES,
+    clock_micros,
+    day_number,
+    fixed_offset,
+    named_offset,
+    nearest_float,
+    unscaled_decimal,
+)
 
-_BLANKS: Final = "".join(map(chr, range(33)))
 _INTEGER = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _HEX_NUMBER = re.compile(r"[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+")
-_DATE = re.compile(r"([+-]?)(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.DOTALL)
 _TIMESTAMP = re.compile(
-    r"([+-]?)(\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T](?:(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d{0,9}))?)?)?\s*(Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?)?)?)?)?)?"
+    r"([+-]?)([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T](?:([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{0,9}))?)?)?\s*(Z|UTC|GMT|[+-][0-9]{1,2}(?::?[0-9]{2})?)?)?)?)?)?"
 )
 _REGULAR_DATE = r"^\d{4}-\d{2}-\d{2}$"
 _REGULAR_TIMESTAMP = r"^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?$"
-_EXACT = Context(prec=2000)
-_EPOCH = dt.datetime(1970, 1, 1)
-_MICROS_PER_DAY = 86_400_000_000
 
 
 class Uncertain(Exception):
@@ -102,7 +104,7 @@ class ValueRules:
         special = {self.nan: math.nan, self.negative_inf: -math.inf, self.positive_inf: math.inf}
         if s in special:
             return special[s]
-        text = s.strip(_BLANKS)
+        text = s.strip(BLANKS)
         bare = text.lstrip("+-") if text[:2] not in ("++", "--", "+-", "-+") else ""
         if bare in ("NaN", "Infinity"):
             return float(text.replace("Infinity", "inf"))
@@ -117,21 +119,21 @@ class ValueRules:
     def _day(self, s: str) -> int | None:
         if self.date_pattern is not None:
             found = _fit(self.date_pattern, s)
-            return None if found is None else _days(*(int(found[name]) for name in ("year", "month", "day")))
-        text = s.strip(_BLANKS)
-        found = _DATE.fullmatch(text)
+            return None if found is None else day_number(*(int(found[name]) for name in ("year", "month", "day")))
+        text = s.strip(BLANKS)
+        found = DAY.fullmatch(text)
         if found is None:
             if (self.json and _INTEGER.fullmatch(text)) or "GMT" in text:
                 raise Uncertain(repr(s))  # a day's number, or a form of old
             return None
         sign, year, month, day = found.groups()
-        return _days(int(sign + year), int(month or 1), int(day or 1))
+        return day_number(int(sign + year), int(month or 1), int(day or 1))
 
     def _micros(self, s: str, zoned: bool) -> int | None:
         pattern = self.timestamp_pattern if zoned else self.local_pattern
         if pattern is not None:
             return self._by_pattern(pattern, s, zoned)
-        text = s.strip(_BLANKS)
+        text = s.strip(BLANKS)
         found = _TIMESTAMP.fullmatch(text)
         if found is None:
             if re.match(r"[+-]?\d{4,6}-\d{1,2}-\d{1,2}[ T]\d{1,2}:.*[A-Za-z+-]", text) or re.match(r"T?\d{1,2}:", text):
@@ -142,7 +144,8 @@ class ValueRules:
         sign, year, month, day, hour, minute, second, fraction, zone = found.groups()
         if zone is not None and not zoned:
             return None
-        local = _local(int(sign + year), int(month or 1), int(day or 1), (hour, minute, second), fraction)
+        days = day_number(int(sign + year), int(month or 1), int(day or 1))
+        local = clock_micros(days, (hour, minute, second), fraction)
         if local is None:
             return None
         return local - self._offset(local, zone, s) if zoned else local
@@ -153,7 +156,8 @@ class ValueRules:
             return None
         parts = found.groupdict()
         clock = (parts.get("hour"), parts.get("minute"), parts.get("second"))
-        local = _local(int(found["year"]), int(found["month"]), int(found["day"]), clock, parts.get("fraction"))
+        days = day_number(int(found["year"]), int(found["month"]), int(found["day"]))
+        local = clock_micros(days, clock, parts.get("fraction"))
         zone = parts.get("zone")
         if zone is not None and not zoned:
             raise Uncertain(f"{s!r} with a zone, for a time without one")
@@ -165,23 +169,11 @@ class ValueRules:
 
     def _offset(self, local: int, zone: str | None, s: str) -> int:
         """Microseconds that the local clock is ahead of UTC."""
-        if zone in ("Z", "UTC", "GMT"):
-            return 0
-        if zone is not None:
-            digits = zone[1:].replace(":", "")
-            hours, minutes = (int(digits), 0) if len(digits) <= 2 else (int(digits[:-2]), int(digits[-2:]))
-            if hours > 18 or minutes > 59 or hours * 60 + minutes > 18 * 60:
-                raise Uncertain(repr(s))
-            return (1 if zone[0] == "+" else -1) * (hours * 60 + minutes) * 60_000_000
-        if self.zone in ("UTC", "Z", "GMT"):
-            return 0
-        try:
-            known = ZoneInfo(self.zone)
-            offset = (_EPOCH + dt.timedelta(microseconds=local)).replace(tzinfo=known).utcoffset()
-        except (ZoneInfoNotFoundError, ValueError, OverflowError) as error:
-            raise Uncertain(f"{s!r} in zone {self.zone}") from error
-        assert offset is not None
-        return offset // dt.timedelta(microseconds=1)
+        named = zone is None or zone in UTC_NAMES
+        offset = named_offset(zone or self.zone, local) if named else fixed_offset(zone or "")
+        if offset is None:
+            raise Uncertain(repr(s) if zone else f"{s!r} in zone {self.zone}")
+        return offset
 
 
 def _fit(pattern: TimePattern, s: str) -> re.Match[str] | None:
@@ -189,18 +181,6 @@ def _fit(pattern: TimePattern, s: str) -> re.Match[str] | None:
     if found is None and pattern.signed.fullmatch(s):
         raise Uncertain(repr(s))
     return found
-
-
-def _local(
-    year: int, month: int, day: int, clock: tuple[str | None, str | None, str | None], fraction: str | None
-) -> int | None:
-    """Microseconds since 1970 on the local clock; None where there is no such day or time."""
-    days = _days(year, month, day)
-    hour, minute, second = (int(part or 0) for part in clock)
-    if days is None or hour > 23 or minute > 59 or second > 59:
-        return None
-    whole = days * _MICROS_PER_DAY + (hour * 3600 + minute * 60 + second) * 1_000_000
-    return whole + int((fraction or "0").ljust(9, "0")[:6])
 
 
 def typed(values: list[object], t: pa.DataType) -> pa.Array:
@@ -214,16 +194,8 @@ def typed(values: list[object], t: pa.DataType) -> pa.Array:
 
 def decimal_value(text: str, t: pa.DataType) -> Decimal | None:
     """Rounded half up to the type's scale; NULL where it does not fit."""
-    if not _NUMBER.fullmatch(text):
-        return None
-    try:
-        number = Decimal(text)
-        if number.adjusted() > t.precision - t.scale + 1:
-            return None if number else Decimal(0).scaleb(-t.scale)
-        rounded = number.quantize(Decimal(1).scaleb(-t.scale), ROUND_HALF_UP, _EXACT)
-    except InvalidOperation:
-        return None
-    return rounded if len(rounded.as_tuple().digits) <= t.precision or not rounded else None
+    unscaled = unscaled_decimal(text, t) if _NUMBER.fullmatch(text) else None
+    return None if unscaled is None else Decimal(unscaled).scaleb(-t.scale)
 
 
 def _integer(s: str, limit: int) -> int | None:
@@ -234,30 +206,8 @@ def _integer(s: str, limit: int) -> int | None:
 
 
 def _float(double: float | None, s: str) -> float | None:
-    """The nearest 32-bit float of the text: through the double it could be rounded twice."""
-    if double is None or not math.isfinite(double):
-        return double
-    with np.errstate(over="ignore"):
-        near = np.float32(double)
-    text = s.strip(_BLANKS).rstrip("fFdD")
-    if not _NUMBER.fullmatch(text) or float(near) == double or not np.isfinite(near):
-        return float(near)
-    exact = Decimal(text)
-    other = np.nextafter(near, np.float32(np.inf if Decimal(float(near)) < exact else -np.inf))
-    gap, gap_other = (abs(_EXACT.subtract(Decimal(float(f)), exact)) for f in (near, other))
-    return float(other if gap_other < gap else near)
-
-
-def _days(year: int, month: int, day: int) -> int | None:
-    """Days since 1970-01-01 in the Gregorian calendar, extended both ways; None where there is no such day."""
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    lengths = (31, 29 if leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-    if not 1 <= month <= 12 or not 1 <= day <= lengths[month - 1]:
-        return None
-    years = year - (month <= 2)
-    era, of_era = divmod(years, 400)
-    of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
-    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
+    number = s.strip(BLANKS).rstrip("fFdD")
+    return None if double is None else nearest_float(double, number if _NUMBER.fullmatch(number) else None)
 
 
 def _whole(texts: pa.Array, t: pa.DataType, values: ValueRules) -> pa.Array | None:
