@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import metaindex as mi
 from metaindex import rule
 from metaindex.readers.spark_jobs import setting
+from tests.compiling import uncompiled
 from tests.rule.lakes import location_of
 
 if TYPE_CHECKING:
@@ -47,23 +48,26 @@ class Lake:
         return mi.open_table(self.path, spark=self.spark)
 
     def append(self, frame: DataFrame) -> None:
-        if self.format == "iceberg":
-            frame.writeTo(self.name).append()
-        elif self.format == "delta":
-            frame.write.format("delta").mode("append").save(self.path)
-        else:
-            frame.write.mode("append").partitionBy("p").parquet(self.path)
+        with uncompiled(self.spark):
+            if self.format == "iceberg":
+                frame.writeTo(self.name).append()
+            elif self.format == "delta":
+                frame.write.format("delta").mode("append").save(self.path)
+            else:
+                frame.write.mode("append").partitionBy("p").parquet(self.path)
 
 
 def make_parquet(spark: SparkSession, folder: Path) -> Lake:
     path = str(folder / "par quet")
-    rows_of(spark).write.partitionBy("p").parquet(path)
+    with uncompiled(spark):
+        rows_of(spark).write.partitionBy("p").parquet(path)
     return Lake(spark, "files", f"parquet.`{path}`", path)
 
 
 def make_delta(spark: SparkSession, folder: Path) -> Lake:
     path = str(folder / "de lta%20")
-    rows_of(spark).write.format("delta").partitionBy("p").option("delta.enableDeletionVectors", "true").save(path)
+    with uncompiled(spark):
+        rows_of(spark).write.format("delta").partitionBy("p").option("delta.enableDeletionVectors", "true").save(path)
     return Lake(spark, "delta", f"delta.`{path}`", path)
 
 
@@ -74,7 +78,8 @@ def make_iceberg(spark: SparkSession, folder: Path, partitioned: str = "PARTITIO
         f"CREATE TABLE {name} ({columns}) USING iceberg {partitioned} "
         "TBLPROPERTIES ('format-version'='3', 'write.delete.mode'='merge-on-read', 'write.distribution-mode'='none', 'write.spark.fanout.enabled'='true')"
     )
-    rows_of(spark).writeTo(name).append()
+    with uncompiled(spark):
+        rows_of(spark).writeTo(name).append()
     return Lake(spark, "iceberg", name, location_of(spark, name))
 
 
@@ -83,7 +88,8 @@ Make = Callable[["SparkSession", Path], Lake]
 
 
 def covered(lake: Lake, kind: Any = INDEXED) -> Lake:
-    lake.table().create_index("cov", kind)
+    with uncompiled(lake.spark):
+        lake.table().create_index("cov", kind)
     return lake
 
 
@@ -93,8 +99,9 @@ def plan_of(frame: DataFrame) -> str:
 
 
 def without_the_rule(spark: SparkSession, text: str) -> list[str]:
-    """The rows as the session gives them by itself, as texts in their order."""
-    with setting(spark, "spark.metaindex.enabled", "false"):
+    """The rows as the session gives them by itself, as texts in their order. Not compiled, which would take longer than
+    to run it over so few rows, and is not what is asked here."""
+    with uncompiled(spark), setting(spark, "spark.metaindex.enabled", "false"):
         return sorted(map(repr, spark.sql(text).collect()))
 
 
@@ -113,7 +120,8 @@ def asked(spark: SparkSession, text: str, *, by: str | None = "cov: covering") -
 
 def delete_rows(lake: Lake, condition: str) -> None:
     if lake.format != "files":
-        lake.spark.sql(f"DELETE FROM {lake.name} WHERE {condition}")
+        with uncompiled(lake.spark):
+            lake.spark.sql(f"DELETE FROM {lake.name} WHERE {condition}")
         return
     victim = sorted(one for one in Path(lake.path).rglob("*.parquet") if one.is_file())[0]
     victim.unlink()

@@ -12,6 +12,7 @@ import metaindex as mi
 from metaindex.actions.merge_policy import MergePolicy
 from metaindex.readers.spark_jobs import setting
 from metaindex.rule.enabling import _loader_of, _sources, _strategy
+from tests.compiling import uncompiled
 from tests.rule.changing_lakes import Lake, asked, plan_of
 
 if TYPE_CHECKING:
@@ -59,10 +60,12 @@ def _sides(spark: SparkSession, folder: Path, key: str) -> dict[str, str]:
     made = {}
     for side, (count, new) in {"a": (ROWS, NEW), "b": (ROWS // 10, 20)}.items():
         path = str(folder / side)
-        spark.sql(_rows(key, 0, count)).write.format("delta").option("delta.enableDeletionVectors", "true").save(path)
         kind = mi.Covering(indexed=["k"], included=["id", "v"], buckets=4)
-        mi.open_table(path, spark=spark).create_index("cov", kind)
-        spark.sql(_rows(key, 10_000, new)).write.format("delta").mode("append").save(path)
+        with uncompiled(spark):
+            rows = spark.sql(_rows(key, 0, count))
+            rows.write.format("delta").option("delta.enableDeletionVectors", "true").save(path)
+            mi.open_table(path, spark=spark).create_index("cov", kind)
+            spark.sql(_rows(key, 10_000, new)).write.format("delta").mode("append").save(path)
         made[side] = f"delta.`{path}`"
     return made
 

@@ -12,6 +12,7 @@ import pytest
 import metaindex as mi
 from metaindex.readers.spark_jobs import setting
 from metaindex.rule.enabling import SORTED_BUCKETS, _loader_of, _sources, _strategy
+from tests.compiling import uncompiled
 from tests.rule.changing_lakes import asked
 
 if TYPE_CHECKING:
@@ -41,12 +42,14 @@ def _table(spark: SparkSession, path: Path, rows_of_key: int, key: str = KEYS["b
     """Groups of so many rows, all over the files."""
     rows = f"SELECT id, id % {2100 // rows_of_key} AS n, id * 7 % 500 AS v, repeat('p', 300) AS pad FROM range(0, 2100, 1, 3)"
     text = f"SELECT id, v, pad, concat('name', v % 9) AS name, CAST(v / 50 AS int) AS w, CASE WHEN n % 31 = 0 THEN NULL ELSE {key} END AS k FROM ({rows})"
-    spark.sql(text).write.format("delta").option("delta.enableDeletionVectors", "true").save(str(path))
+    with uncompiled(spark):
+        spark.sql(text).write.format("delta").option("delta.enableDeletionVectors", "true").save(str(path))
     names = indexed.split(",")
     kind = mi.Covering(
         indexed=names, included=[one for one in ("id", "v", "name", "k", "w") if one not in names], buckets=4
     )
-    mi.open_table(str(path), spark=spark).create_index("cov", kind)
+    with uncompiled(spark):
+        mi.open_table(str(path), spark=spark).create_index("cov", kind)
     return f"delta.`{path}`"
 
 
