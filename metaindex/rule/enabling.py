@@ -52,6 +52,7 @@ _SOURCES: Final = (
     "MergeSortedExec",
     "MergeStrategy",
     "MetaIndexRule",
+    "OtherSides",
     "Reply",
     "Scans",
     "Survey",

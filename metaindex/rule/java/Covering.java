@@ -60,7 +60,7 @@ class Covering {
   }
 
   /** The plan in place of the leaf; null where nothing is won. `later`: what has to be done to scans that are changed in place, once the whole plan is made. */
-  LogicalPlan plan(boolean alone, List later) {
+  LogicalPlan plan(Survey survey, List later) {
     String label = reply.get("label").asText();
     String[] dead = Reply.unpacked(reply.get("dead"));
     for (int i = 0; i + 1 < dead.length; i += 2) {
@@ -88,7 +88,7 @@ class Covering {
         return null;
       }
     }
-    if (!whole && !scans.canShrink(one.leaf, alone)) {
+    if (!whole && !scans.canShrink(one, survey)) {
       return null; // others read by it, too
     }
     return over(whole ? null : scans.rest(one.leaf, taken, label, later), label);

@@ -120,11 +120,13 @@ public class MetaIndexRule extends Rule {
     Map places = new IdentityHashMap(); // of a leaf, what stands at each of its places: one object may stand in a plan several times, under other filters
     Hybrid hybrid = new Hybrid();
     List later = new ArrayList(); // changes in place wait until nothing can fail any more
+    List instead = new ArrayList(); // of each leaf
     boolean changed = false;
     for (int i = 0; i < survey.leaves.size(); i++) {
       LogicalPlan leaf = (LogicalPlan) survey.leaves.get(i);
       int number = survey.number(i);
-      LogicalPlan other = number >= 0 ? instead((Found) found.get(number), answers, number, survey.alone(leaf), later) : null;
+      LogicalPlan other = number >= 0 ? instead((Found) found.get(number), answers, number, survey, later) : null;
+      instead.add(other);
       changed = changed || other != null;
       if (other instanceof Union) {
         hybrid.add((Union) other, ((Found) found.get(number)).own());
@@ -136,6 +138,7 @@ public class MetaIndexRule extends Rule {
     }
     LogicalPlan after = changed ? (LogicalPlan) plan.transformUp(new Substitution(places)) : plan;
     after = hybrid.isEmpty() ? after : (LogicalPlan) after.transformUp(hybrid);
+    after = changed ? (LogicalPlan) after.transformAllExpressions(new OtherSides(scans, survey, instead, hybrid)) : after;
     for (int i = 0; i < later.size(); i++) {
       try {
         ((Scans.Tasks) later.get(i)).apply("covering", reply.hashCode());
@@ -150,12 +153,12 @@ public class MetaIndexRule extends Rule {
   }
 
   /** What stands in place of a scan; null: the scan itself, which may have been changed in place. */
-  private LogicalPlan instead(Found one, Reply answers, int number, boolean alone, List later) {
+  private LogicalPlan instead(Found one, Reply answers, int number, Survey survey, List later) {
     JsonNode cover = answers.cover(number);
     if (cover != null) {
       int waiting = later.size();
       try {
-        LogicalPlan other = new Covering(scans, one, cover).plan(alone, later);
+        LogicalPlan other = new Covering(scans, one, cover).plan(survey, later);
         if (other != null) {
           check(one.output(), other);
           rewritten++;
@@ -172,7 +175,7 @@ public class MetaIndexRule extends Rule {
     if (!answers.has(number)) {
       return null;
     }
-    LogicalPlan other = scans.without(one.leaf, answers.dropped(number), answers.label(number), alone);
+    LogicalPlan other = scans.without(one, answers.dropped(number), answers.label(number), survey);
     if (other != null) {
       check(one.output(), other);
     }

@@ -227,14 +227,15 @@ public class Scans {
     return both && call(one, "scan") == call(other, "scan");
   }
 
-  /** The scan without the files; null where it was changed in place, or left as it was. `alone`: nobody else reads by it, so that it may be changed in place. */
-  public LogicalPlan without(LogicalPlan leaf, Map dropped, String label, boolean alone) {
+  /** The scan without the files; null where it was changed in place, which needs that nobody else reads by it, or left as it was. */
+  LogicalPlan without(Found one, Map dropped, String label, Survey survey) {
+    LogicalPlan leaf = one.leaf;
     String kind = kind(leaf);
     if (kind == null) {
       return null; // done already
     }
     if (kind.equals("iceberg")) {
-      if (alone) {
+      if (survey.alone(one, false)) {
         new Tasks(call(leaf, "scan"), dropped).apply(label, dropped.hashCode());
       }
       return null;
@@ -363,8 +364,8 @@ public class Scans {
   }
 
   /** Can files be left out of it? Iceberg's scans are changed in place. */
-  public boolean canShrink(LogicalPlan leaf, boolean alone) {
-    return alone || !kind(leaf).equals("iceberg");
+  boolean canShrink(Found one, Survey survey) {
+    return !kind(one.leaf).equals("iceberg") || survey.alone(one, true);
   }
 
   /** The scan without files that an index serves; null where nothing is left. What has to be changed in place is put into `later`. */
@@ -534,6 +535,10 @@ public class Scans {
 
   static scala.collection.immutable.Map map(Map values) {
     return scala.collection.immutable.Map$.MODULE$.from(scala.jdk.javaapi.CollectionConverters.asScala(values));
+  }
+
+  static Object withPlan(Object subquery, LogicalPlan plan) {
+    return invoke(subquery, "withNewPlan", new Object[] {plan});
   }
 
   static Object call(Object object, String name) {

@@ -57,6 +57,8 @@ class Survey {
   String refused;
   private final Scans scans;
   private final List places = new ArrayList(); // of each leaf, its Found or null
+  private final List every; // the same with those that are not asked about
+  private final LogicalPlan plan;
   private int joins;
   private boolean gathered; // by an aggregate above, to which it is the same in what order the rows come, with nothing between that sees it
   private boolean structs; // does some scan give any?
@@ -65,8 +67,10 @@ class Survey {
 
   Survey(Scans scans, LogicalPlan plan) {
     this.scans = scans;
+    this.plan = plan;
     target = Writes.target(plan);
     collect(plan, new ArrayList(), null);
+    every = new ArrayList(places);
     if (refused == null && target != null && Writes.reads(leaves, scans, target)) {
       refused = "COMMAND";
     }
@@ -88,15 +92,20 @@ class Survey {
     return places.get(leaf) == null ? -1 : found.indexOf(places.get(leaf));
   }
 
-  /** Does nothing else in the plan read by the same scan? */
-  boolean alone(LogicalPlan leaf) {
+  /** What stands above the n-th leaf; null where it is of no table that could have an index. */
+  Found at(int leaf) {
+    return (Found) every.get(leaf);
+  }
+
+  /** Does nothing else in the plan read by the same scan? `replaced`: an index is to stand beside it. */
+  boolean alone(Found one, boolean replaced) {
     int readers = 0;
     for (int i = 0; i < leaves.size(); i++) {
-      if (scans.same((LogicalPlan) leaves.get(i), leaf)) {
+      if (scans.same((LogicalPlan) leaves.get(i), one.leaf)) {
         readers++;
       }
     }
-    return readers == 1;
+    return readers == 1 && !OtherSides.read(plan, one, replaced, scans);
   }
 
   /** `needed`: ids of the attributes that are named above; null where the output is taken as it stands. Gives what comes from scans: the id of an attribute to {its Found, its name there}. */

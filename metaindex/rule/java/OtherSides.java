@@ -1,0 +1,140 @@
+package metaindex;
+
+import java.util.ArrayList;
+import java.util.IdentityHashMap;
+import java.util.LinkedList;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+
+/**
+ * The other side of a join, of which Spark keeps a copy to leave partitions out by it (dynamic pruning): what stands in place of a scan stands in the copy, too. Else Spark does not know it for what
+ * the join reads, and leaves nothing out.
+ */
+class OtherSides extends scala.runtime.AbstractPartialFunction {
+  private final Scans scans;
+  private final Survey survey; // of the plan
+  private final List instead; // of each of its leaves, what stands in its place, or null
+  private final Hybrid hybrid;
+
+  OtherSides(Scans scans, Survey survey, List instead, Hybrid hybrid) {
+    this.scans = scans;
+    this.survey = survey;
+    this.instead = instead;
+    this.hybrid = hybrid;
+  }
+
+  public boolean isDefinedAt(Object node) {
+    return node instanceof DynamicPruningSubquery;
+  }
+
+  public Object applyOrElse(Object node, scala.Function1 other) {
+    if (!isDefinedAt(node)) {
+      return other.apply(node);
+    }
+    LogicalPlan before = ((DynamicPruningSubquery) node).buildQuery();
+    LogicalPlan after = rewritten(before);
+    return after == before ? node : Scans.withPlan((SubqueryExpression) node, after);
+  }
+
+  private LogicalPlan rewritten(LogicalPlan copy) {
+    Survey inside = new Survey(scans, copy);
+    Map places = new IdentityHashMap();
+    boolean changed = false;
+    for (int i = 0; i < inside.leaves.size(); i++) {
+      Object leaf = inside.leaves.get(i);
+      Object other = place(inside.at(i));
+      changed = changed || other != null;
+      if (!places.containsKey(leaf)) {
+        places.put(leaf, new LinkedList());
+      }
+      ((LinkedList) places.get(leaf)).add(other == null ? leaf : other);
+    }
+    LogicalPlan after = changed ? (LogicalPlan) copy.transformUp(new MetaIndexRule.Substitution(places)) : copy;
+    after = changed && !hybrid.isEmpty() ? (LogicalPlan) after.transformUp(hybrid) : after;
+    return (LogicalPlan) after.transformAllExpressions(this); // a side may have been pruned by another
+  }
+
+  private Object place(Found one) {
+    for (int i = 0; one != null && i < instead.size(); i++) {
+      if (instead.get(i) != null && same(one, survey.at(i))) {
+        return instead.get(i);
+      }
+    }
+    return null;
+  }
+
+  /** Are they one scan under the same filters? */
+  static boolean same(Found one, Found other) {
+    if (other == null || one.leaf != other.leaf && !one.leaf.equals(other.leaf)) {
+      return false;
+    }
+    List these = parts(one), those = parts(other);
+    return within(these, those) && within(those, these);
+  }
+
+  private static List parts(Found one) {
+    List out = new ArrayList();
+    for (int i = 0; i < one.filters.size(); i++) {
+      Found.conjuncts((Expression) one.filters.get(i), out);
+    }
+    return out;
+  }
+
+  private static boolean within(List these, List those) {
+    for (int i = 0; i < these.size(); i++) {
+      boolean there = false;
+      for (int j = 0; j < those.size() && !there; j++) {
+        there = these.get(i) == those.get(j) || ((Expression) these.get(i)).semanticEquals((Expression) those.get(j));
+      }
+      if (!there) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /**
+   * Do a plan's subqueries read by the scan of one of its leaves, and see other rows of it once it is changed in place? Under the leaf's own filters they miss none of the files that those prove out.
+   * `replaced`: the scan keeps what an index beside it has not, which copies of the other sides of joins are given as well.
+   */
+  static boolean read(LogicalPlan plan, Found one, boolean replaced, Scans scans) {
+    scala.collection.Iterator expressions = plan.expressions().iterator();
+    while (!plan.children().isEmpty() && expressions.hasNext()) {
+      if (read((Expression) expressions.next(), one, replaced, scans)) {
+        return true;
+      }
+    }
+    for (int i = 0; i < plan.children().size(); i++) {
+      if (read((LogicalPlan) plan.children().apply(i), one, replaced, scans)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean read(Expression expression, Found one, boolean replaced, Scans scans) {
+    if (expression instanceof SubqueryExpression) {
+      LogicalPlan plan = (LogicalPlan) ((SubqueryExpression) expression).plan();
+      Survey inside = new Survey(scans, plan);
+      boolean copy = expression instanceof DynamicPruningSubquery || !replaced;
+      for (int i = 0; i < inside.leaves.size(); i++) {
+        if (scans.same((LogicalPlan) inside.leaves.get(i), one.leaf) && !(copy && inside.at(i) != null && same(inside.at(i), one))) {
+          return true;
+        }
+      }
+      if (inside.refused != null || read(plan, one, replaced, scans)) {
+        return true;
+      }
+    }
+    for (int i = 0; i < expression.children().size(); i++) {
+      if (read((Expression) expression.children().apply(i), one, replaced, scans)) {
+        return true;
+      }
+    }
+    return false;
+  }
+}
