@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from .model import FileTable, Schema, Snapshot, Version
+from .model import Diff, FileTable, Schema, Snapshot, Version
 from .protocol import At, TableRef
 
 
@@ -49,3 +49,12 @@ class ServesChanges(Protocol):
         """Since the base from which the way is shortest. It is proved to lie on the target's own line of versions: the
         same table, not re-created, not another branch. None where the log cannot serve this: no such base, commits that
         were cleaned, a log that does not say enough; the caller then loads the snapshot."""
+
+
+@runtime_checkable
+class DiffsFromLog(Protocol):
+    """A format whose log says what changed only beside the base's files: which of them an Iceberg delete manifest
+    touches is told by their partitions and sequence numbers."""
+
+    def diff(self, ref: TableRef, base: Snapshot, target: At) -> Diff | None:
+        """What the log itself says changed; None where it cannot serve the range."""

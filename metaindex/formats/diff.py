@@ -1,4 +1,4 @@
-"""The diff of two snapshots by their file tables: what serves where the log cannot.
+"""What changed between two versions: from the log where it can say, else by comparing the file tables of two snapshots.
 
 A file is the same file when its path, size, time and sign are: whatever a format promises, paths are written twice.
 """
@@ -13,7 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .changes import Base, DiffsFromLog, ServesChanges
 from .model import ChangedPositions, Diff, Field, FileTable, Schema, Snapshot
+from .protocol import At, TableFormat, TableRef
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -21,28 +23,68 @@ if TYPE_CHECKING:
 _IDENTITY = ("path", "size_bytes", "modified_ms", "etag")
 
 
+def from_log(table_format: TableFormat, ref: TableRef, base: Snapshot, target: At) -> Diff | None:
+    """What the table's log says changed, from the changes that a refresh reads too (`ServesChanges`): it costs what the
+    commits since `base` do. None where the log cannot serve it, as backwards in time, or where what it says does not
+    make the files that it counts; then two snapshots are to be compared."""
+    if isinstance(table_format, DiffsFromLog):
+        return with_positions(table_format.diff(ref, base, target), base, lambda: table_format.snapshot(ref, target))
+    if not isinstance(table_format, ServesChanges):
+        return None
+    known = Base(base.version, base.schema, base.partition_columns)
+    changes = table_format.changes(ref, [known], target)
+    if changes is None or changes.base != base.version:
+        return None
+    gone, named = (
+        changes.gone.table,
+        pa.chunked_array([*changes.gone.paths.chunks, *changes.touched.files.paths.chunks]),
+    )
+    rows = pc.indices_nonzero(pc.is_in(base.files.paths, named.cast(pa.string()))).cast(pa.int64())
+    found = _between(base, rows, changes.touched, "log")
+    said = gone.column("deletes") if "deletes" in gone.column_names else None
+    if said is not None and _other_deletes(found.deleted.table, gone.column("path"), said):
+        return None
+    count = len(base.files) + len(found.appended) - len(found.deleted)
+    return found if changes.files is None or changes.files == count else None
+
+
 def compare(base: Snapshot, target: Snapshot) -> Diff:
     """What changed from `base` to `target`, in either direction of time. Rows are as in their own snapshot,
     `deletes_changed` as at target."""
-    before, after = base.files.table, target.files.table
+    return _between(base, None, target, "snapshots")
+
+
+def _between(base: Snapshot, rows: pa.Array | None, target: Snapshot, source: str) -> Diff:
+    """Of the files of `base` in these rows (None: all), and of those of `target`, which may be those that a log names
+    alone."""
+    before, after = base.files.table if rows is None else base.files.table.take(rows), target.files.table
     was, now = _positions(before, after, _IDENTITY)
-    appended = _without(after, now)
-    deleted = _without(before, was)
-    same_before, same_after = before.column("deletes").take(was), after.column("deletes").take(now)
-    differs = _differs(same_before, same_after)
+    differs = _differs(before.column("deletes").take(was), after.column("deletes").take(now))
     ordered = pc.sort_indices(now.filter(differs))
     before_rows, after_rows = was.filter(differs).take(ordered), now.filter(differs).take(ordered)
+    if rows is not None:
+        before_rows = _one(rows).take(before_rows)
     return Diff(
         base.version,
         target.version,
-        FileTable(appended),
-        FileTable(deleted),
+        FileTable(_without(after, now)),
+        FileTable(_without(before, was)),
         FileTable(after.take(after_rows)),
         shape(base.schema) != shape(target.schema) if target.format == "iceberg" else base.schema != target.schema,
-        positions=lambda row: ChangedPositions.between(
+        source,
+        lambda row: ChangedPositions.between(
             _positions_of(base, before_rows[row].as_py()), _positions_of(target, after_rows[row].as_py())
         ),
     )
+
+
+def _other_deletes(left: pa.Table, paths: pa.ChunkedArray, said: pa.ChunkedArray) -> bool:
+    """Does the log take a file out with deletes that had none at the base, or the other way round? Then it is not the
+    one that it means."""
+    at = pc.index_in(left.column("path"), paths)
+    named = pc.is_valid(at)
+    had = pc.is_valid(left.column("deletes").filter(named))
+    return bool(pc.any(pc.xor(had, pc.is_valid(said.take(at.filter(named))))).as_py())
 
 
 def shape(schema: Schema) -> object:
@@ -55,10 +97,9 @@ def shape(schema: Schema) -> object:
     return [of(one) for one in schema]
 
 
-def with_positions(diff: Diff, base: Snapshot, target: Callable[[], Snapshot]) -> Diff:
-    """The diff of a log that does not say which positions changed: two snapshots do, the target's loaded when it is
-    asked."""
-    if diff.positions is not None:
+def with_positions(diff: Diff | None, base: Snapshot, target: Callable[[], Snapshot]) -> Diff | None:
+    """Where the log does not say which positions changed: two snapshots do, the target's loaded when it is asked."""
+    if diff is None or diff.positions is not None:
         return diff
 
     def positions(row: int) -> ChangedPositions:

@@ -375,8 +375,7 @@ class Diff:
     schema_changed: bool
     source: str = "snapshots"  # "log" where the log itself served the range
     positions: Callable[[int], ChangedPositions] | None = field(default=None, compare=False, repr=False)
-    """What changed in file `row` of `deletes_changed`, read when asked for; equality deletes are not in it. None: the
-    format's log does not say, two snapshots do."""
+    """What changed in file `row` of `deletes_changed`, read when asked for; equality deletes are not in it."""
 
 
 def partition_text(names: Sequence[str], values: Sequence[str | None]) -> str:

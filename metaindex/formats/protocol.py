@@ -10,7 +10,7 @@ from typing import Protocol, TypeGuard, runtime_checkable
 
 from metaindex.expressions.records import dataclass
 
-from .model import Diff, Snapshot, Version
+from .model import Snapshot, Version
 from .storage import Storage
 from .storage_confined import Confines
 
@@ -71,10 +71,6 @@ class TableFormat(Protocol):
 
     def snapshot(self, ref: TableRef, at: At) -> Snapshot:
         """All live files at the version, or an error; never a part."""
-
-    def diff(self, ref: TableRef, base: Snapshot, target: At) -> Diff | None:
-        """What the log itself says changed; None where it can't serve the range (the caller compares snapshots by
-        `diff.compare`)."""
 
     def versions(self, ref: TableRef) -> Sequence[Version]:
         """Versions that can still be read, oldest first."""

@@ -92,12 +92,10 @@ class Table:
             )
         handle = self._handle
         start, end = handle.snapshot(at_version(base, base_timestamp)), at_version(target, target_timestamp)
-        found = handle.table_format.diff(handle.ref, start, end)
-        from metaindex.formats.diff import compare, with_positions
+        from metaindex.formats.diff import compare, from_log
 
-        if found is not None:
-            return with_positions(found, start, lambda: handle.snapshot(end))
-        return compare(start, handle.snapshot(end))
+        found = from_log(handle.table_format, handle.ref, start, end)
+        return compare(start, handle.snapshot(end)) if found is None else found
 
     def versions(self) -> Sequence[Version]:
         """Versions that can be read, oldest first."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from metaindex.expressions.errors import FormatError, VersionNotFoundError
-from metaindex.formats.diff import compare
+from metaindex.formats.diff import compare, from_log
 from metaindex.formats.model import FILE_SCHEMA, Snapshot
 from metaindex.formats.protocol import At, TableFormat, TableRef
 from metaindex.formats.storage import storage_for
@@ -102,7 +102,7 @@ class FormatContract:
         base = self.now(made)
         made.change()
         target = self.now(made)
-        own = made.format.diff(made.ref, base, At())
+        own = from_log(made.format, made.ref, base, At())
         if own is None:
             return
         compared = compare(base, target)

@@ -25,7 +25,6 @@ from .deletes import read_positions
 from .history import file_times
 from .log_segment import LogSegment
 from .partitions import partition_bounds, partition_texts, partition_values, shown_values
-from .path_index import PathIndex, path_index
 from .replay import Header, in_commit_timestamps, live_files
 from .schema import TableSchema, parse_schema
 from .statistics import LogStatistics
@@ -53,7 +52,6 @@ class DeltaDetails:
     schema: TableSchema
     values: tuple[pa.Array, ...]  # per partition column, in the schema's order
     statistics: LogStatistics
-    path_index: PathIndex | None = None
 
     def log_bounds(self, leaf: Leaf) -> ColumnBounds | None:
         return None if leaf.path[0].partition else self.statistics.bounds(leaf)
@@ -129,7 +127,6 @@ def build(ref: TableRef, segment: LogSegment, header: Header, version: Version) 
             schema,
             tuple(values),
             statistics,
-            path_index(live.table.column("path")),
         ),
         partition_columns=schema.partition_columns,
         properties={**header.metadata.configuration, "table_uuid": header.metadata.id},

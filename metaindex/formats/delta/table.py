@@ -19,7 +19,7 @@ from metaindex.expressions.errors import (
     VersionNotFoundError,
 )
 from metaindex.formats.changes import Base, Changes
-from metaindex.formats.model import Diff, Snapshot, Version
+from metaindex.formats.model import Snapshot, Version
 from metaindex.formats.protocol import At, TableRef
 from metaindex.formats.storage import Storage
 
@@ -81,11 +81,6 @@ class DeltaFormat:
                 ref, segment, header, Version(header.metadata.id, str(segment.version), header.fingerprint)
             ),
         )
-
-    def diff(self, ref: TableRef, base: Snapshot, target: At) -> Diff | None:
-        from .diff import diff_from_log
-
-        return diff_from_log(ref, self, base, target)
 
     def changes(self, ref: TableRef, bases: Sequence[Base], target: At) -> Changes | None:
         """See `metaindex.formats.changes.ServesChanges`."""

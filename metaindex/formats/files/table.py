@@ -21,7 +21,7 @@ from metaindex.expressions.errors import NotATableError, StorageError, Unsupport
 from metaindex.expressions.physical import column_domain_has_nan, physical_type, to_physical
 from metaindex.expressions.statistics import ColumnBounds
 from metaindex.expressions.vectors import from_vector
-from metaindex.formats.model import FILE_SCHEMA, Deletes, Diff, FileTable, Leaf, Snapshot, Version, partition_text
+from metaindex.formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf, Snapshot, Version, partition_text
 from metaindex.formats.protocol import At, Resolved, TableRef
 
 from .columns import long_texts, numbers, texts
@@ -72,9 +72,6 @@ class FilesFormat:
                 raise
             return present
         return Resolved(version_named(ref, kept.id), lambda: _then(ref, options, kept))
-
-    def diff(self, ref: TableRef, base: Snapshot, target: At) -> Diff | None:
-        return None  # there is no log; listings are compared
 
     def versions(self, ref: TableRef) -> Sequence[Version]:
         kept = [version_named(ref, k.id) for k in remembered(ref)]

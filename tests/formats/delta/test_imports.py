@@ -1,4 +1,4 @@
-"""What a snapshot and the difference to its neighbour load: pyarrow.compute and pandas take longer than the work."""
+"""What a snapshot and the changes since its neighbour load: pyarrow.compute and pandas take longer than the work."""
 
 import subprocess
 import sys
@@ -8,17 +8,19 @@ from tests.formats.delta.hand import add, checkpoint, column, commit, metadata, 
 
 _ASKED = """
 import sys
+from metaindex.formats.changes import Base
 from metaindex.formats.protocol import At
 from metaindex.formats.registry import open_ref
 format_, ref = open_ref(sys.argv[1], "delta")
 base = format_.snapshot(ref, At(version=1))
-assert len(format_.diff(ref, base, At(version=2)).appended) == 1
+known = Base(base.version, base.schema, base.partition_columns)
+assert len(format_.changes(ref, [known], At(version=2)).touched.files) == 1
 assert len(format_.snapshot(ref, At()).files) == 3
 print([name for name in ("pandas", "pyarrow.compute", "pyarrow.dataset", "polars") if name in sys.modules])
 """
 
 
-def test_a_snapshot_and_a_diff_load_little(tmp_path: Path) -> None:
+def test_a_snapshot_and_changes_load_little(tmp_path: Path) -> None:
     stats = '{"numRecords":3,"minValues":{"id":1},"maxValues":{"id":2},"nullCount":{"id":0}}'  # without blanks, as writers do
     made = [add(f"p={n}/f{n}.parquet", stats=stats, partitionValues={"p": str(n)}) for n in range(4)]
     head = [protocol(), metadata(column("id"), column("p", "integer"), partitions=["p"])]

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from metaindex.expressions.physical import to_physical
-from metaindex.formats.diff import compare
+from metaindex.formats.diff import compare, from_log
 from metaindex.formats.model import Diff, Snapshot
 from metaindex.formats.protocol import At
 from tests.formats.delta.hand import DELTA, leaf, ref, snapshot
@@ -88,7 +88,7 @@ def check_all(spark: SparkSession, path: Path) -> list[Snapshot]:
     check_bounds(found[-1])
     for base, target in pairwise(found):
         own, compared, back = (
-            DELTA.diff(ref(path), base, At(version=target.version.id)),
+            from_log(DELTA, ref(path), base, At(version=target.version.id)),
             compare(base, target),
             compare(target, base),
         )
