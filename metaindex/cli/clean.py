@@ -6,11 +6,12 @@ import argparse
 import datetime as dt
 import re
 
+from metaindex.views.output import Output
+
 from . import arguments
 from .command import Command
 from .opening import merging_builder, open_from
 from .outcomes import report
-from .output import Output
 from .progress import Progress
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}

@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .output import Output
+from metaindex.views.output import Output
 
 
 @dataclass(frozen=True, slots=True)

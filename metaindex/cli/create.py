@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 
+from metaindex.views.output import Output
+
 from . import arguments, kinds
 from .command import Command
 from .opening import open_to_build
 from .outcomes import report
-from .output import Output
 from .progress import Progress
 
 

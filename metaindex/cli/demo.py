@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from metaindex.views.output import Output
+
+from .arguments import DONE, FAILED
 from .command import Command
-from .output import Output
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +25,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace, out: Output) -> int:
     from metaindex.demo import run_demo
 
-    return run_demo(args.folder, args.keep, out, master=args.master)
+    return DONE if run_demo(args.folder, args.keep, out, master=args.master) else FAILED
 
 
 COMMAND = Command(

@@ -6,12 +6,12 @@ import argparse
 from typing import TYPE_CHECKING
 
 from metaindex.pruning.result import human_bytes
+from metaindex.views.output import Column, Output
 
 from . import arguments
 from .arguments import DONE
 from .command import Command
 from .opening import open_from
-from .output import Column, Output
 from .progress import Progress
 
 if TYPE_CHECKING:

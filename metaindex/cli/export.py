@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 
+from metaindex.views.output import Output
+
 from . import arguments
 from .command import Command
 from .opening import open_from
-from .output import Output
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from metaindex.views.output import Output
 from metaindex.views.tables import indexes_table
 
 from . import arguments
 from .arguments import DONE, near
 from .command import Command
 from .opening import open_from
-from .output import Output
 from .progress import Progress
 
 if TYPE_CHECKING:

@@ -6,10 +6,11 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from metaindex.views.output import Output
+
 from . import arguments
 from .opening import open_from
 from .outcomes import report
-from .output import Output
 
 if TYPE_CHECKING:
     from metaindex.actions.action import Outcome

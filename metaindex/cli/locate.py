@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 
+from metaindex.views.output import Output
 from metaindex.views.tables import Answer
 
 from . import arguments
 from .arguments import DONE
 from .command import Command
 from .opening import open_from
-from .output import Output
 from .progress import Progress
 
 

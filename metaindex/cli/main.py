@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from metaindex.expressions.errors import MetaIndexError
+from metaindex.views.output import Output, one_line
 
 from . import (
     cancel,
@@ -38,7 +39,6 @@ from . import (
 )
 from .arguments import DONE, EXIT_CODES, FAILED, INTERRUPTED, NotUnderstood, Parser, near
 from .command import Command
-from .output import Output, one_line
 
 COMMANDS: tuple[Command, ...] = (
     create.COMMAND,

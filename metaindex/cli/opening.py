@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from metaindex.expressions.errors import ArgumentError, MissingDependencyError
-
-from .output import Output
+from metaindex.views.output import Output
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,7 +72,7 @@ def merging_builder(arguments: argparse.Namespace, out: Output) -> Builder:
 
 def start_spark(out: Output) -> SparkSession:
     """A session of this command, and that it is being started."""
-    from .jvm import quiet_session
+    from metaindex.spark.quiet import quiet_session
 
     out.say("metaindex: starting Spark, which takes some seconds (--builder local does without)")
     return quiet_session("metaindex")

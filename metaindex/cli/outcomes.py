@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from metaindex.views.output import Output
+
 from .arguments import DONE
-from .output import Output
 
 if TYPE_CHECKING:
     from metaindex.actions.action import Outcome

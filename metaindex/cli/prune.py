@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from metaindex.views.output import Column, Output
+
 from . import arguments
 from .arguments import DONE
 from .command import Command
 from .opening import open_from
-from .output import Column, Output
 
 if TYPE_CHECKING:
     from metaindex.pruning.result import PruneResult

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from metaindex.views.output import Column, Output
+
 from . import arguments
 from .arguments import DONE
 from .command import Command
 from .json_value import json_value
 from .opening import open_from
-from .output import Column, Output
 from .progress import Progress
 from .saving import check_target, save
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 
+from metaindex.views.output import Output
+
 from . import arguments
 from .arguments import DONE
 from .command import Command
 from .locate import exact, write
 from .opening import open_from
-from .output import Output
 from .progress import Progress
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 
+from metaindex.views.output import Output, one_line
+
 from . import arguments
 from .arguments import DONE
 from .command import Command
 from .opening import open_from
-from .output import Output, one_line
 from .progress import Progress
 
 WRONG = 3

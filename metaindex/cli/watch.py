@@ -12,11 +12,12 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from metaindex.views.output import Output, json_text, one_line, show
+
 from . import arguments
 from .arguments import DONE, FAILED
 from .command import Command
 from .opening import open_from
-from .output import Output, json_text, one_line, show
 
 if TYPE_CHECKING:
     from metaindex.hooks.watch import Event, Watcher

@@ -6,8 +6,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from metaindex.cli.output import Column, Output
 from metaindex.pruning.result import human_bytes
+from metaindex.views.output import Column, Output
 
 from .answers import AskedTwice
 from .questions import DemoQuestion

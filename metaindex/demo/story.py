@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 import metaindex as mi
-from metaindex.cli.arguments import DONE, FAILED
-from metaindex.cli.jvm import quiet_session
-from metaindex.cli.output import Output
 from metaindex.config import Config
 from metaindex.errors import BuildError
 from metaindex.pruning.result import human_bytes
+from metaindex.spark.quiet import quiet_session
 from metaindex.table.face import Table, handle_of
 from metaindex.table.opening import open_table
+from metaindex.views.output import Output
 
 from .answers import AskedTwice, ask, canonical, difference
 from .data import days, flights, split
@@ -62,10 +61,10 @@ def run_demo(
     master: str | None = None,
     spark: SparkSession | None = None,
     flown: pa.Table | None = None,
-) -> int:
+) -> bool:
     """Tells the story in `folder` (new or empty; kept), or in a temporary folder (removed unless `keep`).
     `master`: of a cluster; else Spark runs in this process. `flown`: other flights than all of them; their last day
-    must be data.LAST_DAY."""
+    must be data.LAST_DAY. Did every comparison hold?"""
     place = _place(folder)
     report = Report(out)
     kept = keep or folder is not None
@@ -75,9 +74,9 @@ def run_demo(
         if not kept:
             shutil.rmtree(place, ignore_errors=True)
     report.remark("")
-    code = conclude(report)
+    held = conclude(report)
     what_next(place if kept else None, report)
-    return code
+    return held
 
 
 def what_next(kept: Path | None, report: Report) -> None:
@@ -91,21 +90,21 @@ def what_next(kept: Path | None, report: Report) -> None:
     report.step(f"  metaindex indexes {table}")
 
 
-def conclude(report: Report) -> int:
-    """The verdict: DONE only if every comparison held."""
+def conclude(report: Report) -> bool:
+    """The verdict: did every comparison hold?"""
     report.out.data(report.to_json())
     if not report.checks:
         report.step("nothing was compared")
-        return FAILED
+        return False
     if report.broken:
         report.step(f"{len(report.broken)} of {len(report.checks)} comparisons are BROKEN:")
         for check in report.broken:
             report.step(
                 f"  {check.stage}, {check.lake}, {check.question!r}, against {check.against}: {check.difference}"
             )
-        return FAILED
+        return False
     report.step(f"all {len(report.checks)} comparisons held")
-    return DONE
+    return True
 
 
 def _session(place: Path, master: str | None, report: Report) -> SparkSession:

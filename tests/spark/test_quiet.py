@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from metaindex.cli.jvm import _private_log, _streams_to
+from metaindex.spark.quiet import _private_log, _streams_to
 
 
 def test_the_log_is_a_new_file_of_ours_whose_name_nobody_knows_before() -> None:
@@ -33,7 +33,7 @@ def test_a_link_is_not_written_through(tmp_path: Path) -> None:
 
 def test_what_is_said_inside_goes_to_the_file(tmp_path: Path) -> None:
     code = (
-        "import os, sys; from pathlib import Path; from metaindex.cli.jvm import _streams_to\n"
+        "import os, sys; from pathlib import Path; from metaindex.spark.quiet import _streams_to\n"
         "with _streams_to(Path(sys.argv[1])): os.system('echo inside')\n"
         "print('outside')"
     )
