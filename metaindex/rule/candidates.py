@@ -11,7 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from metaindex.expressions.tree import ColumnRef
 from metaindex.formats.model import Schema, Snapshot, Version
@@ -30,6 +30,7 @@ from .range_parts import parts_left
 from .ranking import CORES, HOT, HOT_GROUP, KEY_SHARE, PRUNED, Offer, buckets_left, share_read, share_sent, unevenness
 from .reasons import Reason
 from .replaced import replaced
+from .request import Scan
 from .settings import RuleConfig
 
 MASK_BITS: Final = 1 << 25
@@ -73,7 +74,7 @@ class Offered:
 
 def offered(
     table: Table,
-    scan: Mapping[str, Any],
+    scan: Scan,
     rule: RuleConfig,
     kept_bytes: int | None,
     broken: Collection[str] = (),
@@ -135,14 +136,14 @@ def _candidate(
     table: Table,
     index: OpenIndex,
     key: CoveredKey,
-    scan: Mapping[str, Any],
+    scan: Scan,
     rule: RuleConfig,
     kept_bytes: int | None,
     broken: Collection[str],
     cores: int,
 ) -> Candidate | Reason:
     layout = CoveringLayout.of(key)
-    if len(scan["needs"]) > len(key.columns):
+    if len(scan.needs) > len(key.columns):
         return Reason.NOT_COVERED
     at = _version(table, index, scan)
     if at is None:
@@ -158,9 +159,9 @@ def _candidate(
     of_use = indexed[0] in asked or scans.for_columns_alone(scan)
     if not of_use and not wants.all:
         return Reason.NOT_ASKED
-    if not scan["harmless"]:
+    if not scan.harmless:
         return Reason.MAY_FAIL
-    if any(one.get("altered") for one in scan["needs"]):
+    if any(one.altered for one in scan.needs):
         return Reason.OTHER_TYPES
     served = _served(index, key, scan, at, columns)
     if served is None:
@@ -189,7 +190,7 @@ def _candidate(
     joined_away = 0 if _masked(served) else served.deleted_rows
     every_row = sum(part.info.rows for _, part in parts)
     few = wants.same and served.keys and every_row
-    pruned = PRUNED if scan["pruned"] else 1.0
+    pruned = PRUNED if scan.pruned else 1.0
     left = buckets_left(asked, indexed, _rows_of_buckets(parts))
     even = [unevenness(left, layout.buckets, read, cores, hot) if layout.buckets else 0.0 for hot in _hot(wants)]
     offer = Offer(
@@ -229,13 +230,14 @@ class _At:
     schema: Schema
 
 
-def _version(table: Table, index: OpenIndex, scan: Mapping[str, Any]) -> _At | None:
+def _version(table: Table, index: OpenIndex, scan: Scan) -> _At | None:
     """The one that Spark has pinned; of plain files the newest listing that the index recorded: Spark's own list is
     compared with it file by file. None where there is none yet."""
     newest = index.versions.newest()
-    if newest is None or scan.get("version") == "null":
+    pinned = newest.version.id if newest is not None and scan.plain else scan.source.version
+    if newest is None or pinned is None:
         return None
-    at = at_version(newest.version.id if scan["kind"] == "files" else scan["version"], None)
+    at = at_version(pinned, None)
     resolved = handle_of(table).resolved(at, [index])
     recorded = index.versions.find(resolved.version)
     if recorded is not None:
@@ -244,12 +246,10 @@ def _version(table: Table, index: OpenIndex, scan: Mapping[str, Any]) -> _At | N
     return _At(resolved, loaded.version, loaded, loaded.schema)
 
 
-def _served(
-    index: OpenIndex, key: CoveredKey, scan: Mapping[str, Any], at: _At, columns: Mapping[str, str]
-) -> Serving | None:
+def _served(index: OpenIndex, key: CoveredKey, scan: Scan, at: _At, columns: Mapping[str, str]) -> Serving | None:
     """What the index serves of the version; None where no run has the columns as the types that Spark reads them
     with."""
-    types = {columns[one["name"]]: one["type"] for one in scan["needs"]}
+    types = {columns[one.name]: one.type for one in scan.needs}
     entry = index.entry
     name = (entry.index_uuid, entry.id, entry.nonce, key.key_id, at.resolved.version, str(sorted(types.items())))
     with _held_lock:
@@ -272,14 +272,15 @@ def _in_range(
     schema: Schema,
     layout: CoveringLayout,
     leading: str,
-    scan: Mapping[str, Any],
+    scan: Scan,
 ) -> list[tuple[int, StoredPart]]:
     """Of an index in ranges, the parts that the filters leave."""
     names = {stable: parts for parts, stable in scans.named(schema, scan).items()}
-    conditions = scans.conditions(scan)
-    if leading not in names or not conditions:
+    if leading not in names or not scan.conditions:
         return list(parts)
-    left = parts_left([part for _, part in parts], conditions, ColumnRef(names[leading]), layout.stored.field(0).type)
+    left = parts_left(
+        [part for _, part in parts], scan.conditions, ColumnRef(names[leading]), layout.stored.field(0).type
+    )
     kept = {part.path for part in left}
     return [(number, part) for number, part in parts if part.path in kept] or list(parts[:1])
 
@@ -301,7 +302,7 @@ def _prices(
     served: Serving,
     stables: Sequence[str],
     in_table: Mapping[str, int],
-    scan: Mapping[str, Any],
+    scan: Scan,
     kept_bytes: int | None,
     share: float,
 ) -> tuple[float, float, float]:
@@ -311,8 +312,8 @@ def _prices(
     needed = float(sum(sizes.get(one, 0) for one in stables))
     there = float(sum(max(sizes.get(one, 0), in_table.get(one, 0)) for one in stables))
     in_index = max(1, served.served_bytes + served.dead_bytes)
-    every = served.total_bytes if scans.of_texts(scan) else there * served.total_bytes / in_index
-    listed = scan["bytes"] if scan["bytes"] >= 0 else served.total_bytes
+    every = served.total_bytes if scan.text else there * served.total_bytes / in_index
+    listed = served.total_bytes if scan.bytes is None else scan.bytes
     kept = min(listed, served.total_bytes if kept_bytes is None else kept_bytes)
     source = every * kept / max(1, served.total_bytes)
     lineage: tuple[str, ...] = (ORDINAL,) if not served.deleted and any(len(one.dead) for one in served.runs) else ()

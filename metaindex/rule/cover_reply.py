@@ -4,9 +4,8 @@ the rows that are to be left out (`Covering.java`)."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -16,12 +15,13 @@ from metaindex.pruning.serving import Serving
 from .candidates import Candidate
 from .covers import Cover
 from .replies import normal, packed, signs
+from .request import Delta, Scan
 
 _HELD: Final = 16
 """Of how many indexes and versions what is told of them is held packed: it follows from immutable things."""
 
 
-def told(cover: Cover, scan: Mapping[str, Any], root: str) -> dict[str, object]:
+def told(cover: Cover, scan: Scan, root: str) -> dict[str, object]:
     """The reply about one scan."""
     one, served = cover.candidate, cover.candidate.serving
     reply: dict[str, object] = {
@@ -34,24 +34,24 @@ def told(cover: Cover, scan: Mapping[str, Any], root: str) -> dict[str, object]:
         "joined": cover.joined,
         "bytes": _size(one, scan),
         "rows_of_key": sum(part.info.rows for _, part in one.parts) / served.keys if served.keys else 0,
-        "parts": packed(_parts(one, str(scan["root"]))),
+        "parts": packed(_parts(one, scan.root)),
         "dead": _dead(served),
     }
-    if scan["kind"] != "delta" or not served.whole:
+    if not isinstance(scan.source, Delta) or not served.whole:
         reply["served"] = _files(served, root)
     if served.deleted:
         reply |= {"masked": one.masked, **_deleted(served)}
     return reply
 
 
-def _size(one: Candidate, scan: Mapping[str, Any]) -> int:
+def _size(one: Candidate, scan: Scan) -> int:
     """What Spark is told of the index's size, by which it decides whether to send it to every task: what its rows take
     in memory, and no more than it takes the table for."""
     needed = sum(one.serving.column_bytes.get(name, 0) for name in one.columns.values())
     stored = one.layout.stored
     rows = sum(part.info.rows for _, part in one.parts)
     held = rows * (8 + sum(width(stored.field(name).type) for name in one.columns.values()))
-    return max(1, needed, min(held, scan["bytes"]) if scan["bytes"] >= 0 else held)
+    return max(1, needed, held if scan.bytes is None else min(held, scan.bytes))
 
 
 def _parts(one: Candidate, root: str) -> list[str]:

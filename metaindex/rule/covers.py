@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from metaindex.pruning.result import human_bytes
 
@@ -12,6 +11,7 @@ from . import scans
 from .candidates import Candidate, Offered, as_they_are
 from .ranking import JoinOf, choose
 from .reasons import Reason
+from .request import JoinSide, Scan
 from .settings import RuleConfig
 
 
@@ -67,13 +67,13 @@ class Cover:
         }
 
 
-def ranked(request: Sequence[Mapping[str, Any]], offers: Sequence[Offered], rule: RuleConfig) -> list[Cover | None]:
+def ranked(request: Sequence[Scan], offers: Sequence[Offered], rule: RuleConfig) -> list[Cover | None]:
     """The index that stands for each scan, if one does. Of the others it is noted in `offers` that they cost more."""
     sides: dict[int, dict[int, tuple[int, tuple[str, ...]]]] = {}
     for number, scan in enumerate(request):
-        for want in scan["wants"]:
-            if "join" in want:
-                sides.setdefault(want["join"], {})[want["side"]] = number, tuple(want["keys"])
+        for want in scan.wants:
+            if isinstance(want, JoinSide):
+                sides.setdefault(want.join, {})[want.side] = number, want.keys
     joins = [
         JoinOf(join, (both[0][0], both[1][0]), (both[0][1], both[1][1]))
         for join, both in sides.items()
@@ -108,7 +108,7 @@ def cover_now(cover: Cover, root: str, some: Offered, rule: RuleConfig) -> Cover
     return replace(cover, candidate=left)
 
 
-def _one_bucket(one: Candidate, scan: Mapping[str, Any]) -> bool:
+def _one_bucket(one: Candidate, scan: Scan) -> bool:
     """Do the filters name values of the only column that makes the buckets? Then Spark reads no other bucket."""
     if len(one.bucketed) != 1:
         return False

@@ -25,40 +25,14 @@ from metaindex.spark import callbacks
 from metaindex.spark.running import check_running
 
 from .ranking import CORES
+from .reading import read_survey
+from .request import Survey
 from .settings import HINT, RuleConfig
 from .skipping import Skipping
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_SOURCES: Final = (
-    "Attributes",
-    "BucketStrategy",
-    "Covering",
-    "CoveringFiles",
-    "Deleted",
-    "Failures",
-    "Fields",
-    "Found",
-    "GroupStrategy",
-    "Guarded",
-    "Harmless",
-    "Hybrid",
-    "IndexedRelation",
-    "Json",
-    "KeptFiles",
-    "Lineage",
-    "Marks",
-    "MergeSortedExec",
-    "MergeStrategy",
-    "MetaIndexRule",
-    "OtherSides",
-    "Reply",
-    "Scans",
-    "Survey",
-    "Unsorted",
-    "Writes",
-)
 SORTED_BUCKETS: Final = "spark.sql.legacy.bucketedTableScan.outputOrdering"
 """Where it is true and a bucket is one file, Spark does not sort what is sorted: the buckets of an optimized covering
 index are. The session's own setting stands, where it has one; where it has none, other tables are planned as without it
@@ -102,9 +76,9 @@ class Enabled:
         self.rule.plan(execution, rewritten)
         return execution
 
-    def survey(self, execution: Any) -> str:
+    def survey(self, execution: Any) -> Survey:
         """What the rule asks about an optimized plan (`MetaIndexRule.survey`)."""
-        return str(self.rule.survey(execution.optimizedPlan()))
+        return read_survey(str(self.rule.survey(execution.optimizedPlan())))
 
     def settings(self) -> RuleConfig:
         """As a query is planned with now."""
@@ -260,7 +234,9 @@ def _loader(spark: SparkSession) -> Any:
 
 
 def _sources() -> dict[str, bytes]:
-    return {name: (files(__package__) / "java" / f"{name}.java").read_bytes() for name in _SOURCES}
+    """By the names of their classes."""
+    folder = (files(__package__) / "java").iterdir()
+    return {one.name.removesuffix(".java"): one.read_bytes() for one in folder if one.name.endswith(".java")}
 
 
 def _loader_of(spark: SparkSession, sources: Mapping[str, bytes]) -> Any:

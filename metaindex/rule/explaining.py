@@ -3,7 +3,7 @@ files expected, and when it was run those read."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from .enabling import Enabled, rule_of
 from .executed import ScanRead
 from .executed import run as executed
 from .reasons import Reason
+from .request import Scan
 from .settings import DisplayMode, RuleConfig
 from .why_not import IndexVerdict, verdicts
 
@@ -151,14 +152,14 @@ def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:
         raise ArgumentError(f"an explanation is of a DataFrame; got {query!r}; give one, as spark.sql(...) makes it")
     found = rule_of(query.sparkSession)
     before = found.planned(query, rewritten=False)
-    survey = json.loads(found.survey(before))
+    survey = found.survey(before)
     rule = found.settings()
-    if "refused" in survey or not rule.enabled:
-        reason = Reason[survey["refused"]] if rule.enabled else Reason.DISABLED
+    if survey.refused is not None or not rule.enabled:
+        reason = Reason[survey.refused] if survey.refused is not None and rule.enabled else Reason.DISABLED
         scans = [ExplainedScan("the whole query", None, reason)]
     else:
-        scans = _scans(found, survey["scans"], rule)
-        scans += [ExplainedScan(one["scan"], None, Reason[one["why"]]) for one in survey["passed"]]
+        scans = _scans(found, survey.scans, rule)
+        scans += [ExplainedScan(passed, None, Reason[why]) for passed, why in survey.passed]
     after = found.planned(query, rewritten=True)
     shown = _text(after)
     read, read_bytes = executed(query.sparkSession, after) if run else (None, None)
@@ -166,13 +167,13 @@ def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:
     return QueryExplanation(tuple(scans), shown, _text(before), read, read_bytes, display)
 
 
-def _scans(found: Enabled, asked: list[dict[str, Any]], rule: RuleConfig) -> list[ExplainedScan]:
+def _scans(found: Enabled, asked: Sequence[Scan], rule: RuleConfig) -> list[ExplainedScan]:
     scans = []
     for scan, planned in zip(asked, found.skipping.plan(asked, rule), strict=True):
         answer = planned.skipping
         scans.append(
             ExplainedScan(
-                f"{scan['kind']} {scan['root']}",
+                str(scan),
                 answer if isinstance(answer, PruneResult) else None,
                 answer if isinstance(answer, Reason) else None,
                 verdicts(found.skipping, scan, planned, rule),

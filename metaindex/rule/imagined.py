@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from metaindex.expressions.build import parse_path
 from metaindex.formats.model import Schema
 from metaindex.kinds.covering.spec import AnyCovering, Covering, buckets_for
@@ -13,13 +10,14 @@ from metaindex.kinds.covering.types import TEXT_BYTES, width
 from . import scans
 from .ranking import PRUNED, Offer, asked_of, share_read
 from .reasons import Reason
+from .request import Scan
 
 
 def imagined(
     name: str,
     kind: AnyCovering,
     schema: Schema,
-    scan: Mapping[str, Any],
+    scan: Scan,
     total_bytes: int,
     kept_bytes: int | None = None,
 ) -> Offer | Reason:
@@ -27,11 +25,11 @@ def imagined(
     by the names that the scan has for them; bytes are shared out by their widths. `total_bytes`: of the table's files.
     `kept_bytes`: of those that the scan would read."""
     columns = {parse_path(one) for one in (*kind.indexed, *kind.included)}
-    needs = [tuple(one.get("path", [one["name"]])) for one in scan["needs"]]
+    needs = [one.path for one in scan.needs]
     if not set(needs) <= columns:
         return Reason.NOT_COVERED
     indexed = [".".join(parse_path(one)) for one in kind.indexed]
-    asked = {".".join(ref.parts): one for ref, one in asked_of(scans.conditions(scan)).items()}
+    asked = {".".join(ref.parts): one for ref, one in asked_of(scan.conditions).items()}
     buckets = 0
     if isinstance(kind, Covering):
         buckets = kind.buckets or buckets_for(total_bytes)
@@ -39,16 +37,16 @@ def imagined(
     of_use = indexed[0] in asked or scans.for_columns_alone(scan)
     if not of_use and not wants.all:
         return Reason.NOT_ASKED
-    if not scan["harmless"]:
+    if not scan.harmless:
         return Reason.MAY_FAIL
     widths: dict[tuple[str, ...], int] = {(field.name,): width(field.type) for field in schema.fields}
     widths |= {leaf.parts: width(leaf.type) for leaf in schema.leaves()}
     whole = sum(width(field.type) for field in schema.fields) or 1
     needed = total_bytes * min(1.0, sum(widths.get(one, TEXT_BYTES) for one in needs) / whole)
-    every = total_bytes if scans.of_texts(scan) else needed
+    every = total_bytes if scan.text else needed
     kept = total_bytes if kept_bytes is None else min(kept_bytes, total_bytes)
     read = needed * share_read(asked, indexed, buckets)
     order = tuple(indexed) if buckets else ()
-    pruned = PRUNED if scan["pruned"] else 1.0
+    pruned = PRUNED if scan.pruned else 1.0
     source = pruned * every * kept / max(1, total_bytes)
     return Offer(name, source, read, of_use, wants.all, buckets, order, pruned=pruned, unsorted=wants.unsorted)

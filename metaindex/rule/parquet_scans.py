@@ -3,13 +3,14 @@ index knows?"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pyarrow as pa
 
 from metaindex.readers.spark_parquet import CALENDARS, as_written
+
+from .request import Delta, Files
 
 _NO_MEANING: Final = frozenset({"path", "basepath", "serialization.format", "mergeschema", *CALENDARS})
 """Options of a Parquet relation that do not change what its columns mean; those of calendars by their values."""
@@ -22,33 +23,27 @@ _SHOWN_WHERE_ABSENT: Final = "EXISTS_DEFAULT"
 TABLE ADD COLUMN ... DEFAULT)."""
 
 
-def read_as_written(scan: Mapping[str, Any]) -> bool:
+def read_as_written(scan: Delta | Files) -> bool:
     """Of a request's scan of Parquet files, or Delta's. False as well where the relation belongs to another session, of
     which nothing is known."""
-    delta = scan["kind"] == "delta"
-    if not delta and not (
-        scan["format"] == "ParquetFileFormat" and {name.lower() for name in scan["options"]} <= _NO_MEANING
-    ):
+    if scan.session is None:
         return False
-    session = scan["session"]
-    if session is None:
-        return False
-    set_ = session["set"]
-    if any(name.lower() == _BY_ID for name in set_) and "schema" in scan and _ID not in json.dumps(scan["schema"]):
-        set_ = {name: value for name, value in set_.items() if name.lower() != _BY_ID}
-    return as_written(set_, scan["options"], delta=delta)
+    set_ = scan.session.settings
+    if isinstance(scan, Files):
+        if scan.format != "ParquetFileFormat" or not {name.lower() for name in scan.options} <= _NO_MEANING:
+            return False
+        if any(name.lower() == _BY_ID for name in set_) and not scan.schema.notes(_ID):
+            set_ = {name: value for name, value in set_.items() if name.lower() != _BY_ID}
+    return as_written(set_, scan.options, delta=isinstance(scan, Delta))
 
 
-def types_of(scan: Mapping[str, Any]) -> dict[tuple[str, ...], pa.DataType]:
+def types_of(scan: Files) -> dict[tuple[str, ...], pa.DataType]:
     """The type of every column as Spark reads it from the files: a session may be told another schema than they have.
     Columns that show a default where a file has none are not among them."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-    from pyspark.sql.types import StructType
-
     found: dict[tuple[str, ...], pa.DataType] = {}
-    for part in ("schema", "partitions"):
-        struct = StructType.fromJson(scan[part])
-        found.update(_leaves((), to_arrow_schema(struct), struct))
+    for columns in (scan.schema, scan.partitions):
+        struct, types = columns.types
+        found.update(_leaves((), types, struct))
     return found
 
 

@@ -8,6 +8,9 @@ when an object was written, and a look at each would be a request.
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 import numpy as np
@@ -22,21 +25,45 @@ from metaindex.pruning.result import PruneResult
 from .replies import normal
 
 _LOOK_EVERY: Final = 1_000  # files
+_local = threading.local()
 
 
 def replaced(files: FileTable, root: str) -> Mask:
     """Which of these files are others now, or gone, or cannot be looked at. None of a store's.
 
     A plan waits for this: of what it takes, three quarters are the calls of `os.stat` themselves. To ask by the names
-    in an opened folder is no faster, to list folders slower, and nothing that was seen holds a moment later.
+    in an opened folder is no faster, to list folders slower, and nothing that was seen holds for another query.
     """
-    paths, known = normal(files, root).to_pylist(), _signs(files)
-    found: list[bool] = []
-    for start in range(0, len(paths), _LOOK_EVERY):
+    paths = normal(files, root)
+    found: Mask = pc.invert(pc.starts_with(paths, "//")).to_numpy()
+    if found.any():
+        pairs = zip(_now(paths.to_pylist()), _signs(files), strict=True)
+        found &= np.fromiter((now != sign for now, sign in pairs), np.bool_, len(paths))
+    return found
+
+
+@contextmanager
+def looked_at_once() -> Iterator[None]:
+    """What this thread asks about inside is asked for one query: a file that several of its scans read, or an index
+    beside a scan, is looked at once."""
+    _local.seen = {}
+    try:
+        yield
+    finally:
+        _local.seen = None
+
+
+def _now(paths: Sequence[str]) -> list[str | None]:
+    seen: dict[str, str | None] | None = getattr(_local, "seen", None)
+    new = [path for path in paths if path not in seen] if seen else paths
+    found: list[str | None] = []
+    for start in range(0, len(new), _LOOK_EVERY):
         look()
-        some = slice(start, start + _LOOK_EVERY)
-        found += [_is_other(path, sign) for path, sign in zip(paths[some], known[some], strict=True)]
-    return np.array(found, np.bool_)
+        found += [_sign(path) for path in new[start : start + _LOOK_EVERY]]
+    if seen is None:
+        return found
+    seen.update(zip(new, found, strict=True))
+    return [seen[path] for path in paths]
 
 
 def proved_now(result: PruneResult) -> PruneResult:
@@ -52,11 +79,10 @@ def _signs(files: FileTable) -> list[str]:
     return signs
 
 
-def _is_other(path: str, sign: str) -> bool:
-    if path.startswith("//"):
-        return False
+def _sign(path: str) -> str | None:
+    """The same of what is there now; None where nothing is."""
     try:
         now = os.stat(path)
     except (OSError, ValueError):
-        return True
-    return f"{now.st_size}:{now.st_mtime_ns // 1_000_000}:{now.st_ino}-{now.st_ctime_ns}" != sign
+        return None
+    return f"{now.st_size}:{now.st_mtime_ns // 1_000_000}:{now.st_ino}-{now.st_ctime_ns}"

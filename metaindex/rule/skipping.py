@@ -11,16 +11,12 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as LateError
-from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,14 +35,16 @@ from .candidates import Offered, offered
 from .cover_reply import told
 from .covers import Cover, cover_now, ranked
 from .ranking import CORES
+from .reading import Requests
 from .reasons import Reason
-from .replaced import proved_now
+from .replaced import looked_at_once, proved_now
 from .replies import normal, packed, signs
-from .scans import at_version, conditions
+from .request import Delta, Files, Iceberg, Scan
+from .scans import at_version
 from .settings import RuleConfig
+from .tables import Tables
 
 logger = logging.getLogger("metaindex")
-_HELD_LENGTH = 8 << 20  # characters of requests
 _TOLD = 1_000  # of what is not supported: more is not told
 
 
@@ -71,32 +69,6 @@ class Planned:
     table: Table | None
 
 
-class Requests:
-    """The last requests as they were read: the same query is planned again and again, and its filters may be long. What
-    is read of one (`scans.conditions`) stays with it."""
-
-    def __init__(self) -> None:
-        self._held: OrderedDict[str, dict[str, Any]] = OrderedDict()
-        self._length = 0
-        self._lock = threading.Lock()
-
-    def read(self, request: str) -> dict[str, Any]:
-        """The request. ValueError where it is no JSON."""
-        with self._lock:
-            held = self._held.get(request)
-            if held is not None:
-                self._held.move_to_end(request)
-                return held
-        read: dict[str, Any] = json.loads(request)
-        with self._lock:
-            if request not in self._held and len(request) <= _HELD_LENGTH:
-                self._held[request] = read
-                self._length += len(request)
-            while self._length > _HELD_LENGTH:
-                self._length -= len(self._held.popitem(last=False)[0])
-        return read
-
-
 @dataclass(slots=True)
 class Skipping:
     """Called with a request, gives a reply; an empty one where nothing is known. Never raises. Several threads of Spark
@@ -110,21 +82,24 @@ class Skipping:
     _pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(4, thread_name_prefix="metaindex-rule")
     )
-    _local: threading.local = field(default_factory=threading.local)
+    _tables: Tables = field(init=False)
     _requests: Requests = field(default_factory=Requests)
-    _read: tuple[dict[str, str], RuleConfig] | None = None  # the session's settings of ours, as they were last
+    _read: tuple[Mapping[str, str], RuleConfig] | None = None  # the session's settings of ours, as they were last
     _told: set[str] = field(default_factory=set)  # what is not supported, of the tables that were asked
     _told_lock: threading.Lock = field(default_factory=threading.Lock)
     _broken: frozenset[str] = frozenset()  # runs of covering indexes that queries of the session failed to read
+
+    def __post_init__(self) -> None:
+        self._tables = Tables(self.config, self.storage_options)
 
     def __call__(self, request: str) -> str:
         rule = self.rule
         try:
             asked = self._requests.read(request)
-            rule = self.settings(asked["settings"])
-            self._note(asked.get("broken", {}))
+            rule = self.settings(asked.settings)
+            self._note(asked.broken)
             late = time.monotonic() + rule.timeout_seconds
-            answer = self._pool.submit(self._answer_until, late, asked["scans"], rule)
+            answer = self._pool.submit(self._answer_until, late, asked.scans, rule)
             try:
                 return answer.result(rule.timeout_seconds)
             finally:
@@ -157,7 +132,7 @@ class Skipping:
             )
             logger.warning("a Spark query failed because of an index: %s", self.counts.last_error)
 
-    def settings(self, conf: dict[str, str]) -> RuleConfig:
+    def settings(self, conf: Mapping[str, str]) -> RuleConfig:
         """Those of `enable` with what the session's configuration says now; what cannot be read there is counted once,
         and as if it were not there."""
         read = self._read
@@ -170,7 +145,7 @@ class Skipping:
             read = self._read = conf, rule
         return read[1]
 
-    def _answer_until(self, late: float, scans: list[dict[str, Any]], rule: RuleConfig) -> str:
+    def _answer_until(self, late: float, scans: Sequence[Scan], rule: RuleConfig) -> str:
         """An answer that nobody waits for any more is not computed to its end."""
         try:
             with until(late):
@@ -179,7 +154,7 @@ class Skipping:
             self.counts.stopped += 1
             raise
 
-    def _answer(self, scans: list[dict[str, Any]], rule: RuleConfig) -> str:
+    def _answer(self, scans: Sequence[Scan], rule: RuleConfig) -> str:
         if not rule.enabled:
             return ""
         replies = {}
@@ -194,47 +169,38 @@ class Skipping:
                 replies[str(number)] = reply
         return json.dumps(replies) if replies else ""
 
-    def plan(self, scans: Sequence[dict[str, Any]], rule: RuleConfig) -> list[Planned]:
+    def plan(self, scans: Sequence[Scan], rule: RuleConfig) -> list[Planned]:
         """Of each scan of a query what is proved about its files, which covering index stands for it, and of every
         other covering index why not."""
-        with ExitStack() as once:
-            self._local.once = once
-            try:
-                found = [self.decide(scan, rule) for scan in scans]
-                look()
-                offers = [self._offered(scan, one, rule) for scan, one in zip(scans, found, strict=True)]
-            finally:
-                self._local.once = None
-        chosen = ranked(scans, [some for _, some in offers], rule)
-        now = [
-            cover
-            if cover is None or table is None or not _plain(scan)
-            else cover_now(cover, handle_of(table).root(None), some, rule)
-            for scan, cover, (table, some) in zip(scans, chosen, offers, strict=True)
-        ]
+        with self._tables.looked_at_once(), looked_at_once():
+            found = [self.decide(scan, rule) for scan in scans]
+            look()
+            offers = [self._offered(scan, one, rule) for scan, one in zip(scans, found, strict=True)]
+            chosen = ranked(scans, [some for _, some in offers], rule)
+            now = [
+                cover
+                if cover is None or table is None or not scan.plain
+                else cover_now(cover, handle_of(table).root(None), some, rule)
+                for scan, cover, (table, some) in zip(scans, chosen, offers, strict=True)
+            ]
         return [
             Planned(one, cover, some.refused, table)
             for one, cover, (table, some) in zip(found, now, offers, strict=True)
         ]
 
-    def _offered(
-        self, scan: dict[str, Any], skipping: PruneResult | Reason, rule: RuleConfig
-    ) -> tuple[Table | None, Offered]:
+    def _offered(self, scan: Scan, skipping: PruneResult | Reason, rule: RuleConfig) -> tuple[Table | None, Offered]:
         """The covering indexes that may stand for a scan."""
+        source = scan.source
         try:
-            plain = scan["kind"] == "files"
-            if scan.get("catalog"):
+            if (isinstance(source, Files) and source.catalog) or not _read_as_written(source):
                 return None, Offered()
-            text = scans.TEXT_FORMATS.get(scan["format"]) if plain else None
-            if not _read_as_written(scan, text):
-                return None, Offered()
-            table = self._table(scan, text, rule)
-            if not isinstance(table, Reason) and (text is None or _rows_alike(table, text, scan)):
+            table = self._tables.usable(scan, rule)
+            if not isinstance(table, Reason) and _rows_alike(table, source):
                 kept = skipping.kept_bytes if isinstance(skipping, PruneResult) else None
                 some = offered(table, scan, rule, kept, self._broken, self.cores)
                 for error in some.damaged:
                     self._failed(error)
-                if text is not None:
+                if scan.text is not None:
                     lists = [[one.serving.files.paths] for one in some.candidates]
                     told = [text_scans.tabs_are_told(table, one) for one in lists]
                     some.candidates = [one for one, said in zip(some.candidates, told, strict=True) if said]
@@ -245,14 +211,18 @@ class Skipping:
             self._failed(error)
         return None, Offered()
 
-    def decide(self, scan: dict[str, Any], rule: RuleConfig) -> PruneResult | Reason:
+    def table_of(self, scan: Scan, rule: RuleConfig) -> Table:
+        """A handle of this thread's own on the table of a scan, whether an index can be used or not."""
+        return self._tables.table_of(scan, rule)
+
+    def decide(self, scan: Scan, rule: RuleConfig) -> PruneResult | Reason:
         """What is proved about one scan of a request, or why nothing is."""
         found = self.pruned(scan, rule)
         if isinstance(found, Reason) or found.dropped_files:
             return found
         return Reason.CHANGED if found.changed_files else Reason.NOTHING_PROVED
 
-    def pruned(self, scan: dict[str, Any], rule: RuleConfig) -> PruneResult | Reason:
+    def pruned(self, scan: Scan, rule: RuleConfig) -> PruneResult | Reason:
         """The same, with an answer that proves nothing for what it is."""
         look()
         try:
@@ -277,112 +247,60 @@ class Skipping:
         self.counts.last_error = (str(error).splitlines() or [type(error).__name__])[0]
         logger.warning("a Spark query is planned without indexes, which reads more: %s", self.counts.last_error)
 
-    def _scan(self, scan: dict[str, Any], rule: RuleConfig) -> PruneResult | Reason:
-        filters = [one for one in conditions(scan) if not isinstance(one, Opaque) and columns(one)]
-        plain = scan["kind"] == "files"
+    def _scan(self, scan: Scan, rule: RuleConfig) -> PruneResult | Reason:
+        filters = [one for one in scan.conditions if not isinstance(one, Opaque) and columns(one)]
         if not filters:
-            return Reason.NOT_UNDERSTOOD if scan["filters"] else Reason.NO_FILTER
-        if scan.get("version") == "null":
+            return Reason.NOT_UNDERSTOOD if scan.filters else Reason.NO_FILTER
+        if isinstance(scan.source, Iceberg) and scan.source.version is None:
             return Reason.NO_VERSION
-        text = scans.TEXT_FORMATS.get(scan["format"]) if plain else None
-        if not _read_as_written(scan, text):
+        if not _read_as_written(scan.source):
             return Reason.READER_OPTIONS
-        table = self._table(scan, text, rule)
+        table = self._tables.usable(scan, rule)
         if isinstance(table, Reason):
             return table
         allowed = [name for name in handle_of(table).usable_indexes() if rule.allows(name)] if rule.restricted else None
         if allowed == []:
             return Reason.NOT_ALLOWED
-        if scan.get("catalog"):
-            filters = [one for one in filters if not _of_partitions(one, scan)]
-            if not filters:
-                return Reason.NOTHING_PROVED  # the catalog has left out what its partitions say
-        if plain:
-            types = parquet_scans.types_of(scan)
-            schemas = [schema for _, schema in handle_of(table).recorded()]
-            if text and not all(text_scans.same_columns(schema, text, scan) for schema in schemas):
-                return Reason.OTHER_TYPES
-            if text and not text_scans.same_zone(table, scan):
-                types = {parts: one for parts, one in types.items() if not text_scans.has_instants(one)}
-            filters = [one for one in filters if all(_as_spark_reads(one, schema, types) for schema in schemas)]
-            if not filters:
-                return Reason.OTHER_TYPES
-        result = _pruned(table, filters, scan, allowed)
-        if (
-            text
-            and isinstance(result, PruneResult)
-            and not text_scans.tabs_are_told(table, (result.files.paths, result.dropped.paths))
-        ):
+        if not isinstance(scan.source, Files):
+            return _pruned(table, filters, scan, allowed)
+        asked = _of_files(table, filters, scan.source)
+        if isinstance(asked, Reason):
+            return asked
+        result = _pruned(table, asked, scan, allowed)
+        if isinstance(result, Reason):
+            return result
+        if scan.text and not text_scans.tabs_are_told(table, (result.files.paths, result.dropped.paths)):
             return Reason.READER_OPTIONS
-        return proved_now(result) if plain and isinstance(result, PruneResult) else result
-
-    def table_of(self, scan: Mapping[str, Any], rule: RuleConfig) -> Table:
-        """A handle of this thread's own on the table of a scan, whether an index can be used or not."""
-        text = scans.TEXT_FORMATS.get(scan["format"]) if scan["kind"] == "files" else None
-        return self._held(scan, text, rule).table
-
-    def _table(self, scan: Mapping[str, Any], text: str | None, rule: RuleConfig) -> Table | Reason:
-        """The same; or, for some seconds, why no index can be used."""
-        held = self._held(scan, text, rule)
-        return held.table if held.why is None else held.why
-
-    def _held(self, scan: Mapping[str, Any], text: str | None, rule: RuleConfig) -> _Held:
-        tables: dict[str, _Held] = self._local.__dict__.setdefault("tables", {})
-        place = _place(scan["root"])
-        key = f"{place}\0{text}\0{sorted(scan['options'].items())}" if text else place
-        held = tables.get(key)
-        if held is None or (held.why is not None and time.monotonic() >= held.until):
-            held = tables[key] = self._opened(place, scan, text)
-        once: ExitStack | None = self._local.__dict__.get("once")
-        if once is not None and held.why is None:  # all scans of a query by one look at the indexes
-            once.enter_context(handle_of(held.table).looked_at_once())
-        if held.why is None and not handle_of(held.table).recorded():
-            held = tables[key] = _Held(held.table, Reason.NO_INDEX)
-        if held.why is not None and held.until == 0.0:
-            held.until = time.monotonic() + rule.cache_expiry_seconds
-        return held
-
-    def _opened(self, place: str, scan: Mapping[str, Any], text: str | None) -> _Held:
-        from metaindex.table.opening import open_table
-
-        kind = scan["kind"]
-        table = open_table(
-            place,
-            format=kind if kind != "files" else text or "parquet",
-            storage_options=self.storage_options,
-            config=self.config,
-            **({"trust_index": True} if kind == "files" else {}),
-        )
-        if text is None:
-            return _Held(table, None)
-        found = text_scans.as_spark_reads(table, text, scan)
-        if found is not None:
-            return _Held(found, None)
-        return _Held(table, Reason.READER_OPTIONS if handle_of(table).entries() else Reason.NO_INDEX)
+        return proved_now(result)
 
 
-@dataclass(slots=True)
-class _Held:
-    """A table of one thread, and why its indexes are not looked at again until then."""
-
-    table: Table
-    why: Reason | None
-    until: float = 0.0
-
-
-def _rows_alike(table: Table, text: str, scan: Mapping[str, Any]) -> bool:
-    """Are the rows that Spark reads of text files those that an index of them has, column for column?"""
+def _of_files(table: Table, filters: Sequence[Predicate], source: Files) -> list[Predicate] | Reason:
+    """The filters that say of plain files what an index of them can judge, or why none does."""
+    asked = [one for one in filters if not source.catalog or not _of_partitions(one, source)]
+    if not asked:
+        return Reason.NOTHING_PROVED  # the catalog has left out what its partitions say
+    types = parquet_scans.types_of(source)
     schemas = [schema for _, schema in handle_of(table).recorded()]
-    return text_scans.same_zone(table, scan) and all(text_scans.same_columns(one, text, scan) for one in schemas)
+    if source.text and not all(text_scans.same_columns(schema, source.text, source) for schema in schemas):
+        return Reason.OTHER_TYPES
+    if source.text and not text_scans.same_zone(table, source):
+        types = {parts: one for parts, one in types.items() if not text_scans.has_instants(one)}
+    asked = [one for one in asked if all(_as_spark_reads(one, schema, types) for schema in schemas)]
+    return asked or Reason.OTHER_TYPES
 
 
-def _place(root: str) -> str:
-    """Where Spark says that a table is, as `open_table` takes it."""
-    return re.sub(r"^s3[an]://", "s3://", re.sub(r"^file:/*(?=/)", "", root))
+def _rows_alike(table: Table, source: Delta | Iceberg | Files) -> bool:
+    """Are the rows that Spark reads of text files those that an index of them has, column for column?"""
+    if not isinstance(source, Files) or source.text is None:
+        return True
+    schemas = [schema for _, schema in handle_of(table).recorded()]
+    return text_scans.same_zone(table, source) and all(
+        text_scans.same_columns(one, source.text, source) for one in schemas
+    )
 
 
 def _pruned(
-    table: Table, filters: Sequence[Predicate], scan: Mapping[str, Any], allowed: Sequence[str] | None
+    table: Table, filters: Sequence[Predicate], scan: Scan, allowed: Sequence[str] | None
 ) -> PruneResult | Reason:
     """By all filters whose columns are the table's: Spark adds some of its own, and asks partitions and the table's
     statistics by itself."""
@@ -390,7 +308,7 @@ def _pruned(
         return Reason.NOT_UNDERSTOOD
     try:
         asked = at_version(And(tuple(filters)), scan)
-        result = queries_of(table).proved(asked, scan.get("version"), allowed)
+        result = queries_of(table).proved(asked, scan.source.version, allowed)
         if result is None:
             return Reason.OTHER_COLUMNS
         return result if scans.of_this_table(scan, result.version) else Reason.OTHER_TABLE
@@ -401,23 +319,19 @@ def _pruned(
     return _pruned(table, known, scan, allowed)
 
 
-def _plain(scan: Mapping[str, Any]) -> bool:
-    return bool(scan["kind"] == "files")
-
-
-def _of_partitions(condition: Predicate, scan: Mapping[str, Any]) -> bool:
+def _of_partitions(condition: Predicate, source: Files) -> bool:
     """Does it name a partition column? What that holds the catalog says, which need not be what the folders' names
     say."""
-    names = {one["name"].lower() for one in scan["partitions"]["fields"]}
+    names = {name.lower() for name in source.partitions.names}
     return any(one.parts[0].lower() in names for one in columns(condition))
 
 
-def _read_as_written(scan: Mapping[str, Any], text: str | None) -> bool:
+def _read_as_written(source: Delta | Iceberg | Files) -> bool:
     """Does Spark show what stands in the files, as the index was told it? Iceberg reads by itself, whatever the session
     says."""
-    if text is not None:
-        return text_scans.usual_session(scan["session"])
-    return scan["kind"] == "iceberg" or parquet_scans.read_as_written(scan)
+    if isinstance(source, Files) and source.text is not None:
+        return text_scans.usual_session(source.session)
+    return isinstance(source, Iceberg) or parquet_scans.read_as_written(source)
 
 
 def _as_spark_reads(condition: Predicate, schema: Schema, types: Mapping[tuple[str, ...], pa.DataType]) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +24,8 @@ from metaindex.formats.model import Schema
 from metaindex.log.entry import IndexLogEntry
 from metaindex.table.face import Table, handle_of
 from metaindex.text import TextReader
+
+from .request import Files, Session
 
 _NO_SAY: Final = frozenset(
     {
@@ -75,12 +77,12 @@ def zone_of(options: Mapping[str, object], default: str) -> str:
     return "UTC" if default.lower() in _ZULU else default
 
 
-def usual_session(session: Mapping[str, Any] | None) -> bool:
+def usual_session(session: Session | None) -> bool:
     """Is nothing set in the session that changes what texts mean? `session` is None where the relation belongs to
     another one."""
     if session is None:
         return False
-    for key, value in session["set"].items():
+    for key, value in session.settings.items():
         expected = _EXPECTED.get(key.lower())
         if expected is not None:
             if value.strip().lower() != expected:
@@ -90,13 +92,13 @@ def usual_session(session: Mapping[str, Any] | None) -> bool:
     return True
 
 
-def as_spark_reads(table: Table, file_format: str, scan: Mapping[str, Any]) -> Table | None:
+def as_spark_reads(table: Table, file_format: str, scan: Files) -> Table | None:
     """The table opened with the options that an index of it was built with, where those mean what Spark's mean; None
     where there is no such index.
 
     `table` is the same as it is opened without any option.
     """
-    asked = meaning(file_format, scan["options"])
+    asked = meaning(file_format, scan.options)
     for entry in handle_of(table).entries():
         stored = entry.table.options
         if not entry.readable or stored.get("file_format") != file_format:
@@ -135,15 +137,13 @@ def _is_read_alike(file_format: str, options: Mapping[str, object], table: Table
     return True
 
 
-def same_columns(schema: Schema, file_format: str, scan: Mapping[str, Any]) -> bool:
+def same_columns(schema: Schema, file_format: str, scan: Files) -> bool:
     """Are the columns of the files those of the scan, with their types, and the others partitions in both? CSV finds a
     column by its place, JSON by its name."""
     from pyspark.errors import PySparkException
-    from pyspark.sql.pandas.types import to_arrow_schema
-    from pyspark.sql.types import StructType
 
     try:
-        theirs, partitions = (to_arrow_schema(StructType.fromJson(scan[part])) for part in ("schema", "partitions"))
+        theirs, partitions = scan.schema.types[1], scan.partitions.types[1]
     except PySparkException:
         return False  # a type that Arrow has not
     ours = [(f.name, plain_type(f.type)) for f in schema if not f.partition]
@@ -161,10 +161,10 @@ def _by_name(column: tuple[str, pa.DataType]) -> str:
     return column[0]
 
 
-def same_zone(table: Table, scan: Mapping[str, Any]) -> bool:
+def same_zone(table: Table, scan: Files) -> bool:
     """Are texts without a time zone read in the same one? An index takes UTC where its options name none."""
-    session = str(scan["session"]["zone"])
-    return zone_of(FilesOptions.of(handle_of(table).ref.options).reader, "UTC") == zone_of(scan["options"], session)
+    ours = zone_of(FilesOptions.of(handle_of(table).ref.options).reader, "UTC")
+    return scan.session is not None and ours == zone_of(scan.options, scan.session.zone)
 
 
 def has_instants(type_: pa.DataType) -> bool:

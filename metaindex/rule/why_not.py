@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from metaindex.pruning.result import PruneResult, human_bytes
 from metaindex.table.face import handle_of
 
 from .reasons import Reason
+from .request import Scan
 from .settings import RuleConfig
 from .skipping import Planned, Skipping
 
@@ -34,7 +35,7 @@ class IndexVerdict:
         return f"{self.index}: {self.reason.name}: {self.reason.value}" + (f" ({self.detail})" if self.detail else "")
 
 
-def verdicts(skipping: Skipping, scan: dict[str, Any], planned: Planned, rule: RuleConfig) -> tuple[IndexVerdict, ...]:
+def verdicts(skipping: Skipping, scan: Scan, planned: Planned, rule: RuleConfig) -> tuple[IndexVerdict, ...]:
     """Of every index of the scan's table, by name."""
     if planned.skipping is Reason.FAILED:
         return ()

@@ -16,6 +16,7 @@ from metaindex import rule
 from metaindex.readers.errors import ScanError
 from metaindex.readers.spark_parquet import as_written
 from metaindex.rule.parquet_scans import read_as_written, types_of
+from metaindex.rule.request import Columns, Delta, Files, Session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,8 +24,21 @@ if TYPE_CHECKING:
 DEFAULT = {"CURRENT_DEFAULT": "5", "EXISTS_DEFAULT": "5"}
 
 
-def scan(kind: str = "files", **more: Any) -> dict[str, Any]:
-    return {"kind": kind, "format": "ParquetFileFormat", "options": {}, "session": {"set": {}}} | more
+def columns(*fields: dict[str, Any]) -> Columns:
+    return Columns([one["name"] for one in fields], {"type": "struct", "fields": [*fields]})
+
+
+def read(settings: dict[str, str], **more: Any) -> dict[str, Any]:
+    """What a Delta table and plain files have in common."""
+    return {"session": Session("UTC", settings), "options": {}} | more
+
+
+def files_of(**more: Any) -> Files:
+    return Files(**({"format": "ParquetFileFormat", "schema": columns(), "partitions": columns()} | read({}) | more))
+
+
+def delta_of(**more: Any) -> Delta:
+    return Delta(**({"version": "1", "table": "id"} | read({}) | more))
 
 
 @pytest.mark.parametrize(
@@ -46,23 +60,26 @@ def scan(kind: str = "files", **more: Any) -> dict[str, Any]:
 def test_what_moves_values_is_seen(set_: dict[str, str], options: dict[str, str], files: bool, delta: bool) -> None:
     assert as_written(set_, options, delta=False) is files
     assert as_written(set_, options, delta=True) is delta
-    assert read_as_written(scan(session={"set": set_}, options=options)) is files
-    assert read_as_written(scan("delta", session={"set": set_}, options=options)) is delta
+    numbered = columns({"name": "c", "type": "long", "nullable": True, "metadata": {"parquet.field.id": 3}})
+    assert read_as_written(files_of(**read(set_, options=options), schema=numbered)) is files
+    assert read_as_written(delta_of(**read(set_, options=options))) is delta
 
 
 def test_columns_have_numbers_only_where_their_schema_has() -> None:
     """Delta's extension has every session find columns by number."""
-    by_number = {"set": {"spark.sql.parquet.fieldId.read.enabled": "true"}}
+    by_number = read({"spark.sql.parquet.fieldId.read.enabled": "true"})
     for metadata, expected in [({}, True), ({"parquet.field.id": 3}, False)]:
-        schema = {"type": "struct", "fields": [{"name": "c", "type": "long", "nullable": True, "metadata": metadata}]}
-        assert read_as_written(scan(session=by_number, schema=schema)) is expected
+        schema = columns({"name": "c", "type": "long", "nullable": True, "metadata": metadata})
+        assert read_as_written(files_of(**by_number, schema=schema)) is expected
 
 
 def test_other_formats_options_and_sessions_are_not_known() -> None:
-    assert not read_as_written(scan(format="OrcFileFormat"))
-    assert not read_as_written(scan(options={"somethingNew": "1"}))
-    assert not read_as_written(scan(session=None))
-    assert not read_as_written(scan("delta", session=None))
+    assert read_as_written(files_of())
+    assert not read_as_written(files_of(format="OrcFileFormat"))
+    assert not read_as_written(files_of(options={"somethingNew": "1"}))
+    assert not read_as_written(files_of(session=None))
+    assert read_as_written(delta_of())
+    assert not read_as_written(delta_of(session=None))
 
 
 def test_columns_that_show_a_default_are_not_what_the_files_hold() -> None:
@@ -70,8 +87,8 @@ def test_columns_that_show_a_default_are_not_what_the_files_hold() -> None:
         return {"name": name, "type": type_, "nullable": True, "metadata": metadata}
 
     inner = {"type": "struct", "fields": [field("x", "long"), field("y", "long", **DEFAULT)]}
-    schema = {"type": "struct", "fields": [field("id", "long"), field("c", "long", **DEFAULT), field("s", inner)]}
-    found = types_of({"schema": schema, "partitions": {"type": "struct", "fields": [field("p", "string")]}})
+    schema = columns(field("id", "long"), field("c", "long", **DEFAULT), field("s", inner))
+    found = types_of(files_of(schema=schema, partitions=columns(field("p", "string"))))
     assert set(found) == {("id",), ("s",), ("s", "x"), ("p",)}
 
 

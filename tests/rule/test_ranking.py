@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 from hypothesis import given
@@ -30,6 +31,7 @@ from metaindex.rule.ranking import (
     unevenness,
 )
 from metaindex.rule.reasons import Reason
+from metaindex.rule.request import Delta, Filters, Group, JoinSide, Need, Scan
 from metaindex.rule.scans import alike, wants
 
 
@@ -44,6 +46,14 @@ def offer(
     order: tuple[str, ...] = ("k",),
 ) -> Offer:  # type: ignore[type-arg]
     return Offer(index, source, read, of_use, wants, buckets, order)
+
+
+def needs(*names: str) -> tuple[Need, ...]:
+    return tuple(Need(name, (name,)) for name in names)
+
+
+def reading(**more: Any) -> Scan:
+    return Scan(**{"root": "t", "source": Delta("1", "id", None, {}), "filters": Filters([])} | more)
 
 
 def test_the_cheapest_of_what_is_cheaper_than_the_source() -> None:
@@ -139,13 +149,7 @@ def test_an_index_that_is_not_built_yet_is_offered_like_any_other() -> None:
         "metadata": {},
     }
     equal = {"class": "org.apache.spark.sql.catalyst.expressions.EqualTo", "num-children": 2, "left": 0, "right": 1}
-    scan = {
-        "filters": [[equal, column, literal]],
-        "needs": [{"name": "k"}, {"name": "id"}],
-        "wants": [],
-        "harmless": True,
-        "pruned": False,
-    }
+    scan = reading(filters=Filters([[equal, column, literal]]), needs=needs("k", "id"))
     found = imagined("i", Covering(["k"], ["id"], 100), schema, scan, 1_000_000)
     assert isinstance(found, Offer)
     assert found.read < found.source / 50
@@ -198,11 +202,11 @@ def test_a_hot_bucket_costs_a_group_where_others_wait() -> None:
 
 def test_a_group_spreads_a_hot_key_and_a_window_does_not() -> None:
     columns = {"k": "k", "s": "s"}
-    group, window = {"group": ["k"]}, {"group": ["k", "s"], "whole": True}
-    assert wants({"wants": [group]}, columns, ["k"]).spread
-    assert wants({"wants": [window, group]}, columns, ["k"]).spread
-    assert not wants({"wants": [window]}, columns, ["k"]).spread
-    assert not wants({"wants": [{"group": ["s"]}]}, columns, ["k"]).spread, "this index has no part in it"
+    group, window = Group(("k",)), Group(("k", "s"), whole=True)
+    assert wants(reading(wants=(group,)), columns, ["k"]).spread
+    assert wants(reading(wants=(window, group)), columns, ["k"]).spread
+    assert not wants(reading(wants=(window,)), columns, ["k"]).spread
+    assert not wants(reading(wants=(Group(("s",)),)), columns, ["k"]).spread, "this index has no part in it"
 
 
 def test_buckets_that_filters_leave_out_are_empty_ones() -> None:
@@ -227,8 +231,8 @@ def test_where_partitions_are_left_out_later_only_a_look_up_pays() -> None:
 
 
 def test_a_join_with_other_keys_besides_is_taken_where_spark_lets_rows_stay() -> None:
-    def scan(*keys: str, partial: bool) -> dict[str, object]:
-        return {"wants": [{"join": 0, "side": 0, "keys": [*keys], "small": False, "partial": partial}]}
+    def scan(*keys: str, partial: bool) -> Scan:
+        return reading(wants=(JoinSide(0, 0, keys, partial=partial),))
 
     columns = {"k": "k", "s": "s"}
     assert not wants(scan("k", "s", partial=False), columns, ["k"]).all
@@ -263,14 +267,14 @@ def test_a_join_of_groups_saves_what_groups_leave() -> None:
 
 
 def test_scans_are_alike_by_what_they_read_and_by_the_first_that_wants_them_partitioned() -> None:
-    def scan(**more: object) -> dict[str, object]:
-        group = {"group": ["k"]}
-        return {"root": "t", "filters": [], "needs": [{"name": "k"}], "wants": [group], "bytes": 1} | more
+    def scan(**more: Any) -> Scan:
+        return reading(**{"filters": Filters([[{"a": 1}]]), "needs": needs("k"), "wants": (Group(("k",)),)} | more)
 
-    joined = [{"group": ["k"]}, {"join": 1, "side": 0, "keys": ["k"], "small": False}]
-    assert alike([scan(), scan(wants=joined), scan()]) == [3, 3, 3]
-    assert alike([scan(), scan(needs=[]), scan(root="u"), scan(wants=[{"group": ["d"]}])]) == [1, 1, 1, 1]
-    assert alike([scan(wants=[]), scan(wants=[])]) == [1, 1], "no exchange, no reuse"
+    joined = (Group(("k",)), JoinSide(1, 0, ("k",)))
+    assert alike([scan(), scan(wants=joined, bytes=7), scan()]) == [3, 3, 3]
+    assert alike([scan(), scan(needs=()), scan(root="u"), scan(wants=(Group(("d",)),))]) == [1, 1, 1, 1]
+    assert alike([scan(), scan(filters=Filters([])), scan(gathered=True)]) == [1, 1, 1]
+    assert alike([scan(wants=()), scan(wants=())]) == [1, 1], "no exchange, no reuse"
 
 
 def test_the_number_of_buckets_follows_from_the_data() -> None:

@@ -3,6 +3,7 @@ those of its time. Filters are of columns, whatever they are called."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +15,7 @@ from metaindex.expressions.errors import UnknownColumnError
 from metaindex.expressions.tree import And, Opaque
 from metaindex.formats.iceberg.schema import read_schema
 from metaindex.formats.model import Schema
+from metaindex.rule.request import Delta, Filters, Iceberg, Scan
 from metaindex.rule.scans import at_version
 from metaindex.table.asked import OfSchema
 from tests.rule.lakes import location_of
@@ -34,7 +36,7 @@ FIRST = {
 
 def test_a_condition_is_of_columns_whatever_they_are_called() -> None:
     schema = Schema(tuple(read_schema(FIRST, "t")))
-    scan = {"ids": [[["x"], 1], [["A"], 2], [["new"], 3]]}
+    scan = Scan("t", Iceberg("1", ((("x",), 1), (("A",), 2), (("new",), 3))), Filters([]))
     both = And((~(col("a") == 5), col("X").is_null(), Opaque("?", ())))
     found = at_version(both, scan)
     assert isinstance(found, OfSchema)
@@ -44,7 +46,7 @@ def test_a_condition_is_of_columns_whatever_they_are_called() -> None:
         assert isinstance(late, OfSchema)
         with pytest.raises(UnknownColumnError):
             late.make(schema)
-    assert at_version(both, {}) is both
+    assert at_version(both, replace(scan, source=Delta("1", "id", None, {}))) is both
 
 
 @pytest.mark.spark

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from metaindex.formats.model import FILE_SCHEMA, FileTable
 from metaindex.formats.storage import ObjectInfo
 from metaindex.formats.storage_local import LocalStorage
-from metaindex.rule.replaced import replaced
+from metaindex.rule.replaced import looked_at_once, replaced
 
 THEN = 1_700_000_000_123_456_789
 
@@ -98,3 +98,15 @@ def test_of_what_is_known_in_part_and_of_a_store_as_its_list_says(tmp_path: Path
     assert replaced(known([ObjectInfo("gone", 1, THEN)]), str(tmp_path)).all()
     assert not replaced(known([ObjectInfo("f", 7, 7, "other")]), "s3://bucket/folder").any()
     assert replaced(known([]), str(tmp_path)).tolist() == []
+
+
+def test_a_query_looks_at_a_file_once(tmp_path: Path) -> None:
+    write(tmp_path / "f", "a")
+    table = known(list(LocalStorage(str(tmp_path)).list("")))
+    with looked_at_once():
+        assert not replaced(table, str(tmp_path)).any()
+        in_place(tmp_path / "f")
+        assert not replaced(table, str(tmp_path)).any()
+    assert replaced(table, str(tmp_path)).all()
+    with looked_at_once():
+        assert replaced(table, str(tmp_path)).all()

@@ -13,9 +13,11 @@ import pytest
 
 import metaindex as mi
 from metaindex.config import Config
+from metaindex.expressions.errors import ArgumentError
+from metaindex.rule.reading import Requests, read_request
 from metaindex.rule.reasons import Reason
 from metaindex.rule.settings import RuleConfig
-from metaindex.rule.skipping import Requests, Skipping
+from metaindex.rule.skipping import Skipping
 
 _CATALYST = "org.apache.spark.sql.catalyst.expressions."
 FILES = 6
@@ -39,16 +41,16 @@ def terms(keys: Sequence[int]) -> list[dict[str, object]]:
 
 
 def request(root: Path, keys: Sequence[int]) -> str:
+    version = mi.open_table(str(root)).snapshot().version
     scan: dict[str, Any] = {
         "kind": "delta",
         "root": f"file:{root}",
-        "version": str(mi.open_table(str(root)).snapshot().version),
-        "format": "ParquetFileFormat",
+        "version": version.id,
+        "table": version.table_uuid,
         "options": {},
         "filters": [terms(keys)],
-        "needs": [{"name": "k"}],
+        "needs": [{"name": "k", "type": "long"}],
         "wants": [],
-        "partitions": {"fields": []},
         "session": {"zone": "UTC", "set": {}},
         "gathered": False,
         "harmless": True,
@@ -102,17 +104,21 @@ def test_an_answer_that_nobody_waits_for_is_not_computed_to_its_end(lake: Path) 
 
 
 def test_requests_are_kept_up_to_a_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metaindex.rule.skipping._HELD_LENGTH", 100)
+    monkeypatch.setattr("metaindex.rule.reading._HELD_LENGTH", 200)
+
+    def asked(setting: str) -> str:
+        return json.dumps({"settings": {"spark.metaindex.hint": setting}, "scans": []})
+
     requests = Requests()
-    first = requests.read('{"scans": [1]}')
-    assert requests.read('{"scans": [1]}') is first
+    first = requests.read(asked("a"))
+    assert requests.read(asked("a")) is first
     for number in range(20):
-        requests.read(f'{{"scans": [{number + 100}]}}')
-    assert requests.read('{"scans": [1]}') == first
-    assert requests.read('{"scans": [1]}') is not first
-    long = json.dumps({"scans": ["x" * 200]})
+        requests.read(asked(str(number)))
+    assert requests.read(asked("a")) == first
+    assert requests.read(asked("a")) is not first
+    long = asked("x" * 200)
     assert requests.read(long) is not requests.read(long)
-    with pytest.raises(ValueError, match="Expecting"):
+    with pytest.raises(ArgumentError, match="Expecting"):
         requests.read("{")
 
 
@@ -124,7 +130,7 @@ def test_what_is_not_supported_is_a_reason_and_told_once(lake: Path, caplog: pyt
     skipping, text = asking(), json.dumps(asked)
     for _ in range(3):
         assert skipping(text) == ""
-        assert skipping.decide(json.loads(text)["scans"][0], skipping.rule) is Reason.UNSUPPORTED
+        assert skipping.decide(read_request(text).scans[0], skipping.rule) is Reason.UNSUPPORTED
     assert skipping.counts.failed == 0
     assert skipping.counts.last_error == ""
     said = [one.message for one in caplog.records if "future" in one.message]

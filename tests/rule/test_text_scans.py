@@ -12,6 +12,7 @@ import pytest
 
 import metaindex as mi
 from metaindex import rule
+from metaindex.rule.request import Session
 from metaindex.rule.text_scans import meaning, usual_session, zone_of
 
 if TYPE_CHECKING:
@@ -41,13 +42,16 @@ def test_options_are_compared_by_what_they_say(one: dict[str, Any], other: dict[
 
 
 def test_a_session_that_reads_otherwise_is_seen() -> None:
-    assert usual_session({"set": {}})
-    assert usual_session({"set": {"spark.sql.csv.filterPushdown.enabled": "false"}})
-    assert usual_session({"set": {"spark.sql.legacy.timeParserPolicy": "CORRECTED"}})
+    def usual(**settings: str) -> bool:
+        return usual_session(Session("UTC", {f"spark.sql.{name}": value for name, value in settings.items()}))
+
+    assert usual()
+    assert usual(**{"csv.filterPushdown.enabled": "false"})
+    assert usual(**{"legacy.timeParserPolicy": "CORRECTED"})
     assert not usual_session(None)
-    assert not usual_session({"set": {"spark.sql.legacy.timeParserPolicy": "LEGACY"}})
-    assert not usual_session({"set": {"spark.sql.columnNameOfCorruptRecord": "bad"}})
-    assert not usual_session({"set": {"spark.sql.json.enablePartialResults": "false"}})
+    assert not usual(**{"legacy.timeParserPolicy": "LEGACY"})
+    assert not usual(columnNameOfCorruptRecord="bad")
+    assert not usual(**{"json.enablePartialResults": "false"})
     assert (zone_of({"timeZone": "GMT"}, "Asia/Tokyo"), zone_of({}, "Asia/Tokyo")) == ("UTC", "Asia/Tokyo")
 
 

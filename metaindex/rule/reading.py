@@ -1,0 +1,197 @@
+"""The door: the text that the optimizer's rule (`MetaIndexRule.java`) sends becomes values whose types and bounds were
+checked (`request`). ArgumentError for what is no such text; the plan is left as it was then.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from metaindex.expressions.errors import ArgumentError
+
+from .request import Columns, Delta, Files, Filters, Group, Iceberg, JoinSide, Need, Request, Scan, Session, Survey
+
+_HELD_LENGTH = 8 << 20  # characters of requests
+_SHOWN: Final = 60  # characters of what is wrong
+_Found = TypeVar("_Found")
+_Value = TypeVar("_Value", str, bool, int, list[Any], dict[str, Any])
+
+
+class Requests:
+    """The last requests as they were read: the same query is planned again and again, and its filters may be long. What
+    is read of them later stays with them."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[str, Request] = OrderedDict()
+        self._length = 0
+        self._lock = threading.Lock()
+
+    def read(self, text: str) -> Request:
+        """ArgumentError where it is none."""
+        with self._lock:
+            held = self._held.get(text)
+            if held is not None:
+                self._held.move_to_end(text)
+                return held
+        read = read_request(text)
+        with self._lock:
+            if text not in self._held and len(text) <= _HELD_LENGTH:
+                self._held[text] = read
+                self._length += len(text)
+            while self._length > _HELD_LENGTH:
+                self._length -= len(self._held.popitem(last=False)[0])
+        return read
+
+
+def read_request(text: str) -> Request:
+    """ArgumentError for a text that is none."""
+    node = _loaded(text)
+    return Request(_texts_by_name(node, "settings"), _texts_by_name(node, "broken", {}), _scans(node))
+
+
+def read_survey(text: str) -> Survey:
+    """ArgumentError for a text that is none."""
+    node = _loaded(text)
+    if isinstance(node, dict) and "refused" in node:
+        return Survey(_of(node, "refused", str), (), ())
+    passed = _each(node, "passed", lambda one: (_of(one, "scan", str), _of(one, "why", str)))
+    return Survey(None, _scans(node), passed)
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ArgumentError(f"a request of the rule is JSON; {error}; call metaindex.enable(spark) again") from None
+
+
+def _scans(node: Any) -> tuple[Scan, ...]:
+    return _each(node, "scans", _scan)
+
+
+def _scan(node: Any) -> Scan:
+    size = _of(node, "bytes", int)
+    return Scan(
+        _filled(node, "root"),
+        _source(node),
+        Filters(_of(node, "filters", list)),
+        _each(node, "needs", _need),
+        _each(node, "wants", _want),
+        _of(node, "gathered", bool),
+        _of(node, "harmless", bool),
+        _of(node, "pruned", bool),
+        size if size >= 0 else None,
+    )
+
+
+def _source(node: Any) -> Delta | Iceberg | Files:
+    kind = _of(node, "kind", str)
+    make = _SOURCES.get(kind)
+    if make is None:
+        raise _wrong("kind", kind)
+    return make(node)
+
+
+def _delta(node: Any) -> Delta:
+    return Delta(_filled(node, "version"), _of(node, "table", str), _session(node), _texts_by_name(node, "options"))
+
+
+def _iceberg(node: Any) -> Iceberg:
+    version = _filled(node, "version")
+    return Iceberg(None if version == "null" else version, _each(node, "ids", _numbered))
+
+
+def _files(node: Any) -> Files:
+    return Files(
+        _of(node, "format", str),
+        _columns(_of(node, "schema", dict)),
+        _columns(_of(node, "partitions", dict)),
+        _session(node),
+        _texts_by_name(node, "options"),
+        _of(node, "catalog", bool),
+    )
+
+
+def _columns(struct: dict[str, Any]) -> Columns:
+    return Columns(_each(struct, "fields", lambda one: _of(one, "name", str)), struct)
+
+
+_SOURCES: Final[Mapping[str, Callable[[Any], Delta | Iceberg | Files]]] = {
+    Delta.name: _delta,
+    Iceberg.name: _iceberg,
+    Files.name: _files,
+}
+
+
+def _session(node: Any) -> Session | None:
+    said = node.get("session", ...)
+    return None if said is None else Session(_of(said, "zone", str), _texts_by_name(said, "set"))
+
+
+def _numbered(node: Any) -> tuple[tuple[str, ...], int]:
+    if not isinstance(node, list) or len(node) != 2 or type(node[1]) is not int or not node[0]:
+        raise _wrong("ids", node)
+    return _texts(node[0], "ids"), node[1]
+
+
+def _need(node: Any) -> Need:
+    name = _of(node, "name", str)
+    path = _texts(node["path"], "path") if "path" in node else (name,)
+    number = _of(node, "id", int) if "id" in node else None
+    if not isinstance(node.get("type"), str | dict):
+        raise _wrong("type", node.get("type"))
+    return Need(name, path, node["type"], number, _of(node, "altered", bool, False))
+
+
+def _want(node: Any) -> Group | JoinSide:
+    if isinstance(node, dict) and "group" in node:
+        return Group(_texts(node["group"], "group"), _of(node, "whole", bool, False))
+    join, side = _of(node, "join", int), _of(node, "side", int)
+    if join < 0 or side not in (0, 1):
+        raise _wrong("join", node)
+    keys = _texts(_of(node, "keys", list), "keys")
+    return JoinSide(join, side, keys, _of(node, "small", bool), _of(node, "partial", bool, False))
+
+
+def _each(node: Any, name: str, make: Callable[[Any], _Found]) -> tuple[_Found, ...]:
+    return tuple(make(one) for one in _of(node, name, list))
+
+
+def _texts(node: Any, name: str) -> tuple[str, ...]:
+    """At least one."""
+    if not isinstance(node, list) or not node or not all(isinstance(one, str) for one in node):
+        raise _wrong(name, node)
+    return tuple(node)
+
+
+def _texts_by_name(node: Any, name: str, default: dict[str, str] | None = None) -> dict[str, str]:
+    found: dict[str, str] = _of(node, name, dict, default)
+    if not all(isinstance(one, str) for one in found.values()):
+        raise _wrong(name, found)
+    return found
+
+
+def _filled(node: Any, name: str) -> str:
+    found = _of(node, name, str)
+    if not found:
+        raise _wrong(name, found)
+    return found
+
+
+def _of(node: Any, name: str, type_: type[_Value], default: _Value | None = None) -> _Value:
+    """What an object has under a name, where it is of the type: `true` is no number."""
+    found = node.get(name, default) if isinstance(node, dict) else None
+    if type(found) is not type_:
+        raise _wrong(name, found)
+    return found
+
+
+def _wrong(name: str, found: object) -> ArgumentError:
+    shown = repr(found)
+    shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."
+    return ArgumentError(
+        f"{name!r} of a request is as this version of metaindex asks it; got {shown}; call metaindex.enable(spark) again"
+    )

@@ -1,0 +1,102 @@
+"""The tables of a session's queries, opened once a thread and held. Where no index of one can be used, that is
+remembered for some seconds."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from metaindex.config import Config
+from metaindex.table.face import Table, handle_of
+
+from . import text_scans
+from .reasons import Reason
+from .request import Files, Scan
+from .settings import RuleConfig
+
+
+@dataclass(slots=True)
+class _Held:
+    """A table of one thread, and why its indexes are not looked at again until then."""
+
+    table: Table
+    why: Reason | None
+    until: float = 0.0
+
+
+class Tables:
+    """`config` and `storage_options` are those of `open_table`, for all of them. For threads: each has its own
+    handles."""
+
+    def __init__(self, config: Config, storage_options: Mapping[str, str]) -> None:
+        self._config, self._storage_options = config, storage_options
+        self._local = threading.local()
+
+    @contextmanager
+    def looked_at_once(self) -> Iterator[None]:
+        """All scans of a query, which this thread asks about inside, are answered by one look at the indexes."""
+        with ExitStack() as once:
+            self._local.once = once
+            try:
+                yield
+            finally:
+                self._local.once = None
+
+    def table_of(self, scan: Scan, rule: RuleConfig) -> Table:
+        """A handle of this thread's own on the table of a scan, whether an index can be used or not."""
+        return self._held(scan, rule).table
+
+    def usable(self, scan: Scan, rule: RuleConfig) -> Table | Reason:
+        """The same; or, for some seconds, why no index can be used."""
+        held = self._held(scan, rule)
+        return held.table if held.why is None else held.why
+
+    def _held(self, scan: Scan, rule: RuleConfig) -> _Held:
+        tables: dict[object, _Held] = self._local.__dict__.setdefault("tables", {})
+        key = _key(scan)
+        held = tables.get(key)
+        if held is None or (held.why is not None and time.monotonic() >= held.until):
+            held = tables[key] = self._opened(scan)
+        once: ExitStack | None = self._local.__dict__.get("once")
+        if once is not None and held.why is None:
+            once.enter_context(handle_of(held.table).looked_at_once())
+        if held.why is None and not handle_of(held.table).recorded():
+            held = tables[key] = _Held(held.table, Reason.NO_INDEX)
+        if held.why is not None and held.until == 0.0:
+            held.until = time.monotonic() + rule.cache_expiry_seconds
+        return held
+
+    def _opened(self, scan: Scan) -> _Held:
+        from metaindex.table.opening import open_table
+
+        source = scan.source
+        table = open_table(
+            _place(scan.root),
+            format=(source.text or "parquet") if isinstance(source, Files) else source.name,
+            storage_options=self._storage_options,
+            config=self._config,
+            **({"trust_index": True} if scan.plain else {}),
+        )
+        if not isinstance(source, Files) or source.text is None:
+            return _Held(table, None)
+        found = text_scans.as_spark_reads(table, source.text, source)
+        if found is not None:
+            return _Held(found, None)
+        return _Held(table, Reason.READER_OPTIONS if handle_of(table).entries() else Reason.NO_INDEX)
+
+
+def _key(scan: Scan) -> object:
+    """By which a table is held: that of text files is opened as the options of their reader say."""
+    source, place = scan.source, _place(scan.root)
+    if not isinstance(source, Files) or source.text is None:
+        return place
+    return place, source.text, tuple(sorted(source.options.items()))
+
+
+def _place(root: str) -> str:
+    """Where Spark says that a table is, as `open_table` takes it."""
+    return re.sub(r"^s3[an]://", "s3://", re.sub(r"^file:/*(?=/)", "", root))
