@@ -132,6 +132,17 @@ class Schema:
         return list(self._leaves)
 
     @cached_property
+    def columns(self) -> tuple[Leaf, ...]:
+        """Every column that a row has: those of the table, and the fields of structs, of any type."""
+
+        def walk(fields: tuple[Field, ...], above: tuple[Field, ...]) -> Iterator[Leaf]:
+            for one in fields:
+                yield Leaf((*above, one))
+                yield from walk(one.children, (*above, one))
+
+        return tuple(walk(self.fields, ()))
+
+    @cached_property
     def _leaves(self) -> tuple[Leaf, ...]:
         out: list[Leaf] = []
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from metaindex.expressions.build import parse_path
 from metaindex.expressions.errors import UnknownColumnError, UnsupportedFeatureError
 from metaindex.expressions.physical import physical_type
-from metaindex.formats.model import COLLATED, Field, Leaf, Schema
+from metaindex.formats.model import COLLATED, Leaf, Schema
 
 
 def find_leaf(schema: Schema, name: str) -> Leaf:
@@ -52,13 +52,6 @@ def named(among: Sequence[Leaf], name: str, rule: str) -> Leaf:
     raise UnknownColumnError(f"{rule}; there is no {name!r}; {hint}")
 
 
-def columns_of(schema: Schema) -> list[Leaf]:
+def columns_of(schema: Schema) -> Sequence[Leaf]:
     """Every column that a row has: those of the table, and the fields of structs, of any type."""
-    return _columns(schema.fields, ())
-
-
-def _columns(fields: Sequence[Field], above: tuple[Field, ...]) -> list[Leaf]:
-    found = []
-    for one in fields:
-        found += [Leaf((*above, one)), *_columns(one.children, (*above, one))]
-    return found
+    return schema.columns
