@@ -23,7 +23,7 @@ from metaindex.text import TextReader
 
 from .ahead import in_order
 from .deletes import DeletedPositions, ValueDeletes
-from .errors import ScanError
+from .errors import ScanError, describe
 from .footer import HeldFooters
 from .parquet import check_columns, read_parquet
 from .partitions import PartitionValues
@@ -31,7 +31,7 @@ from .projection import FileNames, constant
 from .replaced import seen
 from .row_filter import RowFilter
 from .row_groups import RowGroups
-from .scan import Scan, describe
+from .scan import Scan
 
 Mask = npt.NDArray[np.bool_]
 _LOOKED_AT_ONCE = 16

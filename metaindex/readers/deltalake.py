@@ -25,9 +25,9 @@ from metaindex.formats.model import Field
 from metaindex.formats.storage import is_remote
 
 from .arrow import refuse_opaque
-from .errors import ScanError
+from .errors import ScanError, describe
 from .partitions import PartitionValues
-from .scan import Scan, describe
+from .scan import Scan
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

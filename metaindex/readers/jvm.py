@@ -15,8 +15,7 @@ import pyarrow as pa
 from metaindex.expressions.vectors import one_array, valid_mask, vector
 from metaindex.formats.model import Snapshot
 
-from .errors import ScanError
-from .scan import describe
+from .errors import ScanError, describe
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,8 +13,7 @@ from metaindex.expressions.physical import from_physical
 from metaindex.expressions.statistics import ColumnBounds
 from metaindex.formats.model import Field, Leaf, Snapshot
 
-from .errors import ScanError
-from .scan import describe
+from .errors import ScanError, describe
 
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 

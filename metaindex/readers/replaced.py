@@ -8,8 +8,7 @@ from metaindex.expressions.errors import ObjectNotFoundError, StorageError
 from metaindex.formats.model import Snapshot
 from metaindex.formats.storage import ObjectInfo, Storage, is_remote
 
-from .errors import ScanError
-from .scan import describe
+from .errors import ScanError, describe
 
 _LISTED_FROM = 64
 

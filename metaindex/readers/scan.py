@@ -281,8 +281,3 @@ class Scan(Shown):
         raise UnknownColumnError(
             f"columns must exist in the table's version {self.snapshot.version}; there is no {name!r}; {cure}"
         )
-
-
-def describe(snapshot: Snapshot, path: str) -> str:
-    """A data file as errors name it."""
-    return f"data file {snapshot.uri(path)} of {snapshot.format} table {snapshot.table} at version {snapshot.version}"

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +19,7 @@ from metaindex.expressions.vectors import vector
 from metaindex.formats.changes import Base, Changes
 from metaindex.formats.json_text import parse_json
 from metaindex.formats.model import FileTable, Snapshot, Version
-from metaindex.formats.protocol import At, TableRef
+from metaindex.formats.protocol import TableRef
 
 from .actions import Commit, FileAction, FileKey, Metadata, file_columns
 from .columns import integers, one, strings
@@ -31,16 +30,12 @@ from .schema import TableSchema, parse_schema
 from .snapshot import DeltaDetails, file_table, null_mask
 from .statistics import LogStatistics
 
-if TYPE_CHECKING:
-    from .table import DeltaFormat
-
 _MOST = 1000  # commits; a log that long has a checkpoint, which is read sooner
 _TRIES = 3  # bases whose commit is looked at: the nearest below the target, then older ones
 
 
-def changes_from_log(ref: TableRef, format_: DeltaFormat, bases: Sequence[Base], target: At) -> Changes | None:
+def changes_from_log(ref: TableRef, bases: Sequence[Base], to: Version) -> Changes | None:
     """See `metaindex.formats.changes.ServesChanges`."""
-    to = format_.resolve(ref, target)
     base = _proved(ref, bases, to)
     if base is None:
         return None

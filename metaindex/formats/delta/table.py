@@ -86,7 +86,7 @@ class DeltaFormat:
         """See `metaindex.formats.changes.ServesChanges`."""
         from .changes import changes_from_log
 
-        return changes_from_log(ref, self, bases, target)
+        return changes_from_log(ref, bases, self.resolve(ref, target))
 
     def versions(self, ref: TableRef) -> Sequence[Version]:
         listing = _listed(ref.storage, ref.path)
