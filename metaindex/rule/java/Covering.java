@@ -27,6 +27,8 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation$;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.DoubleType;
+import org.apache.spark.sql.types.FloatType;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -205,7 +207,7 @@ class Covering {
     StructType data = new StructType((StructField[]) fields.toArray(new StructField[0]));
     StructType numbers = byFile && (several || joined) ? new StructType(new StructField[] {new StructField(RUN, DataTypes.IntegerType, false, Metadata.empty())}) : new StructType();
     CoveringFiles files = new CoveringFiles((String[]) paths.toArray(new String[0]), longs(sizes), ints(runs), numbers, only == null ? reply.get("bytes").asLong() : Math.max(1, (long) (reply.get("bytes").asDouble() * size / every)), reply.get("rows_of_key").asDouble(), filtered || reply.get("joined").asBoolean());
-    LogicalRelation relation = LogicalRelation$.MODULE$.apply(new IndexedRelation(files, numbers, data, buckets(), new ParquetFileFormat(), options(), SparkSession.active(), label), false);
+    LogicalRelation relation = LogicalRelation$.MODULE$.apply(new IndexedRelation(files, numbers, data, buckets(), new ParquetFileFormat(), options(data), SparkSession.active(), label), false);
     List attributes = Attributes.list(relation.output());
     for (int i = 0; i < keys.size(); i++) {
       flat.put(keys.get(i), attributes.get(i));
@@ -281,8 +283,11 @@ class Covering {
   }
 
   /** What the session says of damaged or missing files, and of dates of an older calendar, is said of its tables. Pages have checksums, which Spark's reader compares where it is told to. */
-  private static scala.collection.immutable.Map options() {
+  private static scala.collection.immutable.Map options(StructType data) {
     Map options = new HashMap();
+    if (fractions(data)) {
+      options.put("parquet.filter.dictionary.enabled", "false"); // a dictionary is asked for 0.0 bit by bit: the row group of a -0.0, which is the same, would be left out
+    }
     options.put("ignoreMissingFiles", "false");
     options.put("ignoreCorruptFiles", "false");
     options.put("mergeSchema", "false");
@@ -290,6 +295,15 @@ class Covering {
     options.put("datetimeRebaseMode", "CORRECTED");
     options.put("int96RebaseMode", "CORRECTED");
     return Scans.map(options);
+  }
+
+  private static boolean fractions(StructType data) {
+    for (int i = 0; i < data.fields().length; i++) {
+      if (data.fields()[i].dataType() instanceof DoubleType || data.fields()[i].dataType() instanceof FloatType) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** What the filters above ask of the scan's attributes alone: it is asked in both branches of a hybrid scan, and once more above. */
