@@ -3,8 +3,10 @@ keeps a place in every row for every name, so that a few megabytes would end the
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from .options import MOST_COLUMNS
 MOST_LEVELS = 200
 PIECE_BYTES = 32 << 10  # names times rows of so much text are no more than 100 MB
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}\r\n"))
+_LARGE = re.compile(rb"(?<![0-9.eE+])(?:9[2-9][0-9]{17}|[0-9]{20,38})(?![0-9.eE])")
 _TEXT = re.compile(rb'"(?:[^"\\\r\n]|\\.)*+"')
 
 
@@ -49,6 +52,22 @@ def _has_many_names(text: bytes) -> bool:
         if len(names) > MOST_COLUMNS:
             return True
     return False
+
+
+def large_integers(piece: bytes) -> list[dict[str, Any]] | None:
+    """The objects of lines among whose values may be integers beyond 64 bits, which Spark keeps as decimals of up to 38
+    digits; None where there are none."""
+    if _LARGE.search(piece) is None:
+        return None
+    try:
+        rows = [json.loads(line, parse_int=_whole_number) for line in re.split(rb"[\r\n]+", piece) if line.strip()]
+    except (ValueError, RecursionError):
+        return None  # more than one object on a line
+    return [row for row in rows if isinstance(row, dict)]
+
+
+def _whole_number(text: str) -> int | float:
+    return int(text) if len(text.lstrip("-")) <= 38 else float(text)
 
 
 def levels(text: bytes, most: int) -> int:

@@ -12,7 +12,7 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,6 +27,7 @@ from .options import MOST_COLUMNS, most_columns
 from .time_patterns import TimePattern
 
 _LOOKED_AT = 32 << 20
+_LONGS = range(-(1 << 63), 1 << 63)
 _Merge: TypeAlias = Callable[[pa.DataType, pa.DataType], pa.DataType]
 
 
@@ -181,7 +182,8 @@ def _are_days(values: pa.ChunkedArray) -> bool:
 
 
 def json_schema(storage: Storage, paths: Sequence[str], reader: Mapping[str, str]) -> pa.Schema:
-    """Fields of the objects in order of appearance; numbers are long or double, texts stay texts, as in Spark."""
+    """Fields of the objects in order of appearance; numbers are long, double, or decimal where integers are beyond 64
+    bits, and texts stay texts, as in Spark."""
     schemas = []
     for path in paths:
         text = _text(storage, path, reader)
@@ -208,8 +210,11 @@ def _columns(text: bytes) -> dict[str, pa.DataType]:
     fields: dict[str, pa.DataType] = {}
     for piece in json_bounds.pieces(text):
         read = arrow_json.ReadOptions(use_threads=False, block_size=len(piece) + 1)
-        for one in arrow_json.read_json(pa.BufferReader(piece), read_options=read).schema:
+        schema = arrow_json.read_json(pa.BufferReader(piece), read_options=read).schema
+        rows = json_bounds.large_integers(piece)
+        for one in schema:
             t = _json_type(one.type)
+            t = t if rows is None else _exact(t, [row.get(one.name) for row in rows])
             fields[one.name] = _common(fields.get(one.name), t, other=_refused)
         if len(fields) > MOST_COLUMNS:
             raise ValueError(f"it has more than {MOST_COLUMNS:,} names")
@@ -232,15 +237,35 @@ def _json_type(t: pa.DataType) -> pa.DataType:
     return pa.list_(_json_type(t.value_type)) if pa.types.is_list(t) else t
 
 
+def _exact(t: pa.DataType, values: list[Any]) -> pa.DataType:
+    """Arrow takes integers beyond 64 bits for doubles, in which neighbours are one value."""
+    if pa.types.is_struct(t):
+        of = [value for value in values if isinstance(value, dict)]
+        return pa.struct([(f.name, _exact(f.type, [value.get(f.name) for value in of])) for f in t])
+    if pa.types.is_list(t):
+        return pa.list_(_exact(t.value_type, [one for value in values if isinstance(value, list) for one in value]))
+    numbers = [value for value in values if value is not None]
+    if t != pa.float64() or not all(isinstance(one, int) for one in numbers):
+        return t
+    large = [len(str(abs(one))) for one in numbers if one not in _LONGS]
+    if not large:
+        return t
+    exact = pa.decimal128(max(large), 0)
+    return exact if len(large) == len(numbers) else _with_longs(exact)
+
+
+def _with_longs(t: pa.DataType) -> pa.DataType:
+    return pa.decimal128(max(t.precision, 20), 0)
+
+
 def _common(a: pa.DataType | None, b: pa.DataType, other: _Merge = _text_of_both) -> pa.DataType:
     """`other`: of two types that nothing but text has in common."""
     if a is None or pa.types.is_null(a) or a == b:
         return b
     if pa.types.is_null(b):
         return a
-    numbers = (pa.int64(), pa.float64())
-    if a in numbers and b in numbers:
-        return pa.float64()
+    if _is_number(a) and _is_number(b):
+        return _common_number(a, b)
     if pa.types.is_struct(a) and pa.types.is_struct(b):
         fields = {a.field(i).name: a.field(i).type for i in range(a.num_fields)}
         for i in range(b.num_fields):
@@ -249,6 +274,19 @@ def _common(a: pa.DataType | None, b: pa.DataType, other: _Merge = _text_of_both
     if pa.types.is_list(a) and pa.types.is_list(b):
         return pa.list_(_common(a.value_type, b.value_type, other))
     return other(a, b)
+
+
+def _is_number(t: pa.DataType) -> bool:
+    return t in (pa.int64(), pa.float64()) or pa.types.is_decimal(t)
+
+
+def _common_number(a: pa.DataType, b: pa.DataType) -> pa.DataType:
+    """Of two that are not the same."""
+    decimals = [t for t in (a, b) if pa.types.is_decimal(t)]
+    if pa.float64() in (a, b) or not decimals:
+        return pa.float64()
+    wider = max(decimals, key=lambda t: int(t.precision))
+    return wider if len(decimals) == 2 else _with_longs(wider)
 
 
 def _no_null(t: pa.DataType) -> pa.DataType:

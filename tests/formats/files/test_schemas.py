@@ -138,6 +138,37 @@ def test_json_lines_have_the_types_that_spark_gives(tmp_path: Path) -> None:
     )
 
 
+LARGE_JSON = (
+    b'{"alone":9223372036854775808,"beside":9223372036854775809,"wide":1,"double":9223372036854775808,'
+    b'"huge":'
+    + b"9"
+    * 39
+    + b',"least":-9223372036854775808,"s":{"x":18446744073709551615},"l":[18446744073709551615,1],'
+    b'"text":"92233720368547758080"}\n{"beside":1,"wide":-12345678901234567890123456,"double":0.5,"l":null,"s":null}\n'
+)
+
+
+@pytest.mark.parametrize("piece", [8, 1 << 20])
+def test_integers_of_json_beyond_64_bits_are_decimals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int
+) -> None:
+    """As doubles two neighbours were one value. What Spark makes of the same lines: `test_spark`."""
+    monkeypatch.setattr("metaindex.formats.files.json_bounds.PIECE_BYTES", piece)
+    put(tmp_path / "a.json", LARGE_JSON)
+    types = {f.name: f.type for f in now(tmp_path).schema.arrow()}
+    assert types == {
+        "alone": pa.decimal128(19, 0),
+        "beside": pa.decimal128(20, 0),
+        "wide": pa.decimal128(26, 0),
+        "double": pa.float64(),
+        "huge": pa.float64(),
+        "least": pa.int64(),
+        "s": pa.struct([("x", pa.decimal128(20, 0))]),
+        "l": pa.list_(pa.decimal128(20, 0)),
+        "text": pa.string(),
+    }
+
+
 def test_text_that_cannot_be_read_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     put(tmp_path / "a" / "0.json", b"[1, 2]\nnonsense\n")
     put(tmp_path / "b" / "0.csv.gz", b"not gzip")

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import metaindex as mi
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.formats.files.table import FilesFormat
 from metaindex.formats.footer_trust import Doubt
@@ -20,6 +21,7 @@ from metaindex.formats.protocol import At, TableRef
 from metaindex.formats.storage import storage_for
 from metaindex.formats.storage_local import local_path
 from tests.formats.files.test_roots import CASES, NAMES, REFUSED
+from tests.formats.files.test_schemas import LARGE_JSON
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -277,3 +279,16 @@ def test_csv_types_are_those_that_spark_infers(spark: SparkSession, tmp_path: Pa
     frame = spark.read.csv(str(tmp_path / "t"), header=True, inferSchema=True)
     ours = {f.name: spark_type(f.type) for f in now(tmp_path / "t").schema}
     assert {n: {"bool": "boolean"}.get(t, t) for n, t in ours.items()} == dict(frame.dtypes)
+
+
+def test_integers_of_json_beyond_64_bits_are_what_spark_makes_of_them(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(LARGE_JSON)
+    theirs = {f.name: f.dataType.simpleString() for f in spark.read.json(str(tmp_path)).schema}
+    ours = {f.name: f.type for f in now(tmp_path).schema.arrow()}
+    assert theirs.pop("s") == f"struct<x:{spark_type(ours.pop('s').field(0).type)}>"
+    assert theirs.pop("l") == f"array<{spark_type(ours.pop('l').value_type)}>"
+    assert theirs == {name: spark_type(t) for name, t in ours.items()}
+    rows = mi.open_table(str(tmp_path)).scan().to_arrow().to_pylist()
+    names = sorted(rows[0])
+    expected = [row.asDict(recursive=True) for row in spark.read.json(str(tmp_path)).collect()]
+    assert [[row[n] for n in names] for row in rows] == [[row[n] for n in names] for row in expected]
