@@ -18,7 +18,8 @@ from .model import (
 )
 from .protocol import At, TableFormat, TableRef
 from .registry import detect, format_named, open_ref
-from .storage import ObjectInfo, Storage, parent_of, storage_for
+from .storage import ObjectInfo, Storage
+from .storage_opening import parent_of, storage_for
 
 __all__ = [
     "FILE_SCHEMA",

@@ -11,7 +11,8 @@ from typing import Any
 from metaindex.expressions.errors import NotATableError, UnsupportedFeatureError
 
 from .protocol import TableFormat, TableRef
-from .storage import Storage, is_remote, parent_of, storage_for
+from .storage import Storage
+from .storage_opening import is_remote, parent_of, storage_for
 
 NAMES = ("delta", "iceberg", "files")
 METADATA_ENDS = (".metadata.json", ".metadata.json.gz")  # of Iceberg's metadata files

@@ -8,14 +8,11 @@ disks that is a temporary file, fsync, link, fsync of the folder; rename would r
 from __future__ import annotations
 
 import builtins
-import os
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.records import dataclass
 
 
@@ -81,40 +78,3 @@ class KeepsVersions(Protocol):
 
     def keeps_versions(self, path: str) -> bool:
         """Does the store say so? Asked of an object that is there; one request."""
-
-
-def storage_for(path: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> tuple[Storage, str]:
-    """The storage rooted at a local path, a `file:` URI or a store URI (`s3://`, `gs://`, `az://` ...), and that
-    root in its canonical form.
-
-    Keys are then relative to the root; objects beside it (an index lies beside a plain folder) are reached by
-    absolute paths of the same store.
-    """
-    from .storage_local import LocalStorage, local_path
-
-    text = os.fspath(path)
-    local = local_path(text)
-    if local is not None:
-        if storage_options and set(storage_options) != {"single_writer"}:
-            raise ArgumentError(f"storage options are for object stores; {text!r} is a local path: leave them out")
-        storage: Storage = LocalStorage(local)
-    else:
-        from .storage_object import ObjectStorage
-
-        storage = ObjectStorage.from_uri(text, storage_options)
-    return storage, storage.root
-
-
-def is_remote(path: str) -> bool:
-    """Is it the URI of a store? Storage options are for those."""
-    from .storage_local import local_path
-
-    return local_path(path) is None
-
-
-def parent_of(root: str) -> str:
-    """The folder above a root, in the same form (absolute path or URI)."""
-    if "://" not in root:
-        return str(Path(root).parent)
-    scheme, _, rest = root.partition("://")
-    return f"{scheme}://{rest.rstrip('/').rpartition('/')[0]}"

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from metaindex.expressions.errors import ObjectNotFoundError, StorageError
 
-from .storage import ObjectInfo, Storage, storage_for
+from .storage import ObjectInfo, Storage
 from .storage_local import (
     NO_LINKS,
     TEMPORARY,
@@ -36,6 +36,7 @@ from .storage_local import (
     read_part,
     sync_folder,
 )
+from .storage_opening import storage_for
 from .storage_rights import Rights, rights_of, shared_in
 
 _FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW

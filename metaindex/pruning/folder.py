@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from metaindex.errors import DamagedIndexError, IndexNotFoundError
 from metaindex.expressions.errors import MetaIndexError, StoragePermissionError, StorageUnavailableError
 from metaindex.formats.protocol import TableRef
-from metaindex.formats.storage import is_remote
+from metaindex.formats.storage_opening import is_remote
 from metaindex.kinds.registry import kind_from_spec
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.operation_log import OperationLog

@@ -18,11 +18,10 @@ from metaindex.expressions.statistics import Mask, PruningStatistics
 from metaindex.expressions.tree import Opaque, Predicate
 from metaindex.formats.model import FileTable, Schema, Version
 
-from .combined import Combination
 from .sources import FileSource
 
 if TYPE_CHECKING:
-    from .walk import Walked
+    from .walk import LeafReport, Walked
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +38,6 @@ class IndexReport:
     reads: int = 0
     bytes_read: int = 0
     seconds: float = 0.0  # to look up and answer
-
-
-@dataclass(frozen=True, slots=True)
-class LeafReport:
-    """What one kind of one index (`index`: its name, or the table's log) answered to one part of a predicate: `leaf`,
-    with the NOT above it. `together`: the part is that several columns, which a key keys as one, have one of some
-    combinations of values."""
-
-    leaf: Predicate
-    index: str
-    kind: str
-    dropped_files: int  # proved to hold no row for which the part is true
-    together: Combination | None = None
 
 
 @dataclass(frozen=True, repr=False)

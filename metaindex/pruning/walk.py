@@ -21,9 +21,9 @@ from metaindex.expressions.tree import And, ColumnRef, IsNull, Not, Opaque, Or, 
 from metaindex.expressions.vectors import Matrix
 from metaindex.formats.model import FileTable, Schema
 
+from .combined import Combination
 from .known import BoundPredicate
 from .open_index import OpenIndex
-from .result import LeafReport
 from .sources import by_kind
 
 logger = logging.getLogger("metaindex")
@@ -41,6 +41,19 @@ class Tally:
     files: int = 0
     bytes: int = 0
     seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LeafReport:
+    """What one kind of one index (`index`: its name, or the table's log) answered to one part of a predicate: `leaf`,
+    with the NOT above it. `together`: the part is that several columns, which a key keys as one, have one of some
+    combinations of values."""
+
+    leaf: Predicate
+    index: str
+    kind: str
+    dropped_files: int  # proved to hold no row for which the part is true
+    together: Combination | None = None
 
 
 @dataclass(slots=True)

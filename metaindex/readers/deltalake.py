@@ -22,7 +22,7 @@ from metaindex.expressions.references import columns, leaves
 from metaindex.expressions.tree import IsNull
 from metaindex.formats.footer_file import askable, encrypted_columns
 from metaindex.formats.model import Field
-from metaindex.formats.storage import is_remote
+from metaindex.formats.storage_opening import is_remote
 
 from .arrow import refuse_opaque
 from .errors import ScanError, describe

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from metaindex.formats.storage import is_remote
+from metaindex.formats.storage_opening import is_remote
 
 from .arrow import read_batches, try_out
 from .errors import ScanError

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from metaindex.expressions.errors import ObjectNotFoundError, StorageError
 from metaindex.formats.model import Snapshot
-from metaindex.formats.storage import ObjectInfo, Storage, is_remote
+from metaindex.formats.storage import ObjectInfo, Storage
+from metaindex.formats.storage_opening import is_remote
 
 from .errors import ScanError, describe
 

@@ -19,7 +19,8 @@ from metaindex.errors import IndexNotFoundError
 from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.records import dataclass
 from metaindex.formats.files.place import above, name_of
-from metaindex.formats.storage import Storage, is_remote
+from metaindex.formats.storage import Storage
+from metaindex.formats.storage_opening import is_remote
 from metaindex.formats.storage_own import own_folder
 
 FOLDER = "_metaindex"

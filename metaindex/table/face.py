@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from metaindex.config import BuilderName, Config
 from metaindex.expressions.errors import VersionNotFoundError
 from metaindex.formats.model import Diff, Snapshot, Version
-from metaindex.formats.storage import is_remote
+from metaindex.formats.storage_opening import is_remote
 from metaindex.kinds.kind import Kind
 from metaindex.pruning.result import PruneResult
 
@@ -438,7 +438,7 @@ class Table:
         tables of an earlier export. ArgumentError where such a table is there already, or one that no export wrote, and
         for a folder of the table or of another one."""
         from metaindex.export import export
-        from metaindex.formats.storage import storage_for
+        from metaindex.formats.storage_opening import storage_for
 
         self._handle.check_export(target)
         options = self._handle.storage_options if is_remote(target) else None

@@ -17,8 +17,8 @@ from metaindex.expressions.records import dataclass
 from metaindex.formats.model import FileTable, Schema, Snapshot, Version
 from metaindex.formats.protocol import At, Resolved, TableFormat, TableRef, lists_once
 from metaindex.formats.registry import open_ref
-from metaindex.formats.storage import is_remote, parent_of
 from metaindex.formats.storage_confined import Confines, confined
+from metaindex.formats.storage_opening import is_remote, parent_of
 from metaindex.formats.storage_own import own_folder
 from metaindex.log.operation_log import OperationLog
 from metaindex.pruning.folder import IndexFolder, other_options

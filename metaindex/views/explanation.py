@@ -17,7 +17,8 @@ from metaindex.keys import FileIdentities
 from metaindex.kinds.registry import covered_columns
 from metaindex.pruning.folder import why
 from metaindex.pruning.open_index import OpenIndex
-from metaindex.pruning.result import LeafReport, PruneResult
+from metaindex.pruning.result import PruneResult
+from metaindex.pruning.walk import LeafReport
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -17,7 +17,7 @@ from metaindex.expressions.errors import FormatError, VersionNotFoundError
 from metaindex.formats.diff import compare, from_log
 from metaindex.formats.model import FILE_SCHEMA, Snapshot
 from metaindex.formats.protocol import At, TableFormat, TableRef
-from metaindex.formats.storage import storage_for
+from metaindex.formats.storage_opening import storage_for
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from metaindex.expressions.errors import StorageError, StoragePermissionError
-from metaindex.formats.storage import Storage, storage_for
+from metaindex.formats.storage import Storage
 from metaindex.formats.storage_local import LocalStorage
+from metaindex.formats.storage_opening import storage_for
 from tests.contract.storage_contract import StorageContract, place_files
 from tests.racers import raced
 

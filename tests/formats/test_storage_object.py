@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from metaindex.expressions.errors import ObjectNotFoundError, StorageError
-from metaindex.formats.storage import Storage, parent_of, storage_for
+from metaindex.formats.storage import Storage
 from metaindex.formats.storage_local import LocalStorage
 from metaindex.formats.storage_object import ObjectStorage
+from metaindex.formats.storage_opening import parent_of, storage_for
 from tests.contract.storage_contract import StorageContract, place_files
 from tests.storage_counting import CountingStorage
 
@@ -119,7 +120,7 @@ _FORKING = """
 import os, sys
 sys.path[:0] = sys.argv[1:]
 from metaindex.expressions.errors import StorageError
-from metaindex.formats.storage import storage_for
+from metaindex.formats.storage_opening import storage_for
 before = os.fork()
 if before == 0:
     storage_for("memory:///")[0].put("a", b"x")

@@ -111,7 +111,7 @@ def make(lake: Lake) -> None:
 
 
 def lake_storage(lake: Lake) -> Any:
-    from metaindex.formats.storage import storage_for
+    from metaindex.formats.storage_opening import storage_for
 
     return storage_for(str(index_folder(lake)))[0]
 

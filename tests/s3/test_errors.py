@@ -14,7 +14,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.expressions.errors import MetaIndexError, StorageError, StoragePermissionError
-from metaindex.formats.storage import storage_for
+from metaindex.formats.storage_opening import storage_for
 
 from .proxy import Fault, Proxy
 from .server import S3Server

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.formats.storage import storage_for
+from metaindex.formats.storage_opening import storage_for
 
 from .server import S3Server
 

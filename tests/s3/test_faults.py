@@ -15,7 +15,8 @@ import pytest
 
 import metaindex as mi
 from metaindex.expressions.errors import MetaIndexError, ObjectExistsError, StorageError
-from metaindex.formats.storage import Storage, storage_for
+from metaindex.formats.storage import Storage
+from metaindex.formats.storage_opening import storage_for
 from metaindex.log.operation_log import OperationLog
 
 from .lakes import S3Lake

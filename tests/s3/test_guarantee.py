@@ -11,8 +11,8 @@ import pytest
 import metaindex as mi
 from metaindex.expressions.errors import ObjectExistsError, StorageError
 from metaindex.formats import storage_exclusive
-from metaindex.formats.storage import storage_for
 from metaindex.formats.storage_client import open_bucket
+from metaindex.formats.storage_opening import storage_for
 
 from .lakes import S3Lake
 from .proxy import Fault, Proxy, Request

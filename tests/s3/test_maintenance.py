@@ -8,7 +8,7 @@ import pytest
 
 from metaindex import ColumnStats
 from metaindex.actions.removal import objects_by_run
-from metaindex.formats.storage import storage_for
+from metaindex.formats.storage_opening import storage_for
 
 from .server import S3Server
 from .test_tables import MAKERS, ids, rows

@@ -11,7 +11,7 @@ import pytest
 import metaindex as mi
 from metaindex.errors import ConcurrentWriteError, IndexExistsError, IndexStateError
 from metaindex.expressions.errors import MetaIndexError
-from metaindex.formats.storage import storage_for
+from metaindex.formats.storage_opening import storage_for
 from metaindex.log.operation_log import OperationLog
 from tests.racers import raced
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from metaindex.expressions.errors import StorageError
-from metaindex.formats.storage import Storage, storage_for
+from metaindex.formats.storage import Storage
+from metaindex.formats.storage_opening import storage_for
 from tests.contract.storage_contract import StorageContract, place_files
 from tests.racers import raced
 
@@ -40,7 +41,7 @@ class TestS3BelowAPrefix(TestS3):
 _RACER = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from metaindex.formats.storage import storage_for
+from metaindex.formats.storage_opening import storage_for
 from metaindex.expressions.errors import ObjectExistsError
 from tests.racers import ready
 store, me = storage_for(sys.argv[1])[0], sys.argv[2]

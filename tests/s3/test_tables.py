@@ -16,7 +16,7 @@ import pytest
 import metaindex as mi
 from metaindex.errors import IndexNotFoundError
 from metaindex.expressions.errors import CorruptTableError, MetaIndexError, NotATableError, StorageError
-from metaindex.formats.storage import storage_for
+from metaindex.formats.storage_opening import storage_for
 
 from .lakes import S3Lake, iceberg_catalog, makers, parquet_bytes
 from .server import S3Server

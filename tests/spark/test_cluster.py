@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.formats.storage import storage_for
+from metaindex.formats.storage_opening import storage_for
 from metaindex.kinds.covering.merge import PIECES_MERGED
 from tests.kinds.covering.served import Held, objects
 from tests.s3.build import missing

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from metaindex.expressions.errors import StorageError
-from metaindex.formats.storage import Storage, storage_for
+from metaindex.formats.storage import Storage
+from metaindex.formats.storage_opening import storage_for
 from metaindex.store import side_by_side as side_by_side_module
 from metaindex.store.rows import FILE_IDS
 from metaindex.store.side_by_side import side_by_side

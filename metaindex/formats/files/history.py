@@ -28,7 +28,8 @@ from metaindex.formats.back_off import back_off
 from metaindex.formats.json_text import parse_json
 from metaindex.formats.model import FileTable, Snapshot
 from metaindex.formats.protocol import At, TableRef
-from metaindex.formats.storage import Storage, is_remote
+from metaindex.formats.storage import Storage
+from metaindex.formats.storage_opening import is_remote
 from metaindex.formats.storage_own import own_folder
 from metaindex.formats.times import moment
 

@@ -16,8 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from metaindex.expressions.errors import NotATableError, StorageError, StoragePermissionError, UnsupportedFeatureError
-from metaindex.formats.storage import Storage, storage_for
+from metaindex.formats.storage import Storage
 from metaindex.formats.storage_local import LocalStorage, local_path
+from metaindex.formats.storage_opening import storage_for
 
 from .globs import escape, expand, has_pattern, literal, matcher
 

@@ -10,7 +10,8 @@ from typing import cast
 from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, OutputStream
 
 from metaindex.expressions.errors import ObjectNotFoundError
-from metaindex.formats.storage import Storage, is_remote
+from metaindex.formats.storage import Storage
+from metaindex.formats.storage_opening import is_remote
 
 
 def location_of(target: Storage, path: str) -> str:

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.formats.model import Field, Leaf
-from metaindex.formats.storage import Storage, storage_for
+from metaindex.formats.storage import Storage
+from metaindex.formats.storage_opening import storage_for
 from metaindex.kinds.bloom.collector import BloomCollector, BloomFinisher
 from metaindex.kinds.bloom.reader import BloomReader
 from metaindex.kinds.bloom.spec import Bloom

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaindex.expressions import literal
-from metaindex.formats.storage import storage_for
+from metaindex.formats.storage_opening import storage_for
 from metaindex.kinds.bloom import layout, pieces, writer
 from metaindex.kinds.bloom import stored as stored_filters
 from metaindex.kinds.bloom.merge import merge_filters

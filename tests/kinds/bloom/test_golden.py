@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.formats.storage import storage_for
+from metaindex.formats.storage_opening import storage_for
 from metaindex.kinds.bloom.layout import Directory, SizeClass, directory_from, size_class
 from metaindex.store.layout import PartInfo
 from metaindex.store.writer import RunSink
