@@ -20,7 +20,7 @@ def packed(texts: Sequence[str]) -> str:
 
 
 def signs(files: FileTable) -> pa.ChunkedArray:
-    """What tells each file from others of its path, as far as Spark's own lists say it (`Scans.sign`): size and time,
+    """What tells each file from others of its path, as far as Spark's own lists say it (`Scan.listed`): size and time,
     of Iceberg size and data sequence number."""
     size = files.table.column("size_bytes").cast(pa.string())
     time = files.table.column("modified_ms").cast(pa.string())

@@ -37,11 +37,11 @@ class Attributes {
     for (int i = 0; i < output.size(); i++) {
       list.add(alias((Attribute) output.get(i), (Expression) from.get(i), (ExprId) ids.get(i)));
     }
-    return new Project(Scans.sequence(list), plan);
+    return new Project(Scala.sequence(list), plan);
   }
 
   private static Alias alias(Attribute like, Expression from, ExprId id) {
-    return new Alias(from, like.name(), id, like.qualifier(), scala.Option.apply(like.metadata()), Scans.none());
+    return new Alias(from, like.name(), id, like.qualifier(), scala.Option.apply(like.metadata()), Scala.none());
   }
 
   /** Those of the output with the names of a reply. */
@@ -57,15 +57,6 @@ class Attributes {
     }
     if (found.size() != names.size()) {
       throw new IllegalStateException("the scan has other attributes than " + names);
-    }
-    return found;
-  }
-
-  static List list(scala.collection.immutable.Seq all) {
-    List found = new ArrayList();
-    scala.collection.Iterator each = all.iterator();
-    while (each.hasNext()) {
-      found.add(each.next());
     }
     return found;
   }

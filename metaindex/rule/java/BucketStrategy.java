@@ -121,7 +121,7 @@ public class BucketStrategy extends Guarded {
       SparkPlan below = plan.children().size() == 1 ? together((SparkPlan) plan.children().apply(0), tasks) : null;
       List only = new ArrayList();
       only.add(below);
-      return below == null ? null : (SparkPlan) plan.withNewChildren(Scans.sequence(only));
+      return below == null ? null : (SparkPlan) plan.withNewChildren(Scala.sequence(only));
     }
     FileSourceScanExec scan = (FileSourceScanExec) plan;
     return scan.copy(

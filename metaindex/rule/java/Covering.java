@@ -41,7 +41,6 @@ import org.apache.spark.unsafe.types.UTF8String;
 class Covering {
   private static final String RUN = "_mi_run", FILE = "_mi_ordinal", ROW = "_mi_row";
   private static final int MERGED = 8; // runs: a row passes each merge above its own
-  private final Scans scans;
   private final Found one;
   private final JsonNode reply;
   private final TreeMap out = new TreeMap(); // of a run, the files whose rows are not to be seen
@@ -52,8 +51,7 @@ class Covering {
   private final Deleted deleted;
   private final boolean masked; // deleted rows are left out by masks; else by a join
 
-  Covering(Scans scans, Found one, JsonNode reply) {
-    this.scans = scans;
+  Covering(Found one, JsonNode reply) {
     this.one = one;
     this.reply = reply;
     parts = Reply.unpacked(reply.get("parts"));
@@ -71,11 +69,11 @@ class Covering {
     served = reply.has("served") ? served() : null;
     Map taken = new HashMap(); // path to identity: what the scan need not read
     boolean whole = served == null;
-    if (whole && !scans.pinned(one.leaf)) {
+    if (whole && !one.scan.pinned()) {
       throw new IllegalStateException("a list that is not pinned is compared file by file");
     }
     if (served != null) {
-      Map listed = scans.listed(one.leaf);
+      Map listed = one.scan.listed();
       for (Iterator each = served.entrySet().iterator(); each.hasNext(); ) {
         Map.Entry entry = (Map.Entry) each.next();
         String[] file = (String[]) entry.getValue();
@@ -90,10 +88,10 @@ class Covering {
         return null;
       }
     }
-    if (!whole && !scans.canShrink(one, survey)) {
+    if (!whole && !one.scan.canShrink(one, survey)) {
       return null; // others read by it, too
     }
-    return over(whole ? null : scans.rest(one.leaf, taken, label, later), label);
+    return over(whole ? null : one.scan.rest(taken, label, later), label);
   }
 
   /** The index, run by run where that keeps an order, and beside it the rows of the files that it lacks (`rest`; null: it lacks none). */
@@ -117,12 +115,12 @@ class Covering {
       Expression filter = all(one.own(), one.pruning());
       LogicalPlan plan = filter == null ? rest : new Filter(filter, rest);
       if (keys != null) {
-        plan = new Project(Scans.sequence(output), plan); // Spark's own pruning of columns is over: a scan reads what stands right above it, and an exchange sends all of it
-        plan = new RepartitionByExpression(Scans.sequence(keys), plan, scala.Option.apply(Integer.valueOf(reply.get("buckets").asInt())), scala.Option.empty());
+        plan = new Project(Scala.sequence(output), plan); // Spark's own pruning of columns is over: a scan reads what stands right above it, and an exchange sends all of it
+        plan = new RepartitionByExpression(Scala.sequence(keys), plan, scala.Option.apply(Integer.valueOf(reply.get("buckets").asInt())), scala.Option.empty());
       }
       branches.add(Attributes.project(output, output, Attributes.newIds(output), plan));
     }
-    Union union = new Union(Scans.sequence(branches), false, false);
+    Union union = new Union(Scala.sequence(branches), false, false);
     if (keys != null && joined) {
       MergeStrategy.mark(union, Attributes.ids(keys));
     }
@@ -208,7 +206,7 @@ class Covering {
     StructType numbers = byFile && (several || joined) ? new StructType(new StructField[] {new StructField(RUN, DataTypes.IntegerType, false, Metadata.empty())}) : new StructType();
     CoveringFiles files = new CoveringFiles((String[]) paths.toArray(new String[0]), longs(sizes), ints(runs), numbers, only == null ? reply.get("bytes").asLong() : Math.max(1, (long) (reply.get("bytes").asDouble() * size / every)), reply.get("rows_of_key").asDouble(), filtered || reply.get("joined").asBoolean());
     LogicalRelation relation = LogicalRelation$.MODULE$.apply(new IndexedRelation(files, numbers, data, buckets(), new ParquetFileFormat(), options(data), SparkSession.active(), label), false);
-    List attributes = Attributes.list(relation.output());
+    List attributes = Scala.list(relation.output());
     for (int i = 0; i < keys.size(); i++) {
       flat.put(keys.get(i), attributes.get(i));
     }
@@ -270,7 +268,7 @@ class Covering {
         parts.add(field.dataType() instanceof StructType ? struct(name, (StructType) field.dataType()) : new Literal(null, field.dataType()));
       }
     }
-    return new CreateNamedStruct(Scans.sequence(parts));
+    return new CreateNamedStruct(Scala.sequence(parts));
   }
 
   private scala.Option buckets() {
@@ -294,7 +292,7 @@ class Covering {
     options.put("parquet.page.verify-checksum.enabled", "true");
     options.put("datetimeRebaseMode", "CORRECTED");
     options.put("int96RebaseMode", "CORRECTED");
-    return Scans.map(options);
+    return Scala.map(options);
   }
 
   private static boolean fractions(StructType data) {
@@ -335,7 +333,7 @@ class Covering {
     for (Iterator each = names.iterator(); each.hasNext(); ) {
       found.add(((JsonNode) each.next()).asText());
     }
-    return Scans.sequence(found);
+    return Scala.sequence(found);
   }
 
   private static long[] longs(List values) {

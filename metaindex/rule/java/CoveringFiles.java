@@ -45,7 +45,7 @@ public class CoveringFiles implements FileIndex {
       if (numbered) {
         values.add(Integer.valueOf(run[start]));
       }
-      runs.add(PartitionDirectory.apply(InternalRow.fromSeq(Scans.sequence(values)), files));
+      runs.add(PartitionDirectory.apply(InternalRow.fromSeq(Scala.sequence(values)), files));
     }
   }
 
@@ -59,12 +59,12 @@ public class CoveringFiles implements FileIndex {
     if (!names.isEmpty()) {
       roots.add(new Path((String) names.get(0)).getParent());
     }
-    return Scans.sequence(roots);
+    return Scala.sequence(roots);
   }
 
   /** No filter is of the run's number alone, so none decides here. */
   public scala.collection.immutable.Seq listFiles(scala.collection.immutable.Seq partitionFilters, scala.collection.immutable.Seq dataFilters) {
-    return Scans.sequence(runs);
+    return Scala.sequence(runs);
   }
 
   public String[] inputFiles() {

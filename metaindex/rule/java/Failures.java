@@ -1,5 +1,6 @@
 package metaindex;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.Iterator;
@@ -51,7 +52,11 @@ public class Failures implements QueryExecutionListener {
     }
     if (named) {
       try {
-        python.apply(token + "\n{\"settings\":{},\"broken\":" + json() + ",\"scans\":[]}");
+        ObjectNode request = Json.object();
+        request.putObject("settings");
+        request.putArray("scans");
+        tell(request);
+        python.apply(token + '\n' + Json.text(request));
       } catch (RuntimeException gone) { // the process that was to be told ends
       }
     }
@@ -59,7 +64,7 @@ public class Failures implements QueryExecutionListener {
 
   private boolean read(LogicalPlan plan) {
     boolean found = false;
-    List leaves = Attributes.list(plan.collectLeaves());
+    List leaves = Scala.list(plan.collectLeaves());
     for (int i = 0; i < leaves.size(); i++) {
       if (leaves.get(i) instanceof LogicalRelation && ((LogicalRelation) leaves.get(i)).relation() instanceof IndexedRelation) {
         String[] files = ((HadoopFsRelation) ((LogicalRelation) leaves.get(i)).relation()).location().inputFiles();
@@ -75,18 +80,14 @@ public class Failures implements QueryExecutionListener {
     return found;
   }
 
-  /** As a JSON object, the place of a part that went wrong by its run; null where nothing did. */
-  public String json() {
-    if (runs.isEmpty()) {
-      return null;
-    }
-    StringBuilder out = new StringBuilder("{");
+  /** Says in a request the place of a part that went wrong by its run, where anything did. */
+  void tell(ObjectNode request) {
     synchronized (runs) {
+      ObjectNode broken = runs.isEmpty() ? null : request.putObject("broken");
       for (Iterator each = runs.entrySet().iterator(); each.hasNext(); ) {
         Map.Entry one = (Map.Entry) each.next();
-        out.append(out.length() > 1 ? "," : "").append(Json.quoted((String) one.getKey())).append(':').append(Json.quoted((String) one.getValue()));
+        broken.put((String) one.getKey(), (String) one.getValue());
       }
     }
-    return out.append('}').toString();
   }
 }

@@ -1,5 +1,6 @@
 package metaindex;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -84,9 +85,12 @@ class Fields {
     return one instanceof GetStructField ? behind((Expression) ((GetStructField) one).children().head()) + "." + last((GetStructField) one) : "";
   }
 
-  /** The same as a list in JSON, with a comma before each. */
-  static String listed(Expression one) {
-    return one instanceof GetStructField ? listed((Expression) ((GetStructField) one).children().head()) + "," + Json.quoted(last((GetStructField) one)) : "";
+  /** Puts the same names, one by one, behind those that a list has. */
+  static void list(Expression one, ArrayNode out) {
+    if (one instanceof GetStructField) {
+      list((Expression) ((GetStructField) one).children().head(), out);
+      out.add(last((GetStructField) one));
+    }
   }
 
   private static String last(GetStructField one) {

@@ -1,5 +1,7 @@
 package metaindex;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -12,18 +14,21 @@ import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.DataType;
 
 /** One place of a scan in a plan: what stands above it. */
 public class Found {
   final LogicalPlan leaf;
+  final Scan scan; // that the leaf is
   final List filters; // right above it
   final Set needed; // ids of the attributes that the plan above names; null: it takes the output as it is
   final boolean gathered; // nobody sees in what order the rows come
-  final List wants = new ArrayList(); // JSON objects: joins and groups that want its rows partitioned by their keys
+  final List wants = new ArrayList(); // ObjectNode: joins and groups that want its rows partitioned by their keys
   Fields fields; // which fields of structs the plan above names
 
-  Found(LogicalPlan leaf, List filters, Set needed, boolean gathered) {
+  Found(LogicalPlan leaf, Scan scan, List filters, Set needed, boolean gathered) {
     this.leaf = leaf;
+    this.scan = scan;
     this.filters = filters;
     this.needed = needed;
     this.gathered = gathered;
@@ -55,36 +60,48 @@ public class Found {
     return out;
   }
 
-  String request(Scans scans) {
-    StringBuilder out = new StringBuilder(scans.request(leaf)).append(",\"filters\":[");
-    boolean harmless = !older("spark.sql.parquet.datetimeRebaseModeInRead") && !older("spark.sql.parquet.int96RebaseModeInRead");
+  /** What is asked about it. */
+  ObjectNode request() {
+    ObjectNode out = Json.object();
+    scan.request(out);
+    out.put("gathered", gathered).put("harmless", harmless()).put("pruned", !pruning().isEmpty()).put("bytes", scan.bytes(own()));
+    ArrayNode asked = out.putArray("filters");
     for (int i = 0; i < filters.size(); i++) {
-      out.append(i > 0 ? "," : "");
-      Json.expression((Expression) filters.get(i), leaf.outputSet(), out);
-      harmless = harmless && Harmless.of((Expression) filters.get(i));
+      Expressions.add((Expression) filters.get(i), leaf.outputSet(), asked.addArray());
     }
-    out.append("],\"gathered\":").append(gathered).append(",\"harmless\":").append(harmless).append(",\"pruned\":").append(!pruning().isEmpty()).append(",\"bytes\":").append(scans.bytes(leaf, own())).append(",\"needs\":[");
+    ArrayNode needs = out.putArray("needs");
     List output = output();
-    boolean first = true;
     for (int i = 0; i < output.size(); i++) {
-      Attribute one = (Attribute) output.get(i);
-      List paths = fields(one);
-      for (int j = 0; paths != null && j < paths.size(); j++, first = false) {
-        GetStructField field = (GetStructField) paths.get(j);
-        String name = one.name() + Fields.behind(field);
-        out.append(first ? "" : ",").append("{\"name\":").append(Json.quoted(name)).append(",\"path\":[").append(Json.quoted(one.name())).append(Fields.listed(field)).append(']');
-        out.append(scans.fieldId(leaf, name)).append(",\"type\":").append(field.dataType().json()).append(altered(one) ? ",\"altered\":true}" : "}");
-      }
-      if (paths == null) {
-        out.append(first ? "" : ",").append("{\"name\":").append(Json.quoted(one.name())).append(",\"type\":").append(one.dataType().json()).append(altered(one) ? ",\"altered\":true}" : "}");
-        first = false;
-      }
+      need((Attribute) output.get(i), needs);
     }
-    out.append("],\"wants\":[");
-    for (int i = 0; i < wants.size(); i++) {
-      out.append(i > 0 ? "," : "").append((String) wants.get(i));
+    out.putArray("wants").addAll(wants);
+    return out;
+  }
+
+  private void need(Attribute one, ArrayNode out) {
+    List paths = fields(one);
+    for (int i = 0; paths != null && i < paths.size(); i++) {
+      GetStructField field = (GetStructField) paths.get(i);
+      String name = one.name() + Fields.behind(field);
+      ObjectNode need = need(name, field.dataType(), one, out);
+      Fields.list(field, need.putArray("path").add(one.name()));
+      scan.number(name, need);
     }
-    return out.append("]}").toString();
+    if (paths == null) {
+      need(one.name(), one.dataType(), one, out);
+    }
+  }
+
+  private static ObjectNode need(String name, DataType type, Attribute of, ArrayNode out) {
+    return out.addObject().put("name", name).putRawValue("type", Json.type(type)).put("altered", altered(of));
+  }
+
+  private boolean harmless() {
+    boolean found = !older("spark.sql.parquet.datetimeRebaseModeInRead") && !older("spark.sql.parquet.int96RebaseModeInRead");
+    for (int i = 0; i < filters.size(); i++) {
+      found = found && Harmless.of((Expression) filters.get(i));
+    }
+    return found;
   }
 
   /** What the filters ask of the scan's attributes alone, part by part. */
@@ -129,7 +146,7 @@ public class Found {
   /** Does Spark show other values than the files hold, or compare them by another rule: padded texts, a default in files that are older than the column, collations? */
   private static boolean altered(Attribute one) {
     String metadata = one.metadata().json();
-    return Json.collated(one.dataType()) || metadata.contains("__CHAR_VARCHAR") || metadata.contains("EXISTS_DEFAULT") || one.dataType().json().contains("EXISTS_DEFAULT");
+    return Expressions.collated(one.dataType()) || metadata.contains("__CHAR_VARCHAR") || metadata.contains("EXISTS_DEFAULT") || one.dataType().json().contains("EXISTS_DEFAULT");
   }
 
   /** Are days and instants read as an older calendar has them? */

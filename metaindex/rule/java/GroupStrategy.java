@@ -109,7 +109,7 @@ public class GroupStrategy extends Guarded {
       }
     }
     CoveringFiles files = (CoveringFiles) index.location();
-    boolean keys = index.bucketSpec().isDefined() && Attributes.list(((BucketSpec) index.bucketSpec().get()).sortColumnNames()).equals(names);
+    boolean keys = index.bucketSpec().isDefined() && Scala.list(((BucketSpec) index.bucketSpec().get()).sortColumnNames()).equals(names);
     return keys && files.oneOfEachBucket() ? files.rowsOfKey : 0;
   }
 
@@ -142,7 +142,7 @@ public class GroupStrategy extends Guarded {
         like.isStreaming(),
         like.numShufflePartitions(),
         like.groupingExpressions(),
-        Scans.sequence(whole),
+        Scala.sequence(whole),
         like.aggregateAttributes(),
         like.initialInputBufferOffset(),
         like.resultExpressions(),

@@ -26,6 +26,6 @@ public abstract class Guarded extends SparkStrategy {
       failed++;
       lastError = String.valueOf(error);
     }
-    return Scans.sequence(plans);
+    return Scala.sequence(plans);
   }
 }

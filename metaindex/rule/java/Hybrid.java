@@ -94,8 +94,8 @@ class Hybrid extends scala.runtime.AbstractPartialFunction {
       for (int j = 0; j < places.size(); j++) {
         list.add(branch.projectList().apply(((Integer) places.get(j)).intValue()));
       }
-      branches.add(new Project(Scans.sequence(list), branch.child()));
+      branches.add(new Project(Scala.sequence(list), branch.child()));
     }
-    return new Union(Scans.sequence(branches), false, false);
+    return new Union(Scala.sequence(branches), false, false);
   }
 }

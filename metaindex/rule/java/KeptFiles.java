@@ -20,9 +20,8 @@ public class KeptFiles implements FileIndex {
   public KeptFiles(FileIndex base, Map dropped) {
     this.base = base;
     this.dropped = dropped;
-    scala.collection.immutable.Seq none = (scala.collection.immutable.Seq) (Object) scala.collection.immutable.Nil$.MODULE$;
     List files = new ArrayList();
-    scala.collection.Iterator folders = base.listFiles(none, none).iterator();
+    scala.collection.Iterator folders = base.listFiles(Scala.none(), Scala.none()).iterator();
     while (folders.hasNext()) {
       scala.collection.Iterator inside = ((PartitionDirectory) folders.next()).files().iterator();
       while (inside.hasNext()) {
@@ -40,7 +39,7 @@ public class KeptFiles implements FileIndex {
 
   private boolean stays(FileStatusWithMetadata one) {
     Object proof = dropped.get(Scans.normal(one.getPath().toUri()));
-    return proof == null || !proof.equals(Scans.sign(one));
+    return proof == null || !proof.equals(FilesScan.sign(one));
   }
 
   public scala.collection.immutable.Seq rootPaths() {
@@ -61,10 +60,10 @@ public class KeptFiles implements FileIndex {
         }
       }
       if (!files.isEmpty()) {
-        out.add(new PartitionDirectory(folder.values(), Scans.sequence(files)));
+        out.add(new PartitionDirectory(folder.values(), Scala.sequence(files)));
       }
     }
-    return Scans.sequence(out);
+    return Scala.sequence(out);
   }
 
   public String[] inputFiles() {

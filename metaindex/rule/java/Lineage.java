@@ -76,7 +76,7 @@ class Lineage {
     for (int one = files.nextSetBit(0); one >= 0; one = files.nextSetBit(one + 1)) {
       all.add(Integer.valueOf(one));
     }
-    return new InSet(file, Scans.set(all));
+    return new InSet(file, Scala.set(all));
   }
 
   private static Literal number(int value) {
@@ -91,8 +91,8 @@ class Lineage {
     List place = new ArrayList();
     place.add(new Add(new GetArrayItem(array(mask.first), file, false), new Cast(row, DataTypes.IntegerType, scala.Option.empty(), EvalMode$.MODULE$.LEGACY())));
     Literal bits = new Literal(mask.bits, new ObjectType(mask.bits.getClass()));
-    Expression set = new Invoke(bits, "get", DataTypes.BooleanType, Scans.sequence(place), Scans.none(), true, true, true);
-    Expression kept = new Not(new And(new LessThanOrEqual(row, wide(new Coalesce(Scans.sequence(either)))), set));
+    Expression set = new Invoke(bits, "get", DataTypes.BooleanType, Scala.sequence(place), Scala.none(), true, true, true);
+    Expression kept = new Not(new And(new LessThanOrEqual(row, wide(new Coalesce(Scala.sequence(either)))), set));
     return run == null ? kept : new Or(new Not(new EqualTo(run, number(number))), kept);
   }
 
@@ -110,12 +110,12 @@ class Lineage {
     for (int i = 0; i < places.length; i++) {
       List value = new ArrayList();
       value.add(Long.valueOf(places[i]));
-      rows.add(InternalRow.fromSeq(Scans.sequence(value)));
+      rows.add(InternalRow.fromSeq(Scala.sequence(value)));
     }
-    Attribute deleted = new AttributeReference("_mi_deleted", DataTypes.LongType, false, Metadata.empty(), NamedExpression$.MODULE$.newExprId(), Scans.none());
+    Attribute deleted = new AttributeReference("_mi_deleted", DataTypes.LongType, false, Metadata.empty(), NamedExpression$.MODULE$.newExprId(), Scala.none());
     List output = new ArrayList();
     output.add(deleted);
-    LogicalPlan gone = new LocalRelation(Scans.sequence(output), Scans.sequence(rows), false, scala.Option.empty());
+    LogicalPlan gone = new LocalRelation(Scala.sequence(output), Scala.sequence(rows), false, scala.Option.empty());
     HintInfo small = new HintInfo(scala.Option.apply(BROADCAST$.MODULE$));
     return new Join(plan, gone, LeftAnti$.MODULE$, scala.Option.apply(new EqualTo(place, deleted)), new JoinHint(scala.Option.empty(), scala.Option.apply(small)));
   }

@@ -75,7 +75,7 @@ public class MergeSortedExec extends SparkPlan {
           + "\n"
           + "  protected void processNext() {}\n"
           + "}\n";
-  private static final CodeAndComment CODE = new CodeAndComment(TEXT, Scans.map(new HashMap()));
+  private static final CodeAndComment CODE = new CodeAndComment(TEXT, Scala.map(new HashMap()));
   private final SparkPlan index, rest;
   private final scala.collection.immutable.Seq places; // of the keys in the output, in the order of the index
   private transient scala.collection.immutable.Seq columns; // the output, once it was asked for: merges stand above each other, and plans ask often
@@ -95,7 +95,7 @@ public class MergeSortedExec extends SparkPlan {
     List both = new ArrayList();
     both.add(index);
     both.add(rest);
-    return Scans.sequence(both);
+    return Scala.sequence(both);
   }
 
   public TreeNode withNewChildrenInternal(scala.collection.immutable.IndexedSeq children) {
@@ -107,23 +107,23 @@ public class MergeSortedExec extends SparkPlan {
       List both = new ArrayList();
       both.add(index.output());
       both.add(rest.output());
-      columns = Union.mergeChildOutputs(Scans.sequence(both));
+      columns = Union.mergeChildOutputs(Scala.sequence(both));
     }
     return columns;
   }
 
   public scala.collection.immutable.Seq requiredChildDistribution() {
     List both = new ArrayList();
-    both.add(new ClusteredDistribution(Scans.sequence(keys(index.output())), false, scala.Option.empty()));
-    both.add(new ClusteredDistribution(Scans.sequence(keys(rest.output())), false, scala.Option.empty()));
-    return Scans.sequence(both);
+    both.add(new ClusteredDistribution(Scala.sequence(keys(index.output())), false, scala.Option.empty()));
+    both.add(new ClusteredDistribution(Scala.sequence(keys(rest.output())), false, scala.Option.empty()));
+    return Scala.sequence(both);
   }
 
   public scala.collection.immutable.Seq requiredChildOrdering() {
     List both = new ArrayList();
     both.add(order(index.output()));
     both.add(order(rest.output()));
-    return Scans.sequence(both);
+    return Scala.sequence(both);
   }
 
   public scala.collection.immutable.Seq outputOrdering() {
@@ -146,7 +146,7 @@ public class MergeSortedExec extends SparkPlan {
 
   /** Sorts and aggregates send themselves to executors, with all that stands below them; of that they ask for the columns alone. Public: Janino gives private methods other names. */
   public Object writeReplace() {
-    return new LocalTableScanExec(output(), Scans.none(), scala.Option.empty());
+    return new LocalTableScanExec(output(), Scala.none(), scala.Option.empty());
   }
 
   private List keys(scala.collection.immutable.Seq of) {
@@ -160,9 +160,9 @@ public class MergeSortedExec extends SparkPlan {
   private scala.collection.immutable.Seq order(scala.collection.immutable.Seq of) {
     List keys = keys(of);
     for (int i = 0; i < keys.size(); i++) {
-      keys.set(i, new SortOrder((Attribute) keys.get(i), Ascending$.MODULE$, NullsFirst$.MODULE$, Scans.none()));
+      keys.set(i, new SortOrder((Attribute) keys.get(i), Ascending$.MODULE$, NullsFirst$.MODULE$, Scala.none()));
     }
-    return Scans.sequence(keys);
+    return Scala.sequence(keys);
   }
 
   public int productArity() {

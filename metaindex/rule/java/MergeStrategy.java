@@ -29,7 +29,7 @@ public class MergeStrategy extends Guarded {
     }
     SparkPlan merged = planLater((LogicalPlan) plan.children().apply(0));
     for (int i = 1; i < plan.children().size(); i++) {
-      merged = new MergeSortedExec(merged, planLater((LogicalPlan) plan.children().apply(i)), Scans.sequence(places));
+      merged = new MergeSortedExec(merged, planLater((LogicalPlan) plan.children().apply(i)), Scala.sequence(places));
     }
     return merged;
   }

@@ -1,10 +1,11 @@
 package metaindex;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.IdentityHashMap;
-import java.util.Iterator;
 import java.util.LinkedList;
 import java.util.List;
 import java.util.Map;
@@ -22,7 +23,7 @@ import org.apache.spark.sql.internal.SQLConf;
  * Written for Janino, which compiles it inside Spark: no lambdas, no inference of generics, no bridge methods (so erased signatures are overridden).
  */
 public class MetaIndexRule extends Rule {
-  private static final String PREFIX = "spark.metaindex.";
+  static final String PREFIX = "spark.metaindex.";
   private final Function python; // JSON to JSON
   private final String token; // whoever asks without it is not this rule
   private final Scans scans;
@@ -92,7 +93,7 @@ public class MetaIndexRule extends Rule {
       busy.set(Boolean.TRUE);
     }
     try {
-      Scans.call(execution, "executedPlan");
+      Reflected.call(execution, "executedPlan");
     } finally {
       if (!rewritten) {
         busy.remove();
@@ -106,13 +107,10 @@ public class MetaIndexRule extends Rule {
     if (survey.refused != null || found.isEmpty()) {
       return plan;
     }
-    String broken = failures.json();
-    StringBuilder request = new StringBuilder("{\"settings\":").append(settings()).append(broken == null ? "" : ",\"broken\":" + broken).append(",\"scans\":[");
-    for (int i = 0; i < found.size(); i++) {
-      request.append(i > 0 ? "," : "").append(((Found) found.get(i)).request(scans));
-    }
+    ObjectNode request = request(found);
+    failures.tell(request);
     asked++;
-    String reply = (String) python.apply(token + '\n' + request.append("]}"));
+    String reply = (String) python.apply(token + '\n' + Json.text(request));
     if (reply == null || reply.isEmpty()) {
       return plan;
     }
@@ -141,10 +139,10 @@ public class MetaIndexRule extends Rule {
     after = changed ? (LogicalPlan) after.transformAllExpressions(new OtherSides(scans, survey, instead, hybrid)) : after;
     for (int i = 0; i < later.size(); i++) {
       try {
-        ((Scans.Tasks) later.get(i)).apply("covering", reply.hashCode());
+        ((IcebergTasks) later.get(i)).apply("covering", reply.hashCode());
       } catch (RuntimeException error) {
         for (int j = 0; j <= i; j++) {
-          ((Scans.Tasks) later.get(j)).undo();
+          ((IcebergTasks) later.get(j)).undo();
         }
         throw error;
       }
@@ -158,7 +156,7 @@ public class MetaIndexRule extends Rule {
     if (cover != null) {
       int waiting = later.size();
       try {
-        LogicalPlan other = new Covering(scans, one, cover).plan(survey, later);
+        LogicalPlan other = new Covering(one, cover).plan(survey, later);
         if (other != null) {
           check(one.output(), other);
           rewritten++;
@@ -175,7 +173,7 @@ public class MetaIndexRule extends Rule {
     if (!answers.has(number)) {
       return null;
     }
-    LogicalPlan other = scans.without(one, answers.dropped(number), answers.label(number), survey);
+    LogicalPlan other = one.scan.without(one, answers.dropped(number), answers.label(number), survey);
     if (other != null) {
       check(one.output(), other);
     }
@@ -185,17 +183,17 @@ public class MetaIndexRule extends Rule {
 
   /** What the session's configuration says to metaindex, as a JSON object; mostly nothing. */
   public String settings() {
-    StringBuilder out = new StringBuilder("{");
-    Map all = conf.settings();
-    synchronized (all) {
-      for (Iterator each = all.entrySet().iterator(); each.hasNext(); ) {
-        Map.Entry one = (Map.Entry) each.next();
-        if (((String) one.getKey()).startsWith(PREFIX)) {
-          out.append(out.length() > 1 ? "," : "").append(Json.quoted((String) one.getKey())).append(':').append(Json.quoted((String) one.getValue()));
-        }
-      }
+    return Json.text(Json.settings(conf, new Ours()));
+  }
+
+  private ObjectNode request(List found) {
+    ObjectNode request = Json.object();
+    request.set("settings", Json.settings(conf, new Ours()));
+    ArrayNode asked = request.putArray("scans");
+    for (int i = 0; i < found.size(); i++) {
+      asked.add(((Found) found.get(i)).request());
     }
-    return out.append('}').toString();
+    return request;
   }
 
   /** Every attribute survives with its expression id: the plan above names them. */
@@ -211,18 +209,22 @@ public class MetaIndexRule extends Rule {
   public String survey(LogicalPlan plan) {
     Survey survey = new Survey(scans, plan);
     if (survey.refused != null) {
-      return "{\"refused\":" + Json.quoted(survey.refused) + "}";
+      return Json.text(Json.object().put("refused", survey.refused));
     }
-    StringBuilder out = new StringBuilder("{\"settings\":").append(settings()).append(",\"scans\":[");
-    for (int i = 0; i < survey.found.size(); i++) {
-      out.append(i > 0 ? "," : "").append(((Found) survey.found.get(i)).request(scans));
-    }
-    out.append("],\"passed\":[");
+    ObjectNode out = request(survey.found);
+    ArrayNode passed = out.putArray("passed");
     for (int i = 0; i < survey.passed.size(); i++) {
       String[] one = (String[]) survey.passed.get(i);
-      out.append(i > 0 ? "," : "").append("{\"scan\":").append(Json.quoted(one[0])).append(",\"why\":").append(Json.quoted(one[1])).append('}');
+      passed.addObject().put("scan", one[0]).put("why", one[1]);
     }
-    return out.append("]}").toString();
+    return Json.text(out);
+  }
+
+  /** Settings of ours. */
+  static class Ours implements Json.Names {
+    public boolean has(String setting) {
+      return setting.startsWith(PREFIX);
+    }
   }
 
   /** For a walk that does not go into what it has put in a leaf's place: the leaf may stand there again. */

@@ -37,7 +37,7 @@ class OtherSides extends scala.runtime.AbstractPartialFunction {
     }
     LogicalPlan before = ((DynamicPruningSubquery) node).buildQuery();
     LogicalPlan after = rewritten(before);
-    return after == before ? node : Scans.withPlan((SubqueryExpression) node, after);
+    return after == before ? node : Reflected.invoke(node, "withNewPlan", new Object[] {after});
   }
 
   private LogicalPlan rewritten(LogicalPlan copy) {
@@ -122,7 +122,7 @@ class OtherSides extends scala.runtime.AbstractPartialFunction {
       Survey inside = new Survey(scans, plan);
       boolean copy = expression instanceof DynamicPruningSubquery || !replaced;
       for (int i = 0; i < inside.leaves.size(); i++) {
-        if (scans.same((LogicalPlan) inside.leaves.get(i), one.leaf) && !(copy && inside.at(i) != null && same(inside.at(i), one))) {
+        if (Scans.same((LogicalPlan) inside.leaves.get(i), one.leaf) && !(copy && inside.at(i) != null && same(inside.at(i), one))) {
           return true;
         }
       }

@@ -1,7 +1,6 @@
 package metaindex;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.ByteArrayInputStream;
 import java.util.Base64;
 import java.util.HashMap;
@@ -13,11 +12,7 @@ public class Reply {
   private final JsonNode answers;
 
   public Reply(String text) {
-    try {
-      answers = new ObjectMapper().readTree(text);
-    } catch (Exception error) {
-      throw new IllegalArgumentException("the reply is no JSON: " + error, error);
-    }
+    answers = Json.read(text);
   }
 
   public boolean has(int id) {
@@ -33,7 +28,7 @@ public class Reply {
     return answers.get(String.valueOf(id)).get("label").asText();
   }
 
-  /** Path in normal form (Scans.normal) to its sign (Scans.sign). */
+  /** Path in normal form to its sign (`Scan.listed`). */
   public Map dropped(int id) {
     String[] parts = unpacked(answers.get(String.valueOf(id)).get("dropped"));
     Map dropped = new HashMap(parts.length);

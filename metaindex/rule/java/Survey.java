@@ -1,5 +1,7 @@
 package metaindex;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -77,7 +79,7 @@ class Survey {
     Fields fields = structs && refused == null ? new Fields(plan) : null;
     for (int i = 0; i < places.size() && refused == null; i++) {
       Found one = (Found) places.get(i);
-      if (one != null && one.filters.isEmpty() && one.wants.isEmpty() && !(one.gathered && scans.texts(one.leaf))) {
+      if (one != null && one.filters.isEmpty() && one.wants.isEmpty() && !(one.gathered && one.scan.texts())) {
         passed.add(new String[] {scans.name(one.leaf), "NO_FILTER"});
         places.set(i, null);
       } else if (one != null) {
@@ -101,7 +103,7 @@ class Survey {
   boolean alone(Found one, boolean replaced) {
     int readers = 0;
     for (int i = 0; i < leaves.size(); i++) {
-      if (scans.same((LogicalPlan) leaves.get(i), one.leaf)) {
+      if (Scans.same((LogicalPlan) leaves.get(i), one.leaf)) {
         readers++;
       }
     }
@@ -132,7 +134,7 @@ class Survey {
       gathered = blind((Aggregate) plan);
       Map below = collect(child(plan, 0), new ArrayList(), with(new HashSet(), plan));
       gathered = before;
-      want(below, ((Aggregate) plan).groupingExpressions(), "");
+      want(below, ((Aggregate) plan).groupingExpressions(), false);
       return renamed(below, ((Aggregate) plan).aggregateExpressions().iterator());
     }
     if (plan instanceof Join) {
@@ -155,7 +157,7 @@ class Survey {
     }
     gathered = before;
     if (plan instanceof Window) {
-      want(all, ((Window) plan).partitionSpec(), ",\"whole\":true"); // it is given every row
+      want(all, ((Window) plan).partitionSpec(), true); // it is given every row
     }
     return all;
   }
@@ -183,10 +185,10 @@ class Survey {
   }
 
   private Map leaf(LogicalPlan plan, List filters, Set needed) {
-    String why = scans.passedOver(plan);
-    Found one = why == null ? new Found(plan, filters, needed, gathered) : null;
-    if (why != null && scans.reads(plan)) {
-      passed.add(new String[] {scans.name(plan), why});
+    Scan scan = scans.of(plan);
+    Found one = scan == null || Scans.asksForFiles(plan) ? null : new Found(plan, scan, filters, needed, gathered);
+    if (one == null && scans.reads(plan)) {
+      passed.add(new String[] {scans.name(plan), scan == null ? "OTHER_SOURCE" : "FILE_METADATA"});
     }
     leaves.add(plan);
     places.add(one);
@@ -231,8 +233,8 @@ class Survey {
     return out;
   }
 
-  /** Rows that are partitioned by some of the keys need no exchange. */
-  private void want(Map below, scala.collection.immutable.Seq keys, String more) {
+  /** Rows that are partitioned by some of the keys need no exchange. `whole`: it is given every row. */
+  private void want(Map below, scala.collection.immutable.Seq keys, boolean whole) {
     Map names = new HashMap(); // of a scan, those of its attributes that are keys
     scala.collection.Iterator each = keys.iterator();
     while (each.hasNext()) {
@@ -247,12 +249,12 @@ class Survey {
     }
     for (Iterator all = names.keySet().iterator(); all.hasNext(); ) {
       Found one = (Found) all.next();
-      StringBuilder out = new StringBuilder("{\"group\":[");
-      List keysOf = (List) names.get(one);
-      for (int i = 0; i < keysOf.size(); i++) {
-        out.append(i > 0 ? "," : "").append(Json.quoted((String) keysOf.get(i)));
+      ObjectNode want = Json.object().put("whole", whole);
+      ArrayNode group = want.putArray("group");
+      for (Iterator keysOf = ((List) names.get(one)).iterator(); keysOf.hasNext(); ) {
+        group.add((String) keysOf.next());
       }
-      one.wants.add(out.append(']').append(more).append('}').toString());
+      one.wants.add(want);
     }
   }
 
@@ -263,7 +265,8 @@ class Survey {
       return;
     }
     Found[] scan = new Found[2];
-    StringBuilder[] names = new StringBuilder[] {new StringBuilder(), new StringBuilder()};
+    ObjectNode[] wants = new ObjectNode[] {Json.object(), Json.object()};
+    ArrayNode[] names = new ArrayNode[] {wants[0].putArray("keys"), wants[1].putArray("keys")};
     for (int i = 0; i < pairs.size(); i++) {
       Object[][] pair = (Object[][]) pairs.get(i);
       for (int side = 0; side < 2; side++) {
@@ -271,13 +274,13 @@ class Survey {
           return;
         }
         scan[side] = (Found) pair[side][0];
-        names[side].append(i > 0 ? "," : "").append(Json.quoted((String) pair[side][1]));
+        names[side].add((String) pair[side][1]);
       }
     }
     boolean small = Math.min(size(child(join, 0)), size(child(join, 1))) <= SQLConf.get().autoBroadcastJoinThreshold(); // Spark sends such a side to every task, and shuffles nothing
     boolean partial = "false".equalsIgnoreCase(SQLConf.get().getConfString("spark.sql.requireAllClusterKeysForCoPartition", "true")); // is it enough that rows are partitioned by some of the keys?
     for (int side = 0; side < 2; side++) {
-      scan[side].wants.add("{\"join\":" + joins + ",\"side\":" + side + ",\"keys\":[" + names[side] + "],\"small\":" + small + ",\"partial\":" + partial + "}");
+      scan[side].wants.add(wants[side].put("join", joins).put("side", side).put("small", small).put("partial", partial));
     }
     joins++;
   }
@@ -339,7 +342,7 @@ class Survey {
       return true;
     }
     if (one instanceof Rand || one instanceof Randn) {
-      return Boolean.TRUE.equals(Scans.call(one, "hideSeed"));
+      return Boolean.TRUE.equals(Reflected.call(one, "hideSeed"));
     }
     if (!SETTLED.contains(one.getClass().getName().substring(Rand.class.getPackage().getName().length() + 1))) {
       return false;

@@ -21,7 +21,7 @@ class Unsorted extends scala.runtime.AbstractPartialFunction {
     }
     LogicalRelation relation = (LogicalRelation) node;
     BucketSpec buckets = (BucketSpec) before.bucketSpec().get();
-    BucketSpec unsorted = new BucketSpec(buckets.numBuckets(), buckets.bucketColumnNames(), Scans.none());
+    BucketSpec unsorted = new BucketSpec(buckets.numBuckets(), buckets.bucketColumnNames(), Scala.none());
     HadoopFsRelation after =
         new HadoopFsRelation(before.location(), before.partitionSchema(), before.dataSchema(), scala.Option.apply(unsorted), before.fileFormat(), before.options(), before.sparkSession());
     return Scans.over(relation, after);

@@ -31,7 +31,7 @@ class Writes {
     boolean plain = plan instanceof AppendData || plan instanceof OverwriteByExpression || plan instanceof OverwritePartitionsDynamic; // row-level commands are classes of their own
     Object into = plain ? ((V2WriteCommand) plan).table() : null;
     Object table = into instanceof DataSourceV2Relation ? ((DataSourceV2Relation) into).table() : null;
-    return table != null && ICEBERG.contains(table.getClass().getName()) ? String.valueOf(Scans.call(Scans.call(table, "table"), "location")) : null;
+    return table != null && ICEBERG.contains(table.getClass().getName()) ? String.valueOf(Reflected.call(Reflected.call(table, "table"), "location")) : null;
   }
 
   /** The node between such a plan and its query. */

@@ -1,0 +1,82 @@
+package metaindex;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.time.LocalDate;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GetStructField;
+import org.apache.spark.sql.catalyst.expressions.InSet;
+import org.apache.spark.sql.catalyst.expressions.Like;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.types.BinaryType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DateType;
+import org.apache.spark.sql.types.TimestampNTZType;
+import org.apache.spark.sql.types.TimestampType;
+
+/**
+ * Catalyst's expressions as the JSON that `metaindex.expressions.engines.spark_json` reads: nodes in pre-order, values exact. Attributes of other plans than the scan's, and of texts that are compared by a
+ * collation, are nodes of a class that nobody knows.
+ */
+class Expressions {
+  /** The nodes of an expression, put behind those that a list has. */
+  static void add(Expression one, AttributeSet scan, ArrayNode out) {
+    boolean foreign = one instanceof Attribute && (!scan.contains((Attribute) one) || collated(one.dataType()));
+    ObjectNode node = out.addObject();
+    node.put("class", foreign ? "metaindex.Foreign" : one.getClass().getName());
+    node.put("num-children", one.children().size());
+    if (one instanceof AttributeReference && !foreign) {
+      node.put("name", ((AttributeReference) one).name());
+      node.putRawValue("dataType", Json.type(one.dataType()));
+      node.putRawValue("metadata", Json.raw(((AttributeReference) one).metadata().json()));
+    } else if (one instanceof GetStructField) {
+      node.put("ordinal", ((GetStructField) one).ordinal());
+    } else if (one instanceof Cast) {
+      node.putRawValue("dataType", Json.type(one.dataType()));
+    } else if (one instanceof Literal) {
+      node.putRawValue("dataType", Json.type(one.dataType()));
+      value(((Literal) one).value(), one.dataType(), node);
+    } else if (one instanceof InSet) {
+      DataType type = ((Expression) ((InSet) one).children().head()).dataType();
+      ArrayNode values = node.putArray("values");
+      scala.collection.Iterator members = ((InSet) one).hset().iterator();
+      while (members.hasNext()) {
+        value(members.next(), type, values.addObject());
+      }
+    } else if (one instanceof Like) {
+      node.put("escape", String.valueOf(((Like) one).escapeChar()));
+    }
+    scala.collection.Iterator children = one.children().iterator();
+    while (children.hasNext()) {
+      add((Expression) children.next(), scan, out);
+    }
+  }
+
+  /** Are its texts equal, or in order, by another rule than that of their bytes? Their JSON does not say so. */
+  static boolean collated(DataType type) {
+    return type.sql().contains("COLLATE");
+  }
+
+  private static void value(Object value, DataType type, ObjectNode out) {
+    if (value == null) {
+      out.putNull("value");
+    } else if (type instanceof BinaryType) {
+      StringBuilder hex = new StringBuilder();
+      byte[] bytes = (byte[]) value;
+      for (int i = 0; i < bytes.length; i++) {
+        hex.append(Character.forDigit(bytes[i] >> 4 & 15, 16)).append(Character.forDigit(bytes[i] & 15, 16));
+      }
+      out.put("value", "").put("hex", hex.toString());
+    } else if (type instanceof TimestampType || type instanceof TimestampNTZType) {
+      out.put("value", "").put("micros", ((Number) value).longValue());
+    } else if (type instanceof DateType) {
+      out.put("value", LocalDate.ofEpochDay(((Number) value).longValue()).toString());
+    } else {
+      out.put("value", value.toString());
+    }
+  }
+}

@@ -1,0 +1,88 @@
+package metaindex;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.datasources.CatalogFileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.internal.SQLConf;
+
+/** Plain files, in one folder or one that the catalog keeps the partitions of. Of formats that have no class of their own it is said which they are, and no more. */
+class FilesScan extends RelationScan {
+  private final String folder; // that the catalog names; null: the list's own
+
+  FilesScan(LogicalRelation relation, SQLConf conf) {
+    super(relation, conf);
+    folder = byCatalog(relation);
+  }
+
+  /** Is it one that can be asked about? */
+  static boolean is(LogicalRelation relation) {
+    HadoopFsRelation files = (HadoopFsRelation) relation.relation();
+    return byCatalog(relation) != null || files.location() instanceof InMemoryFileIndex && files.location().rootPaths().size() == 1;
+  }
+
+  /** The folder of a table whose partitions the catalog keeps: it says what a partition's columns hold, whatever a folder is called. Null for other relations. */
+  private static String byCatalog(LogicalRelation relation) {
+    HadoopFsRelation files = (HadoopFsRelation) relation.relation();
+    boolean listed = files.location() instanceof CatalogFileIndex || files.location() instanceof InMemoryFileIndex; // the latter where Spark has left partitions out
+    if (!listed || relation.catalogTable().isEmpty() || files.partitionSchema().isEmpty()) {
+      return null;
+    }
+    Object table = relation.catalogTable().get();
+    return Boolean.TRUE.equals(Reflected.call(table, "tracksPartitionsInCatalog")) ? String.valueOf(Reflected.call(table, "location")) : null;
+  }
+
+  String kind() {
+    return "files";
+  }
+
+  String root() {
+    return folder != null ? folder : super.root();
+  }
+
+  void more(ObjectNode out) {
+    out.put("catalog", folder != null);
+    out.put("format", files.fileFormat().getClass().getSimpleName());
+    out.putRawValue("schema", Json.type(files.dataSchema()));
+    out.putRawValue("partitions", Json.type(files.partitionSchema()));
+  }
+
+  boolean says(String setting) {
+    return false;
+  }
+
+  Map listed() {
+    Map found = new HashMap();
+    int count = 0;
+    scala.collection.Iterator folders = files.location().listFiles(Scala.none(), Scala.none()).iterator();
+    while (folders.hasNext()) {
+      scala.collection.Iterator inside = ((PartitionDirectory) folders.next()).files().iterator();
+      for (; inside.hasNext(); count++) {
+        FileStatusWithMetadata one = (FileStatusWithMetadata) inside.next();
+        found.put(Scans.normal(one.getPath().toUri()), sign(one));
+      }
+    }
+    return once(found, count);
+  }
+
+  static String sign(FileStatusWithMetadata one) {
+    return one.getLen() + ":" + one.getModificationTime();
+  }
+
+  LogicalPlan without(Found one, Map dropped, String label, Survey survey) {
+    KeptFiles kept = new KeptFiles(files.location(), dropped);
+    return over(kept, label + ": " + kept.kept + "/" + kept.total + " files");
+  }
+
+  LogicalPlan rest(Map served, String label, List later) {
+    KeptFiles kept = new KeptFiles(files.location(), served);
+    return kept.kept == 0 ? null : over(kept, label + " lacks " + kept.kept + "/" + kept.total + " files");
+  }
+}

@@ -1,0 +1,111 @@
+package metaindex;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.lang.reflect.Method;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+
+/** An Iceberg table, at its snapshot. It is changed in place, once. */
+class IcebergScan extends Scan {
+  private static final String V2 = "org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation";
+  private static final String BATCH = "org.apache.iceberg.spark.source.SparkBatchQueryScan";
+  private final LogicalPlan leaf;
+  private final Object scan;
+  private final Marks done;
+
+  /** `done`: the scans that were changed. */
+  IcebergScan(LogicalPlan leaf, Marks done) {
+    this.leaf = leaf;
+    this.scan = Reflected.call(leaf, "scan");
+    this.done = done;
+  }
+
+  /** Was it changed already? */
+  boolean isDone() {
+    return done.has(scan);
+  }
+
+  /** Does a leaf read by the second of Spark's interfaces, as Iceberg does? */
+  static boolean isV2(LogicalPlan leaf) {
+    return leaf.getClass().getName().equals(V2);
+  }
+
+  static boolean is(LogicalPlan leaf) {
+    return isV2(leaf) && Reflected.call(leaf, "scan").getClass().getName().equals(BATCH);
+  }
+
+  static String location(LogicalPlan leaf) {
+    return String.valueOf(Reflected.call(Reflected.call(Reflected.call(leaf, "scan"), "table"), "location"));
+  }
+
+  void request(ObjectNode out) {
+    out.put("kind", "iceberg").put("root", location(leaf));
+    out.put("version", String.valueOf(Reflected.call(scan, "snapshotId"))); // null: no rows
+    ids((List) Reflected.call(Reflected.call(scan, "projection"), "columns"), null, out.putArray("ids")); // by the names of today, whatever the columns were called when they were indexed
+  }
+
+  /** Of columns, and of the fields of those that are structs, the path and Iceberg's number: [["s","x"],7]. */
+  private static void ids(List columns, ArrayNode above, ArrayNode out) {
+    for (int i = 0; i < columns.size(); i++) {
+      Object column = columns.get(i), type = Reflected.call(column, "type");
+      ArrayNode one = out.addArray(), path = one.addArray();
+      if (above != null) {
+        path.addAll(above);
+      }
+      path.add(String.valueOf(Reflected.call(column, "name")));
+      one.add(((Number) Reflected.call(column, "fieldId")).intValue());
+      if (Boolean.TRUE.equals(Reflected.call(type, "isStructType"))) {
+        ids((List) Reflected.call(type, "fields"), path, out);
+      }
+    }
+  }
+
+  void number(String name, ObjectNode out) {
+    Object field = Reflected.invoke(Reflected.call(scan, "projection"), "caseInsensitiveFindField", new Object[] {name});
+    out.put("id", ((Number) Reflected.call(field, "fieldId")).intValue());
+  }
+
+  long bytes(List filters) {
+    List tasks = (List) Reflected.call(scan, "tasks");
+    try {
+      Method size = tasks.isEmpty() ? null : Class.forName("org.apache.iceberg.ScanTask", true, tasks.get(0).getClass().getClassLoader()).getMethod("sizeBytes", new Class[0]);
+      long bytes = 0;
+      for (int i = 0; i < tasks.size(); i++) {
+        bytes += ((Long) size.invoke(tasks.get(i), new Object[0])).longValue();
+      }
+      return bytes;
+    } catch (Exception error) {
+      return -1;
+    }
+  }
+
+  Map listed() {
+    Map found = new HashMap();
+    List tasks = (List) Reflected.call(scan, "tasks");
+    for (int i = 0; i < tasks.size(); i++) {
+      Object file = Reflected.call(tasks.get(i), "file");
+      found.put(IcebergTasks.name(file), IcebergTasks.sign(file));
+    }
+    return once(found, tasks.size());
+  }
+
+  boolean canShrink(Found one, Survey survey) {
+    return survey.alone(one, true);
+  }
+
+  LogicalPlan without(Found one, Map dropped, String label, Survey survey) {
+    if (!isDone() && survey.alone(one, false)) {
+      new IcebergTasks(scan, dropped, done).apply(label, dropped.hashCode());
+    }
+    return null;
+  }
+
+  LogicalPlan rest(Map served, String label, List later) {
+    IcebergTasks tasks = new IcebergTasks(scan, served, done);
+    later.add(tasks);
+    return tasks.kept.isEmpty() ? null : leaf;
+  }
+}

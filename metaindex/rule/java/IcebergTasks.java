@@ -1,0 +1,60 @@
+package metaindex;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.fs.Path;
+
+/** What is left of the tasks of an Iceberg scan. */
+class IcebergTasks {
+  final List before, kept = new ArrayList();
+  private final Object scan;
+  private final Marks done;
+  private final String note;
+
+  IcebergTasks(Object scan, Map without, Marks done) {
+    this.scan = scan;
+    this.done = done;
+    this.before = (List) Reflected.call(scan, "tasks");
+    for (int i = 0; i < before.size(); i++) {
+      Object file = Reflected.call(before.get(i), "file");
+      Object proof = without.get(name(file));
+      if (proof == null || !proof.equals(sign(file))) {
+        kept.add(before.get(i));
+      }
+    }
+    note = kept.size() + "/" + before.size() + " tasks";
+    Reflected.field(scan, "runtimeFilters");
+  }
+
+  static String name(Object file) {
+    return Scans.normal(new Path(String.valueOf(Reflected.call(file, "location"))).toUri());
+  }
+
+  static String sign(Object file) {
+    return Reflected.call(file, "fileSizeInBytes") + ":" + Reflected.call(file, "dataSequenceNumber");
+  }
+
+  void apply(String label, int sign) {
+    if (kept.size() < before.size()) {
+      mark(label + ": " + note + " #" + Integer.toHexString(sign));
+      Reflected.invoke(scan, "resetTasks", new Object[] {kept});
+    }
+    done.add(scan);
+  }
+
+  void undo() {
+    Reflected.invoke(scan, "resetTasks", new Object[] {before});
+  }
+
+  /** A filter that says what was left out, among those that Iceberg adds at run time: seen in plans, and two scans that read other files are not equal. */
+  private void mark(String note) {
+    try {
+      Class all = Class.forName("org.apache.iceberg.expressions.Expressions", true, scan.getClass().getClassLoader());
+      Object marker = all.getMethod("equal", new Class[] {String.class, Object.class}).invoke(null, new Object[] {"metaindex", note});
+      ((List) Reflected.field(scan, "runtimeFilters")).add(marker);
+    } catch (Exception error) {
+      throw new IllegalStateException("an Iceberg scan cannot be marked: " + error, error);
+    }
+  }
+}

@@ -1,0 +1,45 @@
+package metaindex;
+
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+
+/** Methods and fields by their names: of classes that are not always there (Delta's, Iceberg's), and of what Spark keeps to itself. */
+class Reflected {
+  static Object call(Object object, String name) {
+    return invoke(object, name, new Object[0]);
+  }
+
+  static Object invoke(Object object, String name, Object[] arguments) {
+    try {
+      for (Class type = object.getClass(); type != null; type = type.getSuperclass()) {
+        Method[] methods = type.getDeclaredMethods();
+        for (int i = 0; i < methods.length; i++) {
+          if (methods[i].getName().equals(name) && methods[i].getParameterTypes().length == arguments.length && !methods[i].isBridge()) {
+            methods[i].setAccessible(true);
+            return methods[i].invoke(object, arguments);
+          }
+        }
+      }
+      return object.getClass().getMethod(name, new Class[0]).invoke(object, arguments); // of an interface
+    } catch (Exception error) {
+      throw new IllegalStateException(object.getClass().getName() + "." + name + ": " + error, error);
+    }
+  }
+
+  static Object field(Object object, String name) {
+    for (Class type = object.getClass(); type != null; type = type.getSuperclass()) {
+      Field[] fields = type.getDeclaredFields();
+      for (int i = 0; i < fields.length; i++) {
+        if (fields[i].getName().equals(name)) {
+          try {
+            fields[i].setAccessible(true);
+            return fields[i].get(object);
+          } catch (Exception error) {
+            throw new IllegalStateException(object.getClass().getName() + "." + name + ": " + error, error);
+          }
+        }
+      }
+    }
+    throw new IllegalStateException(object.getClass().getName() + " has no " + name);
+  }
+}

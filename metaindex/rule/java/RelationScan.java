@@ -1,0 +1,109 @@
+package metaindex;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.internal.SQLConf;
+
+/** What Spark reads by a list of files of its own: Delta tables and plain files. */
+abstract class RelationScan extends Scan implements Json.Names {
+  final LogicalRelation relation;
+  final HadoopFsRelation files;
+  private final SQLConf conf; // of the session that the rule is of
+
+  RelationScan(LogicalRelation relation, SQLConf conf) {
+    this.relation = relation;
+    this.files = (HadoopFsRelation) relation.relation();
+    this.conf = conf;
+  }
+
+  abstract String kind();
+
+  /** What the format has besides. */
+  abstract void more(ObjectNode out);
+
+  /** Does a setting of the session (in small letters) say how files of the format are read? */
+  abstract boolean says(String setting);
+
+  String root() {
+    return ((Path) files.location().rootPaths().head()).toString();
+  }
+
+  public boolean has(String setting) {
+    String name = setting.toLowerCase(java.util.Locale.ROOT);
+    return name.startsWith("spark.sql.") && says(name);
+  }
+
+  void request(ObjectNode out) {
+    out.put("kind", kind()).put("root", root());
+    more(out);
+    if (Reflected.call(Reflected.call(files.sparkSession(), "sessionState"), "conf") == conf) {
+      ObjectNode session = out.putObject("session");
+      session.put("zone", conf.sessionLocalTimeZone());
+      session.set("set", Json.settings(conf, this));
+    } else {
+      out.putNull("session"); // it belongs to another one
+    }
+    ObjectNode options = out.putObject("options");
+    scala.collection.Iterator each = files.options().iterator();
+    while (each.hasNext()) {
+      scala.Tuple2 one = (scala.Tuple2) each.next();
+      options.put(String.valueOf(one._1()), String.valueOf(one._2()));
+    }
+  }
+
+  long bytes(List filters) {
+    FileIndex list = files.location();
+    if (!(list instanceof InMemoryFileIndex) || filters.isEmpty() || list.partitionSchema().isEmpty()) {
+      return list.sizeInBytes();
+    }
+    List named = new ArrayList();
+    for (int i = 0; i < filters.size(); i++) {
+      if (ofPartitions((Expression) filters.get(i), list)) {
+        named.add(filters.get(i));
+      }
+    }
+    if (named.isEmpty()) {
+      return list.sizeInBytes();
+    }
+    long size = 0;
+    scala.collection.Iterator folders = list.listFiles(Scala.sequence(named), Scala.none()).iterator();
+    while (folders.hasNext()) {
+      scala.collection.Iterator inside = ((PartitionDirectory) folders.next()).files().iterator();
+      while (inside.hasNext()) {
+        size += ((FileStatusWithMetadata) inside.next()).getLen();
+      }
+    }
+    return size;
+  }
+
+  /** Is it of columns, and all of them of partitions? */
+  private static boolean ofPartitions(Expression filter, FileIndex list) {
+    scala.collection.Iterator each = ((AttributeSet) filter.references()).iterator();
+    boolean all = each.hasNext();
+    while (each.hasNext()) {
+      all = all && list.partitionSchema().getFieldIndex(((Attribute) each.next()).name()).isDefined();
+    }
+    return all;
+  }
+
+  /** The same attributes of fewer files. */
+  LogicalPlan over(FileIndex fewer, String label) {
+    return Scans.over(relation, IndexedRelation.over(files, fewer, label));
+  }
+
+  static boolean ofParquet(String setting) {
+    return setting.contains(".parquet.") || setting.endsWith(".casesensitive");
+  }
+}
