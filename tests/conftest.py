@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from tests import rotation
+from tests import compiling, rotation
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,6 +47,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     )
     yield session
     _stop(session)
+
+
+@pytest.fixture(autouse=True)
+def _compiled_or_not(request: pytest.FixtureRequest) -> None:
+    if "spark" in request.fixturenames:
+        marked = request.node.get_closest_marker("uncompiled") is not None
+        settings = compiling.settings_of(request.node.nodeid, os.environ[rotation.VARIABLE], marked=marked)
+        for name, value in settings.items():
+            request.getfixturevalue("spark").conf.set(name, value)
 
 
 def _stop(session: "SparkSession") -> None:

@@ -18,6 +18,8 @@ from .index_bytes import everything
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.uncompiled
+
 PEOPLE = ("alice", "barbara", "carlos", "dorothy")
 """Each has a file of the names alice-0 to alice-9, the first and last of which are bounds."""
 

@@ -18,7 +18,7 @@ from tests.rule.lakes import location_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 _numbers = itertools.count()
 
 

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.compiling import COMPILED, INTERPRETED, settings_of
 from tests.mutants.written import MUTANTS
-from tests.rotation import commit_of, is_a_mutants, share_of
+from tests.rotation import ALL, commit_of, is_a_mutants, share_of
 
 ROOT = Path(__file__).parents[2]
 SUITE = """
@@ -172,3 +173,18 @@ def test_a_test_of_a_mutant_is_not_marked(tmp_path: Path) -> None:
 def test_marks_say_what_they_mean(tmp_path: Path) -> None:
     (tmp_path / "test_wrong.py").write_text("import pytest\n\n@pytest.mark.rotating(3)\ndef test_any():\n    pass\n")
     assert "takes of=, family= and always= alone" in _run(tmp_path)[1]
+
+
+def test_every_module_is_compiled_at_times() -> None:
+    for test in [f"tests/readers/test_{number}.py::test_it[{number}]" for number in range(20)]:
+        seen = [settings_of(test, f"{commit:07x}", marked=True) for commit in range(60)]
+        assert COMPILED in seen
+        assert INTERPRETED in seen
+        assert settings_of(test, ALL, marked=True) == COMPILED, "as Spark is by default"
+        assert all(settings_of(test, f"{commit:07x}", marked=False) == COMPILED for commit in range(60))
+
+
+def test_a_module_is_compiled_as_a_whole() -> None:
+    for seed in ("1234567", "89abcde", "f012345"):
+        one, other = (settings_of(f"tests/readers/test_a.py::test_{name}", seed, marked=True) for name in "ab")
+        assert one == other

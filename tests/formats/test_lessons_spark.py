@@ -22,7 +22,7 @@ from tests.formats.writers import lies_within
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 
 ROWS = """SELECT id, timestamp_micros(CASE id % 5 WHEN 0 THEN -3786825991999999 WHEN 1 THEN -1 WHEN 2 THEN 1577836800123456 WHEN 3 THEN -62135596800000000 ELSE 0 END) AS t,
     CAST(timestamp_micros(CASE id % 3 WHEN 0 THEN -3786825991999999 WHEN 1 THEN 1577836800123999 ELSE -1 END) AS TIMESTAMP_NTZ) AS tn,

@@ -30,7 +30,7 @@ from tests.readers.vocabulary import VALUES
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 
 SOAK = bool(os.environ.get("METAINDEX_SOAK"))
 SEEDS = range(20) if SOAK else range(1)

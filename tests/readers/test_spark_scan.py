@@ -22,7 +22,7 @@ from tests.readers.lake import Lake, bound, fields_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 
 
 def canonical(value: Any) -> Any:

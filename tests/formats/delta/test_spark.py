@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 DataFrame = pytest.importorskip("pyspark.sql").DataFrame
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 
 
 def files_of_spark(spark: SparkSession, path: Path, version: int) -> set[str]:

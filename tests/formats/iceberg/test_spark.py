@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 
 COLUMNS = """id bigint, b boolean, i int, f float, d double, dec decimal(10,2), wide decimal(30,5), s string, bin binary, day date,
     ts timestamp, local timestamp_ntz, st struct<x:int,y:string>, l array<int>, m map<string,int>"""
