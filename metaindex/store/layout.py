@@ -121,7 +121,7 @@ class PartInfo:
     path: str  # relative to the index folder
     rows: int
     size_bytes: int
-    footer_bytes: int  # with the 8 bytes behind it: one exact read fetches it
+    footer_bytes: int  # with the 8 bytes behind it, and the page index before it if there is one: one exact read
     footer_digest: str  # sha256 hex of those bytes
     first_key: int | None = None  # of the leading sort column; None for binary keys
     last_key: int | None = None

@@ -298,11 +298,11 @@ class RunReader:
         spans: list[tuple[int, int]] = []
         for group in groups:
             metadata = footer.metadata.row_group(group)
-            first, last = _span_of(metadata.column(at[0])), _span_of(metadata.column(at[-1]))
+            first, last = span_of(metadata.column(at[0])), span_of(metadata.column(at[-1]))
             if last[1] - first[0] <= _GAP_BYTES:  # what lies between them is read anyway
                 spans.append((first[0], last[1]))
             else:
-                spans += [_span_of(metadata.column(column)) for column in at]
+                spans += [span_of(metadata.column(column)) for column in at]
         held = mmap(-1, part.size_bytes)  # memory that is taken where it is written
         for start, end in _merged(spans):
             held[start:end] = self._read(part.path, start, end - start)
@@ -355,7 +355,8 @@ def _merged(spans: list[tuple[int, int]], gap: int = _GAP_BYTES) -> list[tuple[i
     return merged
 
 
-def _span_of(chunk: ColumnChunkMetaData) -> tuple[int, int]:
+def span_of(chunk: ColumnChunkMetaData) -> tuple[int, int]:
+    """Where the pages of a column chunk begin and end."""
     start = chunk.data_page_offset
     if chunk.has_dictionary_page and chunk.dictionary_page_offset:
         start = min(start, chunk.dictionary_page_offset)

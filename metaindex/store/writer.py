@@ -130,9 +130,6 @@ def write_part(storage: Storage, path: str, kind: str, table: pa.Table) -> PartI
         store_schema=False,
     )
     buffer = out.getvalue()
-    size = buffer.size
-    footer_bytes = int.from_bytes(buffer.slice(size - 8, 4).to_pybytes(), "little") + 8
-    footer_digest = digest(buffer.slice(size - footer_bytes, footer_bytes))
     storage.put(path, buffer.to_pybytes())
     leading = table.column(0)
     keyed = table.num_rows > 0 and pa.types.is_integer(leading.type)
@@ -140,13 +137,21 @@ def write_part(storage: Storage, path: str, kind: str, table: pa.Table) -> PartI
         kind,
         path,
         table.num_rows,
-        size,
-        footer_bytes,
-        footer_digest,
+        buffer.size,
+        *digested_end(buffer),
         leading[0].as_py() if keyed else None,
         leading[-1].as_py() if keyed else None,
         *_second_range(table),
     )
+
+
+def digested_end(buffer: pa.Buffer, start: int | None = None) -> tuple[int, str]:
+    """How many bytes of a part its `footer_digest` covers, and the digest: from `start` to the end; None: from the
+    footer on."""
+    length = 8 + int.from_bytes(buffer.slice(buffer.size - 8, 4).to_pybytes(), "little")
+    if start is not None:
+        length = buffer.size - start
+    return length, digest(buffer.slice(buffer.size - length, length))
 
 
 def _smallest(keys: pa.ChunkedArray) -> str:

@@ -50,6 +50,32 @@ def _other_footer(storage: Storage, paths: list[str]) -> None:
     storage.put(paths[1], bytes(data))
 
 
+def _other_page_index(storage: Storage, paths: list[str]) -> None:
+    """One byte each in the middle and at the end of what lies between the last page and the footer: by it Spark leaves
+    pages out."""
+    data = bytearray(storage.read(paths[1]))
+    start, end = _page_index(bytes(data))
+    assert end - start > 10
+    data[(start + end) // 2] ^= 1
+    storage.put(paths[1], bytes(data))
+
+
+def _page_index(data: bytes) -> tuple[int, int]:
+    metadata = pq.read_metadata(pa.BufferReader(data))
+    chunks = [
+        metadata.row_group(group).column(column)
+        for group in range(metadata.num_row_groups)
+        for column in range(metadata.num_columns)
+    ]
+    assert all(chunk.has_offset_index for chunk in chunks)
+    starts = [
+        min(chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset)
+        + chunk.total_compressed_size
+        for chunk in chunks
+    ]
+    return max(starts), len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+
+
 @pytest.fixture(params=["local", "store"])
 def held(request: pytest.FixtureRequest, tmp_path: Path) -> Held:
     """Eight buckets of which all are as long: their values are floats, of which no footer tells a bound."""
@@ -96,7 +122,7 @@ def test_what_was_seen_costs_nothing(held: Held) -> None:
     assert storage.calls == {"list": 1, "read": len(parts)}
 
 
-@pytest.mark.parametrize("damage", [_missing, _cut, _empty, _exchanged, _other_footer])
+@pytest.mark.parametrize("damage", [_missing, _cut, _empty, _exchanged, _other_footer, _other_page_index])
 def test_what_a_listing_or_a_footer_shows_is_refused(held: Held, damage: Damage) -> None:
     paths = [part.path for part in _check(held)]
     before = {path: held.index.storage.read(path) for path in paths}

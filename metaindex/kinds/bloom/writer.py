@@ -10,9 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from metaindex.expressions.records import dataclass
-from metaindex.log.sealed import digest
 from metaindex.store.layout import PartInfo, run_folder
-from metaindex.store.writer import SUFFIX, RunSink
+from metaindex.store.writer import SUFFIX, RunSink, digested_end
 
 from .blocks import BLOCK_BITS, Bytes, sliced
 from .layout import DIRECTORY, PARTITION, ROWS, Directory, SizeClass, framed, seed, size_class
@@ -153,8 +152,5 @@ def _members(
 
 
 def _stored(sink: RunSink, path: str, buffer: pa.Buffer, rows: int, key_id: int) -> PartInfo:
-    size = buffer.size
-    footer_bytes = int.from_bytes(buffer.slice(size - 8, 4).to_pybytes(), "little") + 8
-    footer_digest = digest(buffer.slice(size - footer_bytes, footer_bytes))
     sink.storage.put(path, buffer.to_pybytes())
-    return PartInfo(PARTITION, path, rows, size, footer_bytes, footer_digest, key_id, key_id)
+    return PartInfo(PARTITION, path, rows, buffer.size, *digested_end(buffer), key_id, key_id)

@@ -22,10 +22,9 @@ import pyarrow.parquet as pq
 from metaindex.errors import DamagedIndexError
 from metaindex.expressions.errors import StorageError, first_line
 from metaindex.log.entry import CoveredKey
-from metaindex.log.sealed import digest
 from metaindex.store.layout import PartInfo, run_folder
-from metaindex.store.reader import RunReader
-from metaindex.store.writer import SUFFIX, RunSink
+from metaindex.store.reader import RunReader, span_of
+from metaindex.store.writer import SUFFIX, RunSink, digested_end
 
 from .plan import ORDINAL, PARTITION, ROW, CoveredSizes, CoveringLayout, with_lineage
 
@@ -124,8 +123,7 @@ class PartWriter:
             return
         self._writer.close()
         buffer = self._out.getvalue()
-        footer_bytes = int.from_bytes(buffer.slice(buffer.size - 8, 4).to_pybytes(), "little") + 8
-        footer = buffer.slice(buffer.size - footer_bytes, footer_bytes)
+        metadata = pq.read_metadata(pa.BufferReader(buffer))
         path = self._path()
         self.sink.storage.put(path, buffer.to_pybytes())
         info = PartInfo(
@@ -133,15 +131,13 @@ class PartWriter:
             path,
             self._part_rows,
             buffer.size,
-            footer_bytes,
-            digest(footer),
+            *digested_end(buffer, _end_of_pages(metadata)),
             self.key_id,
             self.key_id,
             _bound(self._first),
             _bound(self._last),
         )
-        sizes = _column_bytes(pq.read_metadata(pa.BufferReader(buffer)), self.stored)
-        self._done.append(WrittenPart(info, sizes, self._part_keys))
+        self._done.append(WrittenPart(info, _column_bytes(metadata, self.stored), self._part_keys))
         self._writer = self._out = None
 
     def _path(self) -> str:
@@ -242,6 +238,13 @@ def _changes(table: pa.Table, indexed: int) -> int:
         other = pc.fill_null(pc.not_equal(before, after), False)
         changed = pc.or_(changed, pc.or_(other, pc.xor(pc.is_null(before), pc.is_null(after))))
     return int(pc.sum(changed, min_count=0).as_py())
+
+
+def _end_of_pages(metadata: pq.FileMetaData) -> int:
+    """Where the page index begins, by which Spark leaves pages out: no checksum of a page covers it, so the digest of
+    the footer does."""
+    last = metadata.row_group(metadata.num_row_groups - 1)
+    return max(span_of(last.column(leaf))[1] for leaf in range(metadata.num_columns))
 
 
 def _column_bytes(metadata: pq.FileMetaData, stored: pa.Schema) -> dict[str, int]:
