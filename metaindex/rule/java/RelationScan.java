@@ -91,11 +91,13 @@ abstract class RelationScan extends Scan implements Json.Names {
   /** Is it of columns, and all of them of partitions? */
   private static boolean ofPartitions(Expression filter, FileIndex list) {
     scala.collection.Iterator each = ((AttributeSet) filter.references()).iterator();
-    boolean all = each.hasNext();
+    boolean any = each.hasNext();
     while (each.hasNext()) {
-      all = all && list.partitionSchema().getFieldIndex(((Attribute) each.next()).name()).isDefined();
+      if (list.partitionSchema().getFieldIndex(((Attribute) each.next()).name()).isEmpty()) {
+        return false;
+      }
     }
-    return all;
+    return any;
   }
 
   /** The same attributes of fewer files. */
