@@ -122,7 +122,7 @@ def test_a_dead_writer_is_cancelled(lake: S3Lake, monkeypatch: pytest.MonkeyPatc
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(LocalBuilder, "column_stats", die)
+        patch.setattr(LocalBuilder, "facts", die)
         patch.setattr("metaindex.actions.action.abandon", lambda *_: None)
         with pytest.raises(KeyboardInterrupt):
             lake.open().refresh_index("main")
