@@ -28,6 +28,7 @@ from .ahead import in_turn
 from .collect import UNREADABLE
 from .key_file import KeyFile, Opener
 from .key_parquet import ParquetOpener
+from .partitions import partition_constants
 from .protocol import BuildRequest, Progress
 
 _FOREIGN = {".orc": "ORC", ".avro": "Avro"}
@@ -53,8 +54,6 @@ class KeyScan:
 
     @classmethod
     def of(cls, request: BuildRequest, plans: Sequence[KeyPlan]) -> KeyScan:
-        from .key_partitions import partition_constants
-
         options = dict(request.snapshot.details.read_options())
         file_format = str(options.pop("file_format", "parquet"))
         in_files = tuple(one for one in request.snapshot.schema if not one.partition)

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from urllib.parse import quote
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.errors import BuildError
-from metaindex.formats.model import Leaf
 from metaindex.kinds.covering.plan import CoveringPlan
-from metaindex.kinds.described import FactWriter, PartitionColumn
+from metaindex.kinds.described import FactWriter
 from metaindex.kinds.facts import MOST_ROWS, in_column_order
 from metaindex.kinds.keyed import KeyPlan
 from metaindex.kinds.kind import Kind
@@ -26,6 +23,7 @@ from metaindex.store.writer import RunSink
 
 from .collect import Collected, Source, collect
 from .packed import unpacked
+from .partitions import partition_column
 from .prepared import completed, prepared
 from .protocol import Builder, BuildReport, BuildRequest, KeyBuild, Progress
 
@@ -111,25 +109,3 @@ def _collected(request: BuildRequest, source: Source, threads: int, progress: Pr
     unread = files.filter(pa.array(~enough))
     read = collect(request.ref.storage, source, unread.column("path"), unread.column("size_bytes"), threads, progress)
     return completed(facts, enough, read)
-
-
-def partition_column(request: BuildRequest, leaf: Leaf) -> PartitionColumn:
-    """What the table says of a column whose value is the partition's."""
-    return PartitionColumn(
-        leaf,
-        request.snapshot.details.partition_bounds(leaf),
-        request.snapshot_rows,
-        without_value(request, leaf),
-        request.partition_ord,
-        request.files.table.column("record_count"),
-        request.partitions,
-    )
-
-
-def without_value(request: BuildRequest, leaf: Leaf) -> npt.NDArray[np.bool_]:
-    """For each file: does its partition's text say that the column is NULL?"""
-    names = {quote(name, safe="") for name in (leaf.field.name, leaf.field.source) if name}
-    said = {f"{name}=__HIVE_DEFAULT_PARTITION__" for name in names}
-    texts = request.partitions.sort_by("partition_ord").column("partition").to_pylist()
-    null = np.array([not said.isdisjoint(text.split("/")) for text in texts], np.bool_)
-    return null[request.partition_ord] if len(null) else np.zeros(0, np.bool_)

@@ -31,7 +31,7 @@ from metaindex.store.rows import PART_ROWS
 from metaindex.store.writer import RunSink
 
 from .collect import Source
-from .local import partition_column
+from .partitions import partition_column
 from .protocol import BuildReport, BuildRequest, KeyBuild, Progress
 from .spark_schemas import FILE, FILE_ROWS, WRITTEN, sql_schema
 from .spark_tasks import ReadTask, WriteTask, part_of

@@ -45,9 +45,7 @@ def ship(spark: SparkSession) -> None:
 
 def write_archive(archive: Path) -> None:
     """The package as an importable archive."""
-    import metaindex
-
-    package = Path(next(iter(metaindex.__path__)))
+    package = Path(__file__).parents[1]
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
         for source in sorted(package.rglob("*.py")):
             file.write(source, source.relative_to(package.parent).as_posix())

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
+from metaindex.views.info import IndexInfo, indexes_table
 from metaindex.views.output import Output
-from metaindex.views.tables import indexes_table
 
 from . import arguments
 from .arguments import DONE, near
 from .command import Command
 from .opening import open_from
 from .progress import Progress
-
-if TYPE_CHECKING:
-    from metaindex.views.info import IndexInfo
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from metaindex.views.answer import Answer
 from metaindex.views.output import Output
-from metaindex.views.tables import Answer
 
 from . import arguments
 from .arguments import DONE

@@ -115,7 +115,7 @@ def flush(timeout_seconds: float | None = None, spark: SparkSession | None = Non
     returned."""
     started = time.monotonic()
     if spark is not None:
-        from .spark import told
+        from .listeners import told
 
         if not told(spark, _LONG_SECONDS if timeout_seconds is None else timeout_seconds):
             return False

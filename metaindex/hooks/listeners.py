@@ -4,12 +4,15 @@ without their token (`metaindex.spark.callbacks`)."""
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from metaindex.readers.jvm import gateway_of, jvm_of, source_loader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+logger = logging.getLogger("metaindex.hooks")
 
 _LOADERS: list[tuple[object, Any]] = []
 """By gateway: py4j remembers methods by the name of their class, so a class is compiled once a JVM."""
@@ -26,3 +29,18 @@ def listener(spark: SparkSession, name: str, *arguments: object) -> Any:
     for one in arguments:
         values.add(one)
     return found.loadClass(f"metaindex.{name}").getConstructors()[0].newInstance(values.toArray())
+
+
+def told(spark: SparkSession, timeout_seconds: float) -> bool:
+    """Waits until Spark has told its listeners of everything so far. False: it had not in time."""
+    from py4j.protocol import Py4JError
+
+    context = spark.sparkContext._jsc
+    if context is None:  # stopped: it told them before
+        return True
+    try:
+        context.sc().listenerBus().waitUntilEmpty(int(timeout_seconds * 1000))
+    except (Py4JError, OSError) as error:
+        logger.debug("Spark's listeners were not told in time: %s", error)
+        return False
+    return True

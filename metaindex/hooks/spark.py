@@ -33,7 +33,7 @@ from metaindex.spark.running import check_running
 from . import worker
 from .after_commit import Mode, after_commit, check_options
 from .keep import Kept
-from .listeners import listener
+from .listeners import listener, told
 from .spark_iceberg import listen
 
 if TYPE_CHECKING:
@@ -81,21 +81,6 @@ def disable(spark: SparkSession) -> None:
     found = _enabled.pop(_key(spark), None)
     if found is not None:
         found.remove()
-
-
-def told(spark: SparkSession, timeout_seconds: float) -> bool:
-    """Waits until Spark has told its listeners of everything so far. False: it had not in time."""
-    from py4j.protocol import Py4JError
-
-    context = spark.sparkContext._jsc
-    if context is None:  # stopped: it told them before
-        return True
-    try:
-        context.sc().listenerBus().waitUntilEmpty(int(timeout_seconds * 1000))
-    except (Py4JError, OSError) as error:
-        logger.debug("Spark's listeners were not told in time: %s", error)
-        return False
-    return True
 
 
 def _key(spark: SparkSession) -> str:

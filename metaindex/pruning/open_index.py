@@ -22,8 +22,9 @@ from metaindex.kinds.described import StoredColumn
 from metaindex.kinds.registry import holds_rows
 from metaindex.log.entry import IndexLogEntry, ObjectRef, RunRef
 from metaindex.log.types import type_from_text
+from metaindex.store.footer import Footer
 from metaindex.store.layout import PartInfo
-from metaindex.store.reader import Footer, ReadCount, RunReader, StoreCache
+from metaindex.store.reader import ReadCount, RunReader, StoreCache
 from metaindex.store.rows import FILES
 
 from .understood import understood

@@ -10,17 +10,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from metaindex.expressions.records import dataclass
 
+from .footer import Footer
 from .layout import PartInfo, run_of
-
-if TYPE_CHECKING:
-    from .reader import Footer
-
 
 _OBJECTS = 64
 """Version objects that stay: a chain of recorded versions needs a few."""

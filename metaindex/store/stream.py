@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .footer import Footer
 from .layout import PartInfo
-from .reader import Footer, RunReader
+from .reader import RunReader
 
 MOST_ROWS = 1 << 19
 """Of all streams together."""

@@ -20,9 +20,10 @@ from metaindex.expressions.shown import Shown, Tabular
 from metaindex.expressions.tree import Predicate
 from metaindex.readers.arrow import matching_rows
 from metaindex.readers.footer_groups import FooterGroups, KeptGroups
+from metaindex.views.answer import PLACE, SHOWN, Answer, place
 from metaindex.views.explanation import describe
-from metaindex.views.tables import PLACE, SHOWN, Answer, counted, place
 from metaindex.views.text_table import Column, TextTable
+from metaindex.views.words import counted
 
 from .asked import TimestampLike, VersionLike, names_of
 

@@ -21,7 +21,7 @@ from metaindex.formats.model import Schema
 from metaindex.kinds.registry import looked_up
 from metaindex.pruning.question import bound
 from metaindex.readers.footer_groups import FooterGroups
-from metaindex.views.tables import PLACE, SHOWN, Answer, place
+from metaindex.views.answer import PLACE, SHOWN, Answer, place
 from metaindex.views.text_table import Column, TextTable
 
 from .asked import OfSchema, TimestampLike, VersionLike, names_of

@@ -25,7 +25,8 @@ from metaindex.store.writer import RunSink, new_run_id
 from metaindex.verify import Verification, verify
 from metaindex.verify.dropped import check_dropped
 from metaindex.views.history import History, history
-from metaindex.views.info import IndexList, index_info
+from metaindex.views.info import IndexList
+from metaindex.views.latest import index_info
 from metaindex.views.staleness import Staleness
 from metaindex.views.staleness import staleness as how_far_behind
 

@@ -18,7 +18,8 @@ from metaindex.expressions.shown import Shown, Tabular
 from metaindex.log.entry import Content, IndexLogEntry, UnderWay
 from metaindex.log.operation_log import OperationLog
 
-from .tables import counted, history_remarks, history_table
+from .text_table import Column, TextTable
+from .words import counted, duration, moment
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -119,6 +120,47 @@ class History(Shown):
         fields = HistoryEntry.__dataclass_fields__.values()
         schema = pa.schema([pa.field(f.name, types[str(f.type).removesuffix(" | None")]) for f in fields])
         return pa.Table.from_pylist([entry.to_json() for entry in self.entries], schema=schema)
+
+
+def history_table(found: History) -> TextTable:
+    """A row an entry of the log, times in UTC."""
+    return TextTable(
+        (
+            Column("entry", right=True),
+            Column("when (UTC)"),
+            Column("what"),
+            Column("took", right=True),
+            Column("behind", right=True),
+            Column("who"),
+            Column("changes"),
+        ),
+        tuple(
+            (
+                f"{one.entry}",
+                moment(one.at_ms).removesuffix(" UTC"),
+                one.verb,
+                duration(one.duration_ms),
+                duration(one.lag_ms),
+                one.who or "-",
+                one.changes or "-",
+            )
+            for one in found.entries
+        ),
+    )
+
+
+def history_remarks(found: History) -> list[str]:
+    """What stands below the table: what is not shown, and the lag."""
+    remarks = []
+    if found.earlier:
+        remarks.append(f"{found.earlier:,} earlier entries (--last 0, or last=None, shows all)")
+    lag = found.lag
+    if lag.versions:
+        remarks.append(
+            f"lag from the table's commit to the index standing at it: median {duration(lag.median_ms)}, p99 {duration(lag.p99_ms)}, "
+            f"longest {duration(lag.longest_ms)}, over {counted(lag.versions, 'recorded version')}"
+        )
+    return remarks
 
 
 def history(name: str, log: OperationLog, last: int | None) -> History:

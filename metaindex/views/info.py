@@ -3,28 +3,19 @@ or Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from metaindex.errors import DamagedIndexError
-from metaindex.expressions.errors import MetaIndexError
 from metaindex.expressions.records import dataclass
-from metaindex.expressions.shown import Shown, Tabular
-from metaindex.formats.model import Version
-from metaindex.kinds.registry import asked, stored_kind
-from metaindex.log.entry import CoveredKey, IndexLogEntry
-from metaindex.log.liveness import held, suspected
-from metaindex.log.operation_log import OperationLog
-from metaindex.log.states import State
-from metaindex.pruning.folder import check, not_looked_at, why
-from metaindex.pruning.open_index import OpenIndex
-from metaindex.store.reader import StoreCache
+from metaindex.expressions.shown import Shown, Tabular, one_line
+from metaindex.pruning.result import human_bytes
+
+from .words import counted, moment
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .staleness import Staleness
+    from .text_table import TextTable
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -74,8 +65,6 @@ class IndexInfo(Shown):
 
     def __str__(self) -> str:
         """As `metaindex indexes TABLE NAME` says it."""
-        from .tables import index_text
-
         return index_text(self)
 
     def to_json(self) -> dict[str, object]:
@@ -88,8 +77,6 @@ class IndexList(Shown, list[IndexInfo]):
 
     @property
     def shown(self) -> Sequence[str | Tabular]:
-        from .tables import indexes_table
-
         return (indexes_table(self) if self else "no index",)
 
     def to_arrow(self) -> pa.Table:
@@ -106,6 +93,99 @@ class IndexList(Shown, list[IndexInfo]):
     def to_json(self) -> list[dict[str, object]]:
         """Plain data for machines."""
         return [info.to_json() for info in self]
+
+
+def indexes_table(found: Sequence[IndexInfo]) -> TextTable:
+    """A row an index; the problem of those that have one."""
+    from .text_table import Column, TextTable  # which `import metaindex` does without
+
+    with_problem = any(info.problem for info in found)
+    columns = (
+        Column("index"),
+        Column("state"),
+        Column("fresh"),
+        Column("kinds"),
+        Column("files", right=True),
+        Column("versions"),
+        Column("runs", right=True),
+        Column("size", right=True),
+        Column("changed"),
+        *((Column("problem"),) if with_problem else ()),
+    )
+    return TextTable(columns, tuple(_row(info, with_problem) for info in found))
+
+
+def index_text(info: IndexInfo) -> str:
+    """All about one index, a fact a line."""
+    facts = {
+        "index": info.name,
+        "state": _state(info),
+        "fresh": _fresh(info),
+        "kinds": ", ".join(info.kinds) or "-",
+        "files": f"{info.files:,}"
+        + (f", {info.uncovered_files:,} of them uncovered and always read" if info.uncovered_files else ""),
+        "behind": "" if info.new_files is None else _behind_in_words(info),
+        "newest": f"version {info.newest_version}, committed {moment(info.newest_ms or 0)}"
+        if info.newest_version
+        else "",
+        "size": f"{human_bytes(info.size_bytes)} in {counted(info.runs, 'run')}"
+        + (
+            ""
+            if info.stored_bytes is None
+            else f"; {human_bytes(info.stored_bytes)} on storage with what clean may remove"
+        ),
+        "changed": f"{moment(info.changed_ms)} (log entry {info.entry})",
+        "location": info.location,
+        "under way": "; ".join(info.under_way),
+        "suspected": "; ".join(info.suspected) + (" seems dead: metaindex cancel ends it" if info.suspected else ""),
+        "problem": info.problem,
+        "columns": ", ".join(info.columns),
+        "keys": ", ".join(info.keys),
+        "versions": ", ".join(info.versions),
+    }
+    return "\n".join(f"{name:<10}{one_line(value)}" for name, value in facts.items() if value)
+
+
+def _row(info: IndexInfo, with_problem: bool) -> tuple[str, ...]:
+    cells = (
+        info.name,
+        _state(info),
+        _fresh(info) + _behind(info),
+        ", ".join(info.kinds) or "-",
+        f"{info.files:,}",
+        f"{len(info.versions):,}" + (f", newest {_shortened(info.newest_version)}" if info.newest_version else ""),
+        f"{info.runs:,}",
+        human_bytes(info.size_bytes if info.stored_bytes is None else info.stored_bytes),
+        moment(info.changed_ms),
+    )
+    return (*cells, info.problem) if with_problem else cells
+
+
+def _behind(info: IndexInfo) -> str:
+    return f" ({counted(info.new_files, 'file')}, {human_bytes(info.new_bytes or 0)} behind)" if info.new_files else ""
+
+
+def _behind_in_words(info: IndexInfo) -> str:
+    new = (
+        f"{counted(info.new_files or 0, 'file')} of the table, {human_bytes(info.new_bytes or 0)}, not covered and always read"
+        if info.new_files
+        else "nothing"
+    )
+    gone = f"; {counted(info.gone_files or 0, 'file')}, {human_bytes(info.gone_bytes or 0)}, gone from it"
+    return new + (gone if info.gone_files else "")
+
+
+def _shortened(version: str) -> str:
+    """Listings of plain files and Iceberg snapshots have long names; `index_text` shows them whole."""
+    return version if len(version) <= 12 else version[:9] + "..."
+
+
+def _state(info: IndexInfo) -> str:
+    return info.state + (", its writer seems dead" if info.suspected else "") + ("" if info.enabled else ", disabled")
+
+
+def _fresh(info: IndexInfo) -> str:
+    return {True: "yes", False: "no", None: "-"}[info.fresh]
 
 
 def _sayable(value: object) -> object:
@@ -128,84 +208,3 @@ def _arrow_schema() -> pa.Schema:
     return pa.schema(
         [pa.field(f.name, types[str(f.type).removesuffix(" | None")], "None" in str(f.type)) for f in fields]
     )
-
-
-def index_info(
-    name: str, log: OperationLog, version: Version | None, behind: Callable[[OpenIndex], Staleness] | None = None
-) -> IndexInfo:
-    """Reads the latest entry; what goes wrong is told and not raised. With `behind`, what that says of staleness, and
-    what lies on storage."""
-    where = log.storage.uri("")
-    try:
-        entry = log.latest()
-        if entry is None:
-            return IndexInfo(name, State.DOESNOTEXIST.value, location=where)
-        return _told(name, log, entry, version, behind)
-    except Exception as error:  # noqa: BLE001 - whatever is stored: the other indexes are told of
-        state = "UNREADABLE" if not_looked_at(error) else "DAMAGED"
-        return IndexInfo(name, state, location=where, problem=why(error))
-
-
-def _told(
-    name: str,
-    log: OperationLog,
-    entry: IndexLogEntry,
-    version: Version | None,
-    behind: Callable[[OpenIndex], Staleness] | None,
-) -> IndexInfo:
-    where, content = log.storage.uri(""), entry.content
-    index = OpenIndex.of(name, entry, log.storage, StoreCache())
-    recorded = index.versions
-    problem = "; ".join(index.left_out)
-    try:
-        versions = tuple(record.version.id for record, _ in recorded.all())
-    except MetaIndexError as error:
-        versions, problem = tuple(record.version.id for record in content.versions), str(error)
-    late = stored = None
-    try:
-        check(entry)
-    except Exception as error:  # noqa: BLE001 - it is told why no query uses it
-        problem, behind = why(error), None
-    if behind is not None:
-        try:
-            late = behind(index) if version is not None and entry.stable is State.ACTIVE else None
-            stored = sum(info.size_bytes for info in log.storage.list(""))
-        except Exception as error:  # noqa: BLE001 - the entry itself can be told of
-            problem = why(error)
-    columns = {column.name: None for run in content.runs for column in run.columns}
-    newest = recorded.newest()
-    return IndexInfo(
-        name=name,
-        state=entry.state.value,
-        enabled=entry.enabled,
-        kinds=tuple(kind.name for kind in entry.kinds),
-        columns=tuple(columns),
-        keys=tuple(dict.fromkeys(_said(key) for run in content.runs for key in run.keys)),
-        versions=versions,
-        newest_version=newest.version.id if newest is not None else None,
-        newest_ms=newest.timestamp_ms if newest is not None else None,
-        fresh=None if version is None else recorded.find(version) is not None,
-        new_files=late.new_files if late is not None else None,
-        new_bytes=late.new_bytes if late is not None else None,
-        gone_files=late.gone_files if late is not None else None,
-        gone_bytes=late.gone_bytes if late is not None else None,
-        files=newest.files if newest is not None else sum(run.files for run in content.runs),
-        runs=len(content.runs),
-        size_bytes=sum(run.size_bytes for run in content.runs),
-        stored_bytes=stored,
-        uncovered_files=sum(run.uncovered_files for run in content.runs),
-        entry=entry.id,
-        changed_ms=entry.timestamp_ms,
-        location=where,
-        under_way=tuple(held(mark) for mark in entry.under_way),
-        suspected=tuple(held(mark) for mark in entry.under_way if suspected(log.storage, mark)),
-        problem=problem,
-    )
-
-
-def _said(key: CoveredKey) -> str:
-    rows = stored_kind(key.kind)
-    try:
-        return asked(key.kind, partial(rows.said, key)) if rows is not None else key.kind
-    except DamagedIndexError:  # its class cannot say it; the index can be told of all the same
-        return key.kind

@@ -16,8 +16,9 @@ from metaindex.expressions.vectors import Matrix
 from metaindex.kinds.canonical import hash_all_literals, hash_each_list
 from metaindex.kinds.keyed import EqualityReader, Hits
 from metaindex.log.entry import CoveredKey
+from metaindex.store.footer import Footer
 from metaindex.store.layout import PartInfo
-from metaindex.store.reader import Footer, RunReader
+from metaindex.store.reader import RunReader
 
 from .blocks import BLOCK_BITS, Bytes, Hashes, Ints, bits_of, block_of, files_of, first_of_each, vector_bytes, vectors
 from .layout import (

@@ -29,8 +29,9 @@ from metaindex.expressions.tree import ColumnRef
 from metaindex.expressions.vectors import Matrix, from_bytes, from_vector, numbers, one_array, valid_mask
 from metaindex.kinds.described import StoredColumn
 from metaindex.kinds.states import StatState
+from metaindex.store.footer import Footer
 from metaindex.store.layout import PartInfo
-from metaindex.store.reader import Footer, RunReader
+from metaindex.store.reader import RunReader
 
 Ask = Callable[[ArrowStatistics], Mask]
 AskMany = Callable[[ArrowStatistics], Matrix]

@@ -22,8 +22,9 @@ import pyarrow.parquet as pq
 from metaindex.errors import DamagedIndexError
 from metaindex.expressions.errors import StorageError, first_line
 from metaindex.log.entry import CoveredKey
+from metaindex.store.footer import span_of
 from metaindex.store.layout import PartInfo, run_folder
-from metaindex.store.reader import RunReader, span_of
+from metaindex.store.reader import RunReader
 from metaindex.store.writer import SUFFIX, RunSink, digested_end
 
 from .plan import ORDINAL, PARTITION, ROW, CoveredSizes, CoveringLayout, with_lineage

@@ -1,15 +1,31 @@
-"""Partition columns as keys: every row of a file shows the partition's value."""
+"""Partition columns: every row of a file has the partition's value. As stored of them, and as keys."""
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.expressions.physical import from_physical
 from metaindex.formats.model import Leaf
+from metaindex.kinds.described import PartitionColumn
 
-from .local import without_value
 from .protocol import BuildRequest
+
+
+def partition_column(request: BuildRequest, leaf: Leaf) -> PartitionColumn:
+    """What the table says of a column whose value is the partition's."""
+    return PartitionColumn(
+        leaf,
+        request.snapshot.details.partition_bounds(leaf),
+        request.snapshot_rows,
+        _without_value(request, leaf),
+        request.partition_ord,
+        request.files.table.column("record_count"),
+        request.partitions,
+    )
 
 
 def partition_constants(request: BuildRequest, leaf: Leaf) -> tuple[pa.Array, pa.Array]:
@@ -19,7 +35,7 @@ def partition_constants(request: BuildRequest, leaf: Leaf) -> tuple[pa.Array, pa
     values: list[object] = [None] * count
     known = np.zeros(count, np.bool_)
     ords, rows = np.unique(request.partition_ord, return_index=True)
-    null = without_value(request, leaf)
+    null = _without_value(request, leaf)
     bounds = request.snapshot.details.partition_bounds(leaf)
     for ordinal, row in zip(ords.tolist(), rows.tolist(), strict=True):
         if null[row]:
@@ -31,6 +47,15 @@ def partition_constants(request: BuildRequest, leaf: Leaf) -> tuple[pa.Array, pa
             if low is not None and low == high and exact:
                 values[ordinal], known[ordinal] = from_physical(low, leaf.type), True
     return _typed(values, known, leaf.type)
+
+
+def _without_value(request: BuildRequest, leaf: Leaf) -> npt.NDArray[np.bool_]:
+    """For each file: does its partition's text say that the column is NULL?"""
+    names = {quote(name, safe="") for name in (leaf.field.name, leaf.field.source) if name}
+    said = {f"{name}=__HIVE_DEFAULT_PARTITION__" for name in names}
+    texts = request.partitions.sort_by("partition_ord").column("partition").to_pylist()
+    null = np.array([not said.isdisjoint(text.split("/")) for text in texts], np.bool_)
+    return null[request.partition_ord] if len(null) else np.zeros(0, np.bool_)
 
 
 def _typed(

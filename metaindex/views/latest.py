@@ -1,0 +1,105 @@
+"""What the latest entry of an index, and what lies on storage, say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from metaindex.errors import DamagedIndexError
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.formats.model import Version
+from metaindex.kinds.registry import asked, stored_kind
+from metaindex.log.entry import CoveredKey, IndexLogEntry
+from metaindex.log.liveness import held, suspected
+from metaindex.log.operation_log import OperationLog
+from metaindex.log.states import State
+from metaindex.pruning.folder import check, not_looked_at, why
+from metaindex.pruning.open_index import OpenIndex
+from metaindex.store.reader import StoreCache
+
+from .info import IndexInfo
+
+if TYPE_CHECKING:
+    from .staleness import Staleness
+
+
+def index_info(
+    name: str, log: OperationLog, version: Version | None, behind: Callable[[OpenIndex], Staleness] | None = None
+) -> IndexInfo:
+    """Reads the latest entry; what goes wrong is told and not raised. With `behind`, what that says of staleness, and
+    what lies on storage."""
+    where = log.storage.uri("")
+    try:
+        entry = log.latest()
+        if entry is None:
+            return IndexInfo(name, State.DOESNOTEXIST.value, location=where)
+        return _told(name, log, entry, version, behind)
+    except Exception as error:  # noqa: BLE001 - whatever is stored: the other indexes are told of
+        state = "UNREADABLE" if not_looked_at(error) else "DAMAGED"
+        return IndexInfo(name, state, location=where, problem=why(error))
+
+
+def _told(
+    name: str,
+    log: OperationLog,
+    entry: IndexLogEntry,
+    version: Version | None,
+    behind: Callable[[OpenIndex], Staleness] | None,
+) -> IndexInfo:
+    where, content = log.storage.uri(""), entry.content
+    index = OpenIndex.of(name, entry, log.storage, StoreCache())
+    recorded = index.versions
+    problem = "; ".join(index.left_out)
+    try:
+        versions = tuple(record.version.id for record, _ in recorded.all())
+    except MetaIndexError as error:
+        versions, problem = tuple(record.version.id for record in content.versions), str(error)
+    late = stored = None
+    try:
+        check(entry)
+    except Exception as error:  # noqa: BLE001 - it is told why no query uses it
+        problem, behind = why(error), None
+    if behind is not None:
+        try:
+            late = behind(index) if version is not None and entry.stable is State.ACTIVE else None
+            stored = sum(info.size_bytes for info in log.storage.list(""))
+        except Exception as error:  # noqa: BLE001 - the entry itself can be told of
+            problem = why(error)
+    columns = {column.name: None for run in content.runs for column in run.columns}
+    newest = recorded.newest()
+    return IndexInfo(
+        name=name,
+        state=entry.state.value,
+        enabled=entry.enabled,
+        kinds=tuple(kind.name for kind in entry.kinds),
+        columns=tuple(columns),
+        keys=tuple(dict.fromkeys(_said(key) for run in content.runs for key in run.keys)),
+        versions=versions,
+        newest_version=newest.version.id if newest is not None else None,
+        newest_ms=newest.timestamp_ms if newest is not None else None,
+        fresh=None if version is None else recorded.find(version) is not None,
+        new_files=late.new_files if late is not None else None,
+        new_bytes=late.new_bytes if late is not None else None,
+        gone_files=late.gone_files if late is not None else None,
+        gone_bytes=late.gone_bytes if late is not None else None,
+        files=newest.files if newest is not None else sum(run.files for run in content.runs),
+        runs=len(content.runs),
+        size_bytes=sum(run.size_bytes for run in content.runs),
+        stored_bytes=stored,
+        uncovered_files=sum(run.uncovered_files for run in content.runs),
+        entry=entry.id,
+        changed_ms=entry.timestamp_ms,
+        location=where,
+        under_way=tuple(held(mark) for mark in entry.under_way),
+        suspected=tuple(held(mark) for mark in entry.under_way if suspected(log.storage, mark)),
+        problem=problem,
+    )
+
+
+def _said(key: CoveredKey) -> str:
+    rows = stored_kind(key.kind)
+    try:
+        return asked(key.kind, partial(rows.said, key)) if rows is not None else key.kind
+    except DamagedIndexError:  # its class cannot say it; the index can be told of all the same
+        return key.kind

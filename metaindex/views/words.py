@@ -1,0 +1,29 @@
+"""Numbers and times as a person writes them."""
+
+from __future__ import annotations
+
+from metaindex.formats import times
+
+
+def counted(number: int, noun: str) -> str:
+    """1 run, 2 runs."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def moment(ms: int) -> str:
+    """A time in milliseconds since 1970, as people write it, to the second; 0: there is none."""
+    return times.moment(ms // 1000 * 1000) if ms else "-"
+
+
+def duration(ms: int | None) -> str:
+    """How long something took, in the unit that suits it."""
+    if ms is None:
+        return "-"
+    if ms < 1000:
+        return f"{ms} ms"
+    seconds = ms / 1000
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.1f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 172800 else f"{seconds / 86400:.1f} days"
