@@ -13,6 +13,7 @@ import hypothesis
 import pytest
 
 from tests import compiling, hanging, rotation
+from tests.facts import Facts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,6 +48,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     )
     yield session
     _stop(session)
+
+
+@pytest.fixture(params=["kept", pytest.param("asked", marks=[pytest.mark.spark, pytest.mark.rotating(kept=True)])])
+def facts(request: pytest.FixtureRequest) -> Facts:
+    """What Spark says in matters of fact: kept answers, and Spark itself where every case runs (`tests/facts.py`)."""
+    spark = request.getfixturevalue("spark") if request.param == "asked" else None
+    for name, value in compiling.COMPILED.items() if spark is not None else ():
+        spark.conf.set(name, value)
+    return Facts(request.node.nodeid.partition("[")[0], request.config.rootpath, spark)
 
 
 @pytest.fixture(autouse=True)

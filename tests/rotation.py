@@ -5,6 +5,7 @@ the commit and the names of the tests; another commit has another share, and `ma
     @pytest.mark.rotating(of=3)              a third of them, rounded up
     @pytest.mark.rotating(always="bigint")   the case of this name always, and a share of the others
     @pytest.mark.rotating(family="facts")    one of all tests of that family, in whatever files
+    @pytest.mark.rotating(kept=True)         none: what it asks for is kept in a file (`tests/facts.py`)
 
 `METAINDEX_ROTATION=all` runs every case, `METAINDEX_ROTATION=<any other text>` the share of that text (of a commit, by
 the seven digits that a run has told). Whoever names a file, a test or words (`-k`) gets every case of it. A test that a
@@ -46,12 +47,15 @@ def family_of(item: pytest.Item, mark: pytest.Mark) -> str:
 def rotated_out(items: Iterable[pytest.Item], seed: str) -> tuple[set[str], int]:
     """The names of tests that another commit runs, and how many rotate at all."""
     families: Mapping[str, dict[str, int | None]] = defaultdict(dict)
+    kept_answers = []
     for item in items:
         if mark := item.get_closest_marker("rotating"):
             _check(item, mark)
-            if "always" not in mark.kwargs or not item.nodeid.endswith(f"[{mark.kwargs['always']}]"):
+            if mark.kwargs.get("kept"):
+                kept_answers.append(item.nodeid)
+            elif "always" not in mark.kwargs or not item.nodeid.endswith(f"[{mark.kwargs['always']}]"):
                 families[family_of(item, mark)][item.nodeid] = mark.kwargs.get("of")
-    every = [name for cases in families.values() for name in cases]
+    every = [*kept_answers, *(name for cases in families.values() for name in cases)]
     if seed == ALL:
         return set(), len(every)
     kept = {name for cases in families.values() for name in share_of(cases, seed, next(iter(cases.values())))}
@@ -59,8 +63,8 @@ def rotated_out(items: Iterable[pytest.Item], seed: str) -> tuple[set[str], int]
 
 
 def _check(item: pytest.Item, mark: pytest.Mark) -> None:
-    if mark.args or mark.kwargs.keys() - {"of", "family", "always"}:
-        raise pytest.UsageError(f"`rotating` takes of=, family= and always= alone; {item.nodeid} has {mark}")
+    if mark.args or mark.kwargs.keys() - {"of", "family", "always", "kept"}:
+        raise pytest.UsageError(f"`rotating` takes of=, family=, always= and kept= alone; {item.nodeid} has {mark}")
     if is_a_mutants(item.nodeid) and not any(item.get_closest_marker(name) for name in WITHOUT_MUTANTS):
         raise pytest.UsageError(
             f"a test that a mutant names always runs; {item.nodeid} is marked `rotating`; take the mark away"

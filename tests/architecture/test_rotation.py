@@ -41,10 +41,14 @@ def test_fact():
 def test_other_fact():
     pass
 
+@pytest.mark.rotating(kept=True)
+def test_kept():
+    pass
+
 def test_always():
     pass
 """
-EVERY = 6 + 6 + 2 + 1
+EVERY = 6 + 6 + 2 + 1 + 1
 
 
 def test_no_room_is_passed_over(pytestconfig: pytest.Config) -> None:
@@ -97,15 +101,16 @@ def test_a_run_of_all_takes_a_share_of_every_family(tmp_path: Path) -> None:
     assert (len(_family(run, "test_one")), len(_family(run, "test_some"))) == (1, 1 + 2), told
     assert "test_suite.py::test_some[0-a]" in run
     assert (len(_family(run, "test_fact") + _family(run, "test_other")), len(_family(run, "test_always"))) == (1, 1)
+    assert not _family(run, "test_kept")
     assert f"the share of {commit_of(ROOT)}; METAINDEX_ROTATION=all runs every case" in told
-    assert "rotation: 4 of 13 tests that rotate were run" in told
+    assert "rotation: 4 of 14 tests that rotate were run" in told
 
 
 def test_workers_take_the_same_share_and_say_so(tmp_path: Path) -> None:
     alone, _ = _run(tmp_path, METAINDEX_ROTATION="1234567")
     run, told = _run(tmp_path, "-n", "2", METAINDEX_ROTATION="1234567")
     assert run == alone
-    assert "rotation: 4 of 13 tests that rotate were run, the share of 1234567" in told
+    assert "rotation: 4 of 14 tests that rotate were run, the share of 1234567" in told
 
 
 def test_another_commit_has_another_share(tmp_path: Path) -> None:
@@ -172,7 +177,7 @@ def test_a_test_of_a_mutant_is_not_marked(tmp_path: Path) -> None:
 
 def test_marks_say_what_they_mean(tmp_path: Path) -> None:
     (tmp_path / "test_wrong.py").write_text("import pytest\n\n@pytest.mark.rotating(3)\ndef test_any():\n    pass\n")
-    assert "takes of=, family= and always= alone" in _run(tmp_path)[1]
+    assert "takes of=, family=, always= and kept= alone" in _run(tmp_path)[1]
 
 
 def test_every_module_is_compiled_at_times() -> None:

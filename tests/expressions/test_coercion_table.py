@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,9 +37,12 @@ from metaindex.expressions.engines.arrow import to_arrow
 from metaindex.expressions.engines.sql_text import _dialect, to_sql
 from metaindex.expressions.literals import kind
 from metaindex.expressions.statistics import Interval
+from metaindex.readers.spark_jobs import setting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from tests.facts import Facts
 
 U = uuid.UUID("0c000000-0000-0000-0000-0000000000ff")
 TYPES = {
@@ -202,39 +206,39 @@ HELD: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
-def test_what_is_taken_means_what_spark_means(spark: SparkSession, ansi: str) -> None:
-    """One DataFrame a type; every literal by every operator, as Spark's own SQL of column and literal."""
-    from pyspark.errors import PySparkException
-
-    before = spark.conf.get("spark.sql.ansi.enabled")
-    spark.conf.set("spark.sql.ansi.enabled", ansi)
+def test_what_is_taken_means_what_spark_means(facts: Facts, ansi: str) -> None:
+    """Every literal by every operator, as Spark's own SQL of column and literal."""
     writer, checked = _dialect("spark"), 0
-    try:
-        for name, types in SPARK.items():
-            for t in types:
-                table = pa.table({"n": range(len(HELD[name]) + 1), "a": pa.array([*HELD[name], None], t)})
-                held = table["a"].to_pylist()
-                frame = spark.createDataFrame(table).coalesce(1)
-                if name == "timestamp_ntz":
-                    frame = frame.selectExpr("n", "CAST(a AS TIMESTAMP_NTZ) AS a")
-                for k, values in VALUES.items():
-                    said = [v for v in values if k in TABLE[name] and not _beyond_long(v)]
-                    asked = [(v, op, _bound(v, op, t)) for v in said for op in (Op.EQ, Op.LT, Op.GE, Op.NULL_SAFE_EQ)]
-                    known = [(v, op, p) for v, op, p in asked if isinstance(p, Comparison)]
-                    texts = [f"a {op.value} {writer.literal(Literal(v))}" for v, op, _ in known]
-                    if not texts:
-                        continue
-                    try:
-                        answers = frame.selectExpr("n", *texts).orderBy("n").collect()
-                    except PySparkException as refused:
-                        raise AssertionError(f"Spark refuses {t} with {k}, which is taken: {refused}") from refused
-                    for at, (v, op, p) in enumerate(known):
-                        ours = [matches(p, {"a": one}) for one in held]
-                        assert [row[at + 1] for row in answers] == ours, (t, op, v)
-                        checked += len(ours)
-    finally:
-        spark.conf.set("spark.sql.ansi.enabled", before)
+    for name, types in SPARK.items():
+        for t in types:
+            column = pa.array([*HELD[name], None], t)
+            for k, values in VALUES.items():
+                said = [v for v in values if k in TABLE[name] and not _beyond_long(v)]
+                asked = [(v, op, _bound(v, op, t)) for v in said for op in (Op.EQ, Op.LT, Op.GE, Op.NULL_SAFE_EQ)]
+                known = {
+                    f"a {op.value} {writer.literal(Literal(v))}": [matches(p, {"a": one}) for one in column.to_pylist()]
+                    for v, op, p in asked
+                    if isinstance(p, Comparison)
+                }
+                if known:
+                    answers = facts.said(f"{k} beside {t}, ansi {ansi}", partial(_of_spark, column, list(known), ansi))
+                    assert answers == [f"{text}: {shown(ours)}" for text, ours in known.items()]
+                    checked += len(column) * len(known)
     assert checked > 500
+
+
+def _of_spark(column: pa.Array, texts: list[str], ansi: str, spark: SparkSession) -> list[str]:
+    frame = spark.createDataFrame(pa.table({"n": range(len(column)), "a": column})).coalesce(1)
+    if column.type == pa.timestamp("us"):
+        frame = frame.selectExpr("n", "CAST(a AS TIMESTAMP_NTZ) AS a")
+    with setting(spark, "spark.sql.ansi.enabled", ansi):
+        answers = frame.selectExpr("n", *texts).orderBy("n").collect()
+    return [f"{text}: {shown([row[at] for row in answers])}" for at, text in enumerate(texts, 1)]
+
+
+def shown(answers: list[bool | None]) -> str:
+    """Of each row."""
+    return " ".join("-" if one is None else str(one).lower() for one in answers)
 
 
 def _beyond_long(value: Any) -> bool:

@@ -19,10 +19,10 @@ from tests.readers.text_cases import CSV, JSON, REFUSED_CSV, TYPED
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+    from tests.facts import Facts
 
 
-@pytest.mark.rotating(family="facts of Spark")
+@pytest.mark.rotating(kept=True)
 def test_the_cases_are_what_spark_says(spark: SparkSession, tmp_path: Path) -> None:
     csv_cases, json_cases = CSV + REFUSED_CSV + whole.CSV + whole.REFUSED_CSV, JSON + whole.JSON + whole.REFUSED_JSON
     for file_format, cases in (("csv", csv_cases), ("json", json_cases)):
@@ -34,7 +34,7 @@ def test_the_cases_are_what_spark_says(spark: SparkSession, tmp_path: Path) -> N
             assert got == [tuple(plain(v) for v in row) for row in expected], (data, schema, options)
 
 
-@pytest.mark.rotating(family="facts of Spark")
+@pytest.mark.rotating(kept=True)
 def test_the_values_are_what_spark_says(spark: SparkSession, tmp_path: Path) -> None:
     for i, (type_, cases) in enumerate(TYPED.items()):
         file = tmp_path / f"{i}.csv"
@@ -43,7 +43,7 @@ def test_the_values_are_what_spark_says(spark: SparkSession, tmp_path: Path) -> 
         assert dict(found) == {n: e for n, (text, e) in enumerate(cases) if "," not in text}, type_
 
 
-@pytest.mark.rotating(family="facts of Spark")
+@pytest.mark.rotating(kept=True)
 def test_the_patterns_are_what_spark_says(spark: SparkSession, tmp_path: Path) -> None:
     for i, (option, pattern, type_, cases) in enumerate(whole.PATTERNS):
         file = tmp_path / f"{i}.csv"
@@ -71,52 +71,57 @@ DIALECTS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.rotating(of=4)
 @pytest.mark.parametrize("options", DIALECTS, ids=str)
-def test_random_csv_files_are_read_alike_or_refused(
-    spark: SparkSession, tmp_path: Path, options: dict[str, Any]
-) -> None:
+def test_random_csv_files_are_read_alike_or_refused(facts: Facts, tmp_path: Path, options: dict[str, Any]) -> None:
     choice = random.Random(11)
     parts = ["a", "b", ",", ",", '"', '""', '","', "\\", "\n", "\n", "\r\n", " ", "é", '"a",', "a,b\n"]
     weights = [4, 2, 6, 2, 3, 1, 1, 1, 4, 2, 1, 1, 1, 3, 3]
     schema = "x string, y string, z string"
-    for number in range(150):
-        (tmp_path / f"{number}.csv").write_bytes(
-            "".join(choice.choices(parts, weights, k=choice.randint(1, 12))).encode()
-        )
-    frame = spark.read.schema(schema).options(**options).csv(str(tmp_path))
-    expected: dict[str, list[tuple[Any, ...]]] = {}
-    for name, *row in frame.selectExpr("_metadata.file_name", "x", "y", "z").collect():
-        expected.setdefault(name, []).append(tuple(row))
+    texts = ["".join(choice.choices(parts, weights, k=choice.randint(1, 12))) for _ in range(150)]
+    for number, text in enumerate(texts):
+        (tmp_path / f"{number}.csv").write_bytes(text.encode())
+
+    def ask(spark: SparkSession) -> list[str]:
+        frame = spark.read.schema(schema).options(**options).csv(str(tmp_path))
+        said: dict[str, list[tuple[Any, ...]]] = {f"{number}.csv": [] for number in range(len(texts))}
+        for name, *row in frame.selectExpr("_metadata.file_name", "x", "y", "z").collect():
+            said[name].append(tuple(row))
+        return [f"{text!r}: {rows}" for text, rows in zip(texts, said.values(), strict=True)]
+
     refused = 0
-    for file in sorted(tmp_path.glob("*.csv")):
+    for number, (text, said) in enumerate(zip(texts, facts.said(f"options {options}", ask), strict=True)):
         lake = lake_of(tmp_path, "csv", schema, options)
-        lake.add(file.name, file.read_bytes())
+        lake.add(f"{number}.csv", text.encode())
         try:
             found = rows(lake)
         except ScanError:
             refused += 1
             continue
-        assert found == expected.get(file.name, []), (file.read_bytes(), options)
+        assert f"{text!r}: {found}" == said, options
     assert refused < 120
 
 
-def test_patterns_mean_the_same_in_json(spark: SparkSession, tmp_path: Path) -> None:
+def test_patterns_mean_the_same_in_json(facts: Facts, tmp_path: Path) -> None:
     for i, (option, pattern, type_, cases) in enumerate(whole.PATTERNS):
         folder = tmp_path / str(i)
         folder.mkdir()
         lines = [json.dumps({"a": text, "k": n}) for n, (text, _) in enumerate(cases)]
         (folder / "0.json").write_text("\n".join(lines))
-        frame = spark.read.schema(f"a {type_}, k int").options(**{option: pattern}).json(str(folder))
-        expected = dict(frame.selectExpr("k", "CAST(a AS STRING)").collect())
+        schema, options = f"a {type_}, k int", {option: pattern}
+
+        def ask(spark: SparkSession, folder: Path = folder, schema: str = schema, options: Any = options) -> list[str]:
+            frame = spark.read.schema(schema).options(**options).json(str(folder))
+            return [repr(text) for _, text in sorted(frame.selectExpr("k", "CAST(a AS STRING)").collect())]
+
+        said = facts.said(f"{i}: {type_} with {option}={pattern}", ask)
         for n, line in enumerate(lines):
-            lake = lake_of(folder / "one", "json", f"a {type_}, k int", {option: pattern})
+            lake = lake_of(folder / "one", "json", schema, options)
             lake.add(f"{n}.json", line)
             try:
                 column = lake.scan(columns=["a"]).to_arrow().column("a")
             except ScanError:
                 continue
-            assert shown(column, type_) == expected[n], (line, pattern)
+            assert repr(shown(column, type_)) == said[n], (line, pattern)
 
 
 def test_files_that_spark_compresses_are_read(spark: SparkSession, tmp_path: Path) -> None:

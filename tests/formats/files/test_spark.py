@@ -24,9 +24,9 @@ from tests.formats.files.test_roots import CASES, NAMES, REFUSED
 from tests.formats.files.test_schemas import LARGE_JSON
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.spark
+    from tests.facts import Facts
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 RAW_VALUES = [
@@ -69,25 +69,28 @@ def spark_type(t: pa.DataType) -> str:
     return names.get(t, "timestamp" if pa.types.is_timestamp(t) else str(t))
 
 
-@pytest.mark.rotating(of=3)
 @pytest.mark.parametrize("raw", LAYOUTS, ids=lambda r: "_".join(r)[:40])
-def test_partition_types_and_values_are_sparks(spark: SparkSession, tmp_path: Path, raw: list[str]) -> None:
+def test_partition_types_and_values_are_sparks(facts: Facts, tmp_path: Path, raw: list[str]) -> None:
     for number, value in enumerate(raw):
         (tmp_path / f"p={value}").mkdir()
         pq.write_table(pa.table({"n": [number]}), tmp_path / f"p={value}" / "0.parquet")
-    frame = spark.read.parquet(str(tmp_path))
-    spark_says = frame.schema["p"].dataType.simpleString()
+
+    def ask(spark: SparkSession) -> list[str]:
+        frame = spark.read.parquet(str(tmp_path))
+        rows = sorted(frame.selectExpr("n", "cast(p as string) p").collect())
+        return [frame.schema["p"].dataType.simpleString(), *(repr(row["p"]) for row in rows)]
+
+    spark_says, *shown = facts.said(", ".join(raw), ask)
     snapshot = now(tmp_path)
     field = snapshot.schema.fields[1]
     assert spark_type(field.type) == ("string" if spark_says == "void" else spark_says)
-    rows = {r["n"]: r["p"] for r in frame.selectExpr("n", "cast(p as string) p").collect()}
     leaf = snapshot.schema.leaves()[1]
     ours = snapshot.details.partition_values(leaf)  # type: ignore[attr-defined]
     if pa.types.is_timestamp(field.type) or pa.types.is_floating(field.type):
         return  # text forms differ; the values are compared by the bounds' users
     for path, value in zip(snapshot.files.paths.to_pylist(), ours.cast(pa.string()).to_pylist(), strict=True):
         number = pq.read_table(tmp_path / path, partitioning=None).column("n")[0].as_py()
-        assert rows[number] == value
+        assert shown[number] == repr(value)
 
 
 def test_what_spark_writes_with_partitions_comes_back(spark: SparkSession, tmp_path: Path) -> None:
@@ -131,18 +134,24 @@ def test_what_spark_writes_with_partitions_comes_back(spark: SparkSession, tmp_p
         ["a=1/a=2/0.parquet"],
     ],
 )
-def test_layouts_that_spark_refuses_are_refused(spark: SparkSession, tmp_path: Path, names: list[str]) -> None:
+def test_layouts_that_spark_refuses_are_refused(facts: Facts, tmp_path: Path, names: list[str]) -> None:
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table({"n": [1]}), tmp_path / name)
-    with pytest.raises(Exception, match=r".+"):  # a java.lang.AssertionError or an AnalysisException
-        spark.read.parquet(str(tmp_path)).collect()
+
+    def ask(spark: SparkSession) -> list[str]:
+        try:
+            return [f"{spark.read.parquet(str(tmp_path)).count()} rows"]
+        except Exception:  # noqa: BLE001  # a java.lang.AssertionError or an AnalysisException
+            return ["refused"]
+
+    assert facts.said(", ".join(names), ask) == ["refused"]
     with pytest.raises(MetaIndexError):
         now(tmp_path)
 
 
 @pytest.mark.parametrize("recursive", [True, False])
-def test_files_that_spark_reads_are_the_files(spark: SparkSession, tmp_path: Path, recursive: bool) -> None:
+def test_files_that_spark_reads_are_the_files(facts: Facts, tmp_path: Path, recursive: bool) -> None:
     names = [
         "0.parquet", "sub/1.parquet", "_p=1.parquet", "_metadata_x/2.parquet", "_SUCCESS", ".h.parquet", "_temporary/3.parquet",
         ".hidden/4.parquet", "_delta/5.parquet", "6.parquet._COPYING_", "sub/_7.parquet",
@@ -150,35 +159,49 @@ def test_files_that_spark_reads_are_the_files(spark: SparkSession, tmp_path: Pat
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table({"n": [1]}), tmp_path / name)
-    frame = spark.read.parquet(str(tmp_path), recursiveFileLookup=recursive)
-    seen = {local_path(r[0]) for r in frame.selectExpr("_metadata.file_path").collect()}
+
+    def ask(spark: SparkSession) -> list[str]:
+        frame = spark.read.parquet(str(tmp_path), recursiveFileLookup=recursive)
+        return seen(frame, tmp_path)
+
     ours = now(tmp_path, recursiveFileLookup=recursive).files.paths.to_pylist()
-    assert seen == {str(tmp_path / path) for path in ours}
+    assert facts.said("recursive" if recursive else "not recursive", ask) == sorted(ours)
     assert len(ours) == (4 if recursive else 2)
 
 
-def test_patterns_lists_and_base_paths_are_read_as_spark_reads_them(spark: SparkSession, tmp_path: Path) -> None:
+def test_patterns_lists_and_base_paths_are_read_as_spark_reads_them(facts: Facts, tmp_path: Path) -> None:
     for name in NAMES:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table({"n": [1]}), tmp_path / name)
 
-    def spark_says(paths: list[str], options: dict[str, object]) -> tuple[list[str], list[str]]:
-        given = {k: str(v) if k != "basePath" else f"{tmp_path}/{v}" for k, v in options.items()}
-        frame = spark.read.options(**given).parquet(*[f"{tmp_path}/{path}" for path in paths])
-        seen = [str(local_path(row[0])) for row in frame.selectExpr("_metadata.file_path").collect()]
-        return sorted(str(Path(one).relative_to(tmp_path)) for one in seen), frame.columns
+    def spark_says(paths: list[str], options: dict[str, object]) -> list[str]:
+        """The columns, and the files."""
+
+        def ask(spark: SparkSession) -> list[str]:
+            given = {k: str(v) if k != "basePath" else f"{tmp_path}/{v}" for k, v in options.items()}
+            try:
+                frame = spark.read.options(**given).parquet(*[f"{tmp_path}/{path}" for path in paths])
+                return [", ".join(frame.columns), *seen(frame, tmp_path)]
+            except Exception:  # noqa: BLE001  # an AnalysisException, or Java's own
+                return ["refused"]
+
+        return facts.said(", ".join(paths) + "".join(f" with {k}={v}" for k, v in options.items()), ask)
 
     for paths, options, files, columns in CASES:
-        assert spark_says(paths, options) == (files, columns), (paths, options)
+        assert spark_says(paths, options) == [", ".join(columns), *files], (paths, options)
     for paths, options in REFUSED:
-        try:
-            found, _ = spark_says(paths, options)
-        except Exception:  # noqa: BLE001  # an AnalysisException, or Java's own
-            continue
-        assert len(set(found)) < len(found) or paths == ["g/**"], (paths, options)  # twice, or as one star
+        found = spark_says(paths, options)
+        twice = len(set(found)) < len(found) or paths == ["g/**"]  # or as one star
+        assert found == ["refused"] or twice, (paths, options)
 
 
-def test_merged_schemas_are_sparks(spark: SparkSession, tmp_path: Path) -> None:
+def seen(frame: DataFrame, folder: Path) -> list[str]:
+    """The files, each as often as it has rows."""
+    paths = [Path(local_path(row[0])) for row in frame.selectExpr("_metadata.file_path").collect()]
+    return sorted(str(path.relative_to(folder)) for path in paths)
+
+
+def test_merged_schemas_are_sparks(facts: Facts, tmp_path: Path) -> None:
     tables = [
         {"a": pa.array([1], pa.int64()), "s": pa.array([{"x": 1}])},
         {"b": ["x"], "s": pa.array([{"y": 1.5}])},
@@ -187,15 +210,21 @@ def test_merged_schemas_are_sparks(spark: SparkSession, tmp_path: Path) -> None:
     ]
     for number, columns in enumerate(tables):
         pq.write_table(pa.table(columns), tmp_path / f"{number}.parquet")
-    frame = spark.read.parquet(str(tmp_path), mergeSchema=True)
+
+    def ask(spark: SparkSession) -> list[str]:
+        try:
+            return [f"{name} {t}" for name, t in spark.read.parquet(str(tmp_path), mergeSchema=True).dtypes]
+        except Exception as error:  # noqa: BLE001  # a SparkException
+            return ["refused" if "MERGE" in str(error) else str(error)]
+
+    said = dict(line.split() for line in facts.said("columns of four files", ask))
     ours = now(tmp_path, mergeSchema=True).schema
-    assert [f.name for f in ours] == frame.columns
+    assert [f.name for f in ours] == list(said)
     assert str(ours.arrow().field("s").type) == "struct<x: int64, y: double>"
-    assert frame.schema["s"].dataType.simpleString() == "struct<x:bigint,y:double>"
-    assert spark_type(ours.arrow().field("d").type) == frame.schema["d"].dataType.simpleString() == "decimal(9,2)"
+    assert said["s"] == "struct<x:bigint,y:double>"
+    assert spark_type(ours.arrow().field("d").type) == said["d"] == "decimal(9,2)"
     pq.write_table(pa.table({"a": pa.array([1], pa.int32())}), tmp_path / "4.parquet")
-    with pytest.raises(Exception, match="MERGE"):
-        spark.read.parquet(str(tmp_path), mergeSchema=True)
+    assert facts.said("int32 and int64", ask) == ["refused"]
     with pytest.raises(MetaIndexError, match="mergeSchema"):
         now(tmp_path, mergeSchema=True)
 
@@ -271,24 +300,34 @@ def test_int96_and_old_calendars_that_spark_writes_are_unknown(spark: SparkSessi
     assert plain["d"][0] == (dt.date(1500, 1, 1) - dt.date(1970, 1, 1)).days
 
 
-@pytest.mark.rotating(of=3)
 @pytest.mark.parametrize("text", ["1,2\n3,4\n", "1,x\n,\n", "1.5,2024-01-01\n2,2024-01-02\n", "3000000000,true\n1,false\n", "12345678901234567890,2024-01-01 10:00:00\n1,2024-01-02\n", "1e3,NaN\n2,1\n"])  # fmt: skip
-def test_csv_types_are_those_that_spark_infers(spark: SparkSession, tmp_path: Path, text: str) -> None:
+def test_csv_types_are_those_that_spark_infers(facts: Facts, tmp_path: Path, text: str) -> None:
     (tmp_path / "t").mkdir()
     (tmp_path / "t" / "0.csv").write_text("a,b\n" + text)
-    frame = spark.read.csv(str(tmp_path / "t"), header=True, inferSchema=True)
+
+    def ask(spark: SparkSession) -> list[str]:
+        dtypes = spark.read.csv(str(tmp_path / "t"), header=True, inferSchema=True).dtypes
+        return [f"{name} {t}" for name, t in dtypes]
+
     ours = {f.name: spark_type(f.type) for f in now(tmp_path / "t").schema}
-    assert {n: {"bool": "boolean"}.get(t, t) for n, t in ours.items()} == dict(frame.dtypes)
+    assert facts.said(repr(text), ask) == [f"{n} {'boolean' if t == 'bool' else t}" for n, t in ours.items()]
 
 
-def test_integers_of_json_beyond_64_bits_are_what_spark_makes_of_them(spark: SparkSession, tmp_path: Path) -> None:
+def test_integers_of_json_beyond_64_bits_are_what_spark_makes_of_them(facts: Facts, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(LARGE_JSON)
-    theirs = {f.name: f.dataType.simpleString() for f in spark.read.json(str(tmp_path)).schema}
     ours = {f.name: f.type for f in now(tmp_path).schema.arrow()}
-    assert theirs.pop("s") == f"struct<x:{spark_type(ours.pop('s').field(0).type)}>"
-    assert theirs.pop("l") == f"array<{spark_type(ours.pop('l').value_type)}>"
-    assert theirs == {name: spark_type(t) for name, t in ours.items()}
-    rows = mi.open_table(str(tmp_path)).scan().to_arrow().to_pylist()
-    names = sorted(rows[0])
-    expected = [row.asDict(recursive=True) for row in spark.read.json(str(tmp_path)).collect()]
-    assert [[row[n] for n in names] for row in rows] == [[row[n] for n in names] for row in expected]
+    types = {"s": f"struct<x:{spark_type(ours['s'].field(0).type)}>", "l": f"array<{spark_type(ours['l'].value_type)}>"}
+    types = {name: types.get(name) or spark_type(ours[name]) for name in sorted(ours)}
+
+    def ask_types(spark: SparkSession) -> list[str]:
+        return [f"{name} {t}" for name, t in sorted(spark.read.json(str(tmp_path)).dtypes)]
+
+    assert facts.said("types", ask_types) == [f"{name} {t}" for name, t in types.items()]
+
+    def ask_rows(spark: SparkSession) -> list[str]:
+        return [shown(row.asDict(recursive=True)) for row in spark.read.json(str(tmp_path)).collect()]
+
+    def shown(row: dict[str, object]) -> str:
+        return ", ".join(f"{name}: {row[name]!r}" for name in sorted(row))
+
+    assert facts.said("rows", ask_rows) == list(map(shown, mi.open_table(str(tmp_path)).scan().to_arrow().to_pylist()))
