@@ -71,14 +71,6 @@ def merged(content: Content, change: Change, base: Content) -> Content:
     return content
 
 
-def holds(content: Content, runs: Iterable[str]) -> bool:
-    """Does the content name something that an action with these run folders wrote: a run, or a version object?"""
-    objects = [record.bits for record in content.versions if record.bits is not None]
-    paths = [ref.path for ref in (*objects, *(segment.object for segment in content.segments))]
-    written = {run.run for run in content.runs} | {path.split("/")[1] for path in paths}
-    return not written.isdisjoint(runs)
-
-
 def _need(content: Content, runs: Iterable[str]) -> None:
     if gone := set(runs) - {run.run for run in content.runs}:
         raise Overtaken(f"{len(gone)} runs, on which it builds, are not there any more")

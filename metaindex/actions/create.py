@@ -17,7 +17,7 @@ from metaindex.kinds.registry import looked_up, rows_of
 from metaindex.kinds.renames import with_ids
 from metaindex.log.entry import IndexLogEntry, KindSpec, TableInfo, VersionRecord
 from metaindex.log.states import Operation, State
-from metaindex.pruning.versions import to_text
+from metaindex.log.versions import to_text
 from metaindex.store.writer import RunSink
 
 from .action import Change

@@ -30,8 +30,8 @@ from metaindex.keys import FileIdentities, file_ids
 from metaindex.log.entry import Content, IndexLogEntry, RunRef, VersionRecord
 from metaindex.log.liveness import held
 from metaindex.log.states import Operation
+from metaindex.log.versions import LiveFiles, Recorded, difference
 from metaindex.pruning.open_index import OpenIndex
-from metaindex.pruning.versions import LiveFiles, Recorded, difference
 from metaindex.store.reader import RunReader, StoreCache
 from metaindex.store.writer import RunSink, new_run_id
 

@@ -24,8 +24,8 @@ from metaindex.formats.changes import Changes
 from metaindex.formats.model import FileTable, Snapshot
 from metaindex.keys import FileIdentities, path_ids
 from metaindex.log.entry import RunRef, VersionRecord
+from metaindex.log.versions import LiveFiles, Recorded, to_text
 from metaindex.pruning.open_index import OpenIndex
-from metaindex.pruning.versions import LiveFiles, Recorded, to_text
 
 Mask = npt.NDArray[np.bool_]
 Ordinals = npt.NDArray[np.int64]

@@ -12,7 +12,7 @@ from metaindex.formats.storage import Storage
 from metaindex.log.entry import Content, ObjectRef, SegmentRef, VersionRecord, version_tag
 from metaindex.log.history import MAX_BITS, RollOver, characters, roll_over
 from metaindex.log.record_codec import BITS, encode_bits, encode_segment, object_ref
-from metaindex.pruning.versions import Versions, rooted
+from metaindex.log.versions import Versions, rooted
 
 FOLDER = "_versions"
 

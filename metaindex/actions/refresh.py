@@ -27,8 +27,8 @@ from metaindex.formats.model import Schema, Snapshot, Version
 from metaindex.log.entry import IndexLogEntry, VersionRecord
 from metaindex.log.history import RollOver
 from metaindex.log.states import Operation
+from metaindex.log.versions import Recorded
 from metaindex.pruning.open_index import FULL_REFRESH, OpenIndex
-from metaindex.pruning.versions import Recorded
 from metaindex.store.reader import StoreCache
 
 from .action import Change, NothingToDo

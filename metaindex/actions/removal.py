@@ -66,11 +66,6 @@ def on_storage(storage: Storage) -> OnStorage:
     return found
 
 
-def objects_by_run(storage: Storage) -> dict[str, list[str]]:
-    """The objects of every run on storage."""
-    return on_storage(storage).runs
-
-
 def version_objects(storage: Storage) -> list[str]:
     """The objects of `_versions`, with what dead writers left there."""
     return [info.path for info in storage.list(VERSIONS) if is_run(_run_of(info.path))]

@@ -18,7 +18,7 @@ from pyroaring import BitMap
 from metaindex.formats.model import Version
 from metaindex.log.entry import Content, ObjectRef, RunRef, SegmentRef, VersionRecord
 from metaindex.log.record_codec import BITS
-from metaindex.pruning.versions import from_text, to_text
+from metaindex.log.versions import from_text, to_text
 
 Ordinals = npt.NDArray[np.int32]
 _Bits = Mapping[str, Mapping[str, str]]

@@ -20,8 +20,8 @@ from metaindex.log.history import with_record, without_runs
 from metaindex.log.needs import unknown as newer
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import Operation
+from metaindex.log.versions import rooted
 from metaindex.pruning.open_index import OpenIndex
-from metaindex.pruning.versions import rooted
 
 from .action import Change, NothingToDo, Outcome, validate
 from .create import notes_of

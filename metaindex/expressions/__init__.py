@@ -17,7 +17,7 @@ from .evaluate import matches
 from .literals import Literal, LiteralValue, compare_values, kind, literal
 from .normalize import normalize
 from .physical import column_domain_has_nan, from_physical, physical_type, to_physical
-from .places import PhysicalInterval, physical_interval, physical_value, prefix_interval
+from .places import PhysicalInterval, physical_interval, prefix_interval
 from .references import columns, conjuncts, leaves
 from .skipping import may_fail, may_match, must_match
 from .statistics import ColumnBounds, Interval, Mask, PruningStatistics
@@ -90,7 +90,6 @@ __all__ = [
     "parse_path",
     "physical_interval",
     "physical_type",
-    "physical_value",
     "prefix_interval",
     "to_physical",
     "transform",

@@ -66,13 +66,6 @@ class _Outside(Enum):
 EMPTY = PhysicalInterval(None, None, empty=True)
 
 
-def physical_value(lit: Literal, t: pa.DataType) -> PhysicalValue | None:
-    """The literal in the physical domain of `t`; None when it is no value of the type, or cannot be compared
-    (`physical_interval` tells which)."""
-    place = _locate(lit, t)
-    return place.value if isinstance(place, _At) and place.exact else None
-
-
 def physical_interval(interval: Interval, t: pa.DataType) -> PhysicalInterval | None:
     """The same interval over values of `t`, by loss-free coercion: `> 3.5` over integers is `>= 4`, `< 1000` over
     anything smaller is unbounded. None: it cannot be compared, so nothing may be concluded."""
@@ -104,8 +97,9 @@ def physical_interval(interval: Interval, t: pa.DataType) -> PhysicalInterval | 
 
 
 def physical_points(literals: Sequence[Literal], t: pa.DataType) -> list[PhysicalValue | None] | None:
-    """`physical_value` of many literals, as most lists have them: integers for integers, or texts for texts, which are
-    told at a glance. None as a whole where one of them cannot be compared."""
+    """Each literal in the physical domain of `t`, None where it is no value of the type; as a whole None where one of
+    them cannot be compared. As most lists have them, integers for integers or texts for texts, they are told at a
+    glance."""
     values = [literal.value for literal in literals]
     kinds, family = set(map(type, values)), family_of(t)
     if kinds == {int} and family is Family.INTEGER:

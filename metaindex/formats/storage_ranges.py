@@ -5,17 +5,8 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
-
-if TYPE_CHECKING:
-    from .storage import Storage
-
-
-def open_ranges(storage: Storage, path: str) -> pa.NativeFile:
-    """Each read of the file is one `storage.read`; one `head` gives the size (and says that the object is there)."""
-    return range_file(lambda start, length: storage.read(path, start, length), storage.head(path).size_bytes)
 
 
 def range_file(fetch: Callable[[int, int], bytes], size: int, tail: bytes = b"") -> pa.NativeFile:

@@ -171,7 +171,7 @@ class Content:
         return next(run for run in self.runs if run.run == name)
 
     def record(self, version: Version) -> VersionRecord | None:
-        """The record of exactly this version where it is in the entry, else None: `pruning.versions.Versions` looks
+        """The record of exactly this version where it is in the entry, else None: `log.versions.Versions` looks
         into segments too."""
         return next((r for r in reversed(self.versions) if r.version == version), None)
 

@@ -22,13 +22,13 @@ from metaindex.kinds.described import StoredColumn
 from metaindex.kinds.registry import holds_rows
 from metaindex.log.entry import IndexLogEntry, ObjectRef, RunRef
 from metaindex.log.types import type_from_text
+from metaindex.log.versions import Versions
 from metaindex.store.footer import Footer
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import ReadCount, RunReader, StoreCache
 from metaindex.store.rows import FILES
 
 from .understood import understood
-from .versions import Versions
 
 Ordinals = npt.NDArray[np.int64]
 

@@ -18,12 +18,12 @@ from metaindex.expressions.vectors import numbers
 from metaindex.formats.model import FileTable, Version
 from metaindex.kinds.registry import FACT_ROWS, covered_columns, looked_up, rows_of
 from metaindex.log.entry import RunRef
+from metaindex.log.versions import LiveFiles, Recorded
 
 from .known import BoundPredicate, Known, known_runs
 from .open_index import OpenIndex, Ordinals
 from .question import SnapshotWanted, TableQuestion
 from .sources import FileSource, JoinedSources, Portion, RunSource
-from .versions import LiveFiles, Recorded
 from .walk import Sources, Tally, Walked, column_names, guard, leaf_reports, may_match_any, surely, walk
 
 FEW_FILES = 16

@@ -33,7 +33,6 @@ from .row_filter import RowFilter
 from .row_groups import RowGroups
 from .scan import Scan
 
-Mask = npt.NDArray[np.bool_]
 _LOOKED_AT_ONCE = 16
 _Part = tuple[int, int, list[pa.Array]]
 

@@ -16,8 +16,8 @@ from metaindex.formats.model import Snapshot
 from metaindex.formats.protocol import TableRef
 from metaindex.keys import FileIdentities
 from metaindex.log.entry import RunRef
+from metaindex.log.versions import Recorded
 from metaindex.pruning.open_index import OpenIndex
-from metaindex.pruning.versions import Recorded
 
 from .report import Verification
 from .runs import RunRows

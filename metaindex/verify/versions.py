@@ -14,8 +14,8 @@ from metaindex.formats.model import Version
 from metaindex.formats.protocol import At, TableFormat, TableRef
 from metaindex.keys import FileIdentities
 from metaindex.log.entry import VersionRecord
+from metaindex.log.versions import Recorded
 from metaindex.pruning.open_index import OpenIndex
-from metaindex.pruning.versions import Recorded
 
 from .report import Finding, Verification, judged
 from .runs import RunRows

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import metaindex as mi
 from metaindex.actions.clean import clean
-from metaindex.actions.removal import objects_by_run
+from metaindex.actions.removal import on_storage
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import COMPATIBLE, LEAVES, ONCE, Operation, State
@@ -171,7 +171,7 @@ def _ends_well(table: mi.Table, log: OperationLog) -> None:
     clean(log, "stats", -3600, 1)  # an hour into the future, for stores that count in seconds
     latest = log.latest()
     assert latest is not None
-    assert set(objects_by_run(log.storage)) == {run.run for run in latest.content.runs}
+    assert set(on_storage(log.storage).runs) == {run.run for run in latest.content.runs}
     assert not list(log.storage.list("_heartbeats"))
     table = table.reopened()
     found = table.prune("id = 15")

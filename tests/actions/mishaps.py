@@ -9,7 +9,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.actions.clean import clean
-from metaindex.actions.removal import objects_by_run
+from metaindex.actions.removal import on_storage
 from metaindex.table.face import handle_of
 from tests.figures import count
 
@@ -45,10 +45,10 @@ def a_life_under_wrong_clocks(folder: Path, location: str, ahead: float, behind:
     says(behind, root, location, "refresh")
     for hours in (ahead, 0.0, behind):
         assert says(hours, root, location, "find 45") == "[45]\n"
-    held = set(objects_by_run(log.storage))
+    held = set(on_storage(log.storage).runs)
     for hours in (ahead, behind):
         says(hours, root, location, "clean within the retention")
-    assert set(objects_by_run(log.storage)) == held
+    assert set(on_storage(log.storage).runs) == held
 
     says(behind, root, location, "cancel")
     says(ahead, root, location, "refresh full", "delete", "restore", "clean within the retention")

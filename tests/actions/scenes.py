@@ -201,9 +201,9 @@ def live_objects(storage: MemoryStorage) -> set[str]:
 
 
 def runs_on(storage: MemoryStorage) -> set[str]:
-    from metaindex.actions.removal import objects_by_run
+    from metaindex.actions.removal import on_storage
 
-    return set(objects_by_run(storage))
+    return set(on_storage(storage).runs)
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.actions.clean import clean, trim
-from metaindex.actions.removal import GRACE_SECONDS, objects_by_run, remove_everything, remove_runs
+from metaindex.actions.removal import GRACE_SECONDS, on_storage, remove_everything, remove_runs
 from metaindex.expressions.errors import StorageError
 from metaindex.formats.storage_own import OwnFolder, temporary_name
 from metaindex.log.entry import IndexLogEntry, UnderWay
@@ -219,7 +219,7 @@ def test_a_vacuum_that_was_cancelled_removes_nothing_of_the_index_created_since(
     entry = latest(storage)
     assert entry is not None
     assert entry.state is State.ACTIVE
-    assert {run.run for run in entry.content.runs} <= set(objects_by_run(storage))
+    assert {run.run for run in entry.content.runs} <= set(on_storage(storage).runs)
     assert scene.open(storage).prune("id = 25").kept_files == 1
 
 
@@ -249,7 +249,7 @@ def test_clean_spares_what_an_operation_under_way_wrote(scene: Scene, verb: str)
     paused(scene, storage, verb, lambda: cleaned(storage))
     entry = latest(storage)
     assert entry is not None
-    assert {run.run for run in entry.content.runs} <= set(objects_by_run(storage))
+    assert {run.run for run in entry.content.runs} <= set(on_storage(storage).runs)
     check_reader(scene, storage)
 
 
@@ -265,10 +265,10 @@ def test_clean_spares_what_was_in_use_when_an_operation_under_way_began(scene: S
     assert now.under_way
     assert not read & {run.run for run in now.content.runs}
     clean(OperationLog(storage), "stats", 0, 1)
-    assert read <= set(objects_by_run(storage))
+    assert read <= set(on_storage(storage).runs)
     VERBS["cancel"](scene.open(storage))
     clean(OperationLog(storage), "stats", 0, 1)
-    assert not read & set(objects_by_run(storage))
+    assert not read & set(on_storage(storage).runs)
 
 
 @pytest.mark.parametrize("put_away", [lambda log: trim(log, 1), lambda log: clean(log, "stats", 0, 1)])

@@ -22,10 +22,10 @@ from metaindex.actions.renumber import Renumbering
 from metaindex.errors import ConcurrentWriteError
 from metaindex.formats.model import Schema, Version
 from metaindex.log import history
-from metaindex.log.entry import Content, IndexLogEntry, RunRef, VersionRecord
+from metaindex.log.entry import Content, IndexLogEntry, ObjectRef, RunRef, VersionRecord
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.record_codec import BITS
-from metaindex.pruning.versions import from_text, live_files, to_text
+from metaindex.log.versions import Versions, from_text, to_text
 from metaindex.table.face import Table, handle_of
 from tests.tables import FORMATS, Lake, parquet_lake
 
@@ -101,6 +101,10 @@ def test_bitmaps_that_grow_too_large_for_the_entry_leave_it(tmp_path: Path, monk
     assert answers(mi.open_table(table.path), versions, 5) == before
 
 
+def _no_object(ref: ObjectRef) -> bytes:
+    raise AssertionError(f"the records are inside the entry; {ref.path} was read")
+
+
 @given(st.integers(1, 9), st.sets(st.integers(0, 8)), st.integers(0, 8))
 def test_a_root_names_the_files_that_are_live_or_those_that_are_not(count: int, dead: set[int], others: int) -> None:
     run = RunRef("new", count + others, 1, 0, 0, "", "", (), 0, "")
@@ -110,7 +114,9 @@ def test_a_root_names_the_files_that_are_live_or_those_that_are_not(count: int, 
     added, moved = Renumbering(run, {"old": ordinals}).bits(("old",), bits, is_root=True)
     record = VersionRecord(Version("", "1", ""), 0, 0, None, added, files=0, size_bytes=0, **moved)
     content = Content((run,), (record,), (Schema(()),))
-    live = live_files(content, record).mask(run)
+    found = Versions(content, _no_object).resolve(record.version)
+    assert found is not None
+    live = found.live.mask(run)
     assert sorted(np.flatnonzero(live)) == sorted(ordinals[row] for row in range(count) if row not in removed)
     assert sum(len(from_text(text)) for texts in moved.values() for text in texts.values()) <= run.files / 2
 

@@ -29,13 +29,13 @@ from metaindex.expressions import (
     col,
     matches,
     physical_interval,
-    physical_value,
 )
 from metaindex.expressions.arrow_types import UUID
 from metaindex.expressions.coerce import TABLE, family
 from metaindex.expressions.engines.arrow import to_arrow
 from metaindex.expressions.engines.sql_text import _dialect, to_sql
 from metaindex.expressions.literals import kind
+from metaindex.expressions.places import physical_points
 from metaindex.expressions.statistics import Interval
 from metaindex.readers.spark_jobs import setting
 
@@ -170,8 +170,9 @@ def test_times_are_compared_as_duckdb_compares_them(
         table = pa.table({"t": pa.array(cut, t)})
         found = table.filter(to_arrow(bound, table.schema))["t"].to_pylist()
         assert found == [one for one in cut if matches(bound, {"t": one})]
-        point = physical_value(Literal(value), t)
-        assert point is not None
+        points = physical_points([Literal(value)], t)
+        assert points is not None
+        assert points[0] is not None
         assert physical_interval(Interval(Literal(value), Literal(value)), t) is not None
 
 

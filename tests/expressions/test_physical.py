@@ -22,11 +22,10 @@ from metaindex.expressions import (
     from_physical,
     physical_interval,
     physical_type,
-    physical_value,
     prefix_interval,
     to_physical,
 )
-from metaindex.expressions.places import physical_intervals
+from metaindex.expressions.places import physical_intervals, physical_points
 from tests.strategies import TYPES, literals, values
 
 MORE_TYPES = (
@@ -281,14 +280,13 @@ def test_intervals_without_a_value_are_empty(interval: Interval, t: pa.DataType)
 def test_what_engines_may_compare_otherwise_is_unknown(lit: Literal, t: pa.DataType) -> None:
     assert physical_interval(Interval(lit, None), t) is None
     assert physical_interval(Interval(None, lit), t) is None
-    assert physical_value(lit, t) is None
+    assert physical_points([lit], t) is None
 
 
-def test_physical_value_is_the_literal_or_none() -> None:
-    assert physical_value(Literal(3.0), pa.int32()) == 3
-    assert physical_value(Literal(3.5), pa.int32()) is None
-    assert physical_value(Literal("é"), pa.string()) == "é".encode()
-    assert physical_value(Literal(5), pa.uint64()) == b"\x80" + bytes(14) + b"\x05"
+def test_a_physical_point_is_the_literal_or_none() -> None:
+    assert physical_points([Literal(3.0), Literal(3.5)], pa.int32()) == [3, None]
+    assert physical_points([Literal("é")], pa.string()) == ["é".encode()]
+    assert physical_points([Literal(5)], pa.uint64()) == [b"\x80" + bytes(14) + b"\x05"]
 
 
 @given(

@@ -10,7 +10,7 @@ import metaindex as mi
 from metaindex.kinds.kind import KeyKind
 from metaindex.kinds.registry import rows_of
 from metaindex.log.entry import CoveredColumn, CoveredKey, KindSpec
-from metaindex.pruning.versions import from_text
+from metaindex.log.versions import from_text
 from metaindex.views.info import IndexInfo, IndexList
 
 COLUMNS = (CoveredColumn("a", 1, "a", "int64", False), CoveredColumn("b", 2, "b", "int64", False))

@@ -28,7 +28,7 @@ from metaindex.log.entry import (
 from metaindex.log.history import MAX_BITS, MAX_VERSIONS, characters, roll_over, rolled_over, with_record
 from metaindex.log.record_codec import encode_bits, encode_segment, object_ref
 from metaindex.log.states import State
-from metaindex.pruning.versions import Versions, rooted, to_text
+from metaindex.log.versions import Versions, rooted, to_text
 
 SCHEMA = Schema(tuple(Field(f"column_{i:02d}", pa.string()) for i in range(50)))
 COLUMNS = tuple(CoveredColumn(f.name, column_id(f.name), f.name, "string") for f in SCHEMA)

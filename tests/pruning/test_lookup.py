@@ -1,21 +1,25 @@
 """Keyed look-ups find exactly what was asked, in few reads."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
 from metaindex.errors import DamagedIndexError
+from metaindex.expressions.vectors import numbers
 from metaindex.keys import column_id, file_ids, key, key_prefix, partition_id
 from metaindex.kinds.column_stats.levels import expand
-from metaindex.pruning.lookup import files_by_id, partitions_by_id
+from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import RunReader
+from metaindex.store.rows import FILES, PARTITIONS
+from metaindex.store.stream import groups_holding
 from metaindex.table.face import handle_of
 from tests.tables import settle
 
@@ -36,21 +40,53 @@ def lake(tmp_path: Path) -> mi.Table:
     return table
 
 
+def _files_by_id(index: OpenIndex, ids: Sequence[bytes]) -> pa.Table:
+    """The `files` rows of the file ids that the index knows, with their run; ids that it does not know have no row."""
+    wanted = sorted(set(ids))
+    found = []
+    for run in index.entry.content.runs:
+        ordinals = []
+        for part in index.reader(run).parts("file_ids"):
+            groups = groups_holding(index.reader(run).footer(part), "file_id", wanted)
+            if groups:
+                table = index.reader(run).read(part, groups, ["file_id", "ordinal"])
+                hit = pc.is_in(table.column("file_id"), value_set=pa.array(wanted, pa.binary(16)))
+                ordinals.append(numbers(table.filter(hit).column("ordinal")))
+        if ordinals and len(at := np.sort(np.concatenate(ordinals)).astype(np.int64)):
+            found.append(index.rows(run, "files", at, FILES.names).append_column("run", pa.array([run.run] * len(at))))
+    return pa.concat_tables(found) if found else FILES.append(pa.field("run", pa.string())).empty_table()
+
+
+def _partitions_by_id(index: OpenIndex, ids: Sequence[int]) -> pa.Table:
+    """The `partitions` rows of the partition ids, with their run: one row for each run that has files of the
+    partition."""
+    wanted = sorted(set(ids))
+    found = []
+    for run in index.entry.content.runs:
+        for part in index.reader(run).parts("partitions"):
+            groups = groups_holding(index.reader(run).footer(part), "partition_id", wanted)
+            if groups:
+                table = index.reader(run).read(part, groups, PARTITIONS.names)
+                table = table.filter(pc.is_in(table.column("partition_id"), value_set=pa.array(wanted, pa.int64())))
+                found.append(table.append_column("run", pa.array([run.run] * table.num_rows)))
+    return pa.concat_tables(found) if found else PARTITIONS.append(pa.field("run", pa.string())).empty_table()
+
+
 def test_an_id_leads_to_its_file(tmp_path: Path) -> None:
     table = lake(tmp_path)
     files = table.snapshot().files
     ids = file_ids(files).to_pylist()
 
-    found = files_by_id(handle_of(table).open_index("stats"), [ids[5], b"\0" * 16])
+    found = _files_by_id(handle_of(table).open_index("stats"), [ids[5], b"\0" * 16])
 
     assert found.column("path").to_pylist() == [files.entry(5).path]
     assert found.column("file_id").to_pylist() == [ids[5]]
-    assert files_by_id(handle_of(table).open_index("stats"), ids).num_rows == len(files)
-    assert files_by_id(handle_of(table).open_index("stats"), []).num_rows == 0
+    assert _files_by_id(handle_of(table).open_index("stats"), ids).num_rows == len(files)
+    assert _files_by_id(handle_of(table).open_index("stats"), []).num_rows == 0
 
 
 def test_an_id_leads_to_its_partition(tmp_path: Path) -> None:
-    found = partitions_by_id(handle_of(lake(tmp_path)).open_index("stats"), [partition_id("p=1"), 12345])
+    found = _partitions_by_id(handle_of(lake(tmp_path)).open_index("stats"), [partition_id("p=1"), 12345])
 
     assert found.column("partition").to_pylist() == ["p=1"]
     assert found.column("file_count").to_pylist() == [4]
@@ -106,7 +142,7 @@ def test_aggregates_that_lack_a_partition_are_damage(tmp_path: Path, monkeypatch
         found = read(self, part, *asked, **more)
         if part.kind != "partition_stats":
             return found
-        return found.filter(pa.compute.not_equal(found.column("partition_ord"), 1))
+        return found.filter(pc.not_equal(found.column("partition_ord"), 1))
 
     monkeypatch.setattr(RunReader, "read", lacking)
     with pytest.raises(DamagedIndexError, match="count its files, partition by partition"):

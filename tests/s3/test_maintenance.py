@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from metaindex import ColumnStats
-from metaindex.actions.removal import objects_by_run
+from metaindex.actions.removal import on_storage
 from metaindex.formats.storage_opening import storage_for
 
 from .server import S3Server
@@ -27,13 +27,13 @@ def test_runs_are_merged_and_what_is_out_of_use_is_removed(s3: S3Server, bucket:
     versions = lake.open().indexes()[0].versions
 
     assert "3 runs merged into 1" in str(lake.open().optimize_index("main", mode="full"))
-    held = set(objects_by_run(storage))
+    held = set(on_storage(storage).runs)
     assert len(held) == 4
     lake.open().clean_index("main")
-    assert set(objects_by_run(storage)) == held
+    assert set(on_storage(storage).runs) == held
     lake.open().erase_index("main")
 
-    assert len(objects_by_run(storage)) == 1
+    assert len(on_storage(storage).runs) == 1
     assert [len(lake.open().prune("id = 15", version=v).files) for v in versions] == [0, 1, 1]
     assert ids(lake.open(), "id >= 5") == list(range(5, 30))
     assert lake.open().indexes()[0].fresh

@@ -21,7 +21,7 @@ from metaindex.cli import main
 from metaindex.expressions.errors import StorageError, StoragePermissionError, StorageUnavailableError
 from metaindex.log.codec import encode
 from metaindex.log.operation_log import entry_path
-from metaindex.pruning.versions import to_text
+from metaindex.log.versions import to_text
 from metaindex.table.face import handle_of
 from tests.actions.faults import FaultStorage, MemoryStorage, opened
 from tests.tables import FORMATS, Lake, delta_lake, parquet_lake

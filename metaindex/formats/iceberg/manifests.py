@@ -39,7 +39,6 @@ DELETED = 2
 ADDED = 1
 DATA, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
 PATH_FIELD_ID = 2147483546  # of `file_path` in position delete files
-STATISTICS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +127,8 @@ def read_statistics(
     *,
     snapshot_id: int,
 ) -> pl.DataFrame:
-    """The maps `names` (of STATISTICS) as they stand in the live entries of data manifests, in the order of
-    `read_manifests`."""
+    """The maps `names` (`value_counts`, `lower_bounds` ...) as they stand in the live entries of data manifests, in the
+    order of `read_manifests`."""
     import polars as pl
 
     def one(manifest: Manifest) -> pl.DataFrame:

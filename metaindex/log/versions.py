@@ -21,8 +21,9 @@ from metaindex.errors import DamagedIndexError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.statistics import Mask
 from metaindex.formats.model import Schema, Version
-from metaindex.log.entry import Content, ObjectRef, RunRef, SegmentRef, VersionRecord
-from metaindex.log.record_codec import BITS, Segment, decode_bits, decode_segment
+
+from .entry import Content, ObjectRef, RunRef, SegmentRef, VersionRecord
+from .record_codec import BITS, Segment, decode_bits, decode_segment
 
 logger = logging.getLogger("metaindex")
 
@@ -167,20 +168,6 @@ class Versions:
                     f"a recorded version names files of its runs; one names file {named.max():,} of {known[run]:,}; refresh the index with mode='full'"
                 )
         return LiveFiles(dead, deletes)
-
-
-def live_files(content: Content, record: VersionRecord) -> LiveFiles:
-    """The live files of a record whose chain is inside the entry, its bitmaps too. DamagedIndexError where it is
-    not."""
-    found = Versions(content, _refuse).resolve(record.version)
-    assert found is not None
-    return found.live
-
-
-def _refuse(ref: ObjectRef) -> bytes:
-    raise DamagedIndexError(
-        f"a record inside an entry has its parents there; it needs {ref.path}; refresh the index with mode='full'"
-    )
 
 
 def difference(before: LiveFiles, now: LiveFiles, runs: Mapping[str, int]) -> dict[str, Any]:
