@@ -8,7 +8,9 @@ reads characters (integers and decimals of its text readers).
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
+from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Final
 
@@ -23,6 +25,15 @@ MICROS_PER_DAY: Final = 86_400_000_000
 DAY: Final = re.compile(r"([+-]?)([0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?", re.DOTALL)
 """A day from any of its forms: sign, year, month, day."""
 
+NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+"""A number in decimal digits."""
+TRUTHS: Final[Mapping[str, bool]] = {
+    **dict.fromkeys(("t", "true", "y", "yes", "1"), True),
+    **dict.fromkeys(("f", "false", "n", "no", "0"), False),
+}
+"""What a cast to boolean takes, in lower case. Readers of text files take the two long words alone."""
+
+_HEX_NUMBER = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+")
 _EXACT = Context(prec=2000)
 _EPOCH = dt.datetime(1970, 1, 1)
 
@@ -37,6 +48,11 @@ def day_number(year: int, month: int, day: int) -> int | None:
     era, of_era = divmod(years, 400)
     of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
     return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
+
+
+def day_of(year: str, month: str | None, day: str | None) -> int | None:
+    """The same of texts; what is not said of a day is the first. The year may have a sign."""
+    return day_number(int(year), int(month or 1), int(day or 1))
 
 
 def clock_micros(
@@ -75,14 +91,29 @@ def named_offset(zone: str, local_micros: int) -> int | None:
     return None if offset is None else offset // dt.timedelta(microseconds=1)
 
 
-def nearest_float(double: float, number: str | None) -> float:
-    """The 32-bit float nearest to a number's text, `double` being the nearest double: by way of it alone the text could
-    be rounded twice. None: there is no decimal text, and the double is exact."""
+def java_double(text: str) -> float | None:
+    """The value of a number as Java reads doubles: decimal or hexadecimal, with a letter for its type or without. None
+    for all else; of NaN and infinity each reader takes other names."""
+    number = _number_of(text)
+    if NUMBER.fullmatch(number):
+        return float(number)
+    if not _HEX_NUMBER.fullmatch(number):
+        return None
+    try:
+        return float.fromhex(number)
+    except OverflowError:
+        return -math.inf if number[0] == "-" else math.inf
+
+
+def nearest_float(double: float, text: str) -> float:
+    """The 32-bit float nearest to the value of a text, `double` being the nearest double: by way of it alone a decimal
+    number could be rounded twice."""
     if not np.isfinite(double):
         return double
     with np.errstate(over="ignore"):
         near = np.float32(double)
-    if number is None or float(near) == double or not np.isfinite(near):
+    number = _number_of(text)
+    if float(near) == double or not np.isfinite(near) or not NUMBER.fullmatch(number):
         return float(near)
     exact = Decimal(number)
     other = np.nextafter(near, np.float32(np.inf if Decimal(float(near)) < exact else -np.inf))
@@ -103,3 +134,8 @@ def unscaled_decimal(number: str, type_: pa.DataType) -> int | None:
     except (InvalidOperation, OverflowError):
         return None
     return unscaled if abs(unscaled) < 10**type_.precision else None
+
+
+def _number_of(text: str) -> str:
+    """Without the letter that says its type in Java."""
+    return text[:-1] if text.endswith(("f", "F", "d", "D")) else text

@@ -25,16 +25,16 @@ from metaindex.formats.spark_texts import (
     DAY,
     UTC_NAMES,
     clock_micros,
-    day_number,
+    day_of,
     fixed_offset,
+    java_double,
     named_offset,
     nearest_float,
     unscaled_decimal,
 )
 
 _INTEGER = re.compile(r"[+-]?\d+")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_HEX_NUMBER = re.compile(r"[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+")
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _TIMESTAMP = re.compile(
     r"([+-]?)([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T](?:([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{0,9}))?)?)?\s*(Z|UTC|GMT|[+-][0-9]{1,2}(?::?[0-9]{2})?)?)?)?)?)?"
 )
@@ -108,18 +108,12 @@ class ValueRules:
         bare = text.lstrip("+-") if text[:2] not in ("++", "--", "+-", "-+") else ""
         if bare in ("NaN", "Infinity"):
             return float(text.replace("Infinity", "inf"))
-        if text[-1:] in "fFdD" and not _HEX_NUMBER.fullmatch(text):
-            text = text[:-1]
-        if _NUMBER.fullmatch(text) and text.isascii():
-            return float(text)
-        if _HEX_NUMBER.fullmatch(text):
-            return float.fromhex(text)
-        return None
+        return java_double(text)
 
     def _day(self, s: str) -> int | None:
         if self.date_pattern is not None:
             found = _fit(self.date_pattern, s)
-            return None if found is None else day_number(*(int(found[name]) for name in ("year", "month", "day")))
+            return None if found is None else day_of(found["year"], found["month"], found["day"])
         text = s.strip(BLANKS)
         found = DAY.fullmatch(text)
         if found is None:
@@ -127,7 +121,7 @@ class ValueRules:
                 raise Uncertain(repr(s))  # a day's number, or a form of old
             return None
         sign, year, month, day = found.groups()
-        return day_number(int(sign + year), int(month or 1), int(day or 1))
+        return day_of(sign + year, month, day)
 
     def _micros(self, s: str, zoned: bool) -> int | None:
         pattern = self.timestamp_pattern if zoned else self.local_pattern
@@ -144,8 +138,7 @@ class ValueRules:
         sign, year, month, day, hour, minute, second, fraction, zone = found.groups()
         if zone is not None and not zoned:
             return None
-        days = day_number(int(sign + year), int(month or 1), int(day or 1))
-        local = clock_micros(days, (hour, minute, second), fraction)
+        local = clock_micros(day_of(sign + year, month, day), (hour, minute, second), fraction)
         if local is None:
             return None
         return local - self._offset(local, zone, s) if zoned else local
@@ -156,7 +149,7 @@ class ValueRules:
             return None
         parts = found.groupdict()
         clock = (parts.get("hour"), parts.get("minute"), parts.get("second"))
-        days = day_number(int(found["year"]), int(found["month"]), int(found["day"]))
+        days = day_of(found["year"], found["month"], found["day"])
         local = clock_micros(days, clock, parts.get("fraction"))
         zone = parts.get("zone")
         if zone is not None and not zoned:
@@ -194,7 +187,7 @@ def typed(values: list[object], t: pa.DataType) -> pa.Array:
 
 def decimal_value(text: str, t: pa.DataType) -> Decimal | None:
     """Rounded half up to the type's scale; NULL where it does not fit."""
-    unscaled = unscaled_decimal(text, t) if _NUMBER.fullmatch(text) else None
+    unscaled = unscaled_decimal(text, t) if _DECIMAL.fullmatch(text) else None
     return None if unscaled is None else Decimal(unscaled).scaleb(-t.scale)
 
 
@@ -206,8 +199,7 @@ def _integer(s: str, limit: int) -> int | None:
 
 
 def _float(double: float | None, s: str) -> float | None:
-    number = s.strip(BLANKS).rstrip("fFdD")
-    return None if double is None else nearest_float(double, number if _NUMBER.fullmatch(number) else None)
+    return None if double is None else nearest_float(double, s.strip(BLANKS))
 
 
 def _whole(texts: pa.Array, t: pa.DataType, values: ValueRules) -> pa.Array | None:

@@ -25,10 +25,13 @@ from metaindex.expressions.physical import encode_wide
 from metaindex.formats.spark_texts import (
     BLANKS,
     DAY,
+    NUMBER,
+    TRUTHS,
     UTC_NAMES,
     clock_micros,
-    day_number,
+    day_of,
     fixed_offset,
+    java_double,
     named_offset,
     nearest_float,
     unscaled_decimal,
@@ -62,8 +65,6 @@ Cast = int | float | bytes | LocalMicros | Unknown | None
 """A value in the physical domain of its type (`metaindex.expressions.physical`), NULL, or no answer."""
 
 _WHOLE = re.compile(r"([+-]?)(?:([0-9]+)(?:\.[0-9]*)?|\.[0-9]+)")
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_HEX = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?")
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "infinity": math.inf}
 _MOMENT = re.compile(
     r"([+-]?)([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{0,9}))?)?)?(.*))?)?)?",
@@ -71,7 +72,6 @@ _MOMENT = re.compile(
 )
 _ZONE = re.compile(r"[+-][0-9]{1,2}(?::?[0-9]{2})?")
 _LONGEST = 400  # of a number; longer ones are nothing a writer makes
-_TRUE, _FALSE = frozenset({"t", "true", "y", "yes", "1"}), frozenset({"f", "false", "n", "no", "0"})
 
 
 def cast(text: str, type_: pa.DataType) -> Cast:
@@ -85,8 +85,8 @@ def cast(text: str, type_: pa.DataType) -> Cast:
     if len(text) > _LONGEST:
         return UNKNOWN
     if is_.is_boolean(type_):
-        folded = text.lower()
-        return 1 if folded in _TRUE else 0 if folded in _FALSE else None
+        truth = TRUTHS.get(text.lower())
+        return None if truth is None else int(truth)
     if is_.is_signed_integer(type_):
         return _whole(text, 1 << (type_.bit_width - 1))
     if is_.is_floating(type_):
@@ -113,30 +113,23 @@ def _double(text: str) -> float | None:
     bare = text[1:] if text[:1] in ("+", "-") else text
     if bare.lower() in _SPECIAL and (bare.lower() != "nan" or bare == text or bare == "NaN"):
         return math.copysign(_SPECIAL[bare.lower()], -1.0 if text[0] == "-" else 1.0)
-    if hexadecimal := _HEX.fullmatch(text):
-        try:
-            return float.fromhex(hexadecimal[1])
-        except OverflowError:
-            return math.inf if text[0] != "-" else -math.inf
-    number = text[:-1] if text[-1:] in "fFdD" else text
-    return float(number) if text and _NUMBER.fullmatch(number) else None
+    return java_double(text)
 
 
 def _float(text: str) -> float | None:
     double = _double(text)
-    number = text[:-1] if text[-1:] in "fFdD" else text
-    return None if double is None else nearest_float(double, number if _NUMBER.fullmatch(number) else None)
+    return None if double is None else nearest_float(double, text)
 
 
 def _decimal(text: str, type_: pa.DataType) -> int | bytes | None:
     """Rounded half up to the type's scale; NULL where it does not fit."""
-    unscaled = unscaled_decimal(text, type_) if _NUMBER.fullmatch(text) else None
+    unscaled = unscaled_decimal(text, type_) if NUMBER.fullmatch(text) else None
     return unscaled if unscaled is None or type_.precision <= 18 else encode_wide(unscaled)
 
 
 def _day(text: str) -> int | None:
     found = DAY.fullmatch(text)
-    day = None if found is None else _days(found[1], found[2], found[3], found[4])
+    day = None if found is None else day_of(found[1] + found[2], found[3], found[4])
     return day if day is not None and -(2**31) <= day < 2**31 else None
 
 
@@ -146,7 +139,7 @@ def _moment(text: str, zoned: bool) -> int | LocalMicros | Unknown | None:
         # A time without its day is one of today, where an instant is asked for.
         return UNKNOWN if zoned and re.match(r"T?[0-9]{1,2}:", text) else None
     sign, year, month, day, *clock, fraction, rest = found.groups()
-    micros = clock_micros(_days(sign, year, month, day), (clock[0], clock[1], clock[2]), fraction)
+    micros = clock_micros(day_of(sign + year, month, day), (clock[0], clock[1], clock[2]), fraction)
     zone = (rest or "").strip(BLANKS)
     if micros is None or not -(2**63) <= micros < 2**63:
         return None
@@ -161,7 +154,3 @@ def _moment(text: str, zoned: bool) -> int | LocalMicros | Unknown | None:
 def _offset(zone: str, local_micros: int) -> int | None:
     """Microseconds by which the zone's clock is ahead of UTC; None: not known here."""
     return fixed_offset(zone) if _ZONE.fullmatch(zone) else named_offset(zone, local_micros)
-
-
-def _days(sign: str, year: str, month: str | None, day: str | None) -> int | None:
-    return day_number(int(sign + year), int(month or 1), int(day or 1))

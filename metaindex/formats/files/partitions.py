@@ -14,7 +14,6 @@ between files, files beside partition folders.
 from __future__ import annotations
 
 import datetime as dt
-import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ import pyarrow as pa
 
 from metaindex.expressions.errors import FormatError, UnsupportedFeatureError
 from metaindex.formats.column_names import alike
+from metaindex.formats.spark_texts import NUMBER, TRUTHS, java_double
 
 from .columns import numbers, texts
 
@@ -157,9 +157,7 @@ def _given_type(name: str, given: pa.Schema | None) -> pa.DataType | None:
 
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_HEX = re.compile(r"[+-]?0[xX]([0-9A-Fa-f]+\.?[0-9A-Fa-f]*|\.[0-9A-Fa-f]+)[pP][+-]?[0-9]+[dDfF]?")
-_JAVA_DOUBLE = re.compile(rf"\s*({_NUMBER.pattern}[dDfF]?|{_HEX.pattern}|[+-]?NaN|[+-]?Infinity)\s*")
+_NO_NUMBER = re.compile(r"[+-]?(NaN|Infinity)")
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _MOMENT = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2}) ([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]))?")
 
@@ -174,13 +172,13 @@ def infer(raw: str) -> Kind:
             return "int", 0
         if -(2**63) <= number < 2**63:
             return "long", 0
-    if _NUMBER.fullmatch(raw):
+    if NUMBER.fullmatch(raw):
         _, digits, exponent = Decimal(raw).as_tuple()
         if isinstance(exponent, int) and exponent >= 0:
             precision = len(digits) + exponent if digits != (0,) else 1
             if precision <= 38:
                 return "decimal", precision
-    if _JAVA_DOUBLE.fullmatch(raw):
+    if _double(raw) is not None:
         return "double", 0
     if _moment(unescape(raw)) is not None:
         return "timestamp", 0
@@ -231,11 +229,11 @@ def _converter(t: pa.DataType) -> Callable[[str], Any]:
     if is_.is_integer(t):
         return int
     if is_.is_floating(t):
-        return _double
+        return lambda raw: _required(_double(raw), raw)
     if is_.is_decimal(t):
         return lambda raw: _decimal(raw, t)
     if is_.is_boolean(t):
-        return lambda raw: _boolean(unescape(raw))
+        return lambda raw: _required(TRUTHS.get(unescape(raw).strip().lower()), raw)
     if is_.is_date(t):
         return lambda raw: _required(_day(unescape(raw)), raw)
     if is_.is_timestamp(t):
@@ -255,15 +253,9 @@ def _required(value: Any, raw: str) -> Any:
     return value
 
 
-def _double(raw: str) -> float:
+def _double(raw: str) -> float | None:
     text = raw.strip()
-    if not _JAVA_DOUBLE.fullmatch(text):
-        raise ValueError(f"{raw!r}")
-    if text.endswith("NaN"):
-        return math.nan
-    if _HEX.fullmatch(text):
-        return float.fromhex(text.rstrip("dDfF") if text[-1] in "dDfF" else text)
-    return float(text if text.endswith("Infinity") else text.rstrip("dDfF"))
+    return float(text) if _NO_NUMBER.fullmatch(text) else java_double(text)
 
 
 def _decimal(raw: str, t: pa.DataType) -> Decimal:
@@ -274,14 +266,6 @@ def _decimal(raw: str, t: pa.DataType) -> Decimal:
     if scaled != value:
         raise ValueError(f"{raw!r}")
     return scaled
-
-
-def _boolean(text: str) -> bool:
-    known = {"true": True, "t": True, "yes": True, "y": True, "1": True, "false": False, "f": False, "no": False, "n": False, "0": False}  # fmt: skip
-    value = known.get(text.strip().lower())
-    if value is None:
-        raise ValueError(f"{text!r}")
-    return value
 
 
 def _day(text: str) -> dt.date | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from decimal import Decimal
 
 import pyarrow as pa
@@ -58,7 +59,7 @@ def test_a_value_has_the_type_that_spark_gives_it(raw: str, kind: tuple[str, int
 def test_types_widen_over_all_values() -> None:
     assert values("1", "2", HIVE_NULL) == (pa.int32(), [1, 2, None])
     assert values("1", "3000000000") == (pa.int64(), [1, 3000000000])
-    assert values("0x1p3", "0x1.8p1d") == (pa.float64(), [8.0, 3.0])
+    assert values("0x1p3", "0x1.8p1d", "-0x1p3000") == (pa.float64(), [8.0, 3.0, -math.inf])
     assert values("1", "1.5") == (pa.float64(), [1.0, 1.5])
     assert values("3000000000", "1.5") == (pa.string(), ["3000000000", "1.5"])
     assert values("1", "9223372036854775808") == (pa.decimal128(19, 0), [Decimal(1), Decimal("9223372036854775808")])
