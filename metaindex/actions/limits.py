@@ -12,9 +12,8 @@ from metaindex.expressions.arrow_statistics import ArrowStatistics
 from metaindex.expressions.errors import ArgumentError, UnknownColumnError
 from metaindex.expressions.references import columns
 from metaindex.expressions.skipping import may_match
-from metaindex.expressions.tree import Predicate
 from metaindex.formats.model import Snapshot
-from metaindex.pruning.question import bound
+from metaindex.pruning.condition import predicate_of
 
 if TYPE_CHECKING:
     from .refresh import Limit
@@ -42,7 +41,7 @@ def _below(snapshot: Snapshot, folder: str) -> npt.NDArray[np.bool_]:
 def _in_partitions(snapshot: Snapshot, where: object, time_zone: str) -> npt.NDArray[np.bool_]:
     """Files whose partition may match. Only partition columns may be named: of other columns the files themselves would
     have to be asked."""
-    predicate = bound(_predicate(where, snapshot, time_zone), snapshot.schema, time_zone)
+    predicate = predicate_of(where, snapshot.schema, time_zone)
     leaves = {leaf.parts: leaf for leaf in snapshot.schema.leaves()}
     known = {}
     for ref in columns(predicate):
@@ -55,15 +54,3 @@ def _in_partitions(snapshot: Snapshot, where: object, time_zone: str) -> npt.NDA
             )
         known[ref] = bounds
     return may_match(predicate, ArrowStatistics(len(snapshot.files), known))
-
-
-def _predicate(where: object, snapshot: Snapshot, time_zone: str) -> Predicate:
-    if isinstance(where, Predicate):
-        return where
-    if isinstance(where, str):
-        from metaindex.expressions.engines.sql import parse
-
-        return parse(where, timezone=time_zone, schema=snapshot.schema.asked())
-    from metaindex.expressions.engines import to_predicate
-
-    return to_predicate(where, snapshot.schema.asked())

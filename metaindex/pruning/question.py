@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from metaindex.expressions.bind import bind
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.references import columns
 from metaindex.expressions.tree import Predicate
-from metaindex.formats.model import Field, Schema, Version
+from metaindex.formats.model import Schema, Version
 from metaindex.kinds.registry import covered_columns
+
+from .condition import bound
 
 if TYPE_CHECKING:
     from .open_index import OpenIndex
@@ -53,18 +52,3 @@ class SnapshotWanted(Enum):
 
     NEEDED = "no index that knows the version is left"
     HELPS = "the table itself knows more than the indexes, which keep many files"
-
-
-def bound(predicate: Predicate, schema: Schema, time_zone: str = "UTC", *, as_held: bool = False) -> Predicate:
-    """The predicate with the names and types of the schema. Binding what is bound changes nothing. `as_held`: as in
-    `bind`."""
-    return bind(predicate, list(_named_types(schema.fields, ())), time_zone=time_zone, as_held=as_held)
-
-
-def _named_types(fields: Sequence[Field], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
-    """Every leaf, lists and maps included: predicates may name those, although nothing is known of them."""
-    for one in fields:
-        if one.children:
-            yield from _named_types(one.children, (*above, one.name))
-        else:
-            yield (*above, one.name), one.asked

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.fs as fs
 
-from metaindex.expressions.engines.arrow_reading import from_arrow, names_read
+from metaindex.expressions.engines.arrow_reading import names_read
 from metaindex.expressions.errors import MetaIndexError, UnknownColumnError
 
 from .errors import ScanError
@@ -56,7 +56,7 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no
         scan = self._scan
         if condition is not None:
             with self._asking:
-                scan = scan.narrowed(from_arrow(condition, self.schema))
+                scan = scan.narrowed(condition, self.schema)
         return DatasetScanner(scan, self.schema, columns, condition, batch_size)
 
     def to_table(self, columns: Columns = None, filter: pc.Expression | None = None, **hints: Any) -> pa.Table:  # noqa: A002

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from metaindex.expressions.engines.polars_reading import from_polars
 from metaindex.expressions.errors import MissingDependencyError
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def lazy_frame(scan: Scan) -> pl.LazyFrame:
         columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, batch_rows: int | None
     ) -> Iterator[pl.DataFrame]:
         # The first rows of a scan are not the first of a narrower one.
-        found = scan if predicate is None or rows is not None else scan.narrowed(from_polars(predicate, schema))
+        found = scan if predicate is None or rows is not None else scan.narrowed(predicate, schema)
         left = rows
         for batch in (found if columns is None else replace(found, columns=tuple(columns))).to_batches():
             frame = pl.from_arrow(batch)

@@ -22,7 +22,6 @@ from pyiceberg.typedef import Record
 from metaindex.expressions.engines.arrow import to_arrow
 from metaindex.expressions.engines.casts import field_type
 from metaindex.expressions.engines.iceberg import to_iceberg
-from metaindex.expressions.engines.iceberg_reading import from_iceberg
 from metaindex.expressions.normalize import normalize
 from metaindex.expressions.references import columns
 from metaindex.expressions.tree import And, ColumnRef, Constant, Predicate
@@ -88,9 +87,7 @@ class KeptScan(DataScan):
 
     def plan_files(self) -> list[FileScanTask]:
         schema = self.scan.snapshot.schema.asked()
-        return list(
-            _tasks(self.scan.narrowed(from_iceberg(self.row_filter, schema)), self.table_metadata, self.row_filter)
-        )
+        return list(_tasks(self.scan.narrowed(self.row_filter, schema), self.table_metadata, self.row_filter))
 
     def to_arrow(self, *args: Any, **kwargs: Any) -> pa.Table:
         return (

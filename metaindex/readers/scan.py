@@ -17,7 +17,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.expressions.bind import bind
 from metaindex.expressions.errors import MetaIndexError, MissingDependencyError, UnknownColumnError
 from metaindex.expressions.references import leaves
 from metaindex.expressions.shown import Shown
@@ -25,6 +24,7 @@ from metaindex.expressions.tree import And, Constant, Opaque, Predicate
 from metaindex.formats.model import Field, Snapshot
 from metaindex.formats.protocol import TableRef
 from metaindex.formats.storage import Storage
+from metaindex.pruning.condition import predicate_of
 
 from .errors import ScanError
 from .footer import HeldFooters
@@ -150,12 +150,12 @@ class Scan(Shown):
         known = tuple(p for p in (self.predicate, self.hint) if p is not None)
         return And(known) if len(known) > 1 else known[0] if known else None
 
-    def narrowed(self, hint: Predicate) -> Scan:
-        """The same scan for a caller that applies `hint` to the rows itself: the indexes are asked again, and what
-        holds no row for it is not read. Parts of the hint that cannot be judged keep everything; no hint is an
-        error."""
+    def narrowed(self, hint: object, seen: pa.Schema) -> Scan:
+        """The same scan for an engine that applies `hint`, a condition of its own over the columns that it has `seen`,
+        to the rows itself: the indexes are asked again, and what holds no row for it is not read. Parts of the hint
+        that cannot be judged keep everything; no hint is an error."""
         try:
-            known = bind(hint, self.snapshot.schema.asked(), time_zone=self.time_zone, as_held=True)
+            known = predicate_of(hint, self.snapshot.schema, self.time_zone, seen=seen)
             if all(isinstance(leaf, Opaque | Constant) for leaf in leaves(known)):
                 return self
             narrower = replace(self, hint=known if self.hint is None else And((self.hint, known)))

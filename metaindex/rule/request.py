@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from metaindex.expressions.deadline import look
-from metaindex.expressions.engines.spark_json import from_spark_json
+from metaindex.expressions.engines import CatalystNodes, to_predicate
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.references import conjuncts
 from metaindex.expressions.tree import Predicate
@@ -216,4 +216,4 @@ class Survey:
 
 def _conjuncts(condition: Any) -> tuple[Predicate, ...]:
     look()
-    return conjuncts(from_spark_json(condition))
+    return conjuncts(to_predicate(CatalystNodes(condition)))

@@ -12,7 +12,7 @@ from metaindex.expressions.tree import ColumnRef, Constant, Leaf, Opaque, Predic
 from metaindex.formats.model import Schema, Version
 from metaindex.kinds.columns import columns_of
 from metaindex.log.entry import CoveredKey
-from metaindex.table.asked import OfSchema
+from metaindex.pruning.condition import OfSchema
 
 from .ranking import Asked, asked_of
 from .request import Delta, Files, Group, Iceberg, Scan

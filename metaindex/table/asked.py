@@ -1,28 +1,16 @@
-"""What is asked of a table: which version, by its own id, by a time, or now; and a predicate that is made of its
-columns then."""
+"""What is asked of a table: which version, by its own id, by a time, or now."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Iterable
 
 from metaindex.expressions.errors import ArgumentError, ExpressionError, VersionNotFoundError
-from metaindex.expressions.records import dataclass
-from metaindex.expressions.tree import Predicate
-from metaindex.formats.model import Schema, Version
+from metaindex.formats.model import Version
 from metaindex.formats.protocol import At
 
 VersionLike = Version | str | int | None
 TimestampLike = str | int | dt.datetime | dt.date | None
-
-
-@dataclass(frozen=True, slots=True)
-class OfSchema:
-    """A predicate that depends on the columns which the table has at the version asked. `told`: what it is made from;
-    equal ones make the same of a schema. None: it is like no other."""
-
-    make: Callable[[Schema], Predicate]
-    told: Hashable = None
 
 
 def at_version(version: VersionLike, timestamp: TimestampLike) -> At:

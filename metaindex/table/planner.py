@@ -13,13 +13,14 @@ from metaindex.expressions.tree import Predicate
 from metaindex.formats.model import Schema, Snapshot, Version
 from metaindex.formats.protocol import At, Resolved
 from metaindex.pruning.collector import held_back
+from metaindex.pruning.condition import OfSchema, predicate_of
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.pruner import Pruner
-from metaindex.pruning.question import SnapshotWanted, TableQuestion, bound
+from metaindex.pruning.question import SnapshotWanted, TableQuestion
 from metaindex.pruning.remembered import Circumstances, Remembered
 from metaindex.pruning.result import IndexReport, PruneResult
 
-from .asked import OfSchema, VersionLike, at_version
+from .asked import VersionLike, at_version
 from .handle import Handle
 
 logger = logging.getLogger("metaindex")
@@ -79,26 +80,8 @@ class Planner:
         return result
 
     def predicate(self, condition: object, schema: Schema) -> Predicate:
-        """The predicate bound to the schema of the version. What has no zone of its own is read in the table's
-        configured one, a Spark Column in its session's."""
-        zone = self._handle.config.time_zone
-        if isinstance(condition, OfSchema):
-            condition = condition.make(schema)
-        if isinstance(condition, Predicate):
-            return bound(condition, schema, zone)
-        if isinstance(condition, str):
-            from metaindex.expressions.engines.sql import parse
-
-            return bound(parse(condition, timezone=zone, schema=schema.asked()), schema, zone)
-        from metaindex.expressions.engines import to_predicate
-
-        spark = type(condition).__module__.startswith("pyspark.")
-        if spark:
-            from pyspark.sql import SparkSession
-
-            session = SparkSession.getActiveSession()
-            zone = session.conf.get("spark.sql.session.timeZone") or zone if session is not None else zone
-        return bound(to_predicate(condition, schema.asked()), schema, zone, as_held=not spark)
+        """The predicate bound to the schema of the version."""
+        return predicate_of(condition, schema, self._handle.config.time_zone)
 
     def _known_lately(self, predicate: object, found: Sequence[OpenIndex]) -> bool:
         """Does some index know a column that is asked, by the newest schema that it has recorded? True where that

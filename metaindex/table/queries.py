@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,9 +14,10 @@ from metaindex.expressions.tree import Predicate
 from metaindex.expressions.vectors import one_array, truths
 from metaindex.formats.model import Snapshot, Version
 from metaindex.formats.protocol import At
+from metaindex.pruning.condition import OfSchema
 from metaindex.pruning.result import PruneResult
 
-from .asked import OfSchema, TimestampLike, VersionLike, at_version, names_of
+from .asked import TimestampLike, VersionLike, at_version, names_of
 from .handle import Handle
 from .planner import PlannedAnswer, Planner
 
@@ -181,10 +182,9 @@ def _of_rows(condition: object) -> object:
     Where it chooses files, it is read so that no reader of Iceberg misses a row."""
     if not any(kind.__module__.startswith("pyiceberg.") for kind in type(condition).__mro__):
         return condition
-    from metaindex.expressions.engines.iceberg_reading import from_iceberg
+    from metaindex.expressions.engines import to_predicate
 
-    expression: Any = condition
-    return OfSchema(lambda schema: from_iceberg(expression, schema.asked(), of_rows=True))
+    return OfSchema(lambda schema: to_predicate(condition, schema.asked(), of_rows=True))
 
 
 def _places(snapshot: Snapshot, result: PruneResult) -> npt.NDArray[np.int64]:

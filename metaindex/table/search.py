@@ -19,12 +19,12 @@ from metaindex.expressions.shown import Shown, Tabular
 from metaindex.expressions.tree import ColumnRef, Comparison, Op, Opaque, Or, Predicate
 from metaindex.formats.model import Schema
 from metaindex.kinds.registry import looked_up
-from metaindex.pruning.question import bound
+from metaindex.pruning.condition import OfSchema, bound
 from metaindex.readers.footer_groups import FooterGroups
 from metaindex.views.answer import PLACE, SHOWN, Answer, place
 from metaindex.views.text_table import Column, TextTable
 
-from .asked import OfSchema, TimestampLike, VersionLike, names_of
+from .asked import TimestampLike, VersionLike, names_of
 from .locate import LOCATED, Places
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.expressions import ColumnRef, ExpressionError, Predicate, bind
+from metaindex.expressions import ColumnRef, ExpressionError, bind
 from metaindex.expressions.engines.arrow import to_arrow
 from metaindex.expressions.engines.polars import to_polars
 from metaindex.expressions.engines.sql_text import to_sql
@@ -110,16 +110,17 @@ def test_fewer_files_are_read(lake: Given) -> None:
         return len(set(scan.file_rows.tolist()))
 
     assert opened(lake.scan) == FILES
-    assert opened(lake.scan.narrowed(bind_("i = 32"))) == 1
-    assert opened(lake.scan.narrowed(bind_("i = 32 AND f(s)"))) == 1, "what is not understood keeps, the rest drops"
-    assert opened(lake.scan.narrowed(bind_("i = 32 OR f(s)"))) == FILES
-    assert opened(lake.scan.narrowed(bind_("i < 12")).narrowed(bind_("i >= 10"))) == 1
+    assert opened(narrowed(lake, "i = 32")) == 1
+    assert opened(narrowed(lake, "i = 32 AND f(s)")) == 1, "what is not understood keeps, the rest drops"
+    assert opened(narrowed(lake, "i = 32 OR f(s)")) == FILES
+    assert opened(narrowed(lake, "i < 12", "i >= 10")) == 1
 
 
-def bind_(text: str) -> Predicate:
-    from metaindex.expressions.engines.sql import parse
-
-    return parse(text)
+def narrowed(lake: Given, *conditions: str) -> Scan:
+    scan = lake.scan
+    for condition in conditions:
+        scan = scan.narrowed(condition, scan.schema)
+    return scan
 
 
 @pytest.mark.parametrize("engine", ["dataset", "duckdb", "polars"])

@@ -15,9 +15,9 @@ from metaindex.expressions.errors import UnknownColumnError
 from metaindex.expressions.tree import And, Opaque
 from metaindex.formats.iceberg.schema import read_schema
 from metaindex.formats.model import Schema
+from metaindex.pruning.condition import OfSchema
 from metaindex.rule.request import Delta, Filters, Iceberg, Scan
 from metaindex.rule.scans import at_version
-from metaindex.table.asked import OfSchema
 from tests.rule.lakes import location_of
 
 if TYPE_CHECKING:

@@ -1,13 +1,15 @@
 """Predicates of other engines, in and out. An engine is told by its type's module name: nothing is imported to find
-out."""
+out. Conditions come in by `to_predicate` alone."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
 
 from metaindex.expressions.errors import ExpressionError
+from metaindex.expressions.records import dataclass
 from metaindex.expressions.tree import (
     And,
     Comparison,
@@ -25,12 +27,22 @@ from metaindex.expressions.tree import (
 _NODES: Final = (And, Comparison, Constant, In, IsNan, IsNull, Not, Opaque, Or, StartsWith)
 
 
-def to_predicate(condition: object, schema: pa.Schema | None = None) -> Predicate:
+@dataclass(frozen=True, slots=True)
+class CatalystNodes:
+    """A condition of a Spark plan, as the rule sends it: the nodes that `toJSON` writes."""
+
+    nodes: Sequence[Mapping[str, Any]]
+
+
+def to_predicate(
+    condition: object, schema: pa.Schema | None = None, *, time_zone: str = "UTC", of_rows: bool = False
+) -> Predicate:
     """The predicate that says what the condition says; what cannot be read of it is Opaque and keeps every file.
 
-    Taken are: a predicate (`col("a") > 3`), a bool, the text of a SQL condition (Spark's dialect), and the conditions
-    of pyspark (a Column), pyarrow, pyiceberg, Polars and DuckDB. A `schema` lets casts that lose nothing be seen
-    through.
+    Taken are: a predicate (`col("a") > 3`), a bool, the text of a SQL condition (Spark's dialect; its times without a
+    zone are of `time_zone`), and the conditions of pyspark (a Column), pyarrow, pyiceberg, Polars and DuckDB. A
+    `schema` lets casts that lose nothing be seen through. `of_rows`: where readers of one engine differ, what its own
+    filter of rows in hand says, and not what makes none of them miss a row (pyiceberg).
     """
     if isinstance(condition, _NODES):
         return condition
@@ -39,38 +51,58 @@ def to_predicate(condition: object, schema: pa.Schema | None = None) -> Predicat
     if isinstance(condition, str):
         from .sql import parse
 
-        return parse(condition, schema=schema)
-    found = _of_engine(condition, schema)
-    if found is None:
-        kind = type(condition)
-        raise ExpressionError(
-            f"a condition is SQL text, col(...) or a pyspark, pyarrow, pyiceberg, Polars or DuckDB expression, "
-            f"not {kind.__module__}.{kind.__qualname__}"
-        )
-    return found
+        return parse(condition, timezone=time_zone, schema=schema)
+    if isinstance(condition, CatalystNodes):
+        from .spark_json import from_spark_json
+
+        return from_spark_json(condition.nodes)
+    return _of_engine(condition, schema, of_rows)
 
 
-def _of_engine(condition: Any, schema: pa.Schema | None) -> Predicate | None:
+def engine_of(condition: object) -> str | None:
+    """Whose expression it is; None for what is no engine's."""
     for kind in type(condition).__mro__:
-        match (kind.__module__.split(".")[0], kind.__name__):
-            case ("pyarrow", "Expression"):
-                from .arrow_reading import from_arrow
-
-                return from_arrow(condition, schema)
-            case ("pyspark", "Column"):
-                from .spark import from_spark
-
-                return from_spark(condition)
-            case ("pyiceberg", "BooleanExpression"):
-                from .iceberg_reading import from_iceberg
-
-                return from_iceberg(condition, schema)
-            case ("polars", "Expr"):
-                from .polars_reading import from_polars
-
-                return from_polars(condition, schema)
-            case ("duckdb" | "_duckdb", "Expression"):
-                from .duckdb import from_duckdb
-
-                return from_duckdb(condition, schema)
+        name = _CONDITIONS.get((kind.__module__.split(".")[0], kind.__name__))
+        if name is not None:
+            return name
     return None
+
+
+_CONDITIONS: Final = {
+    ("pyarrow", "Expression"): "pyarrow",
+    ("pyspark", "Column"): "pyspark",
+    ("pyiceberg", "BooleanExpression"): "pyiceberg",
+    ("polars", "Expr"): "polars",
+    ("duckdb", "Expression"): "duckdb",
+    ("_duckdb", "Expression"): "duckdb",
+}
+
+
+def _of_engine(condition: Any, schema: pa.Schema | None, of_rows: bool) -> Predicate:
+    match engine_of(condition):
+        case "pyarrow":
+            from .arrow_reading import from_arrow
+
+            return from_arrow(condition, schema)
+        case "pyspark":
+            from .spark import from_spark
+
+            return from_spark(condition)
+        case "pyiceberg":
+            from .iceberg_reading import from_iceberg
+
+            return from_iceberg(condition, schema, of_rows=of_rows)
+        case "polars":
+            from .polars_reading import from_polars
+
+            return from_polars(condition, schema)
+        case "duckdb":
+            from .duckdb import from_duckdb
+
+            return from_duckdb(condition, schema)
+        case _:
+            kind = type(condition)
+            raise ExpressionError(
+                f"a condition is SQL text, col(...) or a pyspark, pyarrow, pyiceberg, Polars or DuckDB expression, "
+                f"not {kind.__module__}.{kind.__qualname__}"
+            )

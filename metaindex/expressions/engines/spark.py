@@ -1,4 +1,4 @@
-"""PySpark's Columns and the filters of Spark's optimized plans, in; a Column, out.
+"""PySpark's Columns and the expressions of Catalyst, in; a Column, out.
 
 Only classic PySpark, which has a JVM at hand: a Spark Connect Column is refused with advice. Nothing is imported but
 what the Column brought along.
@@ -15,8 +15,6 @@ import pyarrow as pa
 
 from metaindex.expressions.errors import ExpressionError
 from metaindex.expressions.tree import (
-    And,
-    Constant,
     Leaf,
     Predicate,
     fold,
@@ -29,31 +27,13 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
-def from_spark(condition: Any, timezone: str | None = None) -> Predicate:
-    """The predicate of a Column, of a Catalyst expression (a JVM object or its JSON), or of what a DataFrame's
-    optimized plan filters its one source by.
-
-    What cannot be read is Opaque. `timezone` is only needed to read timestamps from bare JSON.
-    """
-    if isinstance(condition, str):
-        return from_spark_json(condition, timezone)
-    if "pyspark.sql.connect" in type(condition).__module__:
+def from_spark(column: Any) -> Predicate:
+    """The predicate of a Column; what cannot be read is Opaque."""
+    if "pyspark.sql.connect" in type(column).__module__:
         raise ExpressionError(
             "a Spark Connect expression cannot be read on this side; give the condition as SQL text or with col(...)"
         )
-    kinds = {
-        kind.__name__ for kind in type(condition).__mro__
-    }  # a Column answers to every name, so hasattr says nothing
-    if "Column" in kinds:
-        return _from_live(_column_expression(condition))
-    if "DataFrame" in kinds:
-        filters = list(_pushed_filters(condition._jdf.queryExecution().optimizedPlan()))
-        return And(tuple(_from_live(found) for found in filters)) if filters else Constant(True)
-    if hasattr(condition, "toJSON"):
-        return _from_live(condition)
-    raise ExpressionError(
-        f"a Spark condition is a Column, a DataFrame or an expression's JSON, not {type(condition).__name__}"
-    )
+    return from_catalyst(_column_expression(column))
 
 
 def _column_expression(column: Any) -> Any:
@@ -75,7 +55,8 @@ def _jvm(java: Any) -> Any:
     return jvm
 
 
-def _from_live(expression: Any) -> Predicate:
+def from_catalyst(expression: Any) -> Predicate:
+    """The predicate of a Catalyst expression, a JVM object."""
     nodes = json.loads(expression.toJSON())
     if any(_incomplete(node) for node in nodes):
         for node, java in zip(nodes, _pre_order(expression), strict=True):
@@ -133,22 +114,6 @@ def _exact(value: Any, data_type: object) -> dict[str, Any]:
     if isinstance(value, bool | int | float):
         return {"value": str(value)}
     return {"value": value.toString() if hasattr(value, "toString") else str(value)}
-
-
-def _pushed_filters(plan: Any) -> Iterator[Any]:
-    """Conditions of the filters that stand right above the plan's one source: higher ones may mean other columns."""
-    chain = []
-    while plan.children().size() == 1:
-        chain.append(plan)
-        plan = plan.children().apply(0)
-    if plan.children().size():
-        raise ExpressionError(
-            "a DataFrame with one source is wanted; this one joins or unites several: give the condition itself"
-        )
-    for node in reversed(chain):
-        if node.getClass().getSimpleName() != "Filter":
-            return
-        yield node.condition()
 
 
 def to_spark(predicate: Predicate, schema: pa.Schema | None = None) -> Column:

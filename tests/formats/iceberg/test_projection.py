@@ -26,7 +26,7 @@ from metaindex.expressions.statistics import Mask
 from metaindex.expressions.tree import ColumnRef, Comparison, In, IsNull, Not, Op, Predicate, StartsWith
 from metaindex.formats.iceberg.buckets import murmur3
 from metaindex.formats.model import Snapshot
-from metaindex.pruning.question import bound
+from metaindex.pruning.condition import bound
 from metaindex.pruning.sources import log_source
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry, optional
 from tests.formats.iceberg.test_partitions import KINDS, as_written, snapshot_of

@@ -1,0 +1,63 @@
+"""From a condition, in whatever words, to the predicate of a version: the one way that conditions of all engines take.
+
+What is not understood is Opaque and keeps every file. Refused is what is no condition (text that is no SQL, an object
+of no engine that is known) and, where it is bound, a name or a literal that the columns have no place for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+
+import pyarrow as pa
+
+from metaindex.expressions.bind import bind
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.tree import Predicate
+from metaindex.formats.model import Field, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class OfSchema:
+    """A predicate that depends on the columns which the table has at the version asked. `told`: what it is made from;
+    equal ones make the same of a schema. None: it is like no other."""
+
+    make: Callable[[Schema], Predicate]
+    told: Hashable = None
+
+
+def predicate_of(condition: object, schema: Schema, time_zone: str, *, seen: pa.Schema | None = None) -> Predicate:
+    """The predicate with the names and types of the schema. What has no zone of its own is read in `time_zone`, a Spark
+    Column in its session's. `seen`: the columns as the engine that made the condition has them, where it has others."""
+    if isinstance(condition, OfSchema):
+        condition = condition.make(schema)
+    if isinstance(condition, Predicate):
+        return bound(condition, schema, time_zone)
+    from metaindex.expressions.engines import engine_of, to_predicate
+
+    engine = engine_of(condition)
+    if engine == "pyspark":
+        time_zone = _session_zone() or time_zone
+    tree = to_predicate(condition, schema.asked() if seen is None else seen, time_zone=time_zone)
+    return bound(tree, schema, time_zone, as_held=engine not in (None, "pyspark"))
+
+
+def bound(predicate: Predicate, schema: Schema, time_zone: str = "UTC", *, as_held: bool = False) -> Predicate:
+    """The predicate with the names and types of the schema. Binding what is bound changes nothing. `as_held`: as in
+    `bind`."""
+    return bind(predicate, list(_named_types(schema.fields, ())), time_zone=time_zone, as_held=as_held)
+
+
+def _named_types(fields: Sequence[Field], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
+    """Every leaf, lists and maps included: predicates may name those, although nothing is known of them."""
+    for field in fields:
+        if field.children:
+            yield from _named_types(field.children, (*above, field.name))
+        else:
+            yield (*above, field.name), field.asked
+
+
+def _session_zone() -> str | None:
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.getActiveSession()
+    return None if session is None else session.conf.get("spark.sql.session.timeZone")

@@ -1,0 +1,39 @@
+"""Conditions of all engines come in by one door: `to_predicate`, whose callers are few and named."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+ENGINES = "metaindex/expressions/engines/"
+READERS = {
+    "parse",
+    "from_arrow",
+    "from_catalyst",
+    "from_duckdb",
+    "from_iceberg",
+    "from_polars",
+    "from_spark",
+    "from_spark_json",
+}
+CALLERS = {
+    "metaindex/pruning/condition.py",  # of users, and of engines that push filters down
+    "metaindex/rule/request.py",  # of plans of Spark
+    "metaindex/table/queries.py",  # pyiceberg's conditions, where they choose rows
+}
+
+
+def test_conditions_are_read_in_one_place() -> None:
+    callers, others = set(), []
+    for file in sorted((ROOT / "metaindex").rglob("*.py")):
+        place = file.relative_to(ROOT).as_posix()
+        if place.startswith(ENGINES):
+            continue
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("metaindex.expressions.engines"):
+                names = {alias.name for alias in node.names}
+                others += [f"{place} reads conditions by {name}" for name in names & READERS]
+                callers |= {place} if "to_predicate" in names else set()
+    assert others == []
+    assert callers == CALLERS
