@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -19,7 +18,7 @@ from metaindex.expressions.statistics import Interval
 from metaindex.kinds.canonical import NO_VALUE, Absent
 from metaindex.kinds.keyed import Hits
 from metaindex.kinds.values.asked import encode_all_literals, encode_interval, encode_literal, encode_literals, in_order
-from metaindex.kinds.values.encoding import CUT, KEPT, as_bytes, as_integers, encode_values
+from metaindex.kinds.values.encoding import CUT, KEPT, as_bytes, encode_values
 from metaindex.kinds.values.key_reader import position
 from metaindex.kinds.values.ordering import sort_keys
 from metaindex.kinds.values.rows import (
@@ -104,19 +103,12 @@ def test_integers_are_sorted_and_found_as_their_bytes_are(keys: list[int], asked
     as_they_were = as_bytes(array)
     assert all(len(key) == 8 for key in as_they_were.to_pylist())
     assert sort_keys(as_they_were)[1].tolist() == order.tolist()
-    assert as_integers(as_they_were) == array
-    with_null = pa.array([None, *keys, None, *keys], pa.int64()).slice(1)
-    assert as_integers(as_bytes(with_null)) == with_null
+    with_null = as_bytes(pa.array([None, *keys, None], pa.int64()).slice(1))
+    assert with_null.to_pylist() == [*as_they_were.to_pylist(), None]
     for key in asked:
         for right in (False, True):
             place = position(ordered, key, right=right)
             assert place == position(as_bytes(ordered), as_bytes(pa.array([key]))[0].as_py(), right=right)
-
-
-def test_bytes_that_are_no_integers_are_not_taken_for_some() -> None:
-    for wrong in ([b"1234567"], [b"12345678", b"123456789"], [b"1234", b"123456789012"], [b""]):
-        with pytest.raises(ValueError, match="8"):
-            as_integers(pa.array(wrong, pa.binary()))
 
 
 @given(st.lists(st.binary(max_size=3), max_size=12), st.lists(st.binary(max_size=3), max_size=12))

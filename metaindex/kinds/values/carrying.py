@@ -32,12 +32,10 @@ class Carried:
     least: Key
 
 
-def carried_parts(sources: Sequence[tuple[StoredKeys, Stays]], integers: bool, least_rows: int) -> list[Carried]:
-    """In order of their keys. `integers`: of the merged key. `least_rows`: fewer are merged again."""
+def carried_parts(sources: Sequence[tuple[StoredKeys, Stays]], least_rows: int) -> list[Carried]:
+    """In order of their keys. `least_rows`: fewer are merged again."""
     out = []
     for at, (stored, stays) in enumerate(sources):
-        if stored.by_integers != integers:
-            continue
         others = [one for number, (one, _) in enumerate(sources) if number != at]
         parts = stored.parts()
         alone = [

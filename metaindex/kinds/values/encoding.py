@@ -8,8 +8,7 @@
     text, binary                                       the bytes; of values longer than 255: their first 248, then the big-endian xxHash64 of the whole: 256 bytes, as no other has
     several columns                                    of each part two bytes of length, big-endian, and its bytes; cut as texts are. Their order means nothing
 
-As a part of several columns, and in runs that were written before keys could be integers, an integer is 8 bytes:
-big-endian, sign bit flipped.
+As a part of several columns an integer is 8 bytes: big-endian, sign bit flipped.
 
 Cut values are in order up to their first 248 bytes, and two that differ may (hardly) be the same 256 bytes: ranges err
 wide around them, and nothing is concluded from equality of cut bytes but that a file may hold the value.
@@ -24,7 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.expressions.physical import physical_type, to_physical
-from metaindex.expressions.vectors import compute, from_rows, from_vector, valid_mask, vector
+from metaindex.expressions.vectors import from_rows, from_vector, valid_mask, vector
 from metaindex.kinds.canonical import check_form, plain_type
 from metaindex.kinds.xxhash64 import hash_slices
 
@@ -77,22 +76,6 @@ def as_bytes(keys: pa.Array) -> pa.Array:
     if keys.type != pa.int64():
         return keys
     return from_rows(_words(vector(keys, np.int64).view(np.uint64) ^ _SIGN), valid_mask(keys))
-
-
-def as_integers(keys: pa.Array) -> pa.Array:
-    """Integers from their 8 bytes. ValueError where a key is of another length."""
-    valid = valid_mask(keys)
-    some = keys if valid is None else compute("drop_null", keys)
-    offsets = _offsets(some)
-    if (np.diff(offsets) != 8).any():
-        raise ValueError("the bytes of an integer are 8")
-    found = np.frombuffer(some.buffers()[2], ">u8", len(some), int(offsets[0])) if len(some) else np.empty(0, np.uint64)
-    whole = (found.astype(np.uint64) ^ _SIGN).view(np.int64)
-    if valid is None:
-        return from_vector(whole, None, pa.int64())
-    out = np.zeros(len(keys), np.int64)
-    out[valid] = whole
-    return from_vector(out, valid, pa.int64())
 
 
 def ordered(doubles: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:

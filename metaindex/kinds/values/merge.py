@@ -9,7 +9,6 @@ remains. No data file is read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -71,15 +70,14 @@ def merge_values(
     least_carried: int | None = None,
 ) -> tuple[dict[str, int | str], list[PartInfo]]:
     """Of `value_keys` and `value_lists`. See `StoredKind.merge`. Parts that would come out as they are go over byte
-    for byte (`carrying`). Keys that an old run has as the bytes of integers become integers. `least_carried`: rows of a
-    part below which it is merged (None: half of those of a new part)."""
+    for byte (`carrying`). `least_carried`: rows of a part below which it is merged (None: half of those of a new
+    part)."""
     layout, total = _layout(some)
     sources = [(StoredKeys(run, source), Layout.of(source.layout), places) for run, source, places in some]
     type_ = sources[0][0].type
-    layout = replace(layout, integers=type_ == pa.int64())
     stays = [(stored, partial(_stay, bits, layout, places)) for stored, bits, places in sources]
     least_rows = part_rows(total) // 2 if least_carried is None else least_carried
-    carried = carried_parts(stays, layout.integers, least_rows)
+    carried = carried_parts(stays, least_rows)
     left = [_left(stored, carried) for stored, _, _ in sources]
     cuts = _cuts([one for parts in left for one in parts], window_rows)
     out = _Parts(key, sink, number, total)

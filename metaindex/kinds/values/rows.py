@@ -2,8 +2,7 @@
 says what a unit is).
 
 values                     one number a (value, unit): hash_top << unit_bits | unit, where hash_top is the top `hash_bits` bits of the value's hash; never negative
-value_keys, value_lists    the value's key (`values.encoding`) and the unit; a NULL row is a NULL of the column (keys of one column only). Keys that are integers stand in `key_int`; runs that
-                           were written before there were such keys have them in `key`, as 8 bytes
+value_keys, value_lists    the value's key (`values.encoding`) and the unit; a NULL row is a NULL of the column (keys of one column only). Keys that are integers stand in `key_int`
 """  # noqa: W505
 
 from __future__ import annotations
@@ -101,7 +100,8 @@ def merged_layout(sources: Sequence[Layout], files: int, entries: int) -> Layout
     room = 63 - ordinal_bits - group_bits >= needed
     if not room or any(one.shared and one.group_bits != group_bits for one in sources):
         group_bits = 0
-    return Layout(min(by_hash, 63 - ordinal_bits - group_bits), ordinal_bits + group_bits, group_bits, groups)
+    hash_bits, integers = min(by_hash, 63 - ordinal_bits - group_bits), all(one.integers for one in sources)
+    return Layout(hash_bits, ordinal_bits + group_bits, group_bits, groups, integers)
 
 
 def bits_of_ordinals(files: int) -> int:

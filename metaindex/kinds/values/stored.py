@@ -1,14 +1,10 @@
 """The rows of `value_keys` and `value_lists` where they stand: parts are found by the manifest, row groups by the
-footer, and keys are read in one form.
-
-A key of one column whose physical domain is int64 is an integer here, also where an older run has its 8 bytes; every
-other key is bytes.
+footer. A key of one column whose physical domain is int64 is an integer, every other key is bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +19,7 @@ from metaindex.store.layout import PartInfo
 from metaindex.store.reader import RunReader
 
 from .asked import Key, Keys
-from .encoding import as_integers, key_type
+from .encoding import key_type
 from .rows import Layout
 
 _INT64_MIN = -(2**63)
@@ -59,10 +55,12 @@ class StoredKeys:
 
     def __init__(self, run: RunReader, key: CoveredKey) -> None:
         self._run, self._key = run, key
-        self.by_integers = Layout.of(key.layout).integers
-        self.column = "key_int" if self.by_integers else "key"
         self.types = [self._type(column.type_text) for column in key.columns]
         self.type = key_type(self.types)
+        self._integers = self.type == pa.int64()
+        self.column = "key_int" if self._integers else "key"
+        if Layout.of(key.layout).integers != self._integers:
+            raise self._damaged(f"keys of its columns are {self.type}; its layout says another form")
 
     def parts(self) -> Parts:
         """In order of their keys."""
@@ -89,9 +87,7 @@ class StoredKeys:
                     f"the footer of {part.path} bounds the keys of its row groups; it does not; refresh the index with mode='full'"
                 )
             start = next((at for at, least in enumerate(said.least) if least is not None), len(said.least))
-            least, greatest = (
-                self._vector([self._one(key) for key in keys[start:]]) for keys in (said.least, said.greatest)
-            )
+            least, greatest = (self._vector(list(keys[start:])) for keys in (said.least, said.greatest))
             found = footer.derived["key"] = Groups(start, least, greatest, np.flatnonzero(said.nulls).tolist())
         return found
 
@@ -116,34 +112,16 @@ class StoredKeys:
 
     def rows(self, table: pa.Table) -> tuple[pa.Array, Units]:
         """Keys and units of stored rows."""
-        return one_array(self._compared(table.column(self.column))), numbers(table.column("unit"))
-
-    def _compared(self, stored: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Stored keys in the form that they are compared in."""
-        if self.by_integers or self.type != pa.int64():
-            return stored
-        try:
-            return pa.chunked_array([as_integers(chunk) for chunk in stored.chunks], pa.int64())
-        except ValueError as error:
-            raise self._damaged(str(error)) from error
+        return one_array(table.column(self.column)), numbers(table.column("unit"))
 
     def _bound(self, text: str) -> Key:
         """A bound of a part."""
-        if self.type != pa.int64():
+        if not self._integers:
             return bytes.fromhex(text)
-        if not text:
-            return _INT64_MIN
-        return int(text) if self.by_integers else self._one(bytes.fromhex(text))
-
-    def _one(self, stored: Any) -> Key:
-        if self.by_integers or self.type != pa.int64():
-            return stored  # type: ignore[no-any-return]
-        if len(stored) != 8:
-            raise self._damaged("the bytes of an integer are 8")
-        return int.from_bytes(stored, "big") + _INT64_MIN
+        return int(text) if text else _INT64_MIN
 
     def _vector(self, keys: list[Key]) -> Keys:
-        return np.array(keys, np.int64 if self.type == pa.int64() else object)
+        return np.array(keys, np.int64 if self._integers else object)
 
     def _damaged(self, what: str) -> DamagedIndexError:
         return self._run.damaged(f"{self._key.kind}/{self._run.run.run}", what)
