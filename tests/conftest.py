@@ -42,6 +42,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
             "spark.sql.warehouse.dir": str(warehouse / "spark"),
             # Delta replays its log in this many partitions; its default of 50 makes every small table slow.
             "spark.databricks.delta.snapshotPartitions": "2",
+            # The rule waits for an answer however busy the machine is; what it does when one is late has its own test.
+            "spark.metaindex.timeoutSeconds": "600",
             # Delta's VACUUM lists folders in this many tasks; Spark's default of 10,000 takes more than a minute.
             "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
         },

@@ -38,6 +38,6 @@ def raced(code: str, arguments: Sequence[Sequence[str]], meanwhile: Callable[[],
             racer.stdin.write("go\n")
             racer.stdin.flush()
         meanwhile()
-        said = [racer.communicate(timeout=120)[0] for racer in racers]
+        said = [racer.communicate(timeout=600)[0] for racer in racers]
         assert [racer.returncode for racer in racers] == [0] * len(racers)
     return said

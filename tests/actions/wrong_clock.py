@@ -19,7 +19,7 @@ def start(hours: float, table: Path, location: str, *verbs: str) -> subprocess.P
 def says(hours: float, table: Path, location: str, *verbs: str) -> str:
     """What the process wrote; AssertionError where it failed."""
     with start(hours, table, location, *verbs) as process:
-        out, errors = process.communicate(timeout=120)
+        out, errors = process.communicate(timeout=600)
     assert process.returncode == 0, errors
     return out
 

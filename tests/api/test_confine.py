@@ -166,7 +166,7 @@ except Exception as error:
     print(type(error).__name__, error)
 """
     os.mkfifo(tmp_path / "pipe")
-    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=600)
     assert done.stdout.startswith("StorageError cannot read"), done.stderr
     assert "no regular file" in done.stdout
 

@@ -143,4 +143,4 @@ assert storage.read("a") == b"x"
 
 
 def test_a_process_that_was_forked_after_a_store_was_used_is_refused_and_does_not_wait_for_ever() -> None:
-    subprocess.run([sys.executable, "-c", _FORKING, os.getcwd()], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", _FORKING, os.getcwd()], check=True, timeout=600)

@@ -36,7 +36,7 @@ def followed(spark: SparkSession, table: mi.Table, write: Callable[[], object]) 
     """After the write the index stands at the table's version, which is another than before."""
     before = handle_of(table).table_format.resolve(handle_of(table).ref, At())
     write()
-    assert hooks.flush(60, spark=spark)
+    assert hooks.flush(600, spark=spark)
     assert handle_of(table).table_format.resolve(handle_of(table).ref, At()) != before
     (info,) = table.indexes()
     assert info.fresh, hooks.counts()
@@ -48,7 +48,7 @@ def test_every_way_to_write_a_delta_table_is_followed(hooked: SparkSession, tmp_
     path = str(tmp_path / "sp ace%20")
     spark = hooked
     spark.range(10).write.format("delta").save(path)
-    assert hooks.flush(60, spark=spark)
+    assert hooks.flush(600, spark=spark)
     table = index(path)
     name = f"delta.`{path}`"
     writes: list[Callable[[], object]] = [
@@ -89,7 +89,7 @@ def test_iceberg_and_named_tables_are_followed(hooked: SparkSession) -> None:
     spark.range(5).writeTo(name).append()
     described = spark.sql(f"DESCRIBE EXTENDED {name}").where("col_name = 'Location'").first()
     assert described is not None
-    assert hooks.flush(60, spark=spark)
+    assert hooks.flush(600, spark=spark)
     table = index(described["data_type"])
     writes: list[Callable[[], object]] = [
         lambda: spark.range(5, 9).writeTo(name).append(),
@@ -113,7 +113,7 @@ def test_procedures_and_other_sessions_that_commit_to_iceberg_tables_are_followe
         spark.range(first, first + 5).coalesce(1).writeTo(name).append()
     described = spark.sql(f"DESCRIBE EXTENDED {name}").where("col_name = 'Location'").first()
     assert described is not None
-    assert hooks.flush(60, spark=spark)
+    assert hooks.flush(600, spark=spark)
     table = index(described["data_type"])
     plain = str(tmp_path / "plain")
     spark.range(90, 95).write.parquet(plain)
@@ -131,7 +131,7 @@ def test_procedures_and_other_sessions_that_commit_to_iceberg_tables_are_followe
     followed(spark, table, lambda: spark.sql(f"CALL iceberg.system.add_files('{short}', '`parquet`.`{plain}`')"))
     spark.sql(f"CALL iceberg.system.rollback_to_snapshot('{short}', {first})")
     assert table.scan("id >= 0").to_arrow().num_rows == spark.table(name).count() == 15
-    assert hooks.flush(60, spark=spark)
+    assert hooks.flush(600, spark=spark)
     assert not table.indexes()[0].fresh  # the files that were added gave the table a name mapping: another reading
 
 
@@ -143,7 +143,7 @@ def test_a_new_session_is_followed_once_it_is_enabled(spark: SparkSession, tmp_p
     try:
         followed(new, table, lambda: new.range(10, 20).write.format("delta").mode("append").save(path))
         spark.range(20, 30).write.format("delta").mode("append").save(path)
-        assert hooks.flush(60, spark=spark)
+        assert hooks.flush(600, spark=spark)
         assert not table.indexes()[0].fresh
     finally:
         hooks.disable(new)
@@ -153,7 +153,7 @@ def test_plain_folders_are_followed_also_where_a_partition_is_written(hooked: Sp
     spark = hooked
     path = str(tmp_path / "plain")
     spark.range(5).selectExpr("id", "id % 2 AS part").write.partitionBy("part").parquet(path)
-    assert hooks.flush(60, spark=spark)
+    assert hooks.flush(600, spark=spark)
     table = index(path)
     followed(
         spark,
@@ -174,7 +174,7 @@ def test_micro_batches_are_followed(hooked: SparkSession, tmp_path: Path) -> Non
     spark.range(3).writeTo(name).append()
     described = spark.sql(f"DESCRIBE EXTENDED {name}").where("col_name = 'Location'").first()
     assert described is not None
-    assert hooks.flush(60, spark=spark)
+    assert hooks.flush(600, spark=spark)
 
     def stream(format_: str, number: int) -> Any:
         read = spark.readStream.format("delta").load(source).writeStream
@@ -197,14 +197,14 @@ def test_reads_failures_and_tables_without_indexes_trigger_nothing(hooked: Spark
     spark = hooked
     path = str(tmp_path / "d")
     spark.range(10).write.format("delta").save(path)
-    assert hooks.flush(60, spark=spark)
+    assert hooks.flush(600, spark=spark)
     index(path)
     before = hooks.counts()
     assert spark.read.format("delta").load(path).where("id > 3").count() == 6
     with pytest.raises(AnalysisException, match="DELTA_PATH_EXISTS"):
         spark.range(3).write.format("delta").save(path)
     spark.range(3).write.parquet(str(tmp_path / "other"))
-    assert hooks.flush(60, spark=spark)
+    assert hooks.flush(600, spark=spark)
     assert hooks.counts() == before
 
 
@@ -217,7 +217,7 @@ def test_after_disable_nothing_is_followed(spark: SparkSession, tmp_path: Path) 
     hooks.disable(spark)
     hooks.disable(spark)
     spark.range(10).write.format("delta").mode("append").save(path)
-    assert hooks.flush(60, spark=spark)
+    assert hooks.flush(600, spark=spark)
     assert not table.indexes()[0].fresh
     with pytest.raises(ValueError, match="not 'soon'"):
         hooks.enable(spark, mode="soon")  # type: ignore[arg-type]
@@ -229,11 +229,11 @@ def test_no_other_process_of_the_host_can_tell_of_a_commit(hooked: SparkSession)
     gateway: Any = hooked.sparkContext._gateway
     port = gateway.get_callback_server().server_socket.getsockname()[1]
     pool = gateway.gateway_property.pool
-    assert hooks.flush(60, spark=hooked)
+    assert hooks.flush(600, spark=hooked)
     before = hooks.counts()
     for number in range(pool.next_id):
         for call in ("onSuccess\nscommand\nsx\ni1", "onQueryProgress\nsx", "notify\nsx", "apply\nsx", "toString"):
-            with socket.create_connection(("127.0.0.1", port), timeout=60) as caller:
+            with socket.create_connection(("127.0.0.1", port), timeout=600) as caller:
                 caller.sendall(f"c\np{number}\n{call}\ne\n".encode())
                 said = caller.recv(100_000).decode()
             assert said.startswith("!x") or (call.startswith("apply") and said == "!ys\n"), (call, said)

@@ -11,5 +11,5 @@ import pytest
 @pytest.mark.slow
 def test_a_session_is_stopped_and_another_one_started(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "tests.rule.restarted", str(tmp_path)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-4000:]

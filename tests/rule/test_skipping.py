@@ -12,6 +12,7 @@ import pytest
 
 import metaindex as mi
 from metaindex import rule
+from metaindex.readers.spark_jobs import setting
 from metaindex.table.queries import Queries
 from tests.rule.lakes import location_of
 
@@ -292,8 +293,8 @@ def test_an_answer_that_fails_or_is_late_leaves_the_query_alone(
             patched.setattr(Queries, "proved", broken)
             assert len(spark.sql(text).collect()) == 1
         assert (rule.counts(spark).failed, rule.counts(spark).last_error) == (1, "boom")
-        rule.enable(spark, rule=mi.RuleConfig(timeout_seconds=0.2))
-        with monkeypatch.context() as patched:
+        rule.enable(spark)
+        with monkeypatch.context() as patched, setting(spark, "spark.metaindex.timeoutSeconds", "0.2"):
             answered = threading.Event()
             patched.setattr(Queries, "proved", lambda *_, **__: answered.wait(60))
             assert len(spark.sql(text).collect()) == 1  # while the answer is still waited for

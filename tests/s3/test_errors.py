@@ -176,7 +176,7 @@ def test_the_command_line_says_one_line_and_no_secret(s3: S3Server, bucket: str)
         check=False,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     assert done.returncode == 1
     assert "renew AWS_SESSION_TOKEN" in done.stderr

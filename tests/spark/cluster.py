@@ -15,7 +15,7 @@ from pathlib import Path
 
 _STARTED = "I have been elected leader"
 _REGISTERED = "Successfully registered with master"
-_PATIENCE_SECONDS = 90.0
+_PATIENCE_SECONDS = 600.0
 
 
 @dataclass(frozen=True)

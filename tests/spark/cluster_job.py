@@ -104,6 +104,7 @@ def main(master: str, store: str = "") -> None:
             "spark.sql.session.timeZone": "UTC",
             "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
             "spark.databricks.delta.snapshotPartitions": "2",
+            "spark.metaindex.timeoutSeconds": "600",
             "spark.shuffle.io.retryWait": "500ms",  # what a lost worker wrote is asked for three times before it is made anew
         },
     )

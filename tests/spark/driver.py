@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-_PATIENCE_SECONDS = 300.0
+_PATIENCE_SECONDS = 600.0
 
 
 class DriverProcess:

@@ -43,7 +43,7 @@ class Door:
 
     def ask(self, method: str, *texts: str, of: str = "") -> str:
         said = "".join(f"s{text}\n" for text in texts)
-        with socket.create_connection(("127.0.0.1", self._port), timeout=60) as caller:
+        with socket.create_connection(("127.0.0.1", self._port), timeout=600) as caller:
             caller.sendall(f"c\n{of or self._number}\n{method}\n{said}e\n".encode())
             return caller.recv(100_000).decode()
 
