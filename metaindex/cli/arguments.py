@@ -25,6 +25,15 @@ class NotUnderstood(SystemExit):
         self.message = message
 
 
+class HelpText(argparse.RawDescriptionHelpFormatter):
+    """The help of a command stands beside its name, however long: argparse forgets that commands stand further in."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        super().add_argument(action)
+        if isinstance(action, argparse._SubParsersAction):
+            self._action_max_length += self._indent_increment
+
+
 class Parser(argparse.ArgumentParser):
     """An error is one line, not the usage of every option, and says where to read on."""
 

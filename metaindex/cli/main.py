@@ -15,6 +15,7 @@ from metaindex.views.output import Output, one_line
 from . import (
     cancel,
     clean,
+    clustering,
     create,
     delete,
     demo,
@@ -37,7 +38,7 @@ from . import (
     verify,
     watch,
 )
-from .arguments import DONE, EXIT_CODES, FAILED, INTERRUPTED, NotUnderstood, Parser, near
+from .arguments import DONE, EXIT_CODES, FAILED, INTERRUPTED, HelpText, NotUnderstood, Parser, near
 from .command import Command
 
 COMMANDS: tuple[Command, ...] = (
@@ -54,6 +55,7 @@ COMMANDS: tuple[Command, ...] = (
     locate.COMMAND,
     search.COMMAND,
     explain.COMMAND,
+    clustering.COMMAND,
     diff.COMMAND,
     export.COMMAND,
     disable.COMMAND,
@@ -185,7 +187,7 @@ def _parser(words: Sequence[str]) -> Parser:
         prog="metaindex",
         description=_ABOUT,
         epilog=f"{_START}\n\n{EXIT_CODES}\n\nmetaindex COMMAND --help explains each, with examples.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpText,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"metaindex {__version__}")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's s
     import pyarrow as pa
 
     from metaindex.actions.action import Outcome
+    from metaindex.advice.clustering import Clustering
     from metaindex.build.protocol import Builder, Progress
     from metaindex.export import Exported
     from metaindex.readers.scan import Scan
@@ -200,6 +201,27 @@ class Table:
         from metaindex.pruning.lookup import statistics_of
 
         return statistics_of(self._handle.open_index(index), column, partition)
+
+    def clustering(
+        self,
+        *columns: str,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        sample: float | None = None,
+        indexes: Iterable[str] | None = None,
+    ) -> Clustering:
+        """How far do the ranges of the files overlap, column by column, and what would another layout leave out?
+
+        Measured from bounds that are there (indexes, the table's log, footers of plain Parquet). `columns`: of these
+        alone (a struct: its fields), and advice is for queries on them; default: of all that have an order. For the
+        advice some files are read and sorted in memory: `sample` is the share of the table's bytes that they may have
+        (default: 0.01, and a table of up to 32 MB whole; 0: nothing is read, and there is no advice). Nothing is
+        written. `Clustering.advice[0].sql()` is what the owner of the table may run. `indexes` restricts those asked.
+        Raises UnknownColumnError, UnsupportedFeatureError for a column without an order, VersionNotFoundError.
+        """
+        from .layout import clustering
+
+        return clustering(self._handle, columns, version=version, timestamp=timestamp, sample=sample, indexes=indexes)
 
     # -- indexes -------------------------------------------------------------------------------------------------------
 

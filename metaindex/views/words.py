@@ -10,6 +10,13 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def percent(share: float) -> str:
+    """A share; what is little is not nothing."""
+    if 0 < share < 0.001:
+        return "<0.1%"
+    return f"{share * 100:.1f}%" if share < 0.0995 else f"{share * 100:.0f}%"
+
+
 def moment(ms: int) -> str:
     """A time in milliseconds since 1970, as people write it, to the second; 0: there is none."""
     return times.moment(ms // 1000 * 1000) if ms else "-"

@@ -15,6 +15,7 @@ from tests.tables import delta_lake
 NAMES = [
     "cancel_index",
     "clean_index",
+    "clustering",
     "config",
     "create_index",
     "delete_index",

@@ -53,6 +53,7 @@ ORDER: tuple[str, ...] = (
     "verify",
     "export",
     "views",
+    "advice",
     "table",
     "hooks",
     "rule",

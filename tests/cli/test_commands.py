@@ -245,3 +245,16 @@ def test_create_indexes_an_older_version(call: Call, tmp_path: Path) -> None:
     (found,) = call("indexes", root, "--json").json
     assert not found["fresh"]
     assert call("create", root, "none", "--version", "9", "--builder", "local").code != 0
+
+
+def test_clustering_measures_and_advises(call: Call, indexed: Path) -> None:
+    found = call("clustering", indexed, "--json").json
+    assert {one["column"] for one in found["columns"]} >= {"id", "month"}
+    assert [one["partition"] for one in found["columns"] if one["column"] == "month"] == [True]
+    answer = call("clustering", indexed, "--column", "id", "--sample", "0")
+    assert answer.code == 0
+    assert "one value reads" in answer.out
+    assert "read for the advice" not in answer.out
+    assert call("clustering", indexed, "--no-indexes", "--json").json["files"] == 6
+    assert call("clustering", indexed, "--sample", "2").code == 2
+    assert "there is no 'nothing'" in call("clustering", indexed, "--column", "nothing").err

@@ -48,13 +48,14 @@ def test_each_guide_that_can_run_is_run() -> None:
         "fresh": "",
         "index": None,
         "joins": "spark",
+        "layout": "",
         "needle": "",
         "s3": "s3",
         "text": "",
     }
 
 
-@pytest.mark.parametrize("name", ["erase", "fresh", "needle", "text"])
+@pytest.mark.parametrize("name", ["erase", "fresh", "layout", "needle", "text"])
 def test_a_guide_runs(name: str, tmp_path: Path) -> None:
     code = snippets(GUIDES / f"{name}.md", "")
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)

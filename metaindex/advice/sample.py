@@ -1,0 +1,113 @@
+"""A sample of a table's rows: files spread evenly over partitions and age, read as any query reads them, their deletes
+applied. What may be read is limited beforehand, and what was read is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from metaindex.expressions.physical import to_physical
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.vectors import from_vector, numbers, one_array
+from metaindex.formats.model import FileTable, Leaf
+from metaindex.pruning.result import human_bytes
+from metaindex.readers.scan import Scan
+from metaindex.views.words import counted, percent
+
+from .overlap import Ints
+
+SHARE = 0.01
+SMALL_BYTES = 32_000_000
+"""A table that is no larger is read whole, where the caller sets no limit."""
+_FILES = 64
+_ROWS = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """What was read of the table for the advice. `limit_bytes`: what the files read may have together; `reason`: why
+    none was read, or no advice given."""
+
+    files: int = 0
+    size_bytes: int = 0
+    rows: int = 0
+    limit_bytes: int = 0
+    total_bytes: int = 0
+    reason: str = ""
+
+    @property
+    def said(self) -> str:
+        """In a line, for people; nothing where nothing was asked."""
+        if not self.files:
+            return f"no advice: {self.reason}" if self.reason else ""
+        share = percent(self.size_bytes / max(self.total_bytes, 1))
+        read = f"{counted(self.files, 'file')} ({human_bytes(self.size_bytes)}, {share} of the table) with {counted(self.rows, 'row')}"
+        why = f"; no advice: {self.reason}" if self.reason else ""
+        return f"read for the advice: {read}; the limit was {human_bytes(self.limit_bytes)}{why}"
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRows:
+    """Rows that were read: of each column its values in their physical domain (`expressions.physical`), and of each row
+    the file that it is of."""
+
+    values: tuple[pa.Array, ...]
+    file: Ints
+
+    def __len__(self) -> int:
+        return len(self.file)
+
+
+def limit_of(share: float | None, total_bytes: int) -> int:
+    """How many bytes the files that are read may have. None: a hundredth, and small tables whole."""
+    if share is None:
+        return max(int(total_bytes * SHARE), min(total_bytes, SMALL_BYTES))
+    return int(total_bytes * share)
+
+
+def chosen(files: FileTable, limit_bytes: int) -> Ints:
+    """The files to read: evenly spread over the partitions, in each over its age; the same ones each time."""
+    table = files.table
+    keys = [("partition", "ascending"), ("modified_ms", "ascending"), ("path", "ascending")]
+    order = numbers(pc.sort_indices(table.select(["partition", "modified_ms", "path"]), keys).cast(pa.int64()))
+    sizes = numbers(table.column("size_bytes")).astype(np.int64)
+    count = min(len(order), _FILES)
+    while count:
+        places = ((np.arange(count) + 0.5) * len(order) / count).astype(np.int64)
+        rows = order[places]
+        if int(sizes[rows].sum()) <= limit_bytes:
+            return np.sort(rows)
+        count -= 1
+    return np.zeros(0, np.int64)
+
+
+def read_sample(scan_of: Callable[[int], Scan], rows: Ints, leaves: Sequence[Leaf]) -> SampleRows:
+    """The columns in the files `rows`; of many rows some, evenly. Raises what a scan raises."""
+    most = max(_ROWS // max(len(rows), 1), 1)
+    values: list[list[pa.Array]] = [[] for _ in leaves]
+    places = []
+    for row in rows.tolist():
+        table = scan_of(row).to_arrow()
+        if table.num_rows > most:
+            some = np.linspace(0, table.num_rows - 1, most).astype(np.int64)
+            table = table.take(from_vector(some, None, pa.int64()))
+        for leaf, column in zip(leaves, values, strict=True):
+            column.append(to_physical(_of_leaf(table, leaf), leaf.type, upper=False))
+        places.append(np.full(table.num_rows, row, np.int64))
+    joined = (pa.concat_arrays(column) for column in values)
+    return SampleRows(tuple(joined), np.concatenate(places) if places else np.zeros(0, np.int64))
+
+
+def _of_leaf(table: pa.Table, leaf: Leaf) -> pa.Array:
+    """The column, or the field inside structs: NULL where a struct around it is."""
+    found = one_array(table.column(leaf.parts[0]))
+    for part in leaf.parts[1:]:
+        found = pc.struct_field(found, part)
+    return found
