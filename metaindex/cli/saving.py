@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -67,22 +68,22 @@ def save(name: str, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int
 def _parquet(path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
     import pyarrow.parquet as pq
 
-    rows = 0
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-            rows += batch.num_rows
-    return rows
+        return _written(writer, batches)
 
 
 def _csv(path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
     from pyarrow import csv
 
-    rows = 0
     with csv.CSVWriter(path, schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-            rows += batch.num_rows
+        return _written(writer, batches)
+
+
+def _written(writer: Any, batches: Iterator[pa.RecordBatch]) -> int:
+    rows = 0
+    for batch in batches:
+        writer.write_batch(batch)
+        rows += batch.num_rows
     return rows
 
 

@@ -205,7 +205,7 @@ def _integers(bits: int, logical: Struct, converted: int | None) -> tuple[pa.Dat
 
 
 def varint(value: int) -> bytes:
-    """As Thrift writes a number that is not negative."""
+    """A number that is not negative, seven bits a byte, as Thrift and Avro write it."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)

@@ -13,6 +13,7 @@ from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from metaindex.expressions.errors import ObjectNotFoundError
 from metaindex.expressions.records import dataclass
 
 
@@ -78,3 +79,12 @@ class KeepsVersions(Protocol):
 
     def keeps_versions(self, path: str) -> bool:
         """Does the store say so? Asked of an object that is there; one request."""
+
+
+def exists(storage: Storage, path: str) -> bool:
+    """Is there such an object? StorageError where that cannot be said."""
+    try:
+        storage.head(path)
+    except ObjectNotFoundError:
+        return False
+    return True

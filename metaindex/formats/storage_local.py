@@ -24,7 +24,19 @@ from metaindex.expressions.errors import ObjectExistsError, ObjectNotFoundError,
 
 from .storage import ObjectInfo
 
-NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
+
+
+def unlinked(error: OSError, where: str) -> OSError:
+    """The error to raise where a link was not made: itself, or that there are none here."""
+    if error.errno not in _NO_LINKS:
+        return error
+    return StorageError(
+        f"an index is written where put-if-absent has one winner, on disks by hard links; the file system of {where!r} has none ({error.strerror}); "
+        "choose another place with Config(index_location=...)"
+    )
+
+
 _FULL = {
     errno.ENOSPC: "the disk is full; free some space, or choose another place with Config(index_location=...)",
     errno.EDQUOT: "the quota is used up; free some space, or choose another place with Config(index_location=...)",
@@ -120,12 +132,7 @@ class LocalStorage:
             try:
                 os.link(temporary, where)
             except OSError as error:
-                if error.errno not in NO_LINKS:
-                    raise
-                raise StorageError(
-                    f"an index is written where put-if-absent has one winner, on disks by hard links; the file system of {where!r} has none ({error.strerror}); "
-                    "choose another place with Config(index_location=...)"
-                ) from error
+                raise unlinked(error, where) from error
 
     def put(self, path: str, data: bytes) -> None:
         where = self.uri(path)

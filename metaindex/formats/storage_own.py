@@ -25,7 +25,6 @@ from metaindex.expressions.errors import ObjectNotFoundError, StorageError
 
 from .storage import ObjectInfo, Storage
 from .storage_local import (
-    NO_LINKS,
     TEMPORARY,
     disk_errors,
     info_of,
@@ -35,6 +34,7 @@ from .storage_local import (
     passed,
     read_part,
     sync_folder,
+    unlinked,
 )
 from .storage_opening import storage_for
 from .storage_rights import Rights, rights_of, shared_in
@@ -163,12 +163,7 @@ class OwnFolder:
             try:
                 os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
             except OSError as error:
-                if error.errno not in NO_LINKS:
-                    raise
-                raise StorageError(
-                    f"an index is written where put-if-absent has one winner, on disks by hard links; the file system of {where!r} has none ({error.strerror}); "
-                    "choose another place with Config(index_location=...)"
-                ) from error
+                raise unlinked(error, where) from error
             self._tighten()
 
         self._put(path, data, link)

@@ -123,9 +123,9 @@ class Table:
         """Which files can hold rows that match, at a version of the table (default: now)?
 
         `predicate`: SQL text (Spark's dialect; a timestamp without a zone is in `Config.time_zone`), a `col()`
-        expression, a Spark Column, a pyarrow, pyiceberg or Polars expression. `indexes` restricts the candidates. What
-        an index cannot prove keeps the file; an index that is stale, damaged or missing makes the answer wider, never
-        wrong.
+        expression, a Spark Column, a pyarrow, pyiceberg, Polars or DuckDB expression. `indexes` restricts the
+        candidates. What an index cannot prove keeps the file; an index that is stale, damaged or missing makes the
+        answer wider, never wrong.
         """
         return self._queries.prune(predicate, version, timestamp, indexes=indexes)
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from metaindex.errors import ScanError
 from metaindex.expressions.errors import CorruptTableError, StorageError
 from metaindex.formats.files.compressed import open_text
+from metaindex.formats.files.text_schema import is_whole
 from metaindex.formats.files.time_patterns import TimePattern
 from metaindex.formats.model import Field, Schema
 
@@ -79,7 +80,7 @@ class TextReader:
             raise ScanError(
                 "the corrupt records of a table are shown by Spark only; its schema has the column '_corrupt_record'; read with .to_spark(spark)"
             )
-        self._whole = "true" in (given.get("multiline", "").lower(), given.get("wholefile", "").lower())
+        self._whole = is_whole(given)
         self._line_end = given.get("linesep")
         if self._line_end == "":
             raise ScanError("lineSep is one character or more; it is empty; name one, or leave it out")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import inspect
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -75,3 +77,13 @@ def test_a_handle_of_its_own_knows_nothing_of_the_other(tmp_path: Path) -> None:
     assert handle_of(table) is not handle_of(other)
     assert handle_of(table).cache is not handle_of(other).cache
     assert repr(other) == f"<delta table at {table.path}>"
+
+
+def test_every_error_that_the_face_names_can_be_caught_by_its_name() -> None:
+    named = set()
+    for name in mi.__all__:
+        thing = getattr(mi, name)
+        things = [thing, *(member for key, member in inspect.getmembers(thing) if not key.startswith("_"))]
+        named |= {word for one in things for word in re.findall(r"\b[A-Z]\w+Error\b", inspect.getdoc(one) or "")}
+    assert len(named) > 8
+    assert {word for word in named if not hasattr(mi, word) and not hasattr(builtins, word)} == set()

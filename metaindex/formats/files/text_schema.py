@@ -64,10 +64,10 @@ def _csv_text(storage: Storage, path: str, reader: Mapping[str, str]) -> pa.Tabl
         quote_char=quote or False,
         double_quote=escape == quote,
         escape_char=escape if escape and escape != quote else False,
-        newlines_in_values=_is_whole(reader),
+        newlines_in_values=is_whole(reader),
         invalid_row_handler=lambda _row: "skip",
     )
-    _hold_columns(text, path, parse.delimiter, quote if _is_whole(reader) else "", most_columns(reader))
+    _hold_columns(text, path, parse.delimiter, quote if is_whole(reader) else "", most_columns(reader))
     nulls = csv.ConvertOptions(
         null_values=["", reader.get("nullvalue", "")], strings_can_be_null=True, quoted_strings_can_be_null=True
     )
@@ -190,9 +190,9 @@ def json_schema(storage: Storage, paths: Sequence[str], reader: Mapping[str, str
         if not text.strip():
             continue
         try:
-            schemas.append(_columns(_lines_of(text) if _is_whole(reader) else text))
+            schemas.append(_columns(_lines_of(text) if is_whole(reader) else text))
         except (pa.ArrowInvalid, ValueError, RecursionError) as error:
-            array = text.lstrip()[:1] == b"[" and not _is_whole(reader)
+            array = text.lstrip()[:1] == b"[" and not is_whole(reader)
             cure = "multiLine=True reads a file that is one array" if array else "name the columns with schema="
             raise CorruptTableError(
                 f"the columns are read from {path!r}, which is not JSON lines of one shape: {first_line(error)}; {cure}"
@@ -230,11 +230,7 @@ def _text_of_both(_a: pa.DataType, _b: pa.DataType) -> pa.DataType:
 
 
 def _json_type(t: pa.DataType) -> pa.DataType:
-    if pa.types.is_temporal(t):
-        return pa.string()
-    if pa.types.is_struct(t):
-        return pa.struct([pa.field(t.field(i).name, _json_type(t.field(i).type)) for i in range(t.num_fields)])
-    return pa.list_(_json_type(t.value_type)) if pa.types.is_list(t) else t
+    return pa.string() if pa.types.is_temporal(t) else _inside(t, _json_type)
 
 
 def _exact(t: pa.DataType, values: list[Any]) -> pa.DataType:
@@ -291,14 +287,18 @@ def _common_number(a: pa.DataType, b: pa.DataType) -> pa.DataType:
 
 def _no_null(t: pa.DataType) -> pa.DataType:
     """A column that was never other than null is text, as in Spark."""
-    if pa.types.is_null(t):
-        return pa.string()
+    return pa.string() if pa.types.is_null(t) else _inside(t, _no_null)
+
+
+def _inside(t: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """The type with its fields, or its elements, changed."""
     if pa.types.is_struct(t):
-        return pa.struct([pa.field(t.field(i).name, _no_null(t.field(i).type)) for i in range(t.num_fields)])
-    return pa.list_(_no_null(t.value_type)) if pa.types.is_list(t) else t
+        return pa.struct([pa.field(t.field(i).name, change(t.field(i).type)) for i in range(t.num_fields)])
+    return pa.list_(change(t.value_type)) if pa.types.is_list(t) else t
 
 
-def _is_whole(reader: Mapping[str, str]) -> bool:
+def is_whole(reader: Mapping[str, str]) -> bool:
+    """Is a file one text, not a line a row?"""
     return "true" in (reader.get("multiline", "").lower(), reader.get("wholefile", "").lower())
 
 

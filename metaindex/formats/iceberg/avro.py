@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from metaindex.expressions.errors import CorruptTableError, MissingDependencyError, UnsupportedFeatureError
+from metaindex.formats.footer_schema import varint
 from metaindex.formats.json_text import parse_json
 from metaindex.formats.unpacked import deflated, hold, zstandard
 
@@ -225,13 +226,7 @@ _SYNC = b"metaindex manifest"[:16]
 
 
 def _zigzag(value: int) -> bytes:
-    value <<= 1
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    return varint(value << 1)
 
 
 def _plain_header(schema: str) -> bytes:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from metaindex.expressions.errors import CorruptTableError, NotATableError, ObjectNotFoundError
-from metaindex.formats.storage import Storage
+from metaindex.formats.storage import Storage, exists
 
 from .metadata import read_metadata
 
@@ -61,17 +61,9 @@ def _hinted(storage: Storage, folder: str) -> str | None:
 def _latest_from(storage: Storage, folder: str, number: int) -> str | None:
     """A writer commits the file first and the hint after it, so the hint may lag behind."""
     latest = None
-    while _exists(storage, path := f"{folder}/v{number}.metadata.json"):
+    while exists(storage, path := f"{folder}/v{number}.metadata.json"):
         latest, number = path, number + 1
     return latest
-
-
-def _exists(storage: Storage, path: str) -> bool:
-    try:
-        storage.head(path)
-    except ObjectNotFoundError:
-        return False
-    return True
 
 
 def _listed(storage: Storage, folder: str) -> dict[str, int]:

@@ -9,8 +9,7 @@ from typing import cast
 
 from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, OutputStream
 
-from metaindex.expressions.errors import ObjectNotFoundError
-from metaindex.formats.storage import Storage
+from metaindex.formats.storage import Storage, exists
 from metaindex.formats.storage_opening import is_remote
 
 
@@ -44,32 +43,26 @@ def _path(target: Storage, location: str) -> str:
     return location.removeprefix(root)
 
 
-class _Input(InputFile):
+class _Object:
+    """What inputs and outputs have in common."""
+
     def __init__(self, target: Storage, location: str) -> None:
-        super().__init__(location)
+        super().__init__(location)  # type: ignore[call-arg]  # pyiceberg's class, which stands behind this one
         self._target, self._path = target, _path(target, location)
 
     def __len__(self) -> int:
         return self._target.head(self._path).size_bytes
 
     def exists(self) -> bool:
-        return _exists(self._target, self._path)
+        return exists(self._target, self._path)
 
+
+class _Input(_Object, InputFile):
     def open(self, seekable: bool = True) -> InputStream:
         return cast("InputStream", self._target.open_input(self._path))
 
 
-class _Output(OutputFile):
-    def __init__(self, target: Storage, location: str) -> None:
-        super().__init__(location)
-        self._target, self._path = target, _path(target, location)
-
-    def __len__(self) -> int:
-        return self._target.head(self._path).size_bytes
-
-    def exists(self) -> bool:
-        return _exists(self._target, self._path)
-
+class _Output(_Object, OutputFile):
     def to_input_file(self) -> InputFile:
         return _Input(self._target, self.location)
 
@@ -94,11 +87,3 @@ class _Written(io.BytesIO):
             put = self._target.put if self._overwrite else self._target.put_if_absent
             put(self._path, self.getvalue())
         super().close()
-
-
-def _exists(target: Storage, path: str) -> bool:
-    try:
-        target.head(path)
-    except ObjectNotFoundError:
-        return False
-    return True

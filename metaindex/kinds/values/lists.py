@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.records import dataclass
-from metaindex.kinds.kind import KeyKind, StoredKind, keys_of, kind_missing
+from metaindex.kinds.kind import KeyKind, WholeKind, keys_of, kind_missing
 from metaindex.log.entry import CoveredKey, KindSpec
 
 from .spec import ValueRows
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class ValueList(ValueRows, KeyKind):
+class ValueList(ValueRows, WholeKind):
     """The distinct values of every file, exactly, as long as they are at most `limit`; of a file with more nothing is
     known. Answers `=`, `IN`, `NOT IN`, `!=`, NULL, ranges, prefixes."""
 
@@ -48,14 +48,6 @@ class ValueList(ValueRows, KeyKind):
         from .lists_command import ListsCommand
 
         return ListsCommand()
-
-    @property
-    def rows(self) -> type[StoredKind]:
-        return type(self)
-
-    @classmethod
-    def stored(cls) -> Sequence[type[StoredKind]]:
-        return (cls,)
 
     @classmethod
     def maker(cls, key: CoveredKey, kinds: Sequence[KindSpec]) -> KeyKind:
