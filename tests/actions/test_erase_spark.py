@@ -191,7 +191,7 @@ def test_delta_after_its_log_was_cleaned(spark: SparkSession, tmp_path: Path) ->
     assert "alice-9" in left
 
 
-@pytest.mark.rotating(of=2)
+@pytest.mark.rotating
 @pytest.mark.parametrize(
     ("version", "mode"), [(2, "merge-on-read"), (3, "merge-on-read"), (2, "copy-on-write"), (3, "copy-on-write")]
 )

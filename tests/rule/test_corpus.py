@@ -98,7 +98,7 @@ def looked_at(session: SparkSession, view: lakes.Lake, *, bounded: bool = False)
     lakes.dim(session).createOrReplaceTempView("dim")
 
 
-@pytest.mark.rotating(of=3)
+@pytest.mark.rotating
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", lakes.FORMATS)
 def test_every_answer_is_that_without_the_rule(
@@ -117,7 +117,7 @@ def test_every_answer_is_that_without_the_rule(
     assert (counts.failed, counts.timed_out, idle) == (0, 0, []), counts
 
 
-@pytest.mark.rotating(of=3)
+@pytest.mark.rotating
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", lakes.FORMATS)
 def test_a_covering_index_in_place_of_the_table_gives_the_same(
@@ -148,7 +148,7 @@ def test_a_covering_index_in_place_of_the_table_gives_the_same(
         assert covered * 3 >= asked, (covered, asked)
 
 
-@pytest.mark.rotating(of=3)
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", lakes.FORMATS)
 def test_a_cached_frame_gives_the_same(
     session: SparkSession, made: Callable[[str], list[lakes.Lake]], name: str

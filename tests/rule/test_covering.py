@@ -13,6 +13,8 @@ import pytest
 
 import metaindex as mi
 from metaindex import rule
+from metaindex.readers.spark_jobs import setting
+from tests.compiling import uncompiled
 from tests.rule.changing_lakes import (
     INDEXED,
     MAKERS,
@@ -151,24 +153,24 @@ def test_a_listing_of_spark_decides_which_plain_files_there_are(sorting: SparkSe
     assert rule.counts(spark).failed == 0, rule.counts(spark).last_error
 
 
-def test_one_frame_in_several_places(sorting: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.rotating
+@pytest.mark.parametrize("make", [make_iceberg, make_delta])
+def test_one_frame_in_several_places(sorting: SparkSession, tmp_path: Path, make: Make) -> None:
     """Spark then has one scan in several places; an Iceberg scan that others read by cannot be changed in place."""
     spark = sorting
-    for make in (make_iceberg, make_delta):
-        lake = covered(make(spark, tmp_path / make.__name__))
-        for appended in (False, True):
-            if appended:
-                lake.append(rows_of(spark, 10_000, 60, 1))
-            frame = spark.table(lake.name) if lake.format == "iceberg" else spark.sql(f"SELECT * FROM {lake.name}")
-            for ask in [
-                lambda f=frame: f.where("k = 3").select("id").union(f.where("k = 5").select("id")),  # type: ignore[misc]
-                lambda f=frame: f.select("k").union(f.where("k = 5").select("k")),  # type: ignore[misc]
-                lambda f=frame: f.where("k = 3").select("k", "id").join(f.select("k", "name"), "k"),  # type: ignore[misc]
-            ]:
-                found = sorted(map(repr, ask().collect()))
-                spark.conf.set("spark.metaindex.enabled", "false")
+    lake = covered(make(spark, tmp_path))
+    for appended in (False, True):
+        if appended:
+            lake.append(rows_of(spark, 10_000, 60, 1))
+        frame = spark.table(lake.name) if lake.format == "iceberg" else spark.sql(f"SELECT * FROM {lake.name}")
+        for ask in [
+            lambda f=frame: f.where("k = 3").select("id").union(f.where("k = 5").select("id")),  # type: ignore[misc]
+            lambda f=frame: f.select("k").union(f.where("k = 5").select("k")),  # type: ignore[misc]
+            lambda f=frame: f.where("k = 3").select("k", "id").join(f.select("k", "name"), "k"),  # type: ignore[misc]
+        ]:
+            found = sorted(map(repr, ask().collect()))
+            with uncompiled(spark), setting(spark, "spark.metaindex.enabled", "false"):
                 assert found == sorted(map(repr, ask().collect()))
-                spark.conf.unset("spark.metaindex.enabled")
     assert rule.counts(spark).failed == 0, rule.counts(spark).last_error
 
 
@@ -190,28 +192,27 @@ def test_settings_bound_a_hybrid_scan(sorting: SparkSession, tmp_path: Path) -> 
             spark.conf.unset(f"spark.metaindex.{name}")
 
 
-def test_dml_streams_and_samples_do_not_see_an_index(sorting: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.rotating
+@pytest.mark.parametrize("make", [make_delta, make_iceberg])
+def test_dml_streams_and_samples_do_not_see_an_index(sorting: SparkSession, tmp_path: Path, make: Make) -> None:
     spark = sorting
-    for make in (make_delta, make_iceberg):
-        lake = covered(make(spark, tmp_path / make.__name__))
-        spark.sql(f"UPDATE {lake.name} SET name = 'changed' WHERE k = 7 AND id < 100")
-        spark.sql(f"DELETE FROM {lake.name} WHERE k = 9")
-        spark.sql(
-            f"MERGE INTO {lake.name} t USING (SELECT DISTINCT k FROM {lake.name} WHERE k = 11) s ON t.k = s.k WHEN MATCHED THEN DELETE"
-        )
-        asked(spark, FILTERS[3].format(t=lake.name), by="")
-        asked(spark, GROUPS[0].format(t=lake.name), by="")
-        rows = spark.sql(f"SELECT count(*) FROM {lake.name}").head()
-        gone = sum(1 for i in range(ROWS) if i % 31 and i * 17 % 50 in (9, 11))
-        assert rows is not None
-        assert rows[0] == ROWS - gone
-        # Its rows are not compared: Iceberg plans the files of a query in no certain order, and a repeatable sample is
-        # one of that order.
-        sample = spark.sql(f"SELECT id FROM {lake.name} TABLESAMPLE (50 PERCENT) REPEATABLE (3) WHERE k = 7")
-        assert set(map(repr, sample.collect())) <= set(
-            without_the_rule(spark, f"SELECT id FROM {lake.name} WHERE k = 7")
-        )
-        assert "metaindex" not in plan_of(sample)
+    lake = covered(make(spark, tmp_path))
+    spark.sql(f"UPDATE {lake.name} SET name = 'changed' WHERE k = 7 AND id < 100")
+    spark.sql(f"DELETE FROM {lake.name} WHERE k = 9")
+    spark.sql(
+        f"MERGE INTO {lake.name} t USING (SELECT DISTINCT k FROM {lake.name} WHERE k = 11) s ON t.k = s.k WHEN MATCHED THEN DELETE"
+    )
+    asked(spark, FILTERS[3].format(t=lake.name), by="")
+    asked(spark, GROUPS[0].format(t=lake.name), by="")
+    rows = spark.sql(f"SELECT count(*) FROM {lake.name}").head()
+    gone = sum(1 for i in range(ROWS) if i % 31 and i * 17 % 50 in (9, 11))
+    assert rows is not None
+    assert rows[0] == ROWS - gone
+    # Its rows are not compared: Iceberg plans the files of a query in no certain order, and a repeatable sample is
+    # one of that order.
+    sample = spark.sql(f"SELECT id FROM {lake.name} TABLESAMPLE (50 PERCENT) REPEATABLE (3) WHERE k = 7")
+    assert set(map(repr, sample.collect())) <= set(without_the_rule(spark, f"SELECT id FROM {lake.name} WHERE k = 7"))
+    assert "metaindex" not in plan_of(sample)
 
 
 def test_rows_deleted_by_their_values_are_the_tables_to_leave_out(sorting: SparkSession, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def site(one_site: Site) -> Site:
 
 
 def wait_until(true: Callable[[], bool]) -> None:
-    until = time.monotonic() + 200
+    until = time.monotonic() + 600
     while not true():
         assert time.monotonic() < until
         time.sleep(0.02)
@@ -130,6 +130,7 @@ def asked(site: Site, path: str, form: str, query: str, says: str = "") -> None:
     assert says in found["plan"], found["plan"]
 
 
+@pytest.mark.rotating(family="a cluster at work")
 def test_a_cluster_builds_and_uses_an_index(site: Site, tmp_path: Path) -> None:
     folder = tmp_path / "events"
     write(folder, "delta")
@@ -143,7 +144,13 @@ def test_a_cluster_builds_and_uses_an_index(site: Site, tmp_path: Path) -> None:
     same_as_built_here(mi.open_table(str(folder)))
 
 
-@pytest.mark.parametrize("form", ["delta", pytest.param("parquet", marks=pytest.mark.skipif(not SOAK, reason="soak"))])
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param("delta", marks=pytest.mark.rotating(family="a cluster at work")),
+        pytest.param("parquet", marks=pytest.mark.skipif(not SOAK, reason="soak")),
+    ],
+)
 def test_a_cluster_keeps_indexes_on_a_store(site: Site, form: str) -> None:
     """Table and indexes on S3: built, used, used beside files that came since, refreshed and merged there, by tasks
     that read and write through the project's own storage."""
