@@ -84,7 +84,7 @@ def _run(folder: Path, *arguments: str, **environ: str) -> tuple[set[str], str]:
     done = subprocess.run(
         [*command, "-W", "ignore", "-p", "tests.rotation", *arguments],
         cwd=folder,
-        env={**kept, "PYTHONPATH": str(ROOT), **environ},
+        env={**kept, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **environ},
         capture_output=True,
         text=True,
         check=False,
@@ -108,7 +108,7 @@ def test_a_run_of_all_takes_a_share_of_every_family(tmp_path: Path) -> None:
 
 def test_workers_take_the_same_share_and_say_so(tmp_path: Path) -> None:
     alone, _ = _run(tmp_path, METAINDEX_ROTATION="1234567")
-    run, told = _run(tmp_path, "-n", "2", METAINDEX_ROTATION="1234567")
+    run, told = _run(tmp_path, "-p", "xdist", "-n", "2", METAINDEX_ROTATION="1234567")
     assert run == alone
     assert "rotation: 4 of 14 tests that rotate were run, the share of 1234567" in told
 
