@@ -1,6 +1,7 @@
 """Rows of chosen files of a snapshot: exactly those that Spark returns, deletes applied, the predicate applied
 again."""
 
-from .scan import Scan, ScanError
+from .errors import ScanError
+from .scan import Scan
 
 __all__ = ["Scan", "ScanError"]

@@ -27,23 +27,23 @@ from .errors import ScanError, describe
 from .footer import HeldFooters
 from .parquet import check_columns, read_parquet
 from .partitions import PartitionValues
+from .plan import ScanPlan
 from .projection import FileNames, constant
 from .replaced import seen
 from .row_filter import RowFilter
 from .row_groups import RowGroups
-from .scan import Scan
 
 _LOOKED_AT_ONCE = 16
 _Part = tuple[int, int, list[pa.Array]]
 
 
-def read_batches(scan: Scan) -> Iterator[pa.RecordBatch]:
+def read_batches(scan: ScanPlan) -> Iterator[pa.RecordBatch]:
     """What cannot be answered is refused here, before the first batch; a file that is gone or damaged when its turn
     comes."""
     return _FileReader(scan).read(scan.file_rows)
 
 
-def try_out(scan: Scan) -> None:
+def try_out(scan: ScanPlan) -> None:
     """Raises where the scan cannot be answered, or a file's columns cannot be read as those asked, as far as footers
     tell: of Parquet files whose columns all stand in them."""
     reader = _FileReader(scan)
@@ -56,7 +56,7 @@ def try_out(scan: Scan) -> None:
         deque(pool.map(reader.check, rows), maxlen=0)
 
 
-def matching_rows(scan: Scan) -> Iterator[tuple[int, int, int]]:
+def matching_rows(scan: ScanPlan) -> Iterator[tuple[int, int, int]]:
     """Of each batch: the file's row in the snapshot, the place of its first row in the file, how many of its rows are
     live and match. A batch is of one row group."""
     reader = _FileReader(scan, apart=True)
@@ -91,7 +91,7 @@ def refuse_opaque(predicate: Predicate, engine: str, schema: pa.Schema | None = 
 
 
 class _FileReader:
-    def __init__(self, scan: Scan, *, apart: bool = False) -> None:
+    def __init__(self, scan: ScanPlan, *, apart: bool = False) -> None:
         snapshot = scan.snapshot
         self._storage = scan.storage
         self._snapshot = snapshot

@@ -11,7 +11,7 @@ import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,9 +22,8 @@ from metaindex.expressions.engines.arrow_reading import names_read
 from metaindex.expressions.errors import MetaIndexError, UnknownColumnError
 
 from .errors import ScanError
-
-if TYPE_CHECKING:
-    from .scan import Scan
+from .plan import ScanPlan
+from .recorded_scan import batches
 
 logger = logging.getLogger("metaindex")
 Columns: TypeAlias = Sequence[str] | Mapping[str, pc.Expression] | None
@@ -35,8 +34,8 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no
     pyarrow does with a dataset's files without asking `scanner` (joins, sorting, unions of datasets) is refused: it
     would know nothing of deletes."""
 
-    def __init__(self, scan: Scan, condition: pc.Expression | None = None) -> None:
-        scan.to_batches()  # what cannot be answered is refused here and not within an engine
+    def __init__(self, scan: ScanPlan, condition: pc.Expression | None = None) -> None:
+        batches(scan)  # what cannot be answered is refused here and not within an engine
         parquet, refusing = ds.ParquetFileFormat(), fs.PyFileSystem(_Refusing())
         super().__init__([parquet.make_fragment("no-file", filesystem=refusing)], scan.schema, parquet, refusing)
         self._scan = scan
@@ -109,7 +108,7 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no
 class DatasetScanner:
     """What `ScanDataset.scanner` gives: the calls of pyarrow's Scanner. Each of them reads anew."""
 
-    scan: Scan
+    scan: ScanPlan
     dataset_schema: pa.Schema
     columns: Columns
     condition: pc.Expression | None
@@ -124,7 +123,7 @@ class DatasetScanner:
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         schema = self.projected_schema
-        for batch in self._wide().to_batches():
+        for batch in batches(self._wide()):
             passed = batch if self.condition is None else batch.filter(self.condition)
             if not passed.num_rows:
                 continue
@@ -164,7 +163,7 @@ class DatasetScanner:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
-    def _wide(self) -> Scan:
+    def _wide(self) -> ScanPlan:
         """The scan of the columns that the result and the filter need; at least one, or rows could not be counted."""
         names = self.dataset_schema.names
         expressions = [] if self.condition is None else [self.condition]

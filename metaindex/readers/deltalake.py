@@ -27,7 +27,7 @@ from metaindex.formats.storage_opening import is_remote
 from .arrow import refuse_opaque
 from .errors import ScanError, describe
 from .partitions import PartitionValues
-from .scan import Scan
+from .plan import ScanPlan
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _FOOTERS_AT_ONCE = 16
 
 
-def file_dataset(scan: Scan, table: DeltaTable | None = None) -> ds.Dataset:
+def file_dataset(scan: ScanPlan, table: DeltaTable | None = None) -> ds.Dataset:
     """The dataset of the kept files, with the scan's predicate as its filter. `table`: whose store reads, at the
     version of the scan; without one, local files."""
     snapshot = scan.snapshot
@@ -75,7 +75,7 @@ def file_dataset(scan: Scan, table: DeltaTable | None = None) -> ds.Dataset:
     return dataset.filter(condition)
 
 
-def _refuse_deadly(scan: Scan, store: fs.FileSystem, sizes: Mapping[str, int]) -> None:
+def _refuse_deadly(scan: ScanPlan, store: fs.FileSystem, sizes: Mapping[str, int]) -> None:
     """With any filter pyarrow asks the footers for their statistics, and the process ends where they cannot be asked:
     of encrypted columns, and in footers that contradict themselves."""
 
@@ -108,7 +108,7 @@ def _deadly(source: pa.NativeFile) -> str:
     return "has bounds that are shorter than values" if found.unstated else ""
 
 
-def _refuse_views(scan: Scan, made: Sequence[ds.ParquetFileFragment]) -> None:
+def _refuse_views(scan: ScanPlan, made: Sequence[ds.ParquetFileFragment]) -> None:
     """delta-rs writes texts as views where it rewrites files, which pyarrow's filters cannot compare with texts. The
     footers that are read here are not read again."""
     assert scan.predicate is not None
@@ -143,7 +143,7 @@ def _has_views(type_: pa.DataType) -> bool:
     return bool(is_.is_string_view(type_) or is_.is_binary_view(type_))
 
 
-def _condition(scan: Scan) -> pc.Expression | None:
+def _condition(scan: ScanPlan) -> pc.Expression | None:
     if scan.predicate is None:
         return None
     refuse_opaque(scan.predicate, "pyarrow's own dataset")
@@ -158,7 +158,7 @@ def _condition(scan: Scan) -> pc.Expression | None:
     return to_arrow(scan.predicate, schema)
 
 
-def _partition(scan: Scan, partitions: PartitionValues, row: int) -> pc.Expression | None:
+def _partition(scan: ScanPlan, partitions: PartitionValues, row: int) -> pc.Expression | None:
     found: pc.Expression | None = None
     for field in scan.snapshot.schema.shown:
         if field.partition:
@@ -170,7 +170,7 @@ def _partition(scan: Scan, partitions: PartitionValues, row: int) -> pc.Expressi
     return found
 
 
-def _store(scan: Scan, table: DeltaTable | None, sizes: dict[str, int]) -> fs.FileSystem:
+def _store(scan: ScanPlan, table: DeltaTable | None, sizes: dict[str, int]) -> fs.FileSystem:
     root = scan.snapshot.table
     if not is_remote(root):
         return fs.SubTreeFileSystem(root, fs.LocalFileSystem())
@@ -190,5 +190,5 @@ def _is_mapped(field: Field) -> bool:
     return field.field_id is not None or bool(field.source and field.source != field.name)
 
 
-def _refused(scan: Scan, what: str) -> ScanError:
+def _refused(scan: ScanPlan, what: str) -> ScanError:
     return ScanError(f"a dataset as deltalake makes it {what}; read with .to_dataset()")

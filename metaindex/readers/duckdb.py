@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 from metaindex.expressions.errors import ArgumentError
 
+from .dataset import ScanDataset
+from .plan import ScanPlan
+from .recorded_scan import readable
+
 if TYPE_CHECKING:
     import duckdb
 
-    from .scan import Scan
 
-
-def relation(scan: Scan, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+def relation(scan: ScanPlan, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
     """The rows as a relation of `con`, to be queried as often as one likes.
 
     Each query reads the files anew and as it goes, so no result need fit in memory; who asks often of few rows gives
@@ -20,4 +22,4 @@ def relation(scan: Scan, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelat
     """
     if not hasattr(con, "from_arrow"):
         raise ArgumentError(f"to_duckdb takes a connection, as duckdb.connect() gives it; got {con!r}")
-    return con.from_arrow(scan.to_dataset())
+    return con.from_arrow(ScanDataset(readable(scan)))

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from metaindex.expressions.errors import MissingDependencyError
 
+from .plan import ScanPlan
+from .recorded_scan import batches
+
 if TYPE_CHECKING:
     import polars as pl
 
-    from .scan import Scan
 
-
-def lazy_frame(scan: Scan) -> pl.LazyFrame:
+def lazy_frame(scan: ScanPlan) -> pl.LazyFrame:
     """The rows as a LazyFrame: files are read when it is collected, as far as it is collected, only the columns that
     the query needs, and only what may hold rows for the filters that Polars pushes down: the indexes are asked about
     them, too."""
@@ -34,7 +35,7 @@ def lazy_frame(scan: Scan) -> pl.LazyFrame:
         # The first rows of a scan are not the first of a narrower one.
         found = scan if predicate is None or rows is not None else scan.narrowed(predicate, schema)
         left = rows
-        for batch in (found if columns is None else replace(found, columns=tuple(columns))).to_batches():
+        for batch in batches(found if columns is None else replace(found, columns=tuple(columns))):
             frame = pl.from_arrow(batch)
             assert isinstance(frame, pl.DataFrame), "a batch is a frame"
             frame = frame.head(left) if left is not None else frame
@@ -43,7 +44,7 @@ def lazy_frame(scan: Scan) -> pl.LazyFrame:
             if left == 0:
                 return
 
-    scan.to_batches()  # what cannot be answered is refused here and not within Polars
+    batches(scan)  # what cannot be answered is refused here and not within Polars
     empty = pl.from_arrow(schema.empty_table())
     assert isinstance(empty, pl.DataFrame), "a table is a frame"
     return register_io_source(read, schema=empty.schema)

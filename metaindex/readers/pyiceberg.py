@@ -30,14 +30,14 @@ from metaindex.formats.iceberg.snapshot import IcebergDetails
 
 from .arrow import refuse_opaque
 from .errors import ScanError
-from .scan import Scan
+from .plan import ScanPlan
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.table.metadata import TableMetadata
 
 
-def data_scan(scan: Scan, table: Table | None = None) -> KeptScan:
+def data_scan(scan: ScanPlan, table: Table | None = None) -> KeptScan:
     """pyiceberg's DataScan of the kept files; `to_arrow`, `to_pandas`, `to_polars`, `select`, `filter` and the rest are
     its own, and further filters reach the indexes, too. `table`: the pyiceberg table whose FileIO reads; without one,
     that of the catalog, or one made of the metadata file."""
@@ -73,7 +73,7 @@ class KeptScan(DataScan):
     expressions cannot say, and all that is about floats, whose row groups pyarrow judges by bounds that know nothing of
     NaN."""
 
-    scan: Scan
+    scan: ScanPlan
     residual: Predicate
 
     def update(self, **overrides: Any) -> KeptScan:
@@ -114,7 +114,7 @@ class KeptScan(DataScan):
         return self.residual == Constant(True)
 
 
-def _split(scan: Scan) -> tuple[Any, Predicate]:
+def _split(scan: ScanPlan) -> tuple[Any, Predicate]:
     """What pyiceberg's reader applies, and what is applied to its rows."""
     if scan.predicate is None:
         return AlwaysTrue(), Constant(True)
@@ -148,7 +148,7 @@ def _passing(
             return
 
 
-def _table_of(scan: Scan, details: IcebergDetails) -> Table:
+def _table_of(scan: ScanPlan, details: IcebergDetails) -> Table:
     catalog: Any = scan.ref.options.get("catalog")
     if catalog is not None:
         found: Table = catalog.load_table(scan.ref.options.get("identifier") or scan.ref.path)
@@ -156,7 +156,7 @@ def _table_of(scan: Scan, details: IcebergDetails) -> Table:
     return StaticTable.from_metadata(details.metadata.file)
 
 
-def _as_of(metadata: TableMetadata, scan: Scan) -> TableMetadata:
+def _as_of(metadata: TableMetadata, scan: ScanPlan) -> TableMetadata:
     """The metadata with the schema of the scan as the current one: pyiceberg binds names and types to that."""
     schema_id = scan.snapshot.version.schema_id
     known = any(schema.schema_id == schema_id for schema in metadata.schemas)
@@ -169,7 +169,7 @@ def _as_of(metadata: TableMetadata, scan: Scan) -> TableMetadata:
     return metadata.model_copy(update={"current_schema_id": schema_id})
 
 
-def _tasks(scan: Scan, metadata: TableMetadata, row_filter: Any) -> Iterator[FileScanTask]:
+def _tasks(scan: ScanPlan, metadata: TableMetadata, row_filter: Any) -> Iterator[FileScanTask]:
     import polars as pl
 
     details = scan.snapshot.details

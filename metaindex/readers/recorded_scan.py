@@ -14,10 +14,10 @@ from metaindex.formats.storage_opening import is_remote
 
 from .arrow import read_batches, try_out
 from .errors import ScanError
-from .scan import Scan
+from .plan import ScanPlan
 
 
-def readable(scan: Scan) -> Scan:
+def readable(scan: ScanPlan) -> ScanPlan:
     """The scan, if its files have its columns; else what the table itself says. Any other trouble is left to who
     reads."""
     if scan.anew is None:
@@ -29,16 +29,21 @@ def readable(scan: Scan) -> Scan:
     return scan
 
 
-def guarded(scan: Scan) -> Iterator[pa.RecordBatch]:
-    """Its batches. Of a store the footers are not looked at first: that is a request more for each file."""
+def batches(scan: ScanPlan) -> Iterator[pa.RecordBatch]:
+    """Its rows as they are read, the table's own where what an index recorded fails."""
+    return read_batches(scan) if scan.anew is None else _guarded(scan)
+
+
+def _guarded(scan: ScanPlan) -> Iterator[pa.RecordBatch]:
+    """Of a store the footers are not looked at first: that is a request more for each file."""
     looked = scan if is_remote(scan.storage.root) else readable(scan)
     return looked.trying(lambda one: _stream(one, read_batches(one)))
 
 
-def _stream(scan: Scan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _stream(scan: ScanPlan, read: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     given = False
     try:
-        for batch in batches:
+        for batch in read:
             given = True
             yield batch
         return
@@ -51,4 +56,4 @@ def _stream(scan: Scan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Record
                 f"rows are read as an index recorded the table's columns and files; those of {scan.snapshot.table} are "
                 "others, found out after some rows were given; ask again: the index is left out now"
             ) from error
-    yield from own.to_batches()
+    yield from batches(own)

@@ -24,8 +24,8 @@ from metaindex.spark.running import check_running
 
 from .errors import ScanError
 from .jvm import java_list, jvm_of
+from .plan import ScanPlan
 from .replaced import refuse_replaced
-from .scan import Scan
 from .spark_delta import delta_frame
 from .spark_iceberg import iceberg_frame
 from .spark_parquet import CALENDARS, SETTINGS
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _NOT_FOR_SPARK = {"file_format", "columns_by", "name_mapping", "partition_columns", "partition_types", "schema"}
 
 
-def data_frame(scan: Scan, spark: SparkSession) -> DataFrame:
+def data_frame(scan: ScanPlan, spark: SparkSession) -> DataFrame:
     """The scan's rows; nothing is read yet."""
     check_running(spark)
     if not hasattr(spark, "_jsparkSession"):
@@ -64,7 +64,7 @@ def data_frame(scan: Scan, spark: SparkSession) -> DataFrame:
     return frame if _has_just_the_columns(scan) else frame.select(*(_quoted(f.name) for f in scan.fields))
 
 
-def _known_to_spark(scan: Scan) -> Scan:
+def _known_to_spark(scan: ScanPlan) -> ScanPlan:
     """With all that Spark is told of the files. An index knows it of plain files that are read without options of their
     own."""
     from metaindex.formats.files.options import FilesOptions
@@ -73,7 +73,7 @@ def _known_to_spark(scan: Scan) -> Scan:
     return scan if plain else scan.whole()
 
 
-def _has_just_the_columns(scan: Scan) -> bool:
+def _has_just_the_columns(scan: ScanPlan) -> bool:
     """Does a frame of the whole table have the columns of the result, in their order? To name each to Spark takes
     longer than to find the rows.
 
@@ -87,7 +87,7 @@ def _has_just_the_columns(scan: Scan) -> bool:
     return scan.columns is None and not moved and not any(pa.types.is_null(f.type) for f in fields)
 
 
-def _filtered(scan: Scan, frame: DataFrame) -> DataFrame:
+def _filtered(scan: ScanPlan, frame: DataFrame) -> DataFrame:
     predicate = scan.predicate
     if predicate is None:
         return frame
@@ -102,7 +102,7 @@ def _filtered(scan: Scan, frame: DataFrame) -> DataFrame:
     return frame.where(scan.predicate_text)
 
 
-def _refuse_other_zone(scan: Scan, predicate: Predicate, spark: SparkSession) -> None:
+def _refuse_other_zone(scan: ScanPlan, predicate: Predicate, spark: SparkSession) -> None:
     """Spark reads the whole text in its session's zone; the files were chosen in the table's."""
     zone = spark.conf.get("spark.sql.session.timeZone") or ""
     types = {leaf.parts: leaf.type for leaf in scan.snapshot.schema.leaves()}

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from metaindex.readers.footer import HeldFooters
-    from metaindex.readers.scan import Choose, Scan
+    from metaindex.readers.plan import Choose
+    from metaindex.readers.scan import Scan
     from metaindex.views.explanation import Explanation
 
 

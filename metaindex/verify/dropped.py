@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from metaindex.readers.scan import Scan
+from metaindex.readers.plan import ScanPlan
+from metaindex.readers.recorded_scan import batches
 
 from .report import Finding, Verification
 
 
-def check_dropped(scan: Scan, predicate: object, report: Verification) -> Iterator[Finding]:
+def check_dropped(scan: ScanPlan, predicate: object, report: Verification) -> Iterator[Finding]:
     """`scan` is of the kept files; the others are read."""
     scan = scan.whole()
     dropped = np.setdiff1d(np.arange(len(scan.snapshot.files)), scan.file_rows)
@@ -25,5 +26,5 @@ def check_dropped(scan: Scan, predicate: object, report: Verification) -> Iterat
             yield Finding("dropped", f"it is proved out for {predicate}, and {count:,} of its rows match", file=path)
 
 
-def _rows(scan: Scan) -> int:
-    return sum(batch.num_rows for batch in scan.to_batches())
+def _rows(scan: ScanPlan) -> int:
+    return sum(batch.num_rows for batch in batches(scan))

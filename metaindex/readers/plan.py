@@ -1,0 +1,160 @@
+"""What a scan reads: which files of which snapshot, which columns, which rows. A value for those who read it; `scan` is
+what a user holds."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from metaindex.expressions.errors import MetaIndexError, UnknownColumnError
+from metaindex.expressions.references import leaves
+from metaindex.expressions.tree import And, Constant, Opaque, Predicate
+from metaindex.formats.model import Field, Snapshot
+from metaindex.formats.protocol import TableRef
+from metaindex.formats.storage import Storage
+from metaindex.pruning.condition import predicate_of
+
+from .errors import ScanError
+from .footer import HeldFooters
+
+if TYPE_CHECKING:
+    from metaindex.pruning.result import PruneResult
+
+Choose: TypeAlias = "Callable[[Predicate], tuple[npt.NDArray[np.int64], PruneResult]]"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ScanPlan:
+    """`rows` are indices into `snapshot.files` (None: all of them). `predicate` is bound: names and literals are those
+    of `snapshot.schema`; `predicate_text` is the user's own SQL, for an engine that reads it itself. `columns` are
+    top-level names, in the order of the result (None: all); names are matched exactly first and without regard to case
+    second. A field inside a struct is not a column: ask for the struct."""
+
+    snapshot: Snapshot
+    storage: Storage
+    ref: TableRef
+    rows: npt.NDArray[np.int64] | None = None
+    predicate: Predicate | None = None
+    predicate_text: str | None = None
+    columns: tuple[str, ...] | None = None
+    result: PruneResult | None = None  # what was kept and dropped, and why; None without a predicate
+    time_zone: str = "UTC"  # of times without a zone in `predicate_text`, when files were chosen
+    hint: Predicate | None = (
+        None  # what the caller applies to the rows itself: files and row groups without a row for it may be left out
+    )
+    choose: Choose | None = field(default=None, repr=False)  # which files the indexes keep for another predicate
+    load: Callable[[], Snapshot] | None = field(
+        default=None, repr=False
+    )  # where `snapshot` has just the files that an index kept: the table's own
+    footers: HeldFooters | None = field(default=None, repr=False, compare=False)  # of files that were read before
+    anew: Callable[[], Self | None] | None = field(
+        default=None, repr=False, compare=False
+    )  # where `snapshot` is what an index recorded: the question asked of the table itself; None: the index was right
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The columns of the result."""
+        if self.columns is None:
+            return self.snapshot.schema.shown.fields
+        if not self.columns:
+            raise ScanError("a scan returns at least one column; columns is empty; name one, or pass None for all")
+        fields = tuple(self._field(name) for name in self.columns)
+        if len({f.name for f in fields}) < len(fields):
+            raise ScanError(
+                f"a column can be asked for once; columns are {', '.join(self.columns)}; leave out the repetition"
+            )
+        return fields
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The result's schema: the snapshot's types and logical names."""
+        return pa.schema([pa.field(f.name, f.type, f.nullable) for f in self.fields])
+
+    @property
+    def file_rows(self) -> npt.NDArray[np.int64]:
+        if self.rows is None:
+            return np.arange(len(self.snapshot.files), dtype=np.int64)
+        return np.asarray(self.rows, dtype=np.int64)
+
+    def whole(self) -> Self:
+        """The same scan with the table's own snapshot: where an index answered without it, `snapshot` is of the kept
+        files, and knows no more of them than it takes to read them."""
+        if self.load is None:
+            return self
+        snapshot = self.load()
+        mine = self.snapshot.files.paths.take(pa.array(self.file_rows))
+        rows = np.flatnonzero(pc.is_in(snapshot.files.paths, value_set=mine.combine_chunks()).to_numpy())
+        agrees = len(rows) == len(mine) and snapshot.schema == self.snapshot.schema
+        if not agrees and (own := self.by_table()) is not None:
+            return own.whole()
+        return replace(self, snapshot=snapshot, rows=rows, choose=None, load=None)
+
+    @property
+    def asked(self) -> Predicate | None:
+        """What rows must match to be of use: the predicate and the caller's hint."""
+        known = tuple(p for p in (self.predicate, self.hint) if p is not None)
+        return And(known) if len(known) > 1 else known[0] if known else None
+
+    def narrowed(self, hint: object, seen: pa.Schema) -> Self:
+        """The same scan for an engine that applies `hint`, a condition of its own over the columns that it has `seen`,
+        to the rows itself: the indexes are asked again, and what holds no row for it is not read. Parts of the hint
+        that cannot be judged keep everything; no hint is an error."""
+        try:
+            known = predicate_of(hint, self.snapshot.schema, self.time_zone, seen=seen)
+            if all(isinstance(leaf, Opaque | Constant) for leaf in leaves(known)):
+                return self
+            narrower = replace(self, hint=known if self.hint is None else And((self.hint, known)))
+            if self.choose is None or narrower.asked is None:
+                return narrower
+            rows, result = self.choose(narrower.asked)
+        except MetaIndexError:
+            return self
+        if self.rows is not None:
+            rows = np.intersect1d(rows, self.rows, assume_unique=True)
+        return replace(narrower, rows=rows, result=result)
+
+    def by_table(self) -> Self | None:
+        """The same question without what an index recorded of the version; None where that was as the table has it, or
+        nothing was recorded: whatever went wrong is then no fault of an index."""
+        own = self.anew() if self.anew is not None else None
+        return None if own is None else replace(own, columns=self.columns)
+
+    def trying(self, read: Callable[[Self], T]) -> T:
+        """What `read` makes of the scan, or where that fails on what an index recorded, of the table's own: an index
+        fails no query."""
+        try:
+            return read(self)
+        except Exception:
+            if (own := self.by_table()) is None:
+                raise
+            return read(own)
+
+    def _field(self, name: str) -> Field:
+        fields = self.snapshot.schema.shown.fields
+        exact = [f for f in fields if f.name == name]
+        found = exact or [f for f in fields if f.name.lower() == name.lower()]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            both = ", ".join(f.name for f in found)
+            raise ScanError(
+                f"a column's name must fit one column; {name!r} fits {both}; write it as it stands in the table"
+            )
+        top = name.split(".", 1)[0]
+        if top != name and any(f.name.lower() == top.lower() for f in fields):
+            raise ScanError(
+                f"a scan returns top-level columns; {name!r} is inside one; ask for {top!r} and take the field from it"
+            )
+        near = difflib.get_close_matches(name, [f.name for f in fields], n=3)
+        cure = f"did you mean {', '.join(near)}?" if near else f"it has {', '.join(f.name for f in fields[:20])}"
+        raise UnknownColumnError(
+            f"columns must exist in the table's version {self.snapshot.version}; there is no {name!r}; {cure}"
+        )
