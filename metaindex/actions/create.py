@@ -104,11 +104,11 @@ def notes_of(built: BuiltRun, settled: bool) -> tuple[str, ...]:
     if built.ref.columns or not built.ref.keys:
         counts.append(f"{len(built.ref.columns)} columns")
     keys = len(looked_up(built.ref))
-    covering = len(built.ref.keys) - keys
+    copies = len(built.ref.keys) - keys
     if keys:
         counts.append(f"{keys} key{'s' if keys > 1 else ''}")
-    if covering:
-        counts.append(f"{covering} covering index{'es' if covering > 1 else ''}")
+    if copies:
+        counts.append(f"{copies} covering index{'es' if copies > 1 else ''}")
     notes = [f"{', '.join(counts[:-1])} and {counts[-1]} indexed by the {built.ref.builder} builder"]
     if built.report.uncovered_files:
         path, why = built.report.uncovered[0]

@@ -16,7 +16,7 @@ from metaindex.build.protocol import Builder, Progress, pieces_written_by
 from metaindex.errors import ConcurrentWriteError, DamagedIndexError
 from metaindex.expressions.records import dataclass
 from metaindex.formats.storage import Storage
-from metaindex.kinds.registry import holds_rows
+from metaindex.kinds.registry import served_keys
 from metaindex.log.entry import IndexLogEntry, RunRef
 from metaindex.log.states import Operation
 from metaindex.store.reader import ReadCount, RunReader, StoreCache
@@ -63,9 +63,9 @@ class Optimize:
         return tuple(sink.run for sink, _ in self._groups)
 
     @property
-    def merges_covering(self) -> bool:
-        """Are rows of covering indexes among what is merged? Known from `first_entry` on."""
-        return any(holds_rows(run) for _, group in self._groups for run in group)
+    def merges_rows(self) -> bool:
+        """Are rows of the table among what is merged? Known from `first_entry` on."""
+        return any(served_keys(run) for _, group in self._groups for run in group)
 
     def run(self, begun: IndexLogEntry) -> Change:
         if self._merged is None:

@@ -17,10 +17,10 @@ from metaindex.build.protocol import Builder, BuildReport, BuildRequest, KeyBuil
 from metaindex.formats.model import FILE_SCHEMA, FileTable, Snapshot
 from metaindex.formats.protocol import TableRef
 from metaindex.keys import column_id, file_ids, partition_id
-from metaindex.kinds.covering.plan import covering_plans
 from metaindex.kinds.described import fact_kinds, leaves_of
 from metaindex.kinds.keyed import key_plans
 from metaindex.kinds.renames import kinds_at
+from metaindex.kinds.served import row_plans
 from metaindex.log.entry import CoveredColumn, CoveredKey, KindSpec, RunRef
 from metaindex.log.sealed import digest
 from metaindex.store.layout import PartInfo
@@ -84,8 +84,8 @@ def build_run(
             if plans := key_plans(kinds, snapshot.schema):
                 keyed = builder.keys(request, plans, many, progress)
                 report = _with_keys(report, keyed)
-            if covering := covering_plans(kinds, snapshot.schema):
-                stored = builder.covering(request, covering, many, progress)
+            if copies := row_plans(kinds, snapshot.schema):
+                stored = builder.rows(request, copies, many, progress)
                 report, covered = _with_keys(report, stored), stored.keys
     parts = [*parts, *report.parts]
     manifest = manifest_bytes(parts)

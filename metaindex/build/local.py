@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.errors import BuildError
-from metaindex.kinds.covering.plan import CoveringPlan
 from metaindex.kinds.described import FactWriter
 from metaindex.kinds.facts import MOST_ROWS, in_column_order
 from metaindex.kinds.keyed import KeyPlan
 from metaindex.kinds.kind import Kind
 from metaindex.kinds.registry import FACT_ROWS
+from metaindex.kinds.served import RowPlan
 from metaindex.store.writer import RunSink
 
 from .collect import Collected, Source, collect
@@ -69,8 +69,8 @@ class LocalBuilder:
 
         return build_keys(request, plans, sink, self._threads(request), progress)
 
-    def covering(
-        self, request: BuildRequest, plans: Sequence[CoveringPlan], sink: RunSink, progress: Progress | None = None
+    def rows(
+        self, request: BuildRequest, plans: Sequence[RowPlan], sink: RunSink, progress: Progress | None = None
     ) -> KeyBuild:
         """See `protocol.Builder`. Refused: rows are put into buckets and sorted by Spark."""
         raise _not_here()

@@ -19,14 +19,14 @@ import pyarrow as pa
 
 from metaindex.formats.model import FileTable, Leaf, Snapshot
 from metaindex.formats.protocol import TableRef
-from metaindex.kinds.covering.plan import CoveringPlan
 from metaindex.kinds.keyed import KeyPlan
+from metaindex.kinds.served import RowPlan
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
 from metaindex.store.writer import RunSink
 
 if TYPE_CHECKING:  # a refresh that merges no rows does without
-    from metaindex.kinds.covering.merge import CoveringMerge, MergedPiece, WritesPieces
+    from metaindex.kinds.pieces import MergedPiece, RowMerge, WritesPieces
 
 Progress = Callable[[str, int, int], None]
 """Called with (what, done, total) now and then, perhaps from another thread."""
@@ -84,28 +84,28 @@ class Builder(Protocol):
         """Writes the rows of every key (at least one) for the request's files into the sink, and the ordinals of the
         files of which a key knows nothing."""
 
-    def covering(
-        self, request: BuildRequest, plans: Sequence[CoveringPlan], sink: RunSink, progress: Progress | None = None
+    def rows(
+        self, request: BuildRequest, plans: Sequence[RowPlan], sink: RunSink, progress: Progress | None = None
     ) -> KeyBuild:
-        """As `keys`, for covering indexes: every physical row of the request's files but those of unkeyed ones.
-        BuildError where the builder builds none."""
+        """As `keys`, for rows that are read in the table's place: every physical row of the request's files
+        but those of unkeyed ones. BuildError where the builder builds none."""
 
 
 @runtime_checkable
-class MergesCovering(Protocol):
+class MergesRows(Protocol):
     """A builder that writes the pieces of a merge elsewhere than in the threads of this process."""
 
-    def merge_covering(self, merge: CoveringMerge, progress: Progress | None = None) -> Sequence[MergedPiece]:
-        """See `kinds.covering.merge.WritesPieces`."""
+    def merge_rows(self, merge: RowMerge, progress: Progress | None = None) -> Sequence[MergedPiece]:
+        """See `kinds.pieces.WritesPieces`."""
 
 
 def pieces_written_by(builder: object, progress: Progress | None) -> WritesPieces:
     """Who writes the pieces of merges: the `Builder`, where it is one that can; else threads of this process."""
-    if isinstance(builder, MergesCovering):
-        return partial(builder.merge_covering, progress=progress)
+    if isinstance(builder, MergesRows):
+        return partial(builder.merge_rows, progress=progress)
 
-    def write(merge: CoveringMerge) -> Sequence[MergedPiece]:
-        from metaindex.kinds.covering.merge import in_threads
+    def write(merge: RowMerge) -> Sequence[MergedPiece]:
+        from metaindex.kinds.pieces import in_threads
 
         return in_threads(merge, progress)
 

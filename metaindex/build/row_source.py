@@ -1,5 +1,5 @@
-"""The physical rows of data files in Parquet, deleted ones too, as a covering index stores them: read by the project's
-own reader, as the table shows them.
+"""The physical rows of data files in Parquet, deleted ones too, as they are stored to be read in the table's place:
+read by the project's own reader, as the table shows them.
 
 Plain data, so that it travels to a Spark task. What files have in common (values of partition columns, defaults that a
 partition gives) is worked out once, by kinds of files: those of one partition and one partition spec are of one kind.
@@ -8,7 +8,7 @@ partition gives) is worked out once, by kinds of files: those of one partition a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 
 from metaindex.errors import ScanError
 from metaindex.expressions.errors import ObjectNotFoundError
-from metaindex.formats.model import Field, Schema
+from metaindex.formats.model import Field, Leaf, Schema
 from metaindex.formats.storage import Storage
-from metaindex.kinds.covering.plan import CoveringPlan, chain
+from metaindex.kinds.served import RowPlan
 from metaindex.readers.parquet import read_parquet
 from metaindex.readers.partitions import PartitionValues
 from metaindex.readers.projection import FileNames, constant
@@ -50,7 +50,7 @@ class CommonValues:
     needed: bool  # a partition column without a known value is a doubt; else it stands in the file
 
     @classmethod
-    def of(cls, request: BuildRequest, plan: CoveringPlan) -> tuple[npt.NDArray[np.int32], CommonValues]:
+    def of(cls, request: BuildRequest, plan: RowPlan) -> tuple[npt.NDArray[np.int32], CommonValues]:
         """And the kind of each file of the request."""
         tops = [leaf.path[0] for leaf in plan.columns]
         asked = [place for place, one in enumerate(tops) if one.partition or not _defaults_known(one)]
@@ -80,12 +80,12 @@ class CommonValues:
 class RowSource:
     """How rows are read."""
 
-    plan: CoveringPlan
+    plan: RowPlan
     names: FileNames
     common: CommonValues
 
     @classmethod
-    def of(cls, request: BuildRequest, plan: CoveringPlan) -> tuple[npt.NDArray[np.int32], RowSource]:
+    def of(cls, request: BuildRequest, plan: RowPlan) -> tuple[npt.NDArray[np.int32], RowSource]:
         """And the kind of each file of the request."""
         kinds, common = CommonValues.of(request, plan)
         return kinds, cls(plan, FileNames.of(request.snapshot), common)
@@ -127,6 +127,14 @@ class RowSource:
         if depth := len(leaf.path) - 1:
             values = pc.struct_field(values, indices=[0] * depth)
         return values if values.type.equals(target) else values.cast(target)
+
+
+def chain(leaf: Leaf) -> Field:
+    """The column's top-level field with nothing else inside it."""
+    field = leaf.path[-1]
+    for above in reversed(leaf.path[:-1]):
+        field = replace(above, children=(field,), type=pa.struct([pa.field(field.name, field.type)]))
+    return field
 
 
 def _opened(storage: Storage, file: DataFile) -> pa.NativeFile:

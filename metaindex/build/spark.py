@@ -22,10 +22,10 @@ import pyarrow as pa
 
 from metaindex.errors import BuildError, DamagedIndexError
 from metaindex.expressions.errors import MetaIndexError, OutsideTableError
-from metaindex.kinds.covering.plan import CoveringPlan
 from metaindex.kinds.described import Level
 from metaindex.kinds.keyed import KeyPlan
 from metaindex.kinds.registry import FACT_ROWS
+from metaindex.kinds.served import RowPlan
 from metaindex.store.layout import PartInfo
 from metaindex.store.rows import PART_ROWS
 from metaindex.store.writer import RunSink
@@ -40,7 +40,7 @@ from .spark_text import text_rows
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from metaindex.kinds.covering.merge import CoveringMerge, MergedPiece
+    from metaindex.kinds.pieces import MergedPiece, RowMerge
 
 _OURS = {f"{one.__module__}.{one.__qualname__}: ": one for one in (DamagedIndexError, OutsideTableError)}
 """How a Python worker says what is no failure of Spark."""
@@ -100,20 +100,20 @@ class SparkBuilder:
             held = self.task_bytes or held_bytes_for(request)
             return KeyJob(self.spark, request, tuple(plans), sink, held).run(files, progress or _silent)
 
-    def covering(
-        self, request: BuildRequest, plans: Sequence[CoveringPlan], sink: RunSink, progress: Progress | None = None
+    def rows(
+        self, request: BuildRequest, plans: Sequence[RowPlan], sink: RunSink, progress: Progress | None = None
     ) -> KeyBuild:
         """See `protocol.Builder`."""
-        from .spark_covering import CoveringJob
+        from .spark_rows import RowJob
         from .spark_workers import ship
 
         with _spark_errors():
             ship(self.spark)
-            return CoveringJob(self.spark, request, sink, self.files_per_task).run(plans, progress or _silent)
+            return RowJob(self.spark, request, sink, self.files_per_task).run(plans, progress or _silent)
 
-    def merge_covering(self, merge: CoveringMerge, progress: Progress | None = None) -> Sequence[MergedPiece]:
-        """See `protocol.MergesCovering`."""
-        from .spark_covering_merge import merge_on_spark
+    def merge_rows(self, merge: RowMerge, progress: Progress | None = None) -> Sequence[MergedPiece]:
+        """See `protocol.MergesRows`."""
+        from .spark_rows_merge import merge_on_spark
         from .spark_workers import ship
 
         with _spark_errors():

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from metaindex.build.protocol import Builder, Progress
-    from metaindex.kinds.covering.merge import CoveringMerge, MergedPiece
+    from metaindex.kinds.pieces import MergedPiece, RowMerge
     from metaindex.table.face import Table
 
 _WORDS = {"true": True, "false": False}
@@ -62,10 +62,10 @@ def merging_builder(arguments: argparse.Namespace, out: Output) -> Builder:
     from metaindex.build.local import LocalBuilder
 
     class OnDemand(LocalBuilder):
-        def merge_covering(self, merge: CoveringMerge, progress: Progress | None = None) -> Sequence[MergedPiece]:
+        def merge_rows(self, merge: RowMerge, progress: Progress | None = None) -> Sequence[MergedPiece]:
             from metaindex.build.spark import SparkBuilder
 
-            return SparkBuilder(start_spark(out)).merge_covering(merge, progress)
+            return SparkBuilder(start_spark(out)).merge_rows(merge, progress)
 
     return LocalBuilder() if chosen_builder(arguments) == "local" else OnDemand()
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from metaindex.expressions.statistics import Mask
 from metaindex.kinds.kind import Listed, ListsValues
-from metaindex.kinds.registry import looked_up, rows_of
+from metaindex.kinds.registry import looked_up, looked_up_rows
 from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.pruning.known import unkeyed_files
 from metaindex.pruning.open_index import OpenIndex
@@ -68,7 +68,7 @@ def key_values(index: OpenIndex, live: Live) -> Iterator[pa.Table]:
     for run in index.entry.content.runs:
         files, mask = _named(index, run), live(run)
         for key in looked_up(run):
-            rows = rows_of(key)
+            rows = looked_up_rows(key)
             if not issubclass(rows, ListsValues):
                 continue
             for part in index.reader(run).parts(key.kind):
@@ -96,7 +96,7 @@ def _texts(texts: Sequence[str | None] | None, at: pa.Array) -> pa.Array:
 
 
 def _filter_bytes(index: OpenIndex, run: RunRef, key: CoveredKey, at: npt.NDArray[np.int64]) -> pa.Array:
-    sizes = rows_of(key).file_bytes(index.reader(run), key)
+    sizes = looked_up_rows(key).file_bytes(index.reader(run), key)
     return pa.nulls(len(at), pa.int64()) if sizes is None else pa.array(sizes[at])
 
 

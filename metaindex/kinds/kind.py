@@ -1,12 +1,15 @@
-"""What an index kind is: three base classes, and what they hand to each other.
+"""What an index kind is: its base classes, and what they hand to each other.
 
     Kind        what a user asks for: a frozen value, and its form in the log (a name, a version, properties)
-    StoredKind  the rows of keys in one metadata partition: what their layout says, and how they are read, merged and checked
+    StoredKind  the rows of keys in one metadata partition: what their layout says, and how they are merged and checked;
+                as LookedUpRows they answer in which files a value is
     KeyKind     a kind that keys values; as a WholeKind it says of its rows, too: one class is all of it
+
+Beside KeyKind stand kinds that keep facts of columns (`described`) and kinds that keep rows of the table (`served`).
 
 The program knows kinds by these alone. `registry` lists those of metaindex; a package of its own adds one by an entry
 point of the group `metaindex.kinds` that names a `WholeKind` (docs/kinds.md).
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 
@@ -36,8 +39,8 @@ if TYPE_CHECKING:  # what writes, and what a person sees, is loaded by the verbs
     from metaindex.store.writer import RunSink
 
     from .command import Command
-    from .covering.merge import WritesPieces
     from .keyed import Gathered, KeyCollector, KeyFinisher, KeyPlan, KeyReader, Spill
+    from .pieces import WritesPieces
 
 KeyRows = tuple["RunReader", CoveredKey, npt.NDArray[np.int64]]
 """The rows of a key in one run, and the new ordinal of each of its files: -1 where nothing is taken of it. Each new
@@ -50,7 +53,7 @@ Merged = tuple[dict[str, int | str], "list[PartInfo]"]
 @dataclass(frozen=True, slots=True)
 class MergeInto:
     """Where the rows of a merged key go. `number`: that of the key's n-th part, for `sink.write`. `write`: who writes
-    the pieces of a covering index; threads of this process where it is None."""
+    the pieces of rows that are read in the table's place; threads of this process where it is None."""
 
     sink: RunSink
     number: Callable[[int], int]
@@ -160,18 +163,7 @@ class StoredKind(ABC):
     __slots__ = ()
     partition: ClassVar[str]
     layout: ClassVar[LayoutRule] = LayoutRule()
-    looked_up: ClassVar[bool] = True  # does it answer in which files a value is?
-    exact: ClassVar[bool] = False  # does its answer leave nothing for other keys to prove, but for collisions?
-    equality_only: ClassVar[bool] = True  # does it know whether a value is equal, and nothing else?
-    turn: ClassVar[int] = 100  # of several keys of a column the least is asked first
-    carries_types: ClassVar[bool] = False  # are the rows of equal values the same under every type that has them?
     unkeyed_because: ClassVar[str] = "values without a key"
-
-    @classmethod
-    @abstractmethod
-    def reader(cls, run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> KeyReader:
-        """What looks up a key of a run. `types`: those of its columns now, whose values those of the types at write
-        time answer for."""
 
     @classmethod
     @abstractmethod
@@ -184,6 +176,39 @@ class StoredKind(ABC):
         """Reads all rows of a key back. Raises Mismatch, or what reading raises, where something is wrong. `unkeyed`:
         the files of which the key is said to know nothing. `records`: by ordinal how many rows the table's log says.
         """
+
+    @classmethod
+    def carries_over(cls, old: pa.DataType, new: pa.DataType) -> bool:
+        """Are rows of values that were written under one type those that the same values have under another?"""
+        return bool(old == new)
+
+    @classmethod
+    def senseless(cls, key: CoveredKey) -> str | None:
+        """What of a key does not fit together, or None: its rows would be looked for where they are not."""
+        if key.key_id != key_id(key.kind, [column.stable for column in key.columns]):
+            return f"a key id of {key.kind} that does not follow from its columns"
+        return cls.layout.senseless(key)
+
+    @classmethod
+    def said(cls, key: CoveredKey) -> str:
+        """The key for a person."""
+        return f"{key.kind}({', '.join(column.name for column in key.columns)})"
+
+
+class LookedUpRows(StoredKind):
+    """Rows that answer in which files a value is."""
+
+    __slots__ = ()
+    exact: ClassVar[bool] = False  # does its answer leave nothing for other keys to prove, but for collisions?
+    equality_only: ClassVar[bool] = True  # does it know whether a value is equal, and nothing else?
+    turn: ClassVar[int] = 100  # of several keys of a column the least is asked first
+    carries_types: ClassVar[bool] = False  # are the rows of equal values the same under every type that has them?
+
+    @classmethod
+    @abstractmethod
+    def reader(cls, run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> KeyReader:
+        """What looks up a key of a run. `types`: those of its columns now, whose values those of the types at write
+        time answer for."""
 
     @classmethod
     @abstractmethod
@@ -202,20 +227,7 @@ class StoredKind(ABC):
 
     @classmethod
     def carries_over(cls, old: pa.DataType, new: pa.DataType) -> bool:
-        """Are rows of values that were written under one type those that the same values have under another?"""
         return old == new if not cls.carries_types else answers_for(old, new)
-
-    @classmethod
-    def senseless(cls, key: CoveredKey) -> str | None:
-        """What of a key does not fit together, or None: its rows would be looked for where they are not."""
-        if key.key_id != key_id(key.kind, [column.stable for column in key.columns]):
-            return f"a key id of {key.kind} that does not follow from its columns"
-        return cls.layout.senseless(key)
-
-    @classmethod
-    def said(cls, key: CoveredKey) -> str:
-        """The key for a person."""
-        return f"{key.kind}({', '.join(column.name for column in key.columns)})"
 
     @classmethod
     def file_bytes(cls, reader: RunReader, key: CoveredKey) -> npt.NDArray[np.int64] | None:
@@ -240,7 +252,7 @@ class KeyKind(Kind):
 
     @property
     @abstractmethod
-    def rows(self) -> type[StoredKind]:
+    def rows(self) -> type[LookedUpRows]:
         """The rows that it writes."""
 
     @abstractmethod
@@ -265,7 +277,7 @@ class KeyKind(Kind):
         return [tuple(find_leaf(schema, name) for name in key) for key in self.keys]
 
 
-class WholeKind(KeyKind, StoredKind):
+class WholeKind(KeyKind, LookedUpRows):
     """A kind that keys values and says of its rows, too, which stand in the partition of its name: one class is all of
     it."""
 
@@ -277,7 +289,7 @@ class WholeKind(KeyKind, StoredKind):
             cls.partition = cls.name
 
     @property
-    def rows(self) -> type[StoredKind]:
+    def rows(self) -> type[LookedUpRows]:
         return type(self)
 
     @classmethod

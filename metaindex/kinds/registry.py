@@ -31,7 +31,8 @@ from .canonical import answers_for
 from .column_stats.spec import ColumnStats
 from .covering.spec import Covering, CoveringRange
 from .described import FactRows
-from .kind import Kind, LayoutRule, Mismatch, StoredKind, WholeKind
+from .kind import Kind, LayoutRule, LookedUpRows, Mismatch, StoredKind, WholeKind
+from .served import RowKind, ServedRows
 from .values.lists import ValueList
 from .values.spec import Values
 
@@ -53,6 +54,7 @@ FACT_ROWS: type[FactRows] = ColumnStats.facts()
 _OWN = {kind.name: kind for kind in KINDS}
 _OWN_ROWS = {rows.partition: rows for kind in KINDS for rows in kind.stored()}
 _TAKEN = frozenset({*_OWN, *_OWN_ROWS, *OWN, FACT_ROWS.files.partition, FACT_ROWS.partitions.partition, "spills"})
+_SERVED = frozenset(partition for partition, rows in _OWN_ROWS.items() if issubclass(rows, ServedRows))
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
@@ -138,7 +140,7 @@ def _unfit(kind: object, found: Mapping[str, object]) -> str | None:
     return None
 
 
-_SAID = {"version": int, "layout": LayoutRule, "turn": int, "looked_up": bool, "exact": bool}
+_SAID = {"version": int, "layout": LayoutRule, "turn": int, "exact": bool}
 _SAID |= {"equality_only": bool, "carries_types": bool, "unkeyed_because": str, "needs_spark": bool}
 """What a class says of itself, and is taken at its word."""
 
@@ -186,14 +188,34 @@ def rows_of(key: CoveredKey) -> type[StoredKind]:
     return found
 
 
+def looked_up_rows(key: CoveredKey) -> type[LookedUpRows]:
+    """The rows of a key that is `readable`, and one of `looked_up`."""
+    rows = rows_of(key)
+    assert issubclass(rows, LookedUpRows), "rows of the table are not looked up"
+    return rows
+
+
+def served_rows(key: CoveredKey) -> type[ServedRows]:
+    """The rows of a key that is one of `served_keys`."""
+    rows = rows_of(key)
+    assert issubclass(rows, ServedRows), "no query reads what is looked up in the table's place"
+    return rows
+
+
 def looked_up(run: RunRef) -> tuple[CoveredKey, ...]:
     """The keys of a run that answer in which files a value is. One of a kind that is not known here counts as one."""
-    return tuple(key for key in run.keys if (rows := stored_kind(key.kind)) is None or rows.looked_up)
+    return tuple(key for key in run.keys if key.kind not in _SERVED)
 
 
-def holds_rows(run: RunRef) -> bool:
-    """Has it rows of the table, which are read in its place?"""
-    return len(looked_up(run)) < len(run.keys)
+def served_keys(run: RunRef) -> tuple[CoveredKey, ...]:
+    """The keys of a run whose rows are rows of the table, which are read in its place."""
+    return tuple(key for key in run.keys if key.kind in _SERVED)
+
+
+def serves_rows(name: str) -> bool:
+    """Are the rows of the kind of this name read in the table's place?"""
+    kind = kind_named(name)
+    return kind is not None and issubclass(kind, RowKind)
 
 
 def covered_columns(run: RunRef) -> set[str]:
@@ -234,7 +256,9 @@ def key_reader(run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) ->
     if any(old is None or not answers_for(old, now) for old, now in zip(stored, types, strict=True)):
         return None
     rows = stored_kind(key.kind) if readable(key) else None
-    return None if rows is None or not rows.looked_up else asked(key.kind, partial(rows.reader, run, key, types))
+    if rows is None or not issubclass(rows, LookedUpRows):
+        return None
+    return asked(key.kind, partial(rows.reader, run, key, types))
 
 
 def check_kinds(some: Sequence[object]) -> None:

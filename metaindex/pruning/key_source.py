@@ -22,7 +22,7 @@ from metaindex.expressions.statistics import Mask
 from metaindex.expressions.tree import ColumnRef
 from metaindex.expressions.vectors import Matrix
 from metaindex.kinds.keyed import Hits, KeyReader, ReadsMany, ReadsRanges
-from metaindex.kinds.registry import rows_of
+from metaindex.kinds.registry import looked_up_rows
 from metaindex.log.entry import CoveredKey
 
 from .combined import Columns, Combination
@@ -48,7 +48,7 @@ class AskedKey:
     @property
     def exact(self) -> bool:
         """Does an answer leave nothing for other sources to prove, but for collisions?"""
-        return rows_of(self.key).exact and not self.key.unkeyed_files
+        return looked_up_rows(self.key).exact and not self.key.unkeyed_files
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class KeySource(Asking):
         self._all = tuple(keys)
         self._combinations = combinations
         self._keys: dict[Columns, list[AskedKey]] = {}
-        for one in sorted(keys, key=lambda one: (rows_of(one.key).turn, one.key.unkeyed_files)):
+        for one in sorted(keys, key=lambda one: (looked_up_rows(one.key).turn, one.key.unkeyed_files)):
             self._keys.setdefault(one.columns, []).append(one)
         self._readers: dict[int, KeyReader | None] = {}
         self._answers: dict[object, KeyAnswer | None] = {} if answers is None else answers

@@ -19,7 +19,7 @@ from metaindex.formats.model import FILE_SCHEMA, Schema
 from metaindex.formats.storage import Storage
 from metaindex.keys import FileIdentities, id_words, same_path
 from metaindex.kinds.described import StoredColumn
-from metaindex.kinds.registry import holds_rows
+from metaindex.kinds.registry import served_keys
 from metaindex.log.entry import IndexLogEntry, ObjectRef, RunRef
 from metaindex.log.types import type_from_text
 from metaindex.log.versions import Versions
@@ -195,7 +195,7 @@ class OpenIndex:
         if run.table_uuid != files.table_uuid:
             return out
         mine, ordinals = self._ids(run, files.ids)
-        for ids in files.told if not holds_rows(run) else (files.ids,):
+        for ids in files.told if not served_keys(run) else (files.ids,):
             asked = id_words(ids)
             for rows, here in _neighbours(mine, asked):
                 same = mine[here, 1] == asked[rows, 1]

@@ -16,7 +16,7 @@ from metaindex.expressions.statistics import Mask, PruningStatistics
 from metaindex.expressions.tree import ColumnRef
 from metaindex.expressions.vectors import numbers
 from metaindex.formats.model import FileTable, Version
-from metaindex.kinds.registry import FACT_ROWS, covered_columns, looked_up, rows_of
+from metaindex.kinds.registry import FACT_ROWS, covered_columns, looked_up, looked_up_rows
 from metaindex.log.entry import RunRef
 from metaindex.log.versions import LiveFiles, Recorded
 
@@ -131,7 +131,7 @@ def _looked_up(run: RunRef, asked: BoundPredicate) -> Iterator[str]:
     fixed = {leaf.stable for leaf in asked.schema.leaves() if ColumnRef(leaf.parts) in together}
     for key in looked_up(run):
         names = {column.stable for column in key.columns}
-        if names <= fixed if len(names) > 1 else not rows_of(key).equality_only or names <= equal:
+        if names <= fixed if len(names) > 1 else not looked_up_rows(key).equality_only or names <= equal:
             yield from names
 
 

@@ -1,4 +1,4 @@
-"""What a covering key of an index can give of a table at a version: rows of which files, less which rows.
+"""What a key whose rows are rows of the table can give of it at a version: rows of which files, less which rows.
 
 The rows of an index are physical: those of every file that was ever indexed, deleted or not. Of a version it is known
 which files are live (recorded, or found by full identity in the table's own snapshot) and which rows of them are
@@ -19,7 +19,7 @@ from metaindex.expressions.vectors import numbers
 from metaindex.formats.model import FileTable, Schema, Snapshot, Version
 from metaindex.formats.protocol import Resolved
 from metaindex.keys import FileIdentities
-from metaindex.kinds.covering.plan import PARTITION, CoveringLayout
+from metaindex.kinds.registry import served_keys, served_rows
 from metaindex.log.entry import CoveredKey, RunRef
 
 from .known import unkeyed_files
@@ -45,7 +45,7 @@ class ServedRun:
 
 @dataclass(frozen=True, eq=False)
 class Serving:
-    """What one covering key serves of a version. Told apart by identity. `deleted`: number of the run, ordinal, and the
+    """What one key serves of a version. Told apart by identity. `deleted`: number of the run, ordinal, and the
     positions of the deleted rows, of each served file that has such."""
 
     index: OpenIndex
@@ -102,14 +102,14 @@ class Serving:
         """What each stored column takes in the parts of the runs that are read, compressed."""
         found: dict[str, int] = {}
         for one in self.runs:
-            for name, size in CoveringLayout.of(one.key).sizes.column_bytes.items():
+            for name, size in served_rows(one.key).row_layout(one.key).sizes.column_bytes.items():
                 found[name] = found.get(name, 0) + size
         return found
 
     @property
     def keys(self) -> int:
         """How many values the indexed columns have in each run that is read, in all; 0 where one does not tell."""
-        sizes = [CoveringLayout.of(one.key).sizes for one in self.runs]
+        sizes = [served_rows(one.key).row_layout(one.key).sizes for one in self.runs]
         counts = [one.keys for one in sizes if one.column_bytes]  # others have no row
         return sum(counts) if all(counts) else 0
 
@@ -119,7 +119,7 @@ def usable_runs(index: OpenIndex, key_id: int, types: Mapping[str, object]) -> l
     name): one that was written when a column had another type is not used."""
     found = []
     for number, run in enumerate(index.entry.content.runs):
-        key = next((one for one in run.keys if one.kind == PARTITION and one.key_id == key_id), None)
+        key = next((one for one in served_keys(run) if one.key_id == key_id), None)
         if key is not None:
             stored = stored_types(key)
             if all(name in stored and same_type(stored[name], type_) for name, type_ in types.items()):
@@ -131,7 +131,7 @@ def stored_types(key: CoveredKey) -> dict[str, object]:
     """The types of a key's columns by stable name, as JSON of Spark's."""
     import json
 
-    return {one["name"]: one["type"] for one in json.loads(CoveringLayout.of(key).schema_json)["fields"]}
+    return {one["name"]: one["type"] for one in json.loads(served_rows(key).row_layout(key).schema_json)["fields"]}
 
 
 def same_type(one: object, other: object) -> bool:

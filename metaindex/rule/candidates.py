@@ -13,12 +13,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+import pyarrow as pa
+
 from metaindex.expressions.tree import ColumnRef
 from metaindex.formats.model import Schema, Snapshot, Version
 from metaindex.formats.protocol import Resolved
-from metaindex.kinds.covering.parts import StoredPart, is_whole, stored_parts
-from metaindex.kinds.covering.plan import ORDINAL, PARTITION, ROW, CoveringLayout
-from metaindex.kinds.covering.types import width
+from metaindex.kinds.registry import served_keys, served_rows
+from metaindex.kinds.served import ORDINAL, ROW, RowLayout, ServedRows, StoredPart
+from metaindex.kinds.spark_types import is_whole, width
 from metaindex.log.entry import CoveredKey
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.serving import Serving, serving, usable_runs
@@ -26,7 +28,6 @@ from metaindex.table.asked import at_version
 from metaindex.table.face import Table, handle_of
 
 from . import scans, seen_parts
-from .range_parts import parts_left
 from .ranking import CORES, HOT, HOT_GROUP, KEY_SHARE, PRUNED, Offer, buckets_left, share_read, share_sent, unevenness
 from .reasons import Reason
 from .replaced import replaced
@@ -48,7 +49,7 @@ class Candidate:
 
     offer: Offer
     serving: Serving
-    layout: CoveringLayout
+    layout: RowLayout
     columns: Mapping[str, str]
     bucketed: tuple[str, ...]  # the scan's names of the bucket columns, where it needs them all
     parts: tuple[tuple[int, StoredPart], ...]  # that are to be read, with the numbers of their runs
@@ -86,7 +87,7 @@ def offered(
     out = Offered()
     opened = [index for index in handle_of(table).open_indexes(None)[0] if rule.allows(index.name)]
     for index in opened:
-        keys = {key.key_id: key for run in index.entry.content.runs for key in run.keys if key.kind == PARTITION}
+        keys = {key.key_id: key for run in index.entry.content.runs for key in served_keys(run)}
         for key in keys.values():
             try:
                 found = _candidate(table, index, key, scan, rule, kept_bytes, broken, cores)
@@ -142,7 +143,7 @@ def _candidate(
     broken: Collection[str],
     cores: int,
 ) -> Candidate | Reason:
-    layout = CoveringLayout.of(key)
+    layout = served_rows(key).row_layout(key)
     if len(scan.needs) > len(key.columns):
         return Reason.NOT_COVERED
     at = _version(table, index, scan)
@@ -173,11 +174,12 @@ def _candidate(
         return stale
     if any(one.run.run in broken for one in served.runs):
         return Reason.NOT_USABLE
-    every = [(one.number, part) for one in served.runs for part in stored_parts(index.reader(one.run), one.key)]
-    parts = every if layout.buckets else _in_range(every, at.schema, layout, indexed[0], scan)
+    rows_of = served_rows(key)
+    every = [(one.number, part) for one in served.runs for part in rows_of.parts(index.reader(one.run), one.key)]
+    parts = every if layout.buckets else _in_range(every, at.schema, rows_of, layout.stored.field(0), scan)
     there, wanted = _by_run(every), _by_run(parts)
     for one in served.runs:
-        seen_parts.check(index, one.run, there.get(one.number, []), wanted.get(one.number, []))
+        seen_parts.check(index, one.run, key.kind, there.get(one.number, []), wanted.get(one.number, []))
     share = share_read(asked, indexed, layout.buckets)
     if len(parts) < len(every):
         share = sum(part.info.size_bytes for _, part in parts) / sum(part.info.size_bytes for _, part in every)
@@ -247,7 +249,7 @@ def _version(table: Table, index: OpenIndex, scan: Scan) -> _At | None:
 
 
 def _served(index: OpenIndex, key: CoveredKey, scan: Scan, at: _At, columns: Mapping[str, str]) -> Serving | None:
-    """What the index serves of the version; None where no run has the columns as the types that Spark reads them
+    """What the index served of the version; None where no run has the columns as the types that Spark reads them
     with."""
     types = {columns[one.name]: one.type for one in scan.needs}
     entry = index.entry
@@ -270,17 +272,15 @@ def _served(index: OpenIndex, key: CoveredKey, scan: Scan, at: _At, columns: Map
 def _in_range(
     parts: Sequence[tuple[int, StoredPart]],
     schema: Schema,
-    layout: CoveringLayout,
-    leading: str,
+    rows: type[ServedRows],
+    leading: pa.Field,
     scan: Scan,
 ) -> list[tuple[int, StoredPart]]:
     """Of an index in ranges, the parts that the filters leave."""
     names = {stable: parts for parts, stable in scans.named(schema, scan).items()}
-    if leading not in names or not scan.conditions:
+    if leading.name not in names or not scan.conditions:
         return list(parts)
-    left = parts_left(
-        [part for _, part in parts], scan.conditions, ColumnRef(names[leading]), layout.stored.field(0).type
-    )
+    left = rows.parts_left([part for _, part in parts], scan.conditions, ColumnRef(names[leading.name]), leading.type)
     kept = {part.path for part in left}
     return [(number, part) for number, part in parts if part.path in kept] or list(parts[:1])
 

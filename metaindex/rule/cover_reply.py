@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from metaindex.kinds.covering.types import width
+from metaindex.kinds.spark_types import width
 from metaindex.pruning.serving import Serving
 
 from .candidates import Candidate

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from metaindex.expressions.build import parse_path
 from metaindex.formats.model import Schema
-from metaindex.kinds.covering.spec import AnyCovering, Covering, buckets_for
-from metaindex.kinds.covering.types import TEXT_BYTES, width
+from metaindex.kinds.served import RowKind
+from metaindex.kinds.spark_types import TEXT_BYTES, width
 
 from . import scans
 from .ranking import PRUNED, Offer, asked_of, share_read
@@ -15,7 +15,7 @@ from .request import Scan
 
 def imagined(
     name: str,
-    kind: AnyCovering,
+    kind: RowKind,
     schema: Schema,
     scan: Scan,
     total_bytes: int,
@@ -30,9 +30,7 @@ def imagined(
         return Reason.NOT_COVERED
     indexed = [".".join(parse_path(one)) for one in kind.indexed]
     asked = {".".join(ref.parts): one for ref, one in asked_of(scan.conditions).items()}
-    buckets = 0
-    if isinstance(kind, Covering):
-        buckets = kind.buckets or buckets_for(total_bytes)
+    buckets = kind.buckets_at(total_bytes)
     wants = scans.wants(scan, {name: name for name in indexed}, indexed) if buckets else scans.Wants()
     of_use = indexed[0] in asked or scans.for_columns_alone(scan)
     if not of_use and not wants.all:

@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from metaindex.formats.storage import ObjectInfo
-from metaindex.kinds.covering.parts import StoredPart
-from metaindex.kinds.covering.plan import PARTITION
+from metaindex.kinds.served import StoredPart
 from metaindex.log.entry import RunRef
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.layout import run_folder
@@ -27,7 +26,7 @@ from metaindex.store.layout import run_folder
 SEEN_SECONDS = 10.0
 _HELD: Final = 1_000
 _lock = threading.Lock()
-_seen: OrderedDict[tuple[str, str], _Seen] = OrderedDict()
+_seen: OrderedDict[tuple[str, str, str], _Seen] = OrderedDict()
 
 
 @dataclass(slots=True)
@@ -38,16 +37,18 @@ class _Seen:
     right: dict[str, ObjectInfo] = field(default_factory=dict)
 
 
-def check(index: OpenIndex, run: RunRef, every: Sequence[StoredPart], wanted: Sequence[StoredPart]) -> None:
+def check(
+    index: OpenIndex, run: RunRef, partition: str, every: Sequence[StoredPart], wanted: Sequence[StoredPart]
+) -> None:
     """Looks at the parts of a key in a run (`every`), and into those that are to be read (`wanted`). DamagedIndexError
     where one is not as the manifest says; StorageError."""
-    key = (index.storage.root, run.run)
+    key = (index.storage.root, run.run, partition)
     with _lock:
         seen = _seen.get(key)
     if seen is not None and time.monotonic() < seen.until and all(part.path in seen.right for part in wanted):
         return
     reader = index.reader(run)
-    listed = {info.path: info for info in index.storage.list(run_folder(PARTITION, run.run))}
+    listed = {info.path: info for info in index.storage.list(run_folder(partition, run.run))}
     for part in every:
         found = listed.get(part.path)
         if found is None:

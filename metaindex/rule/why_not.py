@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from metaindex.kinds.registry import serves_rows
 from metaindex.pruning.result import PruneResult, human_bytes
 from metaindex.table.face import handle_of
 
@@ -59,7 +60,7 @@ def _verdict(
         expected = f"about {human_bytes(cover.read_bytes)} in place of {human_bytes(cover.source_bytes)}"
         return IndexVerdict(name, None, f"stands for the scan, {expected}")
     refused = planned.refused.get(name)
-    if refused is not None and set(info.kinds) == {"covering"}:
+    if refused is not None and all(serves_rows(kind) for kind in info.kinds):
         return IndexVerdict(name, refused)
     if isinstance(answer, Reason):
         return IndexVerdict(name, answer)

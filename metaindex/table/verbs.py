@@ -26,10 +26,10 @@ from metaindex.config import BuilderName
 from metaindex.expressions.errors import ArgumentError
 from metaindex.formats.files.history import forget as forget_listings
 from metaindex.formats.protocol import At
-from metaindex.kinds.covering.plan import covering_plans
 from metaindex.kinds.described import leaves_of
 from metaindex.kinds.kind import Kind
-from metaindex.kinds.registry import check_kinds, holds_rows, kind_from_spec
+from metaindex.kinds.registry import check_kinds, kind_from_spec, served_keys
+from metaindex.kinds.served import row_plans
 from metaindex.log.liveness import held
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import Operation
@@ -62,7 +62,7 @@ def create(
     target = handle.target(at_version(version, timestamp))
     snapshot = target.snapshot()
     leaves_of(kinds, snapshot.schema)
-    if covering_plans(kinds, snapshot.schema) and history:
+    if row_plans(kinds, snapshot.schema) and history:
         raise ArgumentError(
             "history=True is for kinds that prune; a covering index copies rows; create it without, as an index of its own"
         )
@@ -154,7 +154,7 @@ def optimize(
     action = Optimize(name, log.storage, mode, cache=handle.cache, progress=progress)
     base = log.latest()
     action.first_entry(base)
-    if action.merges_covering:
+    if action.merges_rows:
         action.builder = handle.builders.builder(builder)
     if base is not None and not action.runs():
         validate(Operation.OPTIMIZE, base, name)
@@ -195,7 +195,7 @@ def erase(handle: Handle, name: str, *, builder: BuilderName | Builder | None, p
     if handle.format == "files":
         forget_listings(handle.ref, all_there(there, snapshot))  # kept listings name partition values
     base = log.latest()
-    rows = base is not None and any(holds_rows(run) for run in base.content.runs)
+    rows = base is not None and any(served_keys(run) for run in base.content.runs)
     action = Erase(
         name,
         log.storage,

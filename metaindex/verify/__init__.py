@@ -17,7 +17,7 @@ from metaindex.build.protocol import Progress
 from metaindex.errors import IndexNotFoundError
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.formats.protocol import TableFormat, TableRef
-from metaindex.kinds.registry import holds_rows, looked_up, senseless
+from metaindex.kinds.registry import looked_up, senseless, served_keys
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.sealed import digest
@@ -90,10 +90,10 @@ def _verified(
             from .key_rows import check_key_rows
 
             check_key_rows(files)
-        if any(holds_rows(run) for run in entry.content.runs):
-            from .covering import check_covering_rows
+        if any(served_keys(run) for run in entry.content.runs):
+            from .served_rows import check_served_rows
 
-            check_covering_rows(files)
+            check_served_rows(files)
     report.bytes_read = index.count.bytes
     return report
 

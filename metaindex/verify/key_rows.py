@@ -28,7 +28,7 @@ from metaindex.formats.storage_local import LocalStorage
 from metaindex.keys import FileIdentities
 from metaindex.kinds.keyed import KeyPlan, Spill
 from metaindex.kinds.kind import KeyCheck, KeyKind
-from metaindex.kinds.registry import looked_up, rows_of, stranger
+from metaindex.kinds.registry import looked_up, looked_up_rows, stranger
 from metaindex.log.entry import CoveredKey, KindSpec
 from metaindex.log.sealed import one_line
 from metaindex.log.types import type_from_text
@@ -106,7 +106,7 @@ def _planned(
 
 def _maker(key: CoveredKey, kinds: Sequence[KindSpec], run: str, report: Verification) -> KeyKind | None:
     try:
-        return rows_of(key).maker(key, kinds)
+        return looked_up_rows(key).maker(key, kinds)
     except (Exception, SystemExit) as error:
         if not stranger(key.kind):
             raise
@@ -124,7 +124,8 @@ def _check_some(sample: Sample, one: RunRows, keys: Keys, ordinals: Ordinals) ->
     with tempfile.TemporaryDirectory(prefix="metaindex-") as folder:
         storage = LocalStorage(folder)
         checks = [
-            rows_of(key).compared(reader, key, plan, ordinals, Spill(storage, str(plan.place))) for key, plan in keys
+            looked_up_rows(key).compared(reader, key, plan, ordinals, Spill(storage, str(plan.place)))
+            for key, plan in keys
         ]
         scanned = scan_keys(sample.ref.storage, KeyScan.of(request, [plan for _, plan in keys]), files, checks)
         paths = dict(zip(ordinals.tolist(), files.column("path").to_pylist(), strict=True))

@@ -5,13 +5,10 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
 
 from metaindex.expressions.errors import StoragePermissionError, StorageUnavailableError
 from metaindex.expressions.shown import Shown
 from metaindex.log.sealed import one_line
-
-Kind = Literal["log", "version", "run", "statistics", "keys", "covering", "dropped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +20,13 @@ class Finding:
     * `run`        a part of a run is missing, damaged, or does not fit the others
     * `statistics` what the index says of a data file is not true of the rows in it
     * `keys`       the values that the index names of a data file are not those of the rows in it
-    * `covering`   the stored rows of a data file are not those in it
+    * `covering`   the stored rows of a data file are not those in it (the name of their metadata partition)
     * `dropped`    a file that was proved out holds a row that matches
 
     `run` is the run that has to be rebuilt, `version` the recorded version that has to go; `file` is the data file.
     """
 
-    kind: Kind
+    kind: str
     message: str
     where: str = ""
     run: str = ""

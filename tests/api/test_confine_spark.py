@@ -84,9 +84,9 @@ class Late(SparkBuilder):
         self.first()
         return SparkBuilder.keys(self, request, *rest)
 
-    def covering(self, request: BuildRequest, *rest: Any) -> KeyBuild:
+    def rows(self, request: BuildRequest, *rest: Any) -> KeyBuild:
         self.first()
-        return SparkBuilder.covering(self, request, *rest)
+        return SparkBuilder.rows(self, request, *rest)
 
 
 @pytest.mark.rotating

@@ -17,7 +17,8 @@ import metaindex as mi
 from metaindex.errors import DamagedIndexError
 from metaindex.formats.storage import Storage
 from metaindex.formats.storage_object import ObjectStorage
-from metaindex.kinds.covering.parts import MARK, StoredPart, stored_parts
+from metaindex.kinds.covering.parts import MARK, stored_parts
+from metaindex.kinds.served import StoredPart
 from metaindex.rule import seen_parts
 from tests.kinds.covering.arrow_builder import ArrowBuilder
 from tests.kinds.covering.served import Held, index_folder
@@ -98,7 +99,7 @@ def held(request: pytest.FixtureRequest, tmp_path: Path) -> Held:
 def _check(held: Held) -> list[StoredPart]:
     (run,) = held.runs
     parts = stored_parts(held.index.reader(run), held.key())
-    seen_parts.check(held.index, run, parts, parts)
+    seen_parts.check(held.index, run, "covering", parts, parts)
     return parts
 
 

@@ -19,7 +19,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.formats.storage_opening import storage_for
-from metaindex.kinds.covering.merge import PIECES_MERGED
+from metaindex.kinds.pieces import PIECES_MERGED
 from tests.kinds.covering.served import Held, objects
 from tests.s3.build import missing
 from tests.s3.server import S3Server, running

@@ -31,7 +31,7 @@ from metaindex.store.reader import RunReader
 from metaindex.store.writer import RunSink
 
 if TYPE_CHECKING:
-    from metaindex.kinds.covering.merge import WritesPieces
+    from metaindex.kinds.pieces import WritesPieces
 
 
 def keys_together(a: Sequence[CoveredKey], b: Sequence[CoveredKey]) -> tuple[CoveredKey, ...] | None:

@@ -27,7 +27,7 @@ from .files import merge_files
 from .keys import keys_together, merge_keys
 
 if TYPE_CHECKING:
-    from metaindex.kinds.covering.merge import WritesPieces
+    from metaindex.kinds.pieces import WritesPieces
 
 _NO_KEYS = OWN | {FACT_ROWS.files.partition, FACT_ROWS.partitions.partition}
 

@@ -1,16 +1,14 @@
 """Merges the rows of a covering index of several runs, piece by piece: a bucket, or a stretch of the ranges. Sorted
 streams in windows, so that a row group of each part is in memory.
 
-Pieces are plain data but for the storage: whoever writes them (`WritesPieces`) may be threads of this process or tasks
-on other machines. What they tell counts only if every piece was written once; and of every part every row was read
-once, hashes to its bucket, stands behind the one before it, and was written once where its file stays.
+Pieces are plain data but for the storage: whoever writes them (`pieces.WritesPieces`) may be threads of this process or
+tasks on other machines. What they tell counts only if every piece was written once; and of every part every row was
+read once, hashes to its bucket, stands behind the one before it, and was written once where its file stays.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +19,9 @@ from metaindex.errors import BuildError, DamagedIndexError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.vectors import one_array
 from metaindex.kinds.kind import KeyRows
+from metaindex.kinds.pieces import MergedPiece, WritesPieces, in_threads
+from metaindex.kinds.row_sums import RowSum, sum_of_rows
+from metaindex.kinds.served import ORDINAL, ROW, StoredPart, remove_strays, sizes_of, with_lineage
 from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.store.kway import merged
 from metaindex.store.layout import PartInfo
@@ -29,23 +30,15 @@ from metaindex.store.writer import RunSink
 
 from .murmur3 import buckets_of
 from .order import Ascending, in_spark_order, sort_columns
-from .parts import PART_BYTES, RANGE_BYTES, PartWriter, StoredPart, WrittenPart, read_groups, sizes_of, stored_parts
-from .plan import ORDINAL, ROW, CoveringLayout, with_lineage
-from .row_sums import RowSum, sum_of_rows
+from .parts import PART_BYTES, RANGE_BYTES, PartWriter, read_groups, stored_parts
+from .plan import PARTITION, CoveringLayout, said_of
 from .stretches import Stretch, stretches
 
-PIECES_MERGED = "buckets and ranges of a covering index merged"
-"""What is told of a merge's progress."""
 STRETCH_BYTES = 256 << 20
 """Of parts, that a stretch of ranges is made of, at least."""
-_THREADS = 8
-"""Pieces that are merged at a time on a store, where that is waiting; on a disk half as many, and no more than
-processors."""
 
 PART_NUMBERS = 10_000_000
 """Of each key of a run, as `keyed.part_number` has it."""
-
-Told = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +64,6 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class MergedPiece:
-    """What became of a piece. `read`: how many rows of its parts are in it, whether their files stay or not."""
-
-    number: int
-    parts: tuple[WrittenPart, ...]
-    read: int
-
-
-@dataclass(frozen=True, slots=True)
 class CoveringMerge:
     """The rows of one key, in pieces. `place`: its number among the covering keys of the run."""
 
@@ -89,6 +73,17 @@ class CoveringMerge:
     place: int
     sources: tuple[Source, ...]
     pieces: tuple[Piece, ...]
+
+    @property
+    def sizes(self) -> list[int]:
+        """See `pieces.RowMerge`."""
+        return [piece.size_bytes for piece in self.pieces]
+
+    def tidy(self, pieces: Sequence[MergedPiece]) -> None:
+        """See `pieces.RowMerge`."""
+        remove_strays(
+            self.sink, PARTITION, {part.info.path for one in pieces for part in one.parts}, f"{self.place:03d}-"
+        )
 
     def write(self, number: int, attempt: int = 0) -> MergedPiece:
         """Writes one piece, in parts of names that no other attempt has. DamagedIndexError where its parts are not what
@@ -123,10 +118,6 @@ class CoveringMerge:
         )
 
 
-WritesPieces = Callable[[CoveringMerge], Sequence[MergedPiece]]
-"""Writes every piece of a merge and says what became of each, in any order."""
-
-
 def merge_rows(
     key: CoveredKey,
     some: Sequence[KeyRows],
@@ -150,20 +141,7 @@ def merge_rows(
     _check(merge, found, sum(part.info.rows for _, part in parts))
     written = [part for one in found for part in one.parts]
     kept = {name: value for name, value in key.layout.items() if not name.startswith("bytes:")}
-    return {**kept, **sizes_of(written).said}, [one.info for one in written]
-
-
-def in_threads(merge: CoveringMerge, progress: Told | None = None) -> list[MergedPiece]:
-    """Writes the pieces in this process, some at a time."""
-    count = len(merge.pieces)
-    threads = _THREADS if "://" in merge.sink.storage.root else min(os.cpu_count() or 1, _THREADS // 2)
-    out = []
-    with ThreadPoolExecutor(max(1, min(threads, count))) as pool:
-        for done, one in enumerate(pool.map(merge.write, range(count)), 1):
-            out.append(one)
-            if progress is not None:
-                progress(PIECES_MERGED, done, count)
-    return out
+    return {**kept, **said_of(sizes_of(written))}, [one.info for one in written]
 
 
 def _check(merge: CoveringMerge, found: Sequence[MergedPiece], rows: int) -> None:

@@ -8,8 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.expressions.vectors import from_vector, valid_mask, vector
-
-from .plan import ORDINAL, ROW
+from metaindex.kinds.served import ORDINAL, ROW
 
 _SORT = "_mi_sort"
 _SIGN = np.uint64(1 << 63)

@@ -10,8 +10,7 @@ Rows are sorted by the indexed columns in Spark's order (NULL first, NaN last, -
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,14 +19,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from metaindex.errors import DamagedIndexError
-from metaindex.expressions.errors import StorageError, first_line
+from metaindex.expressions.errors import first_line
+from metaindex.kinds.served import ORDINAL, ROW, StoredPart, WrittenPart, with_lineage
+from metaindex.kinds.spark_types import is_whole
 from metaindex.log.entry import CoveredKey
 from metaindex.store.footer import span_of
 from metaindex.store.layout import PartInfo, run_folder
 from metaindex.store.reader import RunReader
 from metaindex.store.writer import SUFFIX, RunSink, digested_end
 
-from .plan import ORDINAL, PARTITION, ROW, CoveredSizes, CoveringLayout, with_lineage
+from .plan import PARTITION, CoveringLayout
 
 GROUP_ROWS = 1_000_000
 GROUP_BYTES = 64 << 20
@@ -44,16 +45,6 @@ _SPARK = {b"org.apache.spark.version": b"4.0.0"}
 MARK = b"metaindex.part"
 """In a footer the part's own path, and so its run, key and bucket: no two parts have one footer, whose digest stands in
 the manifest."""
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenPart:
-    """A part, what each of its columns takes, and how often the indexed columns change from one row to the next, from
-    the first row on: so many keys."""
-
-    info: PartInfo
-    column_bytes: Mapping[str, int]
-    keys: int
 
 
 @dataclass(slots=True)
@@ -147,29 +138,6 @@ class PartWriter:
         return f"{run_folder(PARTITION, self.sink.run)}/{self.place:03d}-{self.tag}-{len(self._done):05d}{end}"
 
 
-def sizes_of(parts: Iterable[WrittenPart]) -> CoveredSizes:
-    """Of all the parts."""
-    found: dict[str, int] = {}
-    keys = 0
-    for part in parts:
-        keys += part.keys
-        for name, size in part.column_bytes.items():
-            found[name] = found.get(name, 0) + size
-    return CoveredSizes(found, keys)
-
-
-def remove_strays(sink: RunSink, named: Collection[str], place: int | None = None) -> None:
-    """Removes parts of the run (of one of its keys) that are not named: of tasks that were run twice, and of tries that
-    came to nothing. What a store does not remove now is for `clean`."""
-    folder = run_folder(PARTITION, sink.run)
-    start = f"{folder}/" + ("" if place is None else f"{place:03d}-")
-    with suppress(StorageError):
-        there = [info.path for info in sink.storage.list(folder)]
-        for path in there:
-            if path.startswith(start) and path not in named:
-                sink.storage.delete(path)
-
-
 def _writer(out: pa.BufferOutputStream, first: pa.Table, path: str) -> pq.ParquetWriter:
     """`first`: the rows of the first row group, which tell what the columns are like. `path`: the part's."""
     schema, lineage, key = first.schema, (ORDINAL, ROW), first.schema.field(0)
@@ -202,11 +170,6 @@ def _repeats(column: pa.ChunkedArray, sorted_: bool) -> bool:
     values = pc.unique(sample)
     new_ahead = len(column) / len(sample) if sorted_ else 1  # values of other columns come again
     return bool(len(values) * 2 <= len(sample) and values.nbytes * new_ahead <= DICTIONARY_BYTES)
-
-
-def is_whole(t: pa.DataType) -> bool:
-    """Whether it is stored as whole numbers: sorted, their differences are small."""
-    return bool(pa.types.is_signed_integer(t) or pa.types.is_date32(t) or pa.types.is_timestamp(t))
 
 
 def _leaves(schema: pa.Schema, wanted: Callable[[str, pa.DataType], bool]) -> list[str]:
@@ -272,18 +235,6 @@ def _bound(row: pa.Table) -> str:
 
 
 # Reading ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class StoredPart:
-    """A part as a reader finds it. `bucket`: None in ranges. `least`, `greatest`: see `_bound`."""
-
-    info: PartInfo
-    bucket: int | None
-
-    @property
-    def path(self) -> str:
-        return self.info.path
 
 
 def stored_parts(reader: RunReader, key: CoveredKey) -> list[StoredPart]:

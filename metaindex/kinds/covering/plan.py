@@ -4,48 +4,29 @@ stored row is."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from metaindex.expressions.errors import UnsupportedFeatureError
 from metaindex.expressions.records import dataclass
-from metaindex.formats.model import Field, Leaf, Schema
+from metaindex.formats.model import Leaf, Schema
 from metaindex.keys import column_id, key_id
 from metaindex.kinds.columns import columns_of, named
-from metaindex.kinds.kind import Kind
+from metaindex.kinds.served import ORDINAL, ROW, RUN, RowSizes, RowWriter
+from metaindex.kinds.spark_types import arrow_schema, spark_schema, stored_type
 from metaindex.log.entry import CoveredColumn, CoveredKey
 
 from .spec import BUCKETS, AnyCovering, CoveredRows, Covering, CoveringRange
-from .types import arrow_schema, refuse, spark_schema, stored_type
+
+if TYPE_CHECKING:  # what builds is loaded by the verbs that build
+    from pyspark.sql import DataFrame
+
+    from metaindex.store.writer import RunSink
 
 PARTITION = CoveredRows.partition
 """The metadata partition that holds the rows of both kinds: `CoveredKey.kind`."""
-
-ORDINAL, ROW = "_mi_ordinal", "_mi_row"
-RUN = "_mi_run"
-"""No column of a part: the rule numbers the runs that a scan reads by it."""
-LINEAGE = (pa.field(ORDINAL, pa.int32()), pa.field(ROW, pa.int64()))
-"""The last columns of a part: which file of the run a row is of, and which row of it. Files of texts have no row
-numbers: -1."""
-
-NO_ROW = -1
-
-
-@dataclass(frozen=True)
-class CoveredSizes:
-    """Of the parts of a key in a run. `column_bytes`: what each stored column takes, compressed, lineage too. `keys`:
-    how many different values of the indexed columns follow on each other (what stands at the end of one part and the
-    beginning of the next counts twice); 0: not known, which runs before this was counted do not tell."""
-
-    column_bytes: Mapping[str, int]
-    keys: int = 0
-
-    @property
-    def said(self) -> dict[str, int | str]:
-        """As the layout says it."""
-        return {**{f"{_BYTES}{name}": size for name, size in self.column_bytes.items()}, _KEYS: self.keys}
 
 
 @dataclass(frozen=True)
@@ -69,6 +50,10 @@ class CoveringPlan:
         return len(self.kind.indexed)
 
     @property
+    def partition(self) -> str:
+        return PARTITION
+
+    @property
     def storable(self) -> bool:
         """Are all columns of types that are stored?"""
         return all(stored_type(leaf.type) is not None for leaf in self.columns)
@@ -83,7 +68,17 @@ class CoveringPlan:
             fields.append(pa.field(leaf.stable, found))
         return pa.schema(fields)
 
-    def covered(self, sizes: CoveredSizes, unkeyed_files: int) -> CoveredKey:
+    def spread(self, rows: DataFrame, size_bytes: int) -> DataFrame:
+        from .spark import spread
+
+        return spread(self, rows, size_bytes)
+
+    def writer(self, sink: RunSink, task: int, attempt: int) -> RowWriter:
+        from .spark import TaskWriter
+
+        return TaskWriter(self, sink, task, attempt)
+
+    def covered(self, sizes: RowSizes, unkeyed_files: int) -> CoveredKey:
         """The key as the log entry names it."""
         columns = (
             CoveredColumn(
@@ -96,7 +91,7 @@ class CoveringPlan:
             "buckets": self.buckets,
             "indexed": self.indexed,
             "schema": spark_schema(list(self.stored)),
-            **sizes.said,
+            **said_of(sizes),
         }
         return CoveredKey(PARTITION, self.key_id, tuple(columns), layout, unkeyed_files)
 
@@ -108,13 +103,13 @@ class CoveringLayout:
     buckets: int  # 0: rows are in ranges
     indexed: int
     schema_json: str  # a StructType of Spark, lineage apart
-    sizes: CoveredSizes
+    sizes: RowSizes
 
     @classmethod
     def of(cls, key: CoveredKey) -> CoveringLayout:
         said = key.layout
         sizes = {name.removeprefix(_BYTES): int(value) for name, value in said.items() if name.startswith(_BYTES)}
-        counted = CoveredSizes(sizes, int(said.get(_KEYS, 0)))
+        counted = RowSizes(sizes, int(said.get(_KEYS, 0)))
         return cls(int(said["buckets"]), int(said["indexed"]), str(said["schema"]), counted)
 
     @cached_property
@@ -126,24 +121,31 @@ class CoveringLayout:
 _BYTES, _KEYS = "bytes:", "keys"
 
 
-def with_lineage(stored: pa.Schema) -> pa.Schema:
-    """All columns of a part."""
-    return pa.schema([*stored, *LINEAGE])
+def said_of(sizes: RowSizes) -> dict[str, int | str]:
+    """As the layout says them."""
+    return {**{f"{_BYTES}{name}": size for name, size in sizes.column_bytes.items()}, _KEYS: sizes.keys}
 
 
-def covering_plans(kinds: Sequence[Kind], schema: Schema) -> list[CoveringPlan]:
-    """The covering indexes that kinds ask for at a schema, each once. UnknownColumnError, with the near names, for a
-    column that is not there; UnsupportedFeatureError for one whose type is not stored, or that is indexed and has no
-    order."""
-    plans: dict[int, CoveringPlan] = {}
-    for kind in kinds:
-        if isinstance(kind, Covering | CoveringRange):
-            rule = "a covering index stores columns of the table"
-            columns = tuple(named(columns_of(schema), name, rule) for name in (*kind.indexed, *kind.included))
-            _check(kind, columns)
-            number = covering_key_id(kind, [leaf.stable for leaf in columns])
-            plans.setdefault(number, CoveringPlan(kind, number, columns, len(plans)))
-    return list(plans.values())
+def planned(kind: AnyCovering, schema: Schema, place: int) -> CoveringPlan:
+    """See `served.RowKind.planned`."""
+    rule = "a covering index stores columns of the table"
+    columns = tuple(named(columns_of(schema), name, rule) for name in (*kind.indexed, *kind.included))
+    _check(kind, columns)
+    return CoveringPlan(kind, covering_key_id(kind, [leaf.stable for leaf in columns]), columns, place)
+
+
+def planned_again(key: CoveredKey, schema: Schema) -> CoveringPlan | None:
+    """See `served.ServedRows.planned_again`."""
+    layout = CoveringLayout.of(key)
+    by_stable: Mapping[str, Leaf] = {leaf.stable: leaf for leaf in columns_of(schema)}
+    columns = tuple(by_stable[column.stable] for column in key.columns if column.stable in by_stable)
+    if len(columns) < len(key.columns):
+        return None
+    names = [str(place) for place in range(len(columns))]
+    indexed, included = names[: layout.indexed], names[layout.indexed :]
+    kind = Covering(indexed, included, layout.buckets) if layout.buckets else CoveringRange(indexed, included)
+    plan = CoveringPlan(kind, key.key_id, columns)
+    return plan if plan.storable and plan.stored.equals(layout.stored) else None
 
 
 def covering_key_id(kind: AnyCovering, stables: Sequence[str]) -> int:
@@ -157,7 +159,9 @@ def _check(kind: AnyCovering, columns: Sequence[Leaf]) -> None:
     for place, leaf in enumerate(columns):
         name = ".".join(leaf.parts)
         if stored_type(leaf.type) is None:
-            raise refuse(name, leaf.type)
+            raise UnsupportedFeatureError(
+                f"a covering index stores types that Arrow and Spark carry unchanged; {name!r} is {leaf.type}; leave it out"
+            )
         if leaf.field.partition and pa.types.is_timestamp(leaf.type) and leaf.type.tz is not None:
             raise UnsupportedFeatureError(
                 f"a stored value is the same for every session; partition column {name!r} is {leaf.type}, whose texts mean what the session's time zone says; leave it out"
@@ -171,11 +175,3 @@ def _check(kind: AnyCovering, columns: Sequence[Leaf]) -> None:
         raise UnsupportedFeatureError(
             f"the columns of a covering index differ without regard to case, and from {ORDINAL}, {ROW} and {RUN}; those given do not; leave one out"
         )
-
-
-def chain(leaf: Leaf) -> Field:
-    """The column's top-level field with nothing else inside it."""
-    field = leaf.path[-1]
-    for above in reversed(leaf.path[:-1]):
-        field = replace(above, children=(field,), type=pa.struct([pa.field(field.name, field.type)]))
-    return field

@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.statistics import Mask
+from metaindex.expressions.tree import ColumnRef, Predicate
 from metaindex.formats.model import Schema
 from metaindex.kinds.columns import columns_of, named
-from metaindex.kinds.kind import KeyKind, KeyRows, Kind, LayoutRule, Merged, MergeInto, StoredKind
+from metaindex.kinds.kind import KeyRows, LayoutRule, Merged, MergeInto
+from metaindex.kinds.served import RowKind, RowPlan, ServedRows, StoredPart
 from metaindex.log.entry import CoveredKey, KindSpec
 
 if TYPE_CHECKING:
     from metaindex.kinds.command import Command
-    from metaindex.kinds.keyed import KeyReader
     from metaindex.store.reader import RunReader
 
+    from .plan import CoveringLayout
 
 MOST_BUCKETS = 100_000
 """The five digits of a bucket in a part's name, by which Spark finds it."""
@@ -35,20 +39,15 @@ def buckets_for(size_bytes: float) -> int:
     return next((count for count in BUCKETS if size_bytes <= count * BUCKET_BYTES), BUCKETS[-1])
 
 
-class CoveredRows(StoredKind):
-    """The stored rows of both kinds. They answer nothing of files: a query reads them in the place of the table."""
+class CoveredRows(ServedRows):
+    """The stored rows of both kinds."""
 
     __slots__ = ()
     partition = "covering"
     layout = LayoutRule(
         frozenset({"by", "buckets", "indexed", "schema", "keys"}), {"by": ("hash", "range")}, prefixes=("bytes:",)
     )
-    looked_up = False
     unkeyed_because = "rows in doubt"
-
-    @classmethod
-    def reader(cls, run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> KeyReader:
-        raise TypeError("a covering index is not looked up")
 
     @classmethod
     def merge(cls, key: CoveredKey, some: Sequence[KeyRows], into: MergeInto) -> Merged:
@@ -63,10 +62,6 @@ class CoveredRows(StoredKind):
         check_parts(reader, key, unkeyed, records)
 
     @classmethod
-    def maker(cls, key: CoveredKey, kinds: Sequence[KindSpec]) -> KeyKind:
-        raise TypeError("a covering index keys no values")
-
-    @classmethod
     def senseless(cls, key: CoveredKey) -> str | None:
         return None  # its id says more than the columns; who reads its rows checks them
 
@@ -78,9 +73,41 @@ class CoveredRows(StoredKind):
         included = f"; {', '.join(names[indexed:])}" if names[indexed:] else ""
         return f"covering({how}{', '.join(names[:indexed])}{included})"
 
+    @classmethod
+    def row_layout(cls, key: CoveredKey) -> CoveringLayout:
+        from .plan import CoveringLayout
+
+        return CoveringLayout.of(key)
+
+    @classmethod
+    def parts(cls, reader: RunReader, key: CoveredKey) -> list[StoredPart]:
+        from .parts import stored_parts
+
+        return stored_parts(reader, key)
+
+    @classmethod
+    def parts_left(
+        cls, parts: Sequence[StoredPart], conjuncts: Sequence[Predicate], column: ColumnRef, type_: pa.DataType
+    ) -> list[StoredPart]:
+        from .range_parts import parts_left
+
+        return parts_left(parts, conjuncts, column, type_)
+
+    @classmethod
+    def rows_of(cls, reader: RunReader, key: CoveredKey, ordinals: npt.NDArray[np.intp]) -> pa.Table:
+        from .verified import rows_of
+
+        return rows_of(reader, key, ordinals)
+
+    @classmethod
+    def planned_again(cls, key: CoveredKey, schema: Schema) -> RowPlan | None:
+        from .plan import planned_again
+
+        return planned_again(key, schema)
+
 
 @dataclass(frozen=True, slots=True, init=False)
-class Covering(Kind):
+class Covering(RowKind):
     """A covering index (Hyperspace): the indexed and included columns of every row, in `buckets` buckets by Spark's own
     hash of the indexed columns and sorted by them in each.
 
@@ -107,7 +134,6 @@ class Covering(Kind):
         _check("Covering", self.indexed, self.included)
 
     name = "covering"
-    needs_spark = True
 
     def spec(self) -> KindSpec:
         said = {"indexed": list(self.indexed), "included": list(self.included), "buckets": self.buckets}
@@ -118,8 +144,16 @@ class Covering(Kind):
         return cls(said["indexed"], said["included"], said["buckets"])
 
     @classmethod
-    def stored(cls) -> Sequence[type[StoredKind]]:
-        return (CoveredRows,)
+    def rows(cls) -> type[ServedRows]:
+        return CoveredRows
+
+    def planned(self, schema: Schema, place: int) -> RowPlan:
+        from .plan import planned
+
+        return planned(self, schema, place)
+
+    def buckets_at(self, size_bytes: float) -> int:
+        return self.buckets or buckets_for(size_bytes)
 
     @classmethod
     def command(cls) -> Command:
@@ -132,7 +166,7 @@ class Covering(Kind):
         have by the widths of their types."""
         if self.buckets is not None:
             return self
-        from .types import width
+        from metaindex.kinds.spark_types import width
 
         every = sum(width(field.type) for field in schema.fields) or 1
         widths = {leaf.parts: width(leaf.type) for leaf in columns_of(schema)}
@@ -142,7 +176,7 @@ class Covering(Kind):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class CoveringRange(Kind):
+class CoveringRange(RowKind):
     """As `Covering`, but for ranges that cross partitions: the rows of a run are cut into ranges of the indexed
     columns, each sorted, so that `BETWEEN` reads few parts. Joins shuffle."""
 
@@ -155,7 +189,6 @@ class CoveringRange(Kind):
         _check("CoveringRange", self.indexed, self.included)
 
     name = "covering_range"
-    needs_spark = True
 
     def spec(self) -> KindSpec:
         return KindSpec(self.name, self.version, {"indexed": list(self.indexed), "included": list(self.included)})
@@ -165,8 +198,16 @@ class CoveringRange(Kind):
         return cls(said["indexed"], said["included"])
 
     @classmethod
-    def stored(cls) -> Sequence[type[StoredKind]]:
-        return (CoveredRows,)
+    def rows(cls) -> type[ServedRows]:
+        return CoveredRows
+
+    def planned(self, schema: Schema, place: int) -> RowPlan:
+        from .plan import planned
+
+        return planned(self, schema, place)
+
+    def buckets_at(self, size_bytes: float) -> int:
+        return 0
 
     @classmethod
     def command(cls) -> Command:

@@ -10,18 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from metaindex.expressions.statistics import Mask
 from metaindex.expressions.vectors import one_array
 from metaindex.kinds.kind import Mismatch
+from metaindex.kinds.served import NO_ROW, ORDINAL, ROW, StoredPart, with_lineage
 from metaindex.log.entry import CoveredKey
 from metaindex.store.reader import RunReader
 
 from .murmur3 import buckets_of
 from .order import Ascending, sort_columns
-from .parts import StoredPart, read_groups, stored_parts
-from .plan import NO_ROW, ORDINAL, PARTITION, ROW, CoveringLayout
+from .parts import read_groups, stored_parts
+from .plan import PARTITION, CoveringLayout
 
 
 def check_parts(reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.ChunkedArray) -> None:
@@ -54,6 +57,16 @@ def check_parts(reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.C
     told = records.is_valid().to_numpy() & ~unkeyed
     if not np.array_equal(counts[told], records.filter(pa.array(told)).to_numpy()):
         raise Mismatch(f"{named(key)} has other rows of a file than the table's log says", PARTITION)
+
+
+def rows_of(reader: RunReader, key: CoveredKey, ordinals: npt.NDArray[np.intp]) -> pa.Table:
+    """See `served.ServedRows.rows_of`."""
+    layout = CoveringLayout.of(key)
+    wanted = pa.array(ordinals.astype(np.int32))
+    tables = [with_lineage(layout.stored).empty_table()]
+    for _, table in tables_of(reader, stored_parts(reader, key), layout):
+        tables.append(table.filter(pc.is_in(table.column(ORDINAL), value_set=wanted)))
+    return pa.concat_tables(tables)
 
 
 def tables_of(

@@ -10,7 +10,18 @@ import pyarrow as pa
 from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.statistics import Mask
-from metaindex.kinds.kind import KeyCheck, KeyKind, KeyRows, LayoutRule, Listed, Merged, MergeInto, StoredKind, keys_of
+from metaindex.kinds.kind import (
+    KeyCheck,
+    KeyKind,
+    KeyRows,
+    LayoutRule,
+    Listed,
+    LookedUpRows,
+    Merged,
+    MergeInto,
+    StoredKind,
+    keys_of,
+)
 from metaindex.log.entry import CoveredKey, KindSpec
 
 from .layouts import BITS, NUMBERS, VALUE_LAYOUT, values_carry_over
@@ -25,7 +36,7 @@ if TYPE_CHECKING:
     from metaindex.store.writer import RunSink
 
 
-class HashRows(StoredKind):
+class HashRows(LookedUpRows):
     """Hashes of values, each with the files and row groups that hold it."""
 
     __slots__ = ()
@@ -72,7 +83,7 @@ class HashRows(StoredKind):
         return listed_entries(rows, key)
 
 
-class ValueRows(StoredKind):
+class ValueRows(LookedUpRows):
     """The values themselves in order, each with the files and row groups that hold it."""
 
     __slots__ = ()
@@ -165,7 +176,7 @@ class Values(KeyKind):
         return ValuesCommand()
 
     @property
-    def rows(self) -> type[StoredKind]:
+    def rows(self) -> type[LookedUpRows]:
         return ValueRows if self.by == "value" else HashRows
 
     def collector(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> KeyCollector:

@@ -10,16 +10,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.build.covering_tasks import BUCKET, ROW_FILE, Doubts, ReadRows, WriteRows, Written, unpickled
 from metaindex.build.local import LocalBuilder
 from metaindex.build.protocol import BuildRequest, KeyBuild, Progress
 from metaindex.build.row_source import RowSource
-from metaindex.build.spark_covering import BuiltRows, check_written, doubted, key_build_of
+from metaindex.build.row_tasks import ROW_FILE, Doubts, ReadRows, WriteRows, Written, unpickled
+from metaindex.build.spark_rows import BuiltRows, check_written, doubted, key_build_of
 from metaindex.expressions.vectors import one_array
 from metaindex.kinds.covering.murmur3 import buckets_of
 from metaindex.kinds.covering.order import in_spark_order, sort_columns
-from metaindex.kinds.covering.parts import sizes_of
 from metaindex.kinds.covering.plan import CoveringPlan
+from metaindex.kinds.covering.spark import BUCKET
+from metaindex.kinds.served import RowPlan, sizes_of
 from metaindex.store.writer import RunSink
 
 
@@ -35,10 +36,11 @@ class ArrowBuilder(LocalBuilder):
 
     name = "arrow"
 
-    def covering(
-        self, request: BuildRequest, plans: Sequence[CoveringPlan], sink: RunSink, progress: Progress | None = None
+    def rows(
+        self, request: BuildRequest, plans: Sequence[RowPlan], sink: RunSink, progress: Progress | None = None
     ) -> KeyBuild:
-        return key_build_of([self._one(request, plan, sink) for plan in plans], request, sink)
+        ours = [plan for plan in plans if isinstance(plan, CoveringPlan)]
+        return key_build_of([self._one(request, plan, sink) for plan in ours], request, sink)
 
     def _one(self, request: BuildRequest, plan: CoveringPlan, sink: RunSink) -> BuiltRows:
         kinds, source = self.source.of(request, plan)

@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 
 import metaindex as mi
 from metaindex.kinds.covering.parts import bucket_of, stored_parts
-from metaindex.kinds.covering.plan import ORDINAL, ROW, CoveringLayout
+from metaindex.kinds.covering.plan import CoveringLayout
+from metaindex.kinds.served import ORDINAL, ROW
 from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.pruning.known import unkeyed_files
 from metaindex.pruning.open_index import OpenIndex

@@ -29,9 +29,10 @@ from metaindex.formats.storage import Storage
 from metaindex.kinds.covering.murmur3 import buckets_of, hashed
 from metaindex.kinds.covering.order import in_spark_order, out_of_order, sort_columns
 from metaindex.kinds.covering.parts import stored_parts
-from metaindex.kinds.covering.plan import ORDINAL, ROW, CoveringLayout, covering_plans
-from metaindex.kinds.covering.types import arrow_schema, spark_schema, stored_type
+from metaindex.kinds.covering.plan import CoveringLayout
 from metaindex.kinds.registry import kind_from_spec
+from metaindex.kinds.served import ORDINAL, ROW, row_plans
+from metaindex.kinds.spark_types import arrow_schema, spark_schema, stored_type
 from tests.actions.index_bytes import everything
 from tests.build.lake import fields_of
 from tests.tables import FORMATS, settle
@@ -85,7 +86,7 @@ def test_columns_that_spark_and_arrow_do_not_carry_alike_are_refused() -> None:
             )
         )
     )
-    plan = covering_plans([mi.Covering("a2", ["st", "ST.X"])], schema)[0]
+    plan = row_plans([mi.Covering("a2", ["st", "ST.X"])], schema)[0]
     assert plan.stored.names == ["A2", "st", "st.x"]
     for kind, error, why in (
         (mi.Covering("b"), UnknownColumnError, "there is no .b."),
@@ -97,12 +98,12 @@ def test_columns_that_spark_and_arrow_do_not_carry_alike_are_refused() -> None:
         (mi.Covering("a", ["A"]), UnsupportedFeatureError, "without regard to case"),
     ):
         with pytest.raises(error, match=why):
-            covering_plans([kind], schema)
+            row_plans([kind], schema)
     of_partition = replace(schema.fields[0], type=pa.timestamp("us", "UTC"), partition=True)
     with pytest.raises(UnsupportedFeatureError, match="time zone"):
-        covering_plans([mi.Covering("A2", ["a"])], Schema((of_partition, *schema.fields[1:])))
+        row_plans([mi.Covering("A2", ["a"])], Schema((of_partition, *schema.fields[1:])))
     ids = {plan.key_id for kind in (WIDE, mi.Covering("k", buckets=3), mi.Covering("k", buckets=4), mi.CoveringRange("k"), mi.Covering(["k", "s"], buckets=3), mi.Covering("k", "s", 3))
-           for plan in covering_plans([kind], Schema(fields_of(awkward(0).schema)))}  # fmt: skip
+           for plan in row_plans([kind], Schema(fields_of(awkward(0).schema)))}  # fmt: skip
     assert len(ids) == 6
 
 
@@ -248,8 +249,8 @@ import os, time, metaindex as mi
 from metaindex.kinds.covering.plan import PARTITION
 from tests.kinds.covering.arrow_builder import ArrowBuilder
 class Dying(ArrowBuilder):
-    def covering(self, request, plans, sink, progress=None):
-        parts = {{part.path for part in super().covering(request, plans, sink, progress).parts}}
+    def rows(self, request, plans, sink, progress=None):
+        parts = {{part.path for part in super().rows(request, plans, sink, progress).parts}}
         while not parts <= {{info.path for info in sink.storage.list(PARTITION)}}:  # they are put side by side
             time.sleep(0.01)
         os.kill(os.getpid(), 9)

@@ -20,12 +20,12 @@ from metaindex.build.protocol import Progress
 from metaindex.errors import BuildError, DamagedIndexError
 from metaindex.kinds.covering import merge as merging
 from metaindex.kinds.covering import order
-from metaindex.kinds.covering.merge import CoveringMerge, MergedPiece, in_threads
 from metaindex.kinds.covering.murmur3 import buckets_of
 from metaindex.kinds.covering.order import Ascending
 from metaindex.kinds.covering.parts import stored_parts
-from metaindex.kinds.covering.row_sums import RowSum, sum_of_counts, sum_of_files, sum_of_rows
 from metaindex.kinds.covering.stretches import Stretch, stretches
+from metaindex.kinds.pieces import PIECES_MERGED, MergedPiece, RowMerge, in_threads
+from metaindex.kinds.row_sums import RowSum, sum_of_counts, sum_of_files, sum_of_rows
 from metaindex.kinds.values.encoding import KEPT, as_bytes, encode_values
 from metaindex.store.layout import PartInfo
 from tests.tables import settle
@@ -75,7 +75,7 @@ class Telling(ArrowBuilder):
 
     tells: Callable[[list[MergedPiece]], list[MergedPiece]] = list
 
-    def merge_covering(self, merge: CoveringMerge, progress: Progress | None = None) -> Sequence[MergedPiece]:
+    def merge_rows(self, merge: RowMerge, progress: Progress | None = None) -> Sequence[MergedPiece]:
         return self.tells(in_threads(merge, progress))
 
 
@@ -87,7 +87,7 @@ def test_what_is_told_of_pieces_adds_up_or_nothing_is_merged(
     refused(table, BuildError, "once", Telling(tells=tells))
     said: list[tuple[str, int, int]] = []
     assert table.optimize_index("c", "full", Telling(), lambda *told: said.append(told)).changed
-    assert said[-1] == (merging.PIECES_MERGED, 3, 3)
+    assert said[-1] == (PIECES_MERGED, 3, 3)
     assert len(Held.of(table, "c").runs) == 1
 
 

@@ -11,11 +11,12 @@ import pytest
 
 import metaindex as mi
 from metaindex.build.spark import SparkBuilder
-from metaindex.build.spark_covering_merge import tasks_for
+from metaindex.build.spark_rows_merge import tasks_for
 from metaindex.errors import DamagedIndexError
 from metaindex.kinds.covering import merge as merging
-from metaindex.kinds.covering.merge import PIECES_MERGED, CoveringMerge
+from metaindex.kinds.covering.merge import CoveringMerge
 from metaindex.kinds.covering.parts import stored_parts
+from metaindex.kinds.pieces import PIECES_MERGED
 from tests.tables import settle
 
 from .awkward import ALL, awkward, parquet_folder

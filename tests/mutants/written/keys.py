@@ -83,7 +83,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "exact beside unkeyed files",
         "metaindex/pruning/key_source.py",
-        "return rows_of(self.key).exact and not self.key.unkeyed_files",
+        "return looked_up_rows(self.key).exact and not self.key.unkeyed_files",
         "return True",
         (
             "tests/pruning/test_keyed_tables.py",
@@ -95,26 +95,26 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "parts between two bounds",
-        "metaindex/rule/range_parts.py",
+        "metaindex/kinds/covering/range_parts.py",
         "(low is None or greatest >= low) and (high is None or least <= high)",
         "(low is None or greatest > low) and (high is None or least < high)",
-        ("tests/rule/test_range_parts.py",),
+        ("tests/kinds/covering/test_range_parts.py",),
         "a part whose bound is the value asked for is left out",
     ),
     Mutant(
         "a cut bound of a part",
-        "metaindex/rule/range_parts.py",
+        "metaindex/kinds/covering/range_parts.py",
         'return key[:KEPT], key[:KEPT] + b"\\xff" * (CUT - KEPT + 1)',
         "return key, key",
-        ("tests/rule/test_range_parts.py",),
+        ("tests/kinds/covering/test_range_parts.py",),
         "a part of long texts that begin alike is left out",
     ),
     Mutant(
         "NULL in a part",
-        "metaindex/rule/range_parts.py",
+        "metaindex/kinds/covering/range_parts.py",
         'not known or least == b""',
         'known and least == b""',
-        ("tests/rule/test_range_parts.py",),
+        ("tests/kinds/covering/test_range_parts.py",),
         "IS NULL leaves out parts of which nothing is known",
     ),
 )

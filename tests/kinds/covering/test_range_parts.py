@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from metaindex.expressions import col
 from metaindex.expressions.evaluate import matches
 from metaindex.expressions.tree import And, ColumnRef, Predicate
-from metaindex.kinds.covering.parts import StoredPart
+from metaindex.kinds.covering.range_parts import parts_left
+from metaindex.kinds.served import StoredPart
 from metaindex.kinds.values.encoding import as_bytes, encode_values
-from metaindex.rule.range_parts import parts_left
 from metaindex.store.layout import PartInfo
 
 VALUES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {

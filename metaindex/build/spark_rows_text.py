@@ -1,5 +1,5 @@
-"""Rows of CSV and JSON files for a covering index: Spark's own reader is the truth of what they say, with the
-snapshot's schema and options.
+"""Rows of CSV and JSON files, to be read in the table's place: Spark's own reader is the truth of what they say, with
+the snapshot's schema and options.
 
 Files have no row numbers and no deletes. A file with a record that Spark could not parse is in doubt: what it shows of
 such a record may depend on the columns that a query asks for.
@@ -17,12 +17,12 @@ import pyarrow as pa
 
 from metaindex.errors import BuildError
 from metaindex.expressions.build import quoted
-from metaindex.kinds.covering.plan import NO_ROW, ORDINAL, ROW, CoveringPlan
+from metaindex.kinds.served import NO_ROW, ORDINAL, ROW, RowPlan, travelling
 
 from .collect import Source
-from .covering_tasks import LATE_DOUBT, Ordinals, travelling
 from .protocol import BuildRequest
 from .row_source import CommonValues
+from .row_tasks import LATE_DOUBT, Ordinals
 from .spark_schemas import FILE, sql_schema
 from .spark_text import CORRUPT, KEYED, CheckTask, text_frame
 
@@ -34,18 +34,18 @@ _PATH = "_mi_path"
 
 @dataclass(frozen=True)
 class TextRows:
-    """See `spark_covering.Rows`."""
+    """See `spark_rows.Rows`."""
 
     spark: SparkSession
     request: BuildRequest
-    plan: CoveringPlan
+    plan: RowPlan
     source: Source
     common: pa.Table  # by ordinal: the values of partition columns, p<place>
     known: Mapping[int, str]
     tallied: bool = False
 
     @classmethod
-    def of(cls, spark: SparkSession, request: BuildRequest, plan: CoveringPlan) -> TextRows:
+    def of(cls, spark: SparkSession, request: BuildRequest, plan: RowPlan) -> TextRows:
         source = Source.of(request)
         mode = next((str(value) for name, value in source.options if name.lower() == "mode"), "PERMISSIVE")
         if mode.upper() != "PERMISSIVE":
@@ -62,7 +62,7 @@ class TextRows:
         return cls(spark, request, plan, source, pa.table(columns), known)
 
     def frame(self, ordinals: Ordinals) -> DataFrame:
-        """See `spark_covering.Rows`. A row of no file of the request has no ordinal, which fails the build."""
+        """See `spark_rows.Rows`. A row of no file of the request has no ordinal, which fails the build."""
         from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
         storage, paths = self.request.ref.storage, self.request.files.paths.take(pa.array(ordinals)).to_pylist()
@@ -79,7 +79,7 @@ class TextRows:
         return joined.select(*travelling(self.plan).names)
 
     def doubts(self, ordinals: Ordinals) -> dict[int, str]:
-        """See `spark_covering.Rows`."""
+        """See `spark_rows.Rows`."""
         return dict.fromkeys(ordinals.tolist(), "it has records that Spark does not parse")
 
     def _named(self, frame: DataFrame, ordinals: Ordinals) -> DataFrame:

@@ -1,5 +1,5 @@
-"""Merges the runs of a covering index on Spark: a task merges some buckets, or stretches of the ranges, out of the
-storage and into it; the driver sees one line of each."""
+"""Merges rows that are read in the table's place on Spark: a task merges some pieces, out of the storage and into it;
+the driver sees one line of each."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from metaindex.errors import BuildError
-from metaindex.kinds.covering.merge import PIECES_MERGED, CoveringMerge, MergedPiece
-from metaindex.kinds.covering.parts import remove_strays
+from metaindex.kinds.pieces import PIECES_MERGED, MergedPiece, RowMerge
 
-from .covering_tasks import gathered, unpickled
 from .protocol import Progress
+from .row_tasks import gathered, unpickled
 from .spark_progress import tasks_told
 from .spark_schemas import GATHERED, sql_schema
 
@@ -31,7 +30,7 @@ class MergeTask:
     """Some pieces, to be written. A damaged part fails the task: Spark tries again, as a store may have given no
     answer, and then the merge fails."""
 
-    merge: CoveringMerge
+    merge: RowMerge
 
     def run(self, batches: Iterator[pa.RecordBatch], attempt: int) -> Iterator[pa.RecordBatch]:
         """Writes the pieces whose numbers are the batches' only column; of each, what became of it (GATHERED)."""
@@ -40,9 +39,10 @@ class MergeTask:
                 yield gathered(number, self.merge.write(number, attempt))
 
 
-def merge_on_spark(spark: SparkSession, merge: CoveringMerge, progress: Progress) -> list[MergedPiece]:
-    """Writes all pieces; see `kinds.covering.merge.WritesPieces`."""
-    count = len(merge.pieces)
+def merge_on_spark(spark: SparkSession, merge: RowMerge, progress: Progress) -> list[MergedPiece]:
+    """Writes all pieces; see `kinds.pieces.WritesPieces`."""
+    sizes = merge.sizes
+    count = len(sizes)
     if not count:
         return []
     task = MergeTask(merge)
@@ -55,12 +55,11 @@ def merge_on_spark(spark: SparkSession, merge: CoveringMerge, progress: Progress
             raise BuildError("parts are written by tasks of Spark; there is none; report this")
         return task.run(batches, context.taskAttemptId())
 
-    sizes = [piece.size_bytes for piece in merge.pieces]
     numbers = spark.range(0, count, 1, tasks_for(sizes, spark.sparkContext.defaultParallelism))
     with tasks_told(spark, progress, PIECES_MERGED, count):
         rows = numbers.mapInArrow(write, sql_schema(GATHERED)).collect()
     found = [one for _, one in unpickled(rows) if isinstance(one, MergedPiece)]
-    remove_strays(merge.sink, {part.info.path for one in found for part in one.parts}, merge.place)
+    merge.tidy(found)
     return found
 
 

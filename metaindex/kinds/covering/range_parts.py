@@ -13,7 +13,7 @@ from metaindex.expressions.skipping import may_match
 from metaindex.expressions.statistics import Interval, ManyFiles, Mask
 from metaindex.expressions.tree import And, ColumnRef, Predicate
 from metaindex.kinds.canonical import Absent
-from metaindex.kinds.covering.parts import StoredPart
+from metaindex.kinds.served import StoredPart
 from metaindex.kinds.values.asked import Key, encode_interval, encode_literal
 from metaindex.kinds.values.encoding import CUT, KEPT, as_bytes
 

@@ -1,9 +1,9 @@
-"""The rows of covering indexes, against the rows of data files: those of sampled files are read as the table shows
-them, and what is stored must be exactly that, to the bit."""
+"""Rows that are read in the table's place, against the rows of data files: those of sampled files are read as the
+table shows them, and what is stored must be exactly that, to the bit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,21 +16,11 @@ from metaindex.build.merging import unkeyed_of
 from metaindex.build.protocol import BuildRequest
 from metaindex.build.row_source import DataFile, RowSource
 from metaindex.expressions.errors import MetaIndexError, first_line
-from metaindex.formats.model import Leaf, Schema
+from metaindex.formats.model import Schema
 from metaindex.formats.protocol import TableRef
-from metaindex.kinds.columns import columns_of
-from metaindex.kinds.covering.parts import stored_parts
-from metaindex.kinds.covering.plan import (
-    ORDINAL,
-    PARTITION,
-    ROW,
-    CoveringLayout,
-    CoveringPlan,
-    with_lineage,
-)
-from metaindex.kinds.covering.spec import Covering, CoveringRange
-from metaindex.kinds.covering.verified import named, tables_of
-from metaindex.log.entry import CoveredKey, RunRef
+from metaindex.kinds.registry import served_keys, served_rows
+from metaindex.kinds.served import ORDINAL, ROW
+from metaindex.log.entry import CoveredKey
 from metaindex.store.reader import RunReader
 
 from .key_rows import request_of
@@ -40,24 +30,20 @@ from .sample import Sample
 _FILES_AT_ONCE = 200
 
 
-def check_covering_rows(sample: Sample) -> None:
+def check_served_rows(sample: Sample) -> None:
     """Compares the files of a sample."""
     if sample.index.of_text:
         sample.report.skipped("rows of texts are what Spark reads, and are compared by it alone")
         return
-    runs, done = sample.of(covering_keys), 0
+    runs, done = sample.of(served_keys), 0
     for one, ordinals in runs:
         for start in range(0, len(ordinals), _FILES_AT_ONCE):
             request, here = request_of(sample, one, ordinals[start : start + _FILES_AT_ONCE])
             some = SampledFiles(one.run.run, here, request)
             reader, schema = sample.index.reader(one.run), sample.found.schema
-            check_rows_of(reader, covering_keys(one.run), some, schema, sample.ref, sample.report)
+            check_rows_of(reader, served_keys(one.run), some, schema, sample.ref, sample.report)
             done += len(here)
             sample.tell("data files read for covering indexes", done, runs)
-
-
-def covering_keys(run: RunRef) -> list[CoveredKey]:
-    return [key for key in run.keys if key.kind == PARTITION]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +66,13 @@ def check_rows_of(
     """Compares the stored rows of these files with what they hold."""
     without = unkeyed_of(reader)
     for key in keys:
-        plan = _plan(key, schema)
+        plan = served_rows(key).planned_again(key, schema)
         if plan is None:
             report.skipped("a column of a covering index has another type now, or is not in the table any more")
             continue
         unkeyed = set(without.get(key.key_id, np.zeros(0, np.int64)).tolist())
         kinds, source = RowSource.of(some.request, plan)
-        stored = _stored(reader, key, some.ordinals)
+        stored = served_rows(key).rows_of(reader, key, some.ordinals)
         paths = some.request.files.table.column("path").to_pylist()
         sizes = some.request.files.table.column("size_bytes").to_pylist()
         for place, ordinal in enumerate(some.ordinals.tolist()):
@@ -95,7 +81,7 @@ def check_rows_of(
             file = DataFile(paths[place], sizes[place], None, None, int(kinds[place]))
             message = _compare(ref, source, file, stored, ordinal, report)
             if message is not None:
-                report.found([Finding("covering", f"{named(key)}: {message}", run=some.run, file=file.path)])
+                report.found([Finding(key.kind, f"{_named(key)}: {message}", run=some.run, file=file.path)])
 
 
 def _compare(
@@ -126,25 +112,5 @@ def _image(table: pa.Table) -> bytes:
     return bytes(out.getvalue().to_pybytes())
 
 
-def _stored(reader: RunReader, key: CoveredKey, ordinals: npt.NDArray[np.intp]) -> pa.Table:
-    """The rows of these files."""
-    layout = CoveringLayout.of(key)
-    wanted = pa.array(ordinals.astype(np.int32))
-    found = [with_lineage(layout.stored).empty_table()]
-    for _, table in tables_of(reader, stored_parts(reader, key), layout):
-        found.append(table.filter(pc.is_in(table.column(ORDINAL), value_set=wanted)))
-    return pa.concat_tables(found)
-
-
-def _plan(key: CoveredKey, schema: Schema) -> CoveringPlan | None:
-    """The key as it would be built at the schema; None where it would store something else."""
-    layout = CoveringLayout.of(key)
-    by_stable: Mapping[str, Leaf] = {leaf.stable: leaf for leaf in columns_of(schema)}
-    columns = tuple(by_stable[column.stable] for column in key.columns if column.stable in by_stable)
-    if len(columns) < len(key.columns):
-        return None
-    names = [str(place) for place in range(len(columns))]
-    indexed, included = names[: layout.indexed], names[layout.indexed :]
-    kind = Covering(indexed, included, layout.buckets) if layout.buckets else CoveringRange(indexed, included)
-    plan = CoveringPlan(kind, key.key_id, columns)
-    return plan if plan.storable and plan.stored.equals(layout.stored) else None
+def _named(key: CoveredKey) -> str:
+    return f"{key.kind} index of ({', '.join(column.name for column in key.columns)})"

@@ -1,10 +1,9 @@
-"""Covering indexes on Spark: rows are read by tasks, put into buckets by Spark's own hash (or into ranges), sorted
-there, and written by the tasks that sorted them.
+"""Rows that are read in the table's place, on Spark: they are read by tasks, spread and sorted as their kind has them,
+and written by the tasks that sorted them.
 
-    files -> tasks read physical rows (`covering_tasks.ReadRows`; CSV and JSON: Spark's own readers,
-    `spark_covering_text`)
-          -> repartition(buckets, indexed) or repartitionByRange(indexed) -> sortWithinPartitions
-          -> tasks write the parts of their bucket (`WriteRows`) -> to the driver one line a bucket
+    files -> tasks read physical rows (`row_tasks.ReadRows`; CSV and JSON: Spark's own readers, `spark_rows_text`)
+          -> `RowPlan.spread`: into buckets or ranges, sorted in each
+          -> tasks write the parts of theirs (`WriteRows`) -> to the driver one line a task
 
 Files that are in doubt are *unkeyed*: a reader takes their rows from the table. Where doubt came after rows had been
 given, all is done once more without those files. Nothing is kept unless as many rows of each file were written as were
@@ -24,17 +23,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.errors import BuildError
-from metaindex.kinds.covering.parts import remove_strays, sizes_of
-from metaindex.kinds.covering.plan import ORDINAL, ROW, CoveredSizes, CoveringPlan
-from metaindex.kinds.covering.row_sums import RowSum, sum_of_counts
-from metaindex.kinds.covering.types import spark_schema
 from metaindex.kinds.keyed import UNKEYED
+from metaindex.kinds.row_sums import RowSum, sum_of_counts
+from metaindex.kinds.served import RowPlan, RowSizes, remove_strays, sizes_of, travelling
+from metaindex.kinds.spark_types import spark_schema
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
 from metaindex.store.writer import RunSink
 
-from .covering_tasks import (
-    BUCKET,
+from .protocol import BuildRequest, KeyBuild, Progress
+from .row_source import RowSource
+from .row_tasks import (
     EMPTY_DOUBT,
     LATE_DOUBT,
     ROW_FILE,
@@ -45,28 +44,22 @@ from .covering_tasks import (
     Run,
     WriteRows,
     Written,
-    travelling,
     unpickled,
 )
-from .protocol import BuildRequest, KeyBuild, Progress
-from .row_source import RowSource
 from .spark_keys import tasks_for
 from .spark_progress import tasks_told
 from .spark_schemas import GATHERED, sql_schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _TRIES = 3
-_RANGE_BYTES = 64 << 20
-"""Of data files, in the columns that are stored, that a range is made of."""
-_MOST_RANGES = 10_000
 _UNKEYED_PARTS = 1_000_000
 """Number of the first part of `unkeyed` that is written here: those of keys that are looked up come before."""
 
 
-class CoveredRows(Protocol):
-    """The rows of the data files of a run, as a covering index stores them."""
+class Rows(Protocol):
+    """The rows of the data files of a run, as they are to be stored."""
 
     @property
     def tallied(self) -> bool:
@@ -85,7 +78,7 @@ class CoveredRows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BuiltRows:
-    """One covering index of a run, written."""
+    """What one plan asks for, written."""
 
     key: CoveredKey
     parts: tuple[PartInfo, ...]
@@ -93,15 +86,15 @@ class BuiltRows:
 
 
 @dataclass(frozen=True, slots=True)
-class CoveringJob:
-    """All covering indexes of a run."""
+class RowJob:
+    """All plans of a run."""
 
     spark: SparkSession
     request: BuildRequest
     sink: RunSink
     files_per_task: int
 
-    def run(self, plans: Sequence[CoveringPlan], progress: Progress) -> KeyBuild:
+    def run(self, plans: Sequence[RowPlan], progress: Progress) -> KeyBuild:
         """Builds them, one after the other."""
         built = []
         for done, plan in enumerate(plans):
@@ -110,12 +103,13 @@ class CoveringJob:
             with tasks_told(self.spark, progress, f"tasks of the covering index of {columns}"):
                 built.append(self._build(plan))
             progress("covering indexes written", done + 1, len(plans))
-        remove_strays(self.sink, {part.path for one in built for part in one.parts})
+        for partition in {plan.partition for plan in plans}:
+            remove_strays(self.sink, partition, {part.path for one in built for part in one.parts})
         return key_build_of(built, self.request, self.sink)
 
-    def _build(self, plan: CoveringPlan) -> BuiltRows:
+    def _build(self, plan: RowPlan) -> BuiltRows:
         if not len(self.request.files):
-            return BuiltRows(plan.covered(CoveredSizes({}), 0), (), {})
+            return BuiltRows(plan.covered(RowSizes({}), 0), (), {})
         rows = self._rows(plan)
         unkeyed = dict(rows.known)
         for _ in range(_TRIES):
@@ -136,13 +130,13 @@ class CoveringJob:
             "data files stay as they are while they are indexed; some were in doubt each time anew; try again later"
         )
 
-    def _rows(self, plan: CoveringPlan) -> CoveredRows:
+    def _rows(self, plan: RowPlan) -> Rows:
         file_format = self.request.snapshot.details.read_options().get("file_format", "parquet")
         match file_format:
             case "parquet":
                 return FileRows.of(self.spark, self.request, plan, self.files_per_task)
             case "csv" | "json":
-                from .spark_covering_text import TextRows
+                from .spark_rows_text import TextRows
 
                 return TextRows.of(self.spark, self.request, plan)
             case _:
@@ -150,19 +144,8 @@ class CoveringJob:
                     f"a covering index is built of Parquet, CSV and JSON; this table is of {file_format!r}; build another kind"
                 )
 
-    def _write(self, plan: CoveringPlan, rows: CoveredRows, asked: Ordinals) -> list[Written]:
-        from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
-
-        frame = rows.frame(asked)
-        indexed: list[Column] = [F.col(f"c{place}") for place in range(plan.indexed)]
-        if plan.buckets:
-            frame = frame.repartition(plan.buckets, *indexed)
-        else:
-            ranges = self._ranges(plan)
-            frame = frame.repartitionByRange(ranges, *indexed) if ranges > 1 else frame.coalesce(1)
-        frame = frame.sortWithinPartitions(*indexed, ORDINAL, ROW)
-        if plan.buckets:
-            frame = frame.withColumn(BUCKET, F.pmod(F.hash(*indexed), F.lit(plan.buckets)))
+    def _write(self, plan: RowPlan, rows: Rows, asked: Ordinals) -> list[Written]:
+        frame = plan.spread(rows.frame(asked), self._stored_bytes(plan))
         task = WriteRows(self.sink, plan)
 
         def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -176,15 +159,16 @@ class CoveringJob:
         found = unpickled(frame.mapInArrow(write, sql_schema(GATHERED)).collect())
         return [one for _, one in sorted(found, key=lambda pair: pair[0]) if isinstance(one, Written)]
 
-    def _ranges(self, plan: CoveringPlan) -> int:
+    def _stored_bytes(self, plan: RowPlan) -> int:
+        """Of the data files, in the columns that are stored."""
         size = int(pc.sum(self.request.files.table.column("size_bytes")).as_py() or 0)
         columns = max(1, len(self.request.snapshot.schema.leaves()))
-        return max(1, min(_MOST_RANGES, size * min(len(plan.columns), columns) // columns // _RANGE_BYTES))
+        return size * min(len(plan.columns), columns) // columns
 
 
 @dataclass(frozen=True)
 class FileRows:
-    """Rows of Parquet files, whatever the table's format: see `CoveredRows`."""
+    """Rows of Parquet files, whatever the table's format: see `Rows`."""
 
     spark: SparkSession
     source: RowSource
@@ -195,7 +179,7 @@ class FileRows:
     tallied: bool = True
 
     @classmethod
-    def of(cls, spark: SparkSession, request: BuildRequest, plan: CoveringPlan, files_per_task: int) -> FileRows:
+    def of(cls, spark: SparkSession, request: BuildRequest, plan: RowPlan, files_per_task: int) -> FileRows:
         kinds, source = RowSource.of(request, plan)
         table = request.files.table
         count, plain = len(request.files), request.snapshot.format == "files"
@@ -232,7 +216,7 @@ class FileRows:
 
 
 def key_build_of(built: Sequence[BuiltRows], request: BuildRequest, sink: RunSink) -> KeyBuild:
-    """What was built of all covering indexes, with the rows of `unkeyed`."""
+    """What was built of all plans, with the rows of `unkeyed`."""
     paths = request.files.paths
     why: dict[int, str] = {}
     for one in built:

@@ -1,5 +1,5 @@
-"""The types of stored columns: those that Arrow, Parquet and Spark carry without a change, and their names in Spark's
-schemas (the JSON of `StructType`).
+"""The types of columns that are stored to be read by Spark in the table's place: those that Arrow, Parquet and Spark
+carry without a change, and their names in Spark's schemas (the JSON of `StructType`).
 
     Arrow                                stored as              Spark
     bool, int8 ... int64                 the same               boolean, byte, short, integer, long
@@ -21,8 +21,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
-
-from metaindex.expressions.errors import UnsupportedFeatureError
 
 _PLAIN: dict[pa.DataType, str] = {
     pa.bool_(): "boolean",
@@ -94,11 +92,9 @@ def _nested(t: pa.DataType) -> pa.DataType | None:
     return None
 
 
-def refuse(name: str, t: pa.DataType) -> UnsupportedFeatureError:
-    """The error of a column whose type is not stored."""
-    return UnsupportedFeatureError(
-        f"a covering index stores types that Arrow and Spark carry unchanged; {name!r} is {t}; leave it out"
-    )
+def is_whole(t: pa.DataType) -> bool:
+    """Whether it is stored as whole numbers: sorted, their differences are small."""
+    return bool(pa.types.is_signed_integer(t) or pa.types.is_date32(t) or pa.types.is_timestamp(t))
 
 
 def spark_type(t: pa.DataType) -> Any:

@@ -1,5 +1,5 @@
-"""What runs in Spark's Python workers for a covering index: rows out of data files, and sorted rows into parts. No
-Spark is imported here.
+"""What runs in Spark's Python workers for rows that are read in the table's place: rows out of data files, and sorted
+rows into parts. No Spark is imported here.
 
 Every file ends in a *tally*, a row without values whose `_mi_row` says what became of it: so that the driver knows of
 each file that it was read once, and of how many rows, and can tell whether all of them were written.
@@ -23,10 +23,8 @@ import pyarrow.compute as pc
 from metaindex.errors import BuildError
 from metaindex.expressions.errors import StorageUnavailableError
 from metaindex.formats.storage import Storage
-from metaindex.kinds.covering.order import Ascending, sort_columns
-from metaindex.kinds.covering.parts import PartWriter, WrittenPart
-from metaindex.kinds.covering.plan import NO_ROW, ORDINAL, ROW, CoveringPlan, with_lineage
-from metaindex.kinds.covering.row_sums import RowSum, sum_of_files
+from metaindex.kinds.row_sums import RowSum, sum_of_files
+from metaindex.kinds.served import NO_ROW, ORDINAL, ROW, RowPlan, WrittenPart, travelling
 from metaindex.store.writer import RunSink
 
 from .collect import UNREADABLE
@@ -36,8 +34,6 @@ from .spark_schemas import GATHERED
 Ordinals = npt.NDArray[np.int32]
 
 EMPTY_DOUBT, LATE_DOUBT, TOLD = -2, -3, -4
-BUCKET = "_mi_bucket"
-"""What Spark says is the bucket of a row: a check."""
 
 ROW_FILE = pa.schema(
     [
@@ -50,12 +46,6 @@ ROW_FILE = pa.schema(
     ]
 )
 """A file as a task is told of it: `row_source.DataFile`."""
-
-
-def travelling(plan: CoveringPlan) -> pa.Schema:
-    """The stored columns and lineage under names that mean nothing to SQL."""
-    fields = [pa.field(f"c{place}", one.type) for place, one in enumerate(plan.stored)]
-    return with_lineage(pa.schema(fields))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +133,11 @@ class WriteRows:
     read by Spark do not)."""
 
     sink: RunSink
-    plan: CoveringPlan
+    plan: RowPlan
 
     def run(self, batches: Iterator[pa.RecordBatch], partition: int, attempt: int) -> Iterator[pa.RecordBatch]:
-        plan = self.plan
-        tag = f"{attempt:06d}" if plan.buckets else f"{partition:06d}-{attempt:06d}"
-        bucket = partition if plan.buckets else None
-        schema = with_lineage(plan.stored)
-        writer = PartWriter(self.sink, plan.key_id, plan.stored, plan.indexed, plan.place, tag, bucket)
-        out, told, ascending = Written(), [], Ascending(plan.indexed)
+        out, told = Written(), []
+        writer = self.plan.writer(self.sink, partition, attempt)
         for batch in batches:
             table = pa.Table.from_batches([batch])
             tallies = pc.less(table.column(ROW), NO_ROW)
@@ -166,14 +152,8 @@ class WriteRows:
                 raise BuildError(
                     "every row read belongs to a file of the request; Spark read one that does not; report this"
                 )
-            if bucket is not None and pc.any(pc.not_equal(table.column(BUCKET), bucket)).as_py():
-                raise BuildError(f"rows of bucket {bucket} hash to it; Spark put others there; report this")
             out.rows += sum_of_files(ordinals.to_numpy())
-            columns = table.drop_columns([BUCKET]) if BUCKET in table.column_names else table
-            rows = columns.rename_columns(schema.names).cast(schema)
-            if ascending.broken(sort_columns(rows, plan.indexed)[0]):
-                raise BuildError("rows of a part ascend; Spark gave them in another order; report this")
-            writer.add(rows)
+            writer.add(table)
         out.parts = writer.close()
         if told:
             every = pa.concat_tables(told)
