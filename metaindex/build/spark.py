@@ -154,8 +154,8 @@ class SparkBuilder:
 
     def _write(self, sink: RunSink, level: Level, rows: DataFrame, count: int) -> tuple[PartInfo, ...]:
         """Sorts the rows over all tasks and has each write its range."""
-        kind, schema, order = level.partition, level.schema, level.order
-        task = WriteTask(sink, kind, schema)
+        schema, order = level.schema, level.order
+        task = WriteTask(sink, level)
 
         def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             from pyspark import TaskContext
@@ -168,7 +168,7 @@ class SparkBuilder:
         rows = rows.repartitionByRange(ranges, *order) if ranges > 1 else rows.coalesce(1)
         written = rows.sortWithinPartitions(*order).mapInArrow(write, sql_schema(WRITTEN))
         found = tuple(part_of(row) for row in sorted(written.collect(), key=lambda row: int(row["number"])))
-        return found or (sink.write(kind, schema.empty_table(), 0),)
+        return found or (sink.write(level.partition, schema.empty_table(), 0, level.columns),)
 
     def _partitions(self, request: BuildRequest, rows: DataFrame) -> DataFrame:
         """The rows of partitions: the aggregates of the files' rows, and the values of partition columns."""

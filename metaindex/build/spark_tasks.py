@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from metaindex.formats.storage import Storage
+from metaindex.kinds.described import Level
 from metaindex.kinds.registry import FACT_ROWS
 from metaindex.store.layout import PartInfo
 from metaindex.store.parts import PartStream
@@ -71,16 +72,16 @@ class WriteTask:
     """A range of sorted rows, to be written."""
 
     sink: RunSink
-    kind: str
-    schema: pa.Schema
+    level: Level
 
     def run(self, batches: Iterator[pa.RecordBatch], partition: int) -> Iterator[pa.RecordBatch]:
         """Writes the batches as parts and says which (WRITTEN)."""
-        stream = PartStream(self.sink, self.kind, self.schema, first_number=partition * PIECES)
+        level, first = self.level, partition * PIECES
+        stream = PartStream(self.sink, level.partition, level.schema, level.columns, first)
         for batch in batches:
             table = pa.Table.from_batches([batch])
-            stream.add(table.select(self.schema.names).cast(self.schema))
-        yield from written(stream.close(needed=False), partition * PIECES)
+            stream.add(table.select(level.schema.names).cast(level.schema))
+        yield from written(stream.close(needed=False), first)
 
 
 def written(parts: Sequence[PartInfo], first: int) -> Iterator[pa.RecordBatch]:

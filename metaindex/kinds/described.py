@@ -22,6 +22,7 @@ from metaindex.expressions.tree import ColumnRef
 from metaindex.expressions.vectors import Matrix
 from metaindex.formats.model import Leaf, Schema
 from metaindex.log.entry import CoveredColumn
+from metaindex.store.rows import Columns
 
 from .kind import Kind
 
@@ -37,11 +38,13 @@ Ordinals = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The rows of one metadata partition. `order`: the columns by which they are sorted, NULL first."""
+    """The rows of one metadata partition. `order`: the columns by which they are sorted, NULL first; `columns`: how
+    they are written."""
 
     partition: str
     schema: pa.Schema
     order: tuple[str, ...]
+    columns: Columns
 
 
 @dataclass(frozen=True, slots=True)

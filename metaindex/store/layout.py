@@ -117,7 +117,7 @@ def _for(folder: str, options: dict[str, str] | None) -> dict[str, str] | None:
 class PartInfo:
     """One Parquet file of a run, as the manifest states it."""
 
-    kind: str  # metadata partition: "files", "file_ids", "partitions", "column_stats", "partition_stats"
+    kind: str  # metadata partition: "files", "file_ids", "partitions", or that of a kind
     path: str  # relative to the index folder
     rows: int
     size_bytes: int

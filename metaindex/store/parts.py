@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from .layout import PartInfo
-from .rows import PART_ROWS
+from .rows import COLUMNS, PART_ROWS, Columns
 from .writer import RunSink
 
 
@@ -19,6 +19,7 @@ class PartStream:
     sink: RunSink
     kind: str
     schema: pa.Schema
+    columns: Columns = COLUMNS
     first_number: int = 0
     parts: list[PartInfo] = field(default_factory=list)
     waiting: list[pa.Table] = field(default_factory=list)
@@ -45,4 +46,4 @@ class PartStream:
         if table.schema != self.schema:
             table = table.cast(self.schema)
         self.waiting, self.waiting_rows = [], 0
-        self.parts.append(self.sink.write(self.kind, table, self.first_number + len(self.parts)))
+        self.parts.append(self.sink.write(self.kind, table, self.first_number + len(self.parts), self.columns))

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from metaindex.expressions.records import dataclass
+
 FORMAT_VERSION = 1
 
 FILES = pa.schema(
@@ -47,6 +49,35 @@ PARTITIONS = pa.schema(
 
 OWN = frozenset({"files", "file_ids", "partitions", "unkeyed"})
 """The metadata partitions of a run that are of no kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """How the columns of rows are written, by their names. One that is not named has a dictionary, and no ranges: a
+    footer is read whole before anything else.
+
+    * `ascending`: integers that are sorted or nearly so: delta encoding is smaller than a dictionary.
+    * `plain`: values that hardly come twice.
+    * `texts`: sorted byte strings. Each is stored as its common prefix with the one before and the rest, or whole and
+      left to the compression: whichever is smaller for a sample of them.
+    * `ranged`: those by which row groups are passed over.
+    * `found_by`: that by which the parts of a key are found; the manifest says from where to where it goes in each.
+    * `folder`: stands behind the partition's name in that of the folder."""
+
+    ascending: frozenset[str] = frozenset()
+    plain: frozenset[str] = frozenset()
+    texts: frozenset[str] = frozenset()
+    ranged: frozenset[str] = frozenset()
+    found_by: str | None = None
+    folder: str = ""
+
+
+COLUMNS = Columns(
+    ascending=frozenset({"ordinal", "partition_ord", "first_ordinal"}),
+    plain=frozenset({"file_id", "path"}),
+    ranged=frozenset({"ordinal", "partition_ord", "partition_id", "file_id", "key_id"}),
+)
+"""Of rows that are of no kind, and of a kind that says no other."""
 
 ROW_GROUP_ROWS = 16_384
 PART_ROWS = 1_048_576

@@ -18,61 +18,20 @@ import pyarrow.parquet as pq
 from metaindex.formats.storage import Storage
 from metaindex.log.sealed import digest
 
-from .layout import INTEGERS, PartInfo, run_folder
+from .layout import PartInfo, run_folder
 from .manifest import manifest_bytes as manifest_bytes
-from .rows import PART_ROWS, ROW_GROUP_ROWS
+from .rows import COLUMNS, PART_ROWS, ROW_GROUP_ROWS, Columns
 
 _RUN = re.compile(r"r[0-9a-f]{16}\Z")
 SUFFIX = ".mix"
 """Parts are plain Parquet under another suffix, so that a glob for `*.parquet` over the lake never takes index rows for
 table data."""
 
-PLAIN_SORTED = (
-    "ordinal",
-    "partition_ord",
-    "lower_int",
-    "upper_int",
-    "null_count",
-    "value_count",
-    "first_ordinal",
-    "entry",
-    "key_int",
-    "unit",
-)
-"""Integer columns that are sorted or nearly so: delta encoding is smaller than a dictionary."""
-
-WITHOUT_DICTIONARY = ("lower_double", "upper_double", "lower_bytes", "upper_bytes", "file_id", "path")
-
-KEYS = ("key",)
-"""Sorted byte strings. Each is stored as its common prefix with the one before and the rest, or whole and left to the
-compression: whichever is smaller for a sample of them."""
 _SAMPLE_ROWS = 8192
-
-RANGED = (
-    "column_id",
-    "partition_ord",
-    "ordinal",
-    "state",
-    "null_count",
-    "nan_count",
-    "partition_id",
-    "file_id",
-    "lower_int",
-    "upper_int",
-    "lower_double",
-    "upper_double",
-    "lower_bytes",
-    "upper_bytes",
-    "key_id",
-    "entry",
-    "key",
-    "key_int",
-)
-"""Columns by which row groups are passed over. The others get no ranges: a footer is read whole before anything
-else."""
+"""Of sorted texts, by which their encoding is chosen."""
 
 SMALL_GROUPS = {"files": 1024, "file_ids": 4096}
-"""`files` and `file_ids` are read a few rows here and there, `column_stats` in long stretches. The files that a
+"""`files` and `file_ids` are read a few rows here and there, what kinds keep in long stretches. The files that a
 predicate keeps are scattered over all row groups, and what is decoded in vain is paths: hence the smallest. Still
 smaller ones make a footer that takes longer than they save."""
 
@@ -84,11 +43,10 @@ class RunSink:
     storage: Storage  # rooted at the index folder
     run: str
 
-    def write(self, kind: str, table: pa.Table, number: int) -> PartInfo:
+    def write(self, kind: str, table: pa.Table, number: int, columns: Columns = COLUMNS) -> PartInfo:
         """Writes one sorted part durably and says what it is. The caller has sorted `table` and kept it below
         PART_ROWS."""
-        folder = f"{kind}{INTEGERS}" if "key_int" in table.schema.names else kind
-        return write_part(self.storage, self._path(folder, number), kind, table)
+        return write_part(self.storage, self._path(f"{kind}{columns.folder}", number), kind, table, columns)
 
     def copy(self, part: PartInfo, data: bytes, number: int) -> PartInfo:
         """Puts the bytes of a part of another run, durably, as one of this run, and says what it is."""
@@ -111,12 +69,12 @@ def is_run(name: str) -> bool:
     return _RUN.match(name) is not None
 
 
-def write_part(storage: Storage, path: str, kind: str, table: pa.Table) -> PartInfo:
+def write_part(storage: Storage, path: str, kind: str, table: pa.Table, columns: Columns = COLUMNS) -> PartInfo:
     """One Parquet file, put whole; its footer is digested."""
     names = table.schema.names
-    delta = {n: "DELTA_BINARY_PACKED" for n in names if n in PLAIN_SORTED}
-    plain = {n: "PLAIN" for n in names if n in WITHOUT_DICTIONARY}
-    plain |= {n: _smallest(table.column(n)) for n in names if n in KEYS}
+    delta = {n: "DELTA_BINARY_PACKED" for n in names if n in columns.ascending}
+    plain = {n: "PLAIN" for n in names if n in columns.plain}
+    plain |= {n: _smallest(table.column(n)) for n in names if n in columns.texts}
     out = pa.BufferOutputStream()
     pq.write_table(
         table,
@@ -126,7 +84,7 @@ def write_part(storage: Storage, path: str, kind: str, table: pa.Table) -> PartI
         use_dictionary=[n for n in names if n not in delta and n not in plain],
         column_encoding=delta | plain,
         write_page_checksum=True,
-        write_statistics=[n for n in names if n in RANGED],
+        write_statistics=[n for n in names if n in columns.ranged],
         store_schema=False,
     )
     buffer = out.getvalue()
@@ -141,7 +99,7 @@ def write_part(storage: Storage, path: str, kind: str, table: pa.Table) -> PartI
         *digested_end(buffer),
         leading[0].as_py() if keyed else None,
         leading[-1].as_py() if keyed else None,
-        *_second_range(table),
+        *_second_range(table, columns.found_by),
     )
 
 
@@ -156,7 +114,7 @@ def digested_end(buffer: pa.Buffer, start: int | None = None) -> tuple[int, str]
 
 def _smallest(keys: pa.ChunkedArray) -> str:
     """The encoding of sorted keys that comes out smaller."""
-    some = pa.table({"key": keys.slice(max(0, len(keys) - _SAMPLE_ROWS) // 2, _SAMPLE_ROWS)})
+    some = pa.table({"text": keys.slice(max(0, len(keys) - _SAMPLE_ROWS) // 2, _SAMPLE_ROWS)})
 
     def size(encoding: str) -> int:
         out = pa.BufferOutputStream()
@@ -168,10 +126,9 @@ def _smallest(keys: pa.ChunkedArray) -> str:
     return min("DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY", key=size)
 
 
-def _second_range(table: pa.Table) -> tuple[str | None, str | None]:
+def _second_range(table: pa.Table, name: str | None) -> tuple[str | None, str | None]:
     """The least and greatest value of the column by which the parts of a key are found, as text; NULL, which comes
     first, is the empty text."""
-    name = next((n for n in table.schema.names if n in ("entry", "key", "key_int")), None)
     if name is None or not table.num_rows:
         return None, None
     first, last = (table.column(name)[at].as_py() for at in (0, -1))

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
+import pyarrow as pa
+
+from metaindex import kinds
+from metaindex.kinds.keyed import UNKEYED
 from metaindex.kinds.registry import FACT_ROWS, KINDS
+from metaindex.kinds.served import LINEAGE
+from metaindex.store import rows as of_no_kind
 
 ROOT = Path(__file__).parents[2]
 DONE = KINDS
@@ -100,6 +109,28 @@ def test_a_guess_is_seen(tmp_path: Path) -> None:
         "match text:\n    case 'csv':\n        pass\n    case _:\n        pass\n"
     )
     assert list(guessed(tmp_path / "a.py")) == [4, 9]
+
+
+def columns_of_kinds() -> set[str]:
+    """The names of all columns that some kind stores, and no other rows have."""
+    names = {field.name for field in LINEAGE}
+    for module in pkgutil.walk_packages(kinds.__path__, "metaindex.kinds."):
+        names |= {name for schema in _schemas(importlib.import_module(module.name)) for name in schema.names}
+    return names - {name for schema in _schemas(of_no_kind) for name in schema.names} - {*UNKEYED.names}
+
+
+def _schemas(module: ModuleType) -> list[pa.Schema]:
+    return [value for value in vars(module).values() if isinstance(value, pa.Schema)]
+
+
+def test_the_store_names_no_column_of_a_kind() -> None:
+    columns = columns_of_kinds()
+    assert {"column_id", "lower_int", "entry", "key", "key_int", "unit", "bits", "_mi_ordinal"} <= columns
+    found = []
+    for file in sorted((ROOT / "metaindex/store").rglob("*.py")):
+        constants = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Constant)]
+        found += [f"{file.name}:{node.lineno} names {node.value}" for node in constants if node.value in columns]
+    assert found == []
 
 
 def test_the_checks_see_a_name(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from metaindex.formats.storage_local import LocalStorage
 from metaindex.kinds.kind import KeyKind
 from metaindex.kinds.values.lists import ValueList
 from metaindex.kinds.values.merge import merge_values
+from metaindex.kinds.values.rows import Layout
 from metaindex.kinds.values.spec import Values
 from metaindex.store.writer import RunSink
 from tests.contract import built_keys
@@ -37,7 +38,8 @@ def parted(root: Path, built: Built, cuts: Sequence[int], files: int) -> Built:
     storage = LocalStorage(str(root))
     sink, bounds = RunSink(storage, "parted"), sorted({0, rows.num_rows, *(cut % (rows.num_rows + 1) for cut in cuts)})
     tables_ = [rows.slice(a, b - a) for a, b in pairwise(bounds)]
-    parts = [sink.write(built.key.kind, table, number) for number, table in enumerate(tables_)]
+    columns = Layout.of(built.key.layout).columns
+    parts = [sink.write(built.key.kind, table, number, columns) for number, table in enumerate(tables_)]
     return on_disk(storage, sink.run, built.key, parts, built.unkeyed, files)
 
 

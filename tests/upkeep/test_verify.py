@@ -204,6 +204,7 @@ def test_any_flipped_bit_is_found_unless_no_value_changes_by_it(tmp_path: Path) 
 def _rewrite(table: mi.Table, change: Callable[[pa.Table], pa.Table]) -> None:
     """The last run with other statistics, as a faulty builder would have left it: every digest is right."""
     from metaindex.kinds.column_stats.rows import partition_rows, sorted_rows
+    from metaindex.kinds.column_stats.schemas import COLUMNS
     from metaindex.log.sealed import digest
     from metaindex.store.layout import PartInfo
     from metaindex.store.reader import manifest_path
@@ -231,7 +232,7 @@ def _rewrite(table: mi.Table, change: Callable[[pa.Table], pa.Table]) -> None:
             others = stored.filter(pa.compute.invert(mask))
             rows = pa.concat_tables([others, mine.cast(others.schema)])
             order = pa.compute.sort_indices(rows.column("column_id"))  # stable: the order inside a column stays
-            part = write_part(log.storage, part.path, part.kind, rows.take(order))
+            part = write_part(log.storage, part.path, part.kind, rows.take(order), COLUMNS)
         new.append(part)
     data = manifest_bytes(new)
     manifest.write_bytes(data)

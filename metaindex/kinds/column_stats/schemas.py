@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from metaindex.store.rows import Columns
+
 _STATISTIC = [
     pa.field("state", pa.int8(), nullable=False),  # StatState
     pa.field("lower_int", pa.int64()),
@@ -49,6 +51,13 @@ PARTITION_STATS = pa.schema(
 """One row for every partition of the run and covered column, and for every partition column (its value is both bounds,
 exact). The aggregate of its files: UNKNOWN as soon as one of them is UNKNOWN, counts null as soon as one is null,
 bounds the least and greatest. Sorted by (column_id, partition_ord)."""
+
+COLUMNS = Columns(
+    ascending=frozenset({"partition_ord", "ordinal", "lower_int", "upper_int", "null_count", "value_count"}),
+    plain=frozenset({"lower_double", "upper_double", "lower_bytes", "upper_bytes"}),
+    ranged=frozenset(COLUMN_STATS.names[: COLUMN_STATS.get_field_index("value_count")]) | {"partition_id"},
+)
+"""How the rows of both levels are written. Ranged are what rows are found by, and what bounds say."""
 
 SHOWN = pa.schema(
     [

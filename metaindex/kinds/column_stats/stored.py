@@ -22,7 +22,7 @@ from metaindex.kinds.described import (
 )
 from metaindex.log.entry import CoveredColumn
 
-from .schemas import COLUMN_STATS, PARTITION_STATS, SHOWN
+from .schemas import COLUMN_STATS, COLUMNS, PARTITION_STATS, SHOWN
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -39,8 +39,9 @@ class ColumnStatsRows(FactRows):
         "column_stats",
         COLUMN_STATS,
         ("column_id", "partition_ord", "lower_int", "lower_double", "lower_bytes", "ordinal"),
+        COLUMNS,
     )
-    partitions = Level("partition_stats", PARTITION_STATS, ("column_id", "partition_ord"))
+    partitions = Level("partition_stats", PARTITION_STATS, ("column_id", "partition_ord"), COLUMNS)
     shown = SHOWN
 
     @classmethod

@@ -21,7 +21,7 @@ from metaindex.store.rows import PART_ROWS
 from metaindex.store.writer import RunSink
 
 from .rows import column_rows, partition_column_rows, partition_rows
-from .schemas import COLUMN_STATS, PARTITION_STATS
+from .schemas import COLUMN_STATS, COLUMNS, PARTITION_STATS
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,10 @@ class ColumnWriter:
 
 def streams(sink: RunSink) -> tuple[PartStream, PartStream]:
     """Where rows of both levels go."""
-    return PartStream(sink, "column_stats", COLUMN_STATS), PartStream(sink, "partition_stats", PARTITION_STATS)
+    return (
+        PartStream(sink, "column_stats", COLUMN_STATS, COLUMNS),
+        PartStream(sink, "partition_stats", PARTITION_STATS, COLUMNS),
+    )
 
 
 def aggregated(

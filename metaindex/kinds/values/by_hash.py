@@ -24,7 +24,7 @@ from metaindex.store.rows import PART_ROWS, ROW_GROUP_ROWS
 from metaindex.store.writer import RunSink
 
 from .collecting import Finisher, GroupCollector, most_groups, torn_of
-from .rows import VALUES, Layout, distinct, hash_layout, packed, units_of
+from .rows import HASH_COLUMNS, VALUES, Layout, distinct, hash_layout, packed, units_of
 from .spills import read_spill, unsigned, write_spill
 
 _RANGE_BYTES = 40
@@ -126,7 +126,8 @@ def write_entries(plan: KeyPlan, sink: RunSink, entries: Units, first: int, tota
     parts, rows = [], part_rows(total)
     for number, start in enumerate(range(0, len(entries), rows)):
         some = entries[start : start + rows]
-        parts.append(sink.write(plan.partition, entry_rows(plan.key_id, some), plan.number(first + number)))
+        table = entry_rows(plan.key_id, some)
+        parts.append(sink.write(plan.partition, table, plan.number(first + number), HASH_COLUMNS))
     return parts
 
 

@@ -243,7 +243,7 @@ def write_keys(
     parts, rows = [], part_rows(total)
     for number, start in enumerate(range(0, len(units), rows)):
         table = key_rows(plan.key_id, keys.slice(start, rows), units[start : start + rows])
-        parts.append(sink.write(plan.partition, table, plan.number(first + number)))
+        parts.append(sink.write(plan.partition, table, plan.number(first + number), layout.columns))
     return parts
 
 

@@ -22,7 +22,7 @@ from metaindex.kinds.kind import KeyRows
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
 from metaindex.store.reader import RunReader
-from metaindex.store.rows import ROW_GROUP_ROWS
+from metaindex.store.rows import ROW_GROUP_ROWS, Columns
 from metaindex.store.writer import RunSink
 
 from .asked import Key
@@ -46,7 +46,7 @@ def merge_entries(
 ) -> tuple[dict[str, int | str], list[PartInfo]]:
     """Of `values`. See `StoredKind.merge`."""
     layout, total = _layout(some)
-    out = _Parts(key, sink, number, total)
+    out = _Parts(key, sink, number, total, layout.columns)
     windows = (total // window_rows).bit_length()  # so many halvings of the range of hashes
     for window in range(1 << windows):
         found = [np.empty(0, np.int64)]
@@ -80,7 +80,7 @@ def merge_values(
     carried = carried_parts(stays, least_rows)
     left = [_left(stored, carried) for stored, _, _ in sources]
     cuts = _cuts([one for parts in left for one in parts], window_rows)
-    out = _Parts(key, sink, number, total)
+    out = _Parts(key, sink, number, total, layout.columns)
     low: Key | None = None
     for high in [*sorted({*cuts, *(one.least for one in carried)}), None]:
         keys, units = [], []
@@ -178,8 +178,10 @@ def _keys(left: _Left, low: Any, high: Any) -> Iterator[tuple[pa.Array, Units]]:
 class _Parts:
     """Takes rows in order and writes a part whenever enough have come together."""
 
-    def __init__(self, key: CoveredKey, sink: RunSink, number: Callable[[int], int], total: int) -> None:
-        self._kind, self._sink, self._number = key.kind, sink, number
+    def __init__(
+        self, key: CoveredKey, sink: RunSink, number: Callable[[int], int], total: int, columns: Columns
+    ) -> None:
+        self._kind, self._sink, self._number, self._columns = key.kind, sink, number, columns
         self._rows = part_rows(total)
         self._waiting: list[pa.Table] = []
         self.written: list[PartInfo] = []
@@ -203,4 +205,5 @@ class _Parts:
         return self.written
 
     def _write(self, table: pa.Table) -> None:
-        self.written.append(self._sink.write(self._kind, table.combine_chunks(), self._number(len(self.written))))
+        number = self._number(len(self.written))
+        self.written.append(self._sink.write(self._kind, table.combine_chunks(), number, self._columns))

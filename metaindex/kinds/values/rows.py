@@ -15,6 +15,8 @@ import pyarrow as pa
 
 from metaindex.expressions.records import dataclass
 from metaindex.kinds.keyed import Units
+from metaindex.store.layout import INTEGERS
+from metaindex.store.rows import Columns
 
 VALUES = pa.schema([pa.field("key_id", pa.int64(), nullable=False), pa.field("entry", pa.int64(), nullable=False)])
 """Sorted by (key_id, entry), each once. Of `values`."""
@@ -30,6 +32,18 @@ VALUE_KEYS = pa.schema(
 
 VALUE_INTEGERS = pa.schema([VALUE_KEYS.field(0), pa.field("key_int", pa.int64()), VALUE_KEYS.field(2)])
 """The same of keys that are integers."""
+
+HASH_COLUMNS = Columns(ascending=frozenset({"entry"}), ranged=frozenset({"key_id", "entry"}), found_by="entry")
+VALUE_COLUMNS = Columns(
+    ascending=frozenset({"unit"}), texts=frozenset({"key"}), ranged=frozenset({"key_id", "key"}), found_by="key"
+)
+INTEGER_COLUMNS = Columns(
+    ascending=frozenset({"key_int", "unit"}),
+    ranged=frozenset({"key_id", "key_int"}),
+    found_by="key_int",
+    folder=INTEGERS,
+)
+"""How rows of VALUES, VALUE_KEYS and VALUE_INTEGERS are written."""
 
 MOST_GROUPS = 1 << 16
 """Row groups of a file that are told apart while its key is built; neighbours of more share a number."""
@@ -68,6 +82,11 @@ class Layout:
         if self.integers:
             said["key"] = _INTEGERS
         return said | {"unit_bits": self.unit_bits, "group_bits": self.group_bits, "groups": self.groups}
+
+    @property
+    def columns(self) -> Columns:
+        """How its rows are written."""
+        return HASH_COLUMNS if self.hash_bits else INTEGER_COLUMNS if self.integers else VALUE_COLUMNS
 
     @property
     def shared(self) -> bool:
