@@ -3,6 +3,7 @@ hold on to what is cleaned away."""
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -14,46 +15,47 @@ from metaindex.table.face import handle_of
 from tests.figures import count
 
 from .hammer import append, opened
-from .wrong_clock import says, start
+from .wrong_clock import clock
 
 WRONG_HOURS = ((5.0, -5.0), (-30.0, 30.0))
 
 
 def a_life_under_wrong_clocks(folder: Path, location: str, ahead: float, behind: float) -> None:
-    """Two writers whose clocks are apart by hours, and this process, whose clock is right."""
+    """Two writers whose clocks are apart by hours, a process whose clock is right, and this one, whose clock is too."""
     count("lives under wrong clocks")
     root = folder / "lake"
     root.mkdir()
-    for number in (1, 2):
-        append(root, number)
-    says(ahead, root, location, "create")
-    append(root, 3)
-    says(behind, root, location, "refresh", "optimize full")
-    log = handle_of(opened(str(root), location)).log("stats")
+    with ExitStack() as stack:
+        early, right, late = (stack.enter_context(clock(hours, root, location)) for hours in (ahead, 0.0, behind))
+        for number in (1, 2):
+            append(root, number)
+        early.says("create")
+        append(root, 3)
+        late.says("refresh", "optimize full")
+        log = handle_of(opened(str(root), location)).log("stats")
 
-    append(root, 4)
-    append(root, 5)
-    # To a clock that is behind, all files are from the future, and not to be indexed yet.
-    with start(max(ahead, behind), root, location, "stall") as dead:
-        assert dead.stdout is not None
-        assert dead.stdout.readline() == "stalled\n"
-        dead.kill()
+        append(root, 4)
+        append(root, 5)
+        # To a clock that is behind, all files are from the future, and not to be indexed yet.
+        with clock(max(ahead, behind), root, location) as dead:
+            assert dead.says("stall") == ["stalled"]
+            dead.process.kill()
 
-    # Who looks with another clock suspects wrongly, or trusts wrongly, and nothing follows from that.
-    seen = {says(hours, root, location, "look").split()[0] for hours in (ahead, 0.0, behind)}
-    assert seen == {"REFRESHING"}
-    says(behind, root, location, "refresh")
-    for hours in (ahead, 0.0, behind):
-        assert says(hours, root, location, "find 45") == "[45]\n"
-    held = set(on_storage(log.storage).runs)
-    for hours in (ahead, behind):
-        says(hours, root, location, "clean within the retention")
-    assert set(on_storage(log.storage).runs) == held
+        # Who looks with another clock suspects wrongly, or trusts wrongly, and nothing follows from that.
+        for each in (early, right, late):
+            assert each.says("look") == ["REFRESHING"]
+        late.says("refresh")
+        for each in (early, right, late):
+            assert each.says("find 45") == ["[45]"]
+        held = set(on_storage(log.storage).runs)
+        for each in (early, late):
+            each.says("clean within the retention")
+        assert set(on_storage(log.storage).runs) == held
 
-    says(behind, root, location, "cancel")
-    says(ahead, root, location, "refresh full", "delete", "restore", "clean within the retention")
-    for hours in (ahead, 0.0, behind):
-        assert says(hours, root, location, "find 15", "find 55") == "[15]\n[55]\n"
+        late.says("cancel")
+        early.says("refresh full", "delete", "restore", "clean within the retention")
+        for each in (early, right, late):
+            assert each.says("find 15", "find 55") == ["[15]", "[55]"]
 
     table = opened(str(root), location)
     entries = [log.entry(number) for number in log.numbers()]
