@@ -33,18 +33,12 @@ from .storage_local import (
     mapped,
     passed,
     read_part,
-    sync_folder,
     unlinked,
 )
 from .storage_opening import storage_for
-from .storage_rights import Rights, rights_of, shared_in
+from .storage_rights import Rights, rights_of
+from .storage_steps import FLAGS, descend, link_refused, met_link, step
 
-_FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | _FLAGS
-_ABOVE = (
-    getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
-)  # of the user's: it need not be listed by us
-_LINKED = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
 _HANDLES = "/dev/fd"
 _PUTS = 8  # tries of a put whose temporary file somebody took away
 
@@ -97,13 +91,13 @@ class OwnFolder:
                         continue
                     with disk_errors(path, "list"):
                         try:
-                            below = self._step(folder, entry.name, shown)
+                            below = step(folder, entry.name, shown)
                         except FileNotFoundError:
                             continue  # gone since the folder was read
                     yield from self._below(below, path, recursive, start_after, temporary)
                     continue
                 if entry.is_symlink():
-                    raise _link(f"{self.root.rstrip('/')}/{path}" if not path.startswith("/") else path)
+                    raise link_refused(f"{self.root.rstrip('/')}/{path}" if not path.startswith("/") else path)
                 if name.startswith(TEMPORARY) is temporary and path > start_after:
                     try:
                         stat = entry.stat(follow_symlinks=False)
@@ -220,60 +214,9 @@ class OwnFolder:
         return names
 
     def _descend(self, names: builtins.list[str], *, make: bool = False) -> int:
-        """A handle of the folder so many steps below the root; the caller closes it. FileNotFoundError where one is not
-        there, and is not to be made."""
+        """A handle of the folder so many steps below the root, as `descend` gives it."""
         home = (self.home or self.root).rstrip("/")
-        above, _, last = home.rpartition("/")
-        try:
-            folder = os.open(above or "/", _ABOVE)
-        except FileNotFoundError:
-            if not make:
-                raise
-            _make_above(above, self.like)
-            folder = os.open(above or "/", _ABOVE)
-        said = above
-        first = True
-        for name in (last, *self.root[len(home) :].strip("/").split("/"), *names):
-            if not name:
-                continue
-            try:
-                below = self._step(folder, name, f"{said}/")
-            except FileNotFoundError:
-                if not make:
-                    os.close(folder)
-                    raise
-                try:
-                    below = self._made(folder, name, f"{said}/", first)
-                except BaseException:
-                    os.close(folder)
-                    raise
-            except BaseException:
-                os.close(folder)
-                raise
-            os.close(folder)
-            folder, first, said = below, False, f"{said}/{name}"
-        return folder
-
-    def _step(self, folder: int, name: str, said: str) -> int:
-        """A handle of a folder in an open one; a link is refused."""
-        try:
-            return os.open(name, _FOLDER, dir_fd=folder)
-        except OSError as error:
-            if error.errno in _LINKED and S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-                raise _link(f"{said}{name}") from None
-            raise
-
-    def _made(self, above: int, name: str, said: str, first: bool) -> int:
-        """A new folder, with the permissions of the table, or of the folder it is in."""
-        rights = (rights_of(self.like) if first else Rights.of_folder(os.fstat(above))) if self.like else None
-        with suppress(FileExistsError):
-            os.mkdir(name, 0o777 if rights is None else 0o700, dir_fd=above)
-            folder = self._step(above, name, said)
-            if rights is not None:
-                rights.give_folder(folder)
-            _sync(above)
-            return folder
-        return self._step(above, name, said)
+        return descend(home, [*self.root[len(home) :].split("/"), *names], like=self.like, make=make)
 
     def _tighten(self) -> None:
         """A table that was closed to some is so in its indexes from their next entry on. One that was opened is not:
@@ -305,10 +248,10 @@ class OwnFolder:
         it."""
         with self._parent(path) as (folder, name):
             try:
-                handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK | _FLAGS, dir_fd=folder)
+                handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK | FLAGS, dir_fd=folder)
             except OSError as error:
-                if error.errno in _LINKED and S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-                    raise _link(self.uri(path)) from None
+                if met_link(error, folder, name):
+                    raise link_refused(self.uri(path)) from None
                 raise
         try:
             mode = os.fstat(handle).st_mode
@@ -323,7 +266,7 @@ class OwnFolder:
     @staticmethod
     def _check(mode: int, where: str) -> None:
         if S_ISLNK(mode):
-            raise _link(where)
+            raise link_refused(where)
         if not S_ISREG(mode):
             raise StorageError(f"an index is made of plain files; {where!r} is no regular file; remove it")
 
@@ -340,7 +283,7 @@ class OwnFolder:
             rights = Rights.of_folder(os.fstat(folder)) if self.like else None
             handle = os.open(
                 temporary,
-                os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS,
+                os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS,
                 0o666 if rights is None else 0o600,
                 dir_fd=folder,
             )
@@ -379,46 +322,3 @@ def meant_by(temporary: str) -> str:
     folder, _, name = temporary.rpartition("/")
     name = name.removeprefix(TEMPORARY).rpartition(".")[0]
     return f"{folder}/{name}" if folder else name
-
-
-def _make_above(folder: str, like: str) -> None:
-    """The folders above ours, with the process's own permissions, but for the one that lies beside the table: other
-    tables of that place come to have indexes in it, so it is as open as the place."""
-    missing = []
-    while not os.path.isdir(folder):
-        missing.append(folder)
-        folder = os.path.dirname(folder)
-    beside = os.path.dirname(like) if like else ""
-    for one in reversed(missing):
-        above = os.path.dirname(one)
-        if above == beside:
-            with suppress(FileExistsError):
-                os.mkdir(one, 0o700)
-                _open_as(one, shared_in(above))
-        else:
-            os.makedirs(one, exist_ok=True)
-        sync_folder(above)
-
-
-def _open_as(folder: str, rights: Rights) -> None:
-    handle = os.open(folder, _FOLDER)
-    try:
-        rights.give_folder(handle)
-    finally:
-        os.close(handle)
-
-
-def _sync(above: int) -> None:
-    """Makes a new name in a folder durable, where the folder may be read."""
-    with suppress(PermissionError):
-        handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=above)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def _link(where: str) -> StorageError:
-    return StorageError(
-        f"an index stays in its folder and follows no link; {where!r} is one; remove the link (another place for indexes is chosen by Config(index_location=...))"
-    )

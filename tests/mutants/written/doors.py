@@ -101,9 +101,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "links are followed",
-        "metaindex/formats/storage_own.py",
-        "_FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW",
-        "_FLAGS = os.O_CLOEXEC",
+        "metaindex/formats/storage_steps.py",
+        "FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW",
+        "FLAGS = os.O_CLOEXEC",
         ("tests/formats/test_storage_own.py",),
         "what a planted link leads to is read, and removed",
     ),
