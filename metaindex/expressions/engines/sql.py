@@ -13,15 +13,12 @@ import re
 from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache, partial
-from itertools import pairwise
 from typing import Any, Final
 
 import pyarrow as pa
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import ParseError, SqlglotError, TokenError
+from sqlglot.errors import SqlglotError
 
-from metaindex.expressions.errors import ExpressionError
 from metaindex.expressions.literals import Literal, LiteralValue
 from metaindex.expressions.tree import (
     And,
@@ -42,7 +39,7 @@ from metaindex.expressions.tree import (
 from .casts import is_text, keeps_values, type_by_any_case
 from .nullness import are_plain, is_plain, null_of
 from .sql_plain import plain_condition, plain_equality, reads_as_column
-from .sql_strict import refuse_lax, unclosed
+from .sql_syntax import syntax_tree
 from .sql_text import to_sql
 from .sql_values import NotReadable, blob_value, cast_value, like_pattern, number_value
 
@@ -80,65 +77,8 @@ def _is_column(dialect: str, name: str) -> bool:
 
 
 def _parsed(text: str, dialect: str, timezone: str, schema: pa.Schema | None) -> Predicate:
-    tree = _syntax_tree(text, dialect)
+    tree = syntax_tree(text, dialect)
     return _Reader(dialect, timezone, schema, hex_is_binary=not _HEX_NUMBER.search(text)).predicate(tree)
-
-
-def _syntax_tree(text: str, dialect: str) -> exp.Expression:
-    refuse_lax(text, dialect)
-    try:
-        found = sqlglot.parse_one(_quotes_escaped(text, dialect), read=dialect, into=exp.Condition)
-    except ParseError as error:
-        raise ExpressionError(_one_line(text, error)) from None
-    except RecursionError:
-        raise ExpressionError(
-            "a condition must not be nested too deeply to be read; flatten it into AND and OR lists"
-        ) from None
-    except (SqlglotError, ValueError) as error:
-        if quote := unclosed(text):
-            raise ExpressionError(
-                f"a condition must be one SQL expression; {text[:80]!r} has a quote, {quote}, that is not closed; write {quote} at the end of the text or name"
-            ) from None
-        reason = " ".join(str(error).split())
-        raise ExpressionError(f"a condition must be one SQL expression; {text[:80]!r}: {reason[:160]}") from None
-    if isinstance(found, (exp.Query, exp.Alias)) or not isinstance(found, exp.Expression):
-        raise ExpressionError(f"a condition must be one SQL expression, as after WHERE; {text[:80]!r} is a statement")
-    return found
-
-
-def _one_line(text: str, error: ParseError) -> str:
-    if not text.strip():
-        return "a condition must not be empty; to ask for every row write TRUE"
-    first = error.errors[0] if error.errors else {}
-    what = " ".join(str(first.get("description") or error).split()).rstrip(".")
-    if what.startswith("Required keyword"):  # names a class of the parser
-        what = "something is missing behind it"
-    near = (
-        f"{first.get('start_context', '')[-30:]}>>>{first.get('highlight', '')}<<<{first.get('end_context', '')[:30]}"
-    )
-    word = text.split(maxsplit=1)[0].lower()
-    if word in {"where", "select"}:
-        what += f"; write what stands behind WHERE, without {'the word' if word == 'where' else 'the rest'}"
-    return (
-        f"a condition must be one SQL expression; at line {first.get('line', 1)}, column {first.get('col', 1)}, "
-        f"near {' '.join(near.split())!r}: {what}"
-    )
-
-
-def _quotes_escaped(text: str, dialect: str) -> str:
-    """Spark 4 reads '' inside a string as one quote; the parser would read two strings side by side."""
-    if dialect not in {"spark", "databricks"} or ("''" not in text and '""' not in text):
-        return text
-    try:
-        tokens = sqlglot.tokenize(text, read=dialect)
-    except TokenError:
-        return text  # the parser is about to say where
-    pieces = list(text)
-    for left, right in pairwise(tokens):
-        side_by_side = left.token_type == right.token_type == sqlglot.TokenType.STRING and right.start == left.end + 1
-        if side_by_side and pieces[left.end] == pieces[right.start]:
-            pieces[left.end] = "\\"
-    return "".join(pieces)
 
 
 _HEX_NUMBER: Final = re.compile(r"\b0[xX]")
