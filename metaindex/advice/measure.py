@@ -45,6 +45,7 @@ class Asked:
     scan: Callable[[int, Sequence[Leaf]], Scan]
     name: str
     path: str
+    rewritable: bool = True  # is all below `path` the table, as an engine reads it?
 
     def __post_init__(self) -> None:
         share = self.sample
@@ -125,7 +126,7 @@ def _advise(
     limit = limit_of(asked.sample, total)
     if asked.sample == 0 or not files.count:
         return Sampled(total_bytes=total), ()
-    reason = _no_sample(snapshot, files, wanted)
+    reason = _no_sample(asked, snapshot, files, wanted)
     if reason:
         return Sampled(limit_bytes=limit, total_bytes=total, reason=reason), ()
     rows = chosen(snapshot.files, limit)
@@ -154,10 +155,12 @@ def _because(read: Sampled, reason: str) -> Sampled:
     return Sampled(read.files, read.size_bytes, read.rows, read.limit_bytes, read.total_bytes, reason)
 
 
-def _no_sample(snapshot: Snapshot, files: FilesOf, wanted: list[Measured]) -> str:
+def _no_sample(asked: Asked, snapshot: Snapshot, files: FilesOf, wanted: list[Measured]) -> str:
     """Why nothing has to be read: no layout would help."""
     if files.count < 2:
         return "a table of one file has nothing to leave out"
+    if not asked.rewritable:
+        return "a table of chosen files (patterns, several folders, a glob) is no folder that a statement could name"
     if snapshot.details.read_options().get("file_format", "parquet") != "parquet":
         return "CSV and JSON files have no bounds of their own: an index has them, and a CoveringRange index an order"
     return "" if wanted else "no column with bounds varies inside the files"

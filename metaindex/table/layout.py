@@ -18,6 +18,9 @@ from .handle import Handle
 if TYPE_CHECKING:
     from metaindex.advice.clustering import Clustering
 
+_CHOOSING = {"glob", "pathglobfilter", "recursivefilelookup", "basepath", "modifiedbefore", "modifiedafter"}
+"""Options that choose among plain files."""
+
 
 def clustering(
     handle: Handle,
@@ -38,7 +41,7 @@ def clustering(
         rows = np.array([row], np.int64)
         return Scan(snapshot, handle.ref.storage, handle.ref, rows, columns=names, time_zone=handle.config.time_zone)
 
-    asked = Asked(tuple(columns), sample, scan, _name(handle), handle.root(snapshot))
+    asked = Asked(tuple(columns), sample, scan, _name(handle), handle.root(snapshot), _is_one_folder(handle))
     return measure(asked, BoundsOf(snapshot, handle.ref.storage, opened, notes))
 
 
@@ -49,3 +52,9 @@ def _name(handle: Handle) -> str:
         return ""
     name = getattr(catalog, "name", None)
     return f"{name or 'catalog'}.{handle.ref.path}"
+
+
+def _is_one_folder(handle: Handle) -> bool:
+    """Is all that lies below the table's path the table? Plain files can be chosen among others."""
+    chosen = {name.lower() for name in handle.ref.options} & _CHOOSING
+    return handle.format != "files" or not (handle.ref.patterns or chosen)

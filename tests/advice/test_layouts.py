@@ -140,6 +140,14 @@ def test_rows_are_laid_out_inside_their_partitions(tmp_path: Path) -> None:
     assert advice.rewrite.otherwise() == ()
 
 
+def test_files_that_are_chosen_among_others_get_no_statement(tmp_path: Path) -> None:
+    path = written(tmp_path, scattered())
+    for table in (mi.open_table(f"{path}/f00*.parquet"), mi.open_table(path, glob="f00*")):
+        found = table.clustering("user")
+        assert (found.files, found["user"].average_depth, found.advice) == (10, 10, ())
+        assert "no folder that a statement could name" in str(found)
+
+
 def test_no_more_is_read_than_the_limit(tmp_path: Path) -> None:
     path = written(tmp_path, scattered())
     before = tree(tmp_path)
