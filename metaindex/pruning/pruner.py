@@ -55,9 +55,9 @@ class Pruner:
         return any(recorded_at(index, version) is not None for index in self._indexes)
 
     def by_record(self, question: TableQuestion, *, alone: bool = False) -> PruneResult | SnapshotWanted:
-        """By what the indexes recorded of the version. Wants.NEEDED where none has, or where those that had turn out to
-        be damaged; Wants.HELPS where the table itself knows more of what is asked and the indexes keep many files,
-        unless they are to answer `alone`."""
+        """By what the indexes recorded of the version. `SnapshotWanted.NEEDED` where none has, or where those that had
+        turn out to be damaged; `SnapshotWanted.HELPS` where the table itself knows more of what is asked and the
+        indexes keep many files, unless they are to answer `alone`."""
         started = time.perf_counter()
         version = self._of_this_table(question.version, None)
         while self.recorded(question.version):
