@@ -11,8 +11,10 @@ answer differently, the leaf becomes `Opaque` (kept, never wrong); plain nonsens
     decimal       3                  3;  0.1 (float) is 0.1 up to 15 digits, else opaque
     string        b'..'              the text, if UTF-8
     date          '2024-02-30'       refused;  '2024-02-03': the day
-    timestamp     day, text          midnight, the instant; without a zone: read in `time_zone` where the column has instants
-                  an instant         for a column without zone: its time in `time_zone`, where clocks there never change (UTC)
+    timestamp     day, text          midnight, the instant; without a zone: read in `time_zone` where the column has
+                                     instants
+                  an instant         for a column without zone: its time in `time_zone`, where clocks there never change
+                                     (UTC)
     time          '10:30:00'         the time of day
     UUID          text of 36         the UUID; any other text: opaque (Spark shows a text)
     any           NULL               NULL
@@ -22,7 +24,7 @@ stays what it is.
 
 A path into a list or map, and any other question about a column of a type without order (nested, duration, interval),
 is opaque.
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 
@@ -188,7 +190,8 @@ class _Binder:
             candidates = self._folded.get(_folded(parts), [])
             if len(candidates) > 1:
                 raise AmbiguousColumnError(
-                    f"a name fits one column; {column} fits {_names(candidates)} when case is ignored; write one of them exactly"
+                    f"a name fits one column; {column} fits {_names(candidates)} when case is ignored; write one of"
+                    " them exactly"
                 )
             if not candidates:
                 return self._inside(column), None
@@ -213,7 +216,10 @@ class _Binder:
 
         near = difflib.get_close_matches(column.name.lower(), list(names), n=3, cutoff=0.6)
         if near:
-            return f"a predicate names columns of the table; there is no {column}; did you mean {' or '.join(names[n] for n in near)}?"
+            return (
+                f"a predicate names columns of the table; there is no {column}; did you mean"
+                f" {' or '.join(names[n] for n in near)}?"
+            )
         listed = sorted(names.values())
         some = ", ".join(listed[:10]) + (", ..." if len(listed) > 10 else "")
         cure = _separator(listed) or ("; a text stands in quotes" if len(column.parts) == 1 else "")

@@ -59,7 +59,8 @@ def _quoted_part(text: str, at: int) -> tuple[str, int]:
 
 def _bad_path(text: str) -> ExpressionError:
     return ExpressionError(
-        f"a column path is parts joined by dots; {text!r} is not; quote odd names by backticks, or give parts: col('a', 'b')"
+        f"a column path is parts joined by dots; {text!r} is not; quote odd names by backticks, or give parts: col('a',"
+        " 'b')"
     )
 
 

@@ -8,7 +8,8 @@
     ├── FormatError                           what is on storage is not what the format's specification says
     │   ├── NotATableError (FileNotFoundError)
     │   ├── UnsupportedFeatureError           a feature by name, refused whole rather than half read
-    │   ├── CorruptTableError                 a log, manifest or deletion vector that is damaged; names table, version, file
+    │   ├── CorruptTableError                 a log, manifest or deletion vector that is damaged; names table, version,
+    │   │                                     file
     │   └── VersionNotFoundError (LookupError)
     ├── StorageError (OSError)
     │   ├── ObjectNotFoundError (FileNotFoundError)
@@ -21,7 +22,7 @@
     └── those of indexes: drawn in metaindex/errors.py
 
 Every message is one line: the rule, the fact, the cure.
-"""  # noqa: W505
+"""
 
 
 class MetaIndexError(Exception):

@@ -205,7 +205,8 @@ def compare_values(left: object, right: object) -> int:
         case _:
             pass
     raise LiteralTypeError(
-        f"only values of one kind compare; got {_kind_name(left)} and {_kind_name(right)}; bind the predicate to the schema first"
+        f"only values of one kind compare; got {_kind_name(left)} and {_kind_name(right)}; bind the predicate to the"
+        " schema first"
     )
 
 

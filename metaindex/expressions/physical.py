@@ -7,7 +7,8 @@
     timestamp, any unit, with or without zone              int64      microseconds since 1970-01-01 (with zone: UTC)
     decimal, precision up to 18                            int64      unscaled, at the type's scale
     float16, float32, float64                              double     the number; NaN is no bound
-    uint64; decimal, precision 19 to 38                    binary     16 bytes: big-endian two's complement, sign bit flipped
+    uint64; decimal, precision 19 to 38                    binary     16 bytes: big-endian two's complement, sign bit
+                                                                      flipped
     string, large_string, string_view                      binary     UTF-8
     binary, large, view and fixed-size                     binary     the bytes
     dictionary                                             that of its values
@@ -15,7 +16,7 @@
 
 Promise: `a <= b` for two values of a type exactly when their physical values are so. Where the domain is coarser
 (nanoseconds), lower bounds are rounded down and upper bounds up. Where a literal stands among them, `places` says.
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 

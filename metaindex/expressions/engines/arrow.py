@@ -81,7 +81,8 @@ class _Writer:
                 return pc.scalar(truth is wanted)
             case Opaque(text):
                 raise ExpressionError(
-                    f"{text!r} was not understood and cannot be written for pyarrow; apply it in the engine it came from"
+                    f"{text!r} was not understood and cannot be written for pyarrow; apply it in the engine it came"
+                    " from"
                 )
             case _:
                 assert_never(p)

@@ -4,14 +4,15 @@ By an allow-list of Catalyst's classes: what another version adds, and every fun
 some values, so whoever holds the live tree adds these keys to its nodes (`spark.py` does; a Java rule may):
 
     Literal of binary            "hex": "0aff"
-    Literal of timestamp         "micros": 1577836800000000     (the JSON prints local time, which an hour each autumn is two instants)
+    Literal of timestamp         "micros": 1577836800000000     (the JSON prints local time, which an hour each autumn
+                                                                is two instants)
     InSet                        "values": [{"value": ..., "hex" or "micros": ...}, ...]
     Like                         "escape": "\\\\"
     UnresolvedAttribute          "parts": ["a", "b"]
 
 Without the key such a node is Opaque (a timestamp is read when a zone is given and the local time is one instant in
 it).
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 
@@ -173,7 +174,8 @@ class _Reader:
                 values = [self._literal(child.fields, child.fields.get("dataType")) for child in children[1:]]
                 kinds = {type(value.value) for value in values if value.value is not None}
                 if found is None and len(kinds) > 1:
-                    raise NotReadable  # a Column that Spark has not resolved: it will cast values and column to one type
+                    # A Column that Spark has not resolved: it will cast values and column to one type.
+                    raise NotReadable
                 return In(column, tuple(values))
             case "InSet":
                 column, found = self._column(children[0])

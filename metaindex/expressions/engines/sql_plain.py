@@ -15,7 +15,8 @@ from metaindex.expressions.literals import Literal
 from metaindex.expressions.tree import And, ColumnRef, Comparison, Op, Or, Predicate
 
 _EQUALITY: Final = re.compile(
-    r"[ ]*(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ ]*=[ ]*(?:'(?P<text>[^'\\\x00-\x1f\x7f]*)'|(?P<number>-?(?:0|[1-9][0-9]{0,17})))[ ]*"
+    r"[ ]*(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ ]*=["
+    r" ]*(?:'(?P<text>[^'\\\x00-\x1f\x7f]*)'|(?P<number>-?(?:0|[1-9][0-9]{0,17})))[ ]*"
 )
 _OPERAND: Final = re.compile(
     r"[ \n]*(?:(?P<open>\()|(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ ]*(?P<op>=|<=|>=|!=|<>|<|>)[ ]*"
