@@ -34,7 +34,8 @@ def decode_framed(frame: bytes, where: str, size: int | None = None, cardinality
     (length,) = struct.unpack(">i", frame[:4])
     if length < 0 or length != len(frame) - 8 or (size is not None and size != length):
         raise CorruptTableError(
-            f"{where}: the deletion vector says {length} bytes, the log {size if size is not None else len(frame) - 8}; the file is damaged"
+            f"{where}: the deletion vector says {length} bytes, the log {size if size is not None else len(frame) - 8};"
+            " the file is damaged"
         )
     blob = frame[4 : 4 + length]
     (checksum,) = struct.unpack(">I", frame[4 + length : 8 + length])
@@ -60,7 +61,8 @@ def decode_blob(blob: bytes, where: str, cardinality: int | None = None) -> BitM
         raise CorruptTableError(f"{where}: the deletion vector is no roaring bitmap: {error}") from error
     if cardinality is not None and len(positions) != cardinality:
         raise CorruptTableError(
-            f"{where}: the log says {cardinality} rows are deleted, the deletion vector {len(positions)}; one of them is damaged"
+            f"{where}: the log says {cardinality} rows are deleted, the deletion vector {len(positions)}; one of them"
+            " is damaged"
         )
     return positions
 

@@ -202,20 +202,19 @@ def _part(name: str) -> str:
 
 FILE_SCHEMA = pa.schema(
     [
-        pa.field(
-            "path", pa.string(), nullable=False
-        ),  # relative to the table's root ('/'-separated, decoded), or an absolute URI/path where the log names a file outside it
+        # Relative to the table's root ('/'-separated, decoded), or an absolute URI/path where the log names a file
+        # outside it.
+        pa.field("path", pa.string(), nullable=False),
         pa.field("size_bytes", pa.int64(), nullable=False),
         pa.field("modified_ms", pa.int64()),  # of the file; null where the log does not say
         pa.field("record_count", pa.int64()),  # physical rows, deleted ones included; null: unknown
-        pa.field(
-            "partition", pa.string(), nullable=False
-        ),  # canonical text of the partition tuple, "" when unpartitioned; hashed to partition_id
+        # Canonical text of the partition tuple, "" when unpartitioned; hashed to partition_id.
+        pa.field("partition", pa.string(), nullable=False),
         pa.field("deletes", pa.string()),  # identity of the deletes attached at this version; null: none
         pa.field("deleted_count", pa.int64()),  # rows deleted where known; null with deletes: unknown
-        pa.field(
-            "etag", pa.string()
-        ),  # finer sign of the bytes: of plain files inode and change time in ns, or the object's etag; of Iceberg the data sequence number and the snapshot that added the file
+        # Finer sign of the bytes: of plain files inode and change time in ns, or the object's etag; of Iceberg the data
+        # sequence number and the snapshot that added the file.
+        pa.field("etag", pa.string()),
     ]
 )
 """The columns that every format gives. A format may append columns of its own behind them (their names start with its

@@ -48,7 +48,8 @@ def detect(ref: TableRef) -> TableFormat:
             return found
     what = "is empty or holds no data files" if _anything(ref.storage) else _nothing_at(ref)
     raise NotATableError(
-        f"a table is a folder with _delta_log (Delta), with metadata (Iceberg), or with Parquet, CSV or JSON files; {ref.path!r} {what}; check the path"
+        "a table is a folder with _delta_log (Delta), with metadata (Iceberg), or with Parquet, CSV or JSON files;"
+        f" {ref.path!r} {what}; check the path"
     )
 
 
@@ -91,7 +92,8 @@ def open_ref(
         for other in ("delta", "iceberg"):
             if format_named(other).detect(ref):
                 raise UnsupportedFeatureError(
-                    f"{root!r} is a table of format {other}, whose files are not all live; open it with format={other!r}"
+                    f"{root!r} is a table of format {other}, whose files are not all live; open it with"
+                    f" format={other!r}"
                 )
         return format_named("files"), ref
     found = format_named(wanted)
@@ -116,7 +118,8 @@ def _several(
         return None
     if wanted not in (None, "files", *_PLAIN):
         raise UnsupportedFeatureError(
-            f"patterns, lists of paths and basePath are for plain files; {roots.path!r} is opened as {wanted}; name the one folder of the table"
+            f"patterns, lists of paths and basePath are for plain files; {roots.path!r} is opened as {wanted}; name the"
+            " one folder of the table"
         )
     ref = TableRef(
         roots.storage, roots.path, {**options, "format": wanted} if wanted in _PLAIN else dict(options), roots.patterns
@@ -124,7 +127,8 @@ def _several(
     found = format_named("files")
     if not found.detect(ref):
         raise NotATableError(
-            f"a table of plain files has Parquet, CSV or JSON files; {roots.path!r} fits none; check the pattern, or leave basePath out"
+            f"a table of plain files has Parquet, CSV or JSON files; {roots.path!r} fits none; check the pattern, or"
+            " leave basePath out"
         )
     return ref
 

@@ -85,7 +85,8 @@ def open_bucket(uri: str, storage_options: Mapping[str, str] | None = None) -> O
     bucket, _, key = rest.partition("/")
     if "?" in bucket or ("@" in bucket and (":" in bucket or not scheme.startswith("abfs"))):
         raise StorageError(
-            "a store's URI holds no credentials; this one does; leave them out and set them in the environment or in storage_options"
+            "a store's URI holds no credentials; this one does; leave them out and set them in the environment or in"
+            " storage_options"
         )
     base = f"{SCHEMES[scheme]}://{bucket}"
     options: dict[str, Any] = dict(storage_options or {})

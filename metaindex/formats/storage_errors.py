@@ -37,8 +37,12 @@ _ROLE = re.compile(
 _KEYS = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 
 _REFUSED = {
-    "InvalidAccessKeyId": f"the store does not know the access key; check {_KEYS}, and that the endpoint is the right one",
-    "XAdminUserNotFound": f"the store does not know the access key; check {_KEYS}, and that the endpoint is the right one",
+    "InvalidAccessKeyId": (
+        f"the store does not know the access key; check {_KEYS}, and that the endpoint is the right one"
+    ),
+    "XAdminUserNotFound": (
+        f"the store does not know the access key; check {_KEYS}, and that the endpoint is the right one"
+    ),
     "SignatureDoesNotMatch": f"the secret does not belong to the access key; check {_KEYS}",
     "RequestTimeTooSkewed": "this machine's clock is wrong; set it",
     "ExpiredToken": "the session's credentials have expired; renew AWS_SESSION_TOKEN and the keys that belong to it",
@@ -80,8 +84,9 @@ def _refuse_forked(where: str, verb: str) -> None:
     process = os.getpid()
     if _asked_by and process not in _asked_by:
         raise StorageError(
-            f"cannot {verb} {clean(where)!r}: object stores were used before this process was forked, and their client does not survive that; "
-            "start processes by spawn (multiprocessing.get_context('spawn')), or use stores in the children only"
+            f"cannot {verb} {clean(where)!r}: object stores were used before this process was forked, and their client"
+            " does not survive that; start processes by spawn (multiprocessing.get_context('spawn')), or use stores in"
+            " the children only"
         )
     _asked_by.add(process)
 
@@ -174,7 +179,8 @@ def _answered(error: Exception, text: str, code: str | None, cannot: str, where:
         )
     if "builder error" in text:
         return StorageError(
-            f"{cannot}: the endpoint cannot be used; it is an https:// URL, or http:// with AWS_ALLOW_HTTP=true in the environment"
+            f"{cannot}: the endpoint cannot be used; it is an https:// URL, or http:// with AWS_ALLOW_HTTP=true in the"
+            " environment"
         )
     if is_of_transport(error):
         return StorageUnavailableError(

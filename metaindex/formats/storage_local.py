@@ -301,7 +301,8 @@ def mapped(error: Exception, where: str, verb: str) -> StorageError:
             return StorageError(f"cannot {verb} {where!r}: {_FULL[error.errno]}")
         case OSError() if error.errno == errno.EROFS:
             return StoragePermissionError(
-                f"cannot {verb} {where!r}: the file system is mounted read-only; mount it for writing, or choose another place with Config(index_location=...)"
+                f"cannot {verb} {where!r}: the file system is mounted read-only; mount it for writing, or choose"
+                " another place with Config(index_location=...)"
             )
         case OSError():
             return StorageError(f"cannot {verb} {where!r}: {error.strerror or error}")

@@ -155,8 +155,9 @@ class ObjectStorage:
 
         if not self.single_writer:
             raise StorageError(
-                f"an index is written where put-if-absent has one winner; of the store of {clean(where)!r} that is not known ({reason}); use another store, or say "
-                "Config(single_writer=True) if only one process ever writes indexes there"
+                f"an index is written where put-if-absent has one winner; of the store of {clean(where)!r} that is not"
+                f" known ({reason}); use another store, or say Config(single_writer=True) if only one process ever"
+                " writes indexes there"
             )
         try:
             obstore.head(self.store, key)

@@ -42,8 +42,10 @@ def in_the_way(target: Storage, name: str, ours: bool) -> ArgumentError:
     """The error of a table that is there."""
     if ours:
         return ArgumentError(
-            f"an export goes into a folder where no table is; {target.uri(name)} has one of an earlier export; say overwrite=True (--overwrite) for a new version of it, or name another folder"
+            f"an export goes into a folder where no table is; {target.uri(name)} has one of an earlier export; say"
+            " overwrite=True (--overwrite) for a new version of it, or name another folder"
         )
     return ArgumentError(
-        f"an export goes into a folder where no table is; {target.uri(name)} has one that no export wrote; name another folder"
+        f"an export goes into a folder where no table is; {target.uri(name)} has one that no export wrote; name another"
+        " folder"
     )

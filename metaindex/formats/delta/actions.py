@@ -97,15 +97,16 @@ class Protocol:
         """Refuses, by name, what would be half read."""
         if self.min_reader_version > 3:
             raise UnsupportedFeatureError(
-                f"reader versions 1 to 3 of Delta are supported; {table} needs {self.min_reader_version}; update metaindex"
+                f"reader versions 1 to 3 of Delta are supported; {table} needs {self.min_reader_version}; update"
+                " metaindex"
             )
         if self.min_reader_version < 3:
             return
         features = set(self.reader_features)
         if found := features & _CATALOG_MANAGED:
             raise UnsupportedFeatureError(
-                f"{table} is catalog-managed (feature {sorted(found)[0]}): its catalog, not the folder, knows the newest commits, "
-                "so reading it by path could miss some; read it through its catalog"
+                f"{table} is catalog-managed (feature {sorted(found)[0]}): its catalog, not the folder, knows the"
+                " newest commits, so reading it by path could miss some; read it through its catalog"
             )
         if unknown := features - _SUPPORTED_READER_FEATURES:
             raise UnsupportedFeatureError(

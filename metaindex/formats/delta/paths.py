@@ -32,7 +32,8 @@ def decoded(raw: str) -> str:
         path = _inner_unquote(raw) if "%" in raw else raw
     if ".." in path and ".." in path.split("/") and not path.startswith("/"):
         raise CorruptTableError(
-            f"a relative path in a Delta log stays below the table; {raw!r} climbs out of it; the log is damaged or hostile"
+            f"a relative path in a Delta log stays below the table; {raw!r} climbs out of it; the log is damaged or"
+            " hostile"
         )
     if "//" in path or "./" in path or path.endswith("/."):
         parts = [part for part in path.split("/") if part not in ("", ".")]

@@ -48,7 +48,8 @@ def read_commit(storage: Storage, table: str, version: int) -> tuple[Commit, byt
         data = storage.read(path)
     except ObjectNotFoundError as error:
         raise CorruptTableError(
-            f"every commit after a checkpoint must be there; {table} lacks version {version} ({path}); its log has a gap"
+            f"every commit after a checkpoint must be there; {table} lacks version {version} ({path}); its log has"
+            " a gap"
         ) from error
     return parse_commit(data, f"{table} version {version}, {path}"), data
 
@@ -62,8 +63,8 @@ def read_header(storage: Storage, table: str, segment: LogSegment) -> Header:
         listed = segment.listing.commits.get(version)
         if listed is not None and listed.size_bytes != len(data):
             raise CorruptTableError(
-                f"a commit never changes; {table} version {version} ({listed.path}) was listed with {listed.size_bytes} bytes and read with {len(data)}; "
-                "its writer is still at it: read again"
+                f"a commit never changes; {table} version {version} ({listed.path}) was listed with {listed.size_bytes}"
+                f" bytes and read with {len(data)}; its writer is still at it: read again"
             )
         commits.append(commit)
         if version == segment.version:
@@ -157,5 +158,6 @@ def _check_unique(keys: list[FileKey], table: str) -> None:
 
 def _twice(table: str, path: str) -> CorruptTableError:
     return CorruptTableError(
-        f"a file is live at most once in a Delta version; {table} holds {path!r} with two deletion vectors; the log is damaged"
+        f"a file is live at most once in a Delta version; {table} holds {path!r} with two deletion vectors; the log is"
+        " damaged"
     )

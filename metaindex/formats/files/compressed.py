@@ -2,8 +2,9 @@
 
 .gz .bz2 .zst .zstd    the tools' own formats; members may follow each other
 .deflate               zlib, one or several
-.snappy                Hadoop's blocks: the size of a block, then chunks of it, each with its size, until the block is full
-"""  # noqa: W505
+.snappy                Hadoop's blocks: the size of a block, then chunks of it, each with its size, until the block is
+                       full
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def open_text(source: pa.NativeFile, path: str) -> IO[bytes]:
     suffix = path.lower().rpartition(".")[2]
     if suffix in REFUSED:
         raise UnsupportedFeatureError(
-            f"text files are read plain or compressed as {', '.join(SUFFIXES)}; {path!r} is {suffix}; compress it anew, or read it with Spark"
+            f"text files are read plain or compressed as {', '.join(SUFFIXES)}; {path!r} is {suffix}; compress it anew,"
+            " or read it with Spark"
         )
     raw = cast(IO[bytes], source)
     match suffix:

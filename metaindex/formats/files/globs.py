@@ -1,11 +1,12 @@
 """Patterns of names as Hadoop reads them, hence Spark: in paths, and in `pathGlobFilter`.
 
     *        any characters but "/"          [ab] [a-z] [^a] [!a]   one character of these, none of these
-    ?        one character                   {a,b}                  one of these; outside of file names also with "/" inside
+    ?        one character                   {a,b}                  one of these; outside of file names also with "/"
+                                                                    inside
     \\x       the character x itself
 
 There is no pattern for "at any depth": `**` is refused, as Spark reads it as `*` and other tools do not.
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 
@@ -114,5 +115,6 @@ def expand(pattern: str) -> list[str]:
 
 def _unreadable(pattern: str, why: str) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        f"a pattern of paths has *, ?, [a-z] and {{a,b}}; cannot read {pattern!r}: {why}; write \\ before a character that means itself"
+        f"a pattern of paths has *, ?, [a-z] and {{a,b}}; cannot read {pattern!r}: {why}; write \\ before a character"
+        " that means itself"
     )

@@ -63,7 +63,8 @@ class Listing:
         for i, j in pairwise(order):
             if self.paths[i] == self.paths[j]:
                 raise UnsupportedFeatureError(
-                    f"a file of a table is read once; {self.paths[i]!r} is below two of its roots; leave one of them out"
+                    f"a file of a table is read once; {self.paths[i]!r} is below two of its roots; leave one of"
+                    " them out"
                 )
         return self._take(order)
 

@@ -32,13 +32,20 @@ _FORMAT_OF = {
 }
 _READERS = frozenset(
     {
-        *("format", "file_format", "schema", "glob", "path", "paths", "basepath", "recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter", "compression", "codec", "timezone"),
-        *("ignorecorruptfiles", "ignoremissingfiles", "mergeschema", "datetimerebasemode", "int96rebasemode", "serialization.format", "mode", "encoding", "charset", "linesep", "multiline", "wholefile"),
-        *("sep", "delimiter", "quote", "escape", "chartoescapequoteescaping", "comment", "header", "inferschema", "prefersdate", "preferdate", "enforceschema", "ignoreleadingwhitespace"),
-        *("ignoretrailingwhitespace", "nullvalue", "emptyvalue", "nanvalue", "positiveinf", "negativeinf", "dateformat", "timestampformat", "timestampntzformat", "timeformat", "maxcolumns"),
-        *("maxcharspercolumn", "columnnameofcorruptrecord", "quoteall", "escapequotes", "locale", "unescapedquotehandling", "samplingratio", "columnpruning", "inputbuffersize", "infertimestampntz"),
-        *("primitivesasstring", "prefersdecimal", "allowcomments", "allowunquotedfieldnames", "allowsinglequotes", "allownumericleadingzeros", "allowbackslashescapinganycharacter"),
-        *("allowunquotedcontrolchars", "allownonnumericnumbers", "dropfieldifallnull", "enabledatetimeparsingfallback", "singlevariantcolumn", "parsemode"),
+        *("format", "file_format", "schema", "glob", "path", "paths", "basepath", "recursivefilelookup"),
+        *("pathglobfilter", "modifiedbefore", "modifiedafter", "compression", "codec", "timezone"),
+        *("ignorecorruptfiles", "ignoremissingfiles", "mergeschema", "datetimerebasemode", "int96rebasemode"),
+        *("serialization.format", "mode", "encoding", "charset", "linesep", "multiline", "wholefile"),
+        *("sep", "delimiter", "quote", "escape", "chartoescapequoteescaping", "comment", "header", "inferschema"),
+        *("prefersdate", "preferdate", "enforceschema", "ignoreleadingwhitespace"),
+        *("ignoretrailingwhitespace", "nullvalue", "emptyvalue", "nanvalue", "positiveinf", "negativeinf"),
+        *("dateformat", "timestampformat", "timestampntzformat", "timeformat", "maxcolumns"),
+        *("maxcharspercolumn", "columnnameofcorruptrecord", "quoteall", "escapequotes", "locale"),
+        *("unescapedquotehandling", "samplingratio", "columnpruning", "inputbuffersize", "infertimestampntz"),
+        *("primitivesasstring", "prefersdecimal", "allowcomments", "allowunquotedfieldnames", "allowsinglequotes"),
+        *("allownumericleadingzeros", "allowbackslashescapinganycharacter"),
+        *("allowunquotedcontrolchars", "allownonnumericnumbers", "dropfieldifallnull"),
+        *("enabledatetimeparsingfallback", "singlevariantcolumn", "parsemode"),
     }
 )  # fmt: skip
 """Options that Spark's readers of Parquet, CSV and JSON have, and ours."""
@@ -81,7 +88,8 @@ class FilesOptions:
                     schema = parse_ddl(value)
                 case "schema", _:
                     raise UnsupportedFeatureError(
-                        f"schema= is a pyarrow.Schema or text such as 'a INT, b STRING'; got {type(value).__name__}; give one of these"
+                        f"schema= is a pyarrow.Schema or text such as 'a INT, b STRING'; got {type(value).__name__};"
+                        " give one of these"
                     )
                 case (("glob" | "pathglobfilter"), str()):
                     glob = value
@@ -166,7 +174,9 @@ _TYPES = {
     "timestamp_ntz": pa.timestamp("us"),
 }
 _COLUMN = re.compile(
-    r"\s*(?:`((?:[^`]|``)+)`|([^\s`:,]+))\s*:?\s+([A-Za-z_]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?(?:\s+NOT\s+NULL)?(?:\s+COMMENT\s+'[^']*')?\s*(,|$)",
+    r"\s*(?:`((?:[^`]|``)+)`|([^\s`:,]+))\s*:?"  # name
+    r"\s+([A-Za-z_]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?"  # type
+    r"(?:\s+NOT\s+NULL)?(?:\s+COMMENT\s+'[^']*')?\s*(,|$)",
     re.IGNORECASE,
 )
 
@@ -180,7 +190,8 @@ def parse_ddl(text: str) -> pa.Schema:
         t = _type(found) if found else None
         if found is None or t is None:
             raise UnsupportedFeatureError(
-                f"a schema text lists columns with types, 'a INT, b DECIMAL(10,2)'; cannot read {text[at : at + 40]!r}; nested types: give a pyarrow.Schema"
+                f"a schema text lists columns with types, 'a INT, b DECIMAL(10,2)'; cannot read {text[at : at + 40]!r};"
+                " nested types: give a pyarrow.Schema"
             )
         fields.append(pa.field((found[1] or "").replace("``", "`") or found[2], t))
         at = found.end()

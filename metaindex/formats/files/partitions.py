@@ -79,8 +79,9 @@ def read_partitions(
             )
         elif above != base and columns:
             raise UnsupportedFeatureError(
-                f"all partitions of a table begin at the same folder; {first!r} begins at {base or 'the root'!r}, "
-                f"{folder!r} at {above or 'the root'!r}; open the folders as tables of their own, or say basePath= where they are partitions themselves"
+                f"all partitions of a table begin at the same folder; {first!r} begins at {base or 'the root'!r},"
+                f" {folder!r} at {above or 'the root'!r}; open the folders as tables of their own, or say basePath="
+                " where they are partitions themselves"
             )
         raw.append(values)
     names = columns or ()
@@ -137,7 +138,8 @@ def _typed(name: str, raw: list[str], given: pa.Schema | None) -> tuple[pa.DataT
         return wanted, _array([by_raw[value] for value in raw], wanted)
     except (ValueError, InvalidOperation, OverflowError, pa.ArrowInvalid) as error:
         raise FormatError(
-            f"the values of partition column {name!r} are of its type {wanted}; one is not ({error}); name another type in schema="
+            f"the values of partition column {name!r} are of its type {wanted}; one is not ({error}); name another type"
+            " in schema="
         ) from error
 
 

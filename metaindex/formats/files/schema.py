@@ -60,7 +60,8 @@ def with_partitions(data: pa.Schema, parts: Partitions) -> Schema:
     if len(twice) < len(fields):
         names = sorted(f.name for f in fields)
         raise FormatError(
-            f"column names differ by more than case; got {', '.join(names)}; rename one of them where it stands (in the files, in schema=, or as a partition)"
+            f"column names differ by more than case; got {', '.join(names)}; rename one of them where it stands (in the"
+            " files, in schema=, or as a partition)"
         )
     return Schema(tuple(fields))
 
@@ -146,7 +147,8 @@ def merged(schemas: Sequence[tuple[str, pa.Schema]]) -> pa.Schema:
             if wider is None:
                 assert was is not None
                 raise FormatError(
-                    f"with mergeSchema a column has one type; {one.name!r} is {was.type} in {seen[key]!r} and {t} in {path!r}; name the columns with schema="
+                    f"with mergeSchema a column has one type; {one.name!r} is {was.type} in {seen[key]!r} and {t} in"
+                    f" {path!r}; name the columns with schema="
                 )
             fields[key] = pa.field(one.name if was is None else was.name, wider)
             seen.setdefault(key, path)

@@ -176,8 +176,9 @@ def _listing(ref: TableRef, options: FilesOptions) -> Listing:
         listing = listing.in_roots()
     if not len(listing):
         raise NotATableError(
-            f"a table of plain files has data files; {ref.path!r} has none (names that begin with '_' or '.' and empty files are hidden"
-            f"{f', glob={options.glob!r} holds back others' if options.glob else ''}); check the path, or write a file first"
+            f"a table of plain files has data files; {ref.path!r} has none (names that begin with '_' or '.' and empty"
+            f" files are hidden{f', glob={options.glob!r} holds back others' if options.glob else ''}); check the path,"
+            " or write a file first"
         )
     return listing
 
@@ -274,7 +275,8 @@ def _one_format(ref: TableRef, paths: Sequence[str]) -> str:
         f"{count} {kind or 'of no known kind'} (as {example[kind]!r})" for kind, count in seen.most_common()
     )
     raise UnsupportedFeatureError(
-        f"the files of a table are of one format; {ref.path!r} has {said}; choose with glob= or format=, or move the others away"
+        f"the files of a table are of one format; {ref.path!r} has {said}; choose with glob= or format=, or move the"
+        " others away"
     )
 
 

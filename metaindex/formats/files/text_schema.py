@@ -90,7 +90,8 @@ def _csv_text(storage: Storage, path: str, reader: Mapping[str, str]) -> pa.Tabl
         )
     except pa.ArrowInvalid as error:
         raise CorruptTableError(
-            f"the columns are read from {path!r}, which is no CSV file: {first_line(error)}; check sep, quote, escape and header, or name the columns with schema="
+            f"the columns are read from {path!r}, which is no CSV file: {first_line(error)}; check sep, quote, escape"
+            " and header, or name the columns with schema="
         ) from error
     if not header:
         return table.rename_columns([f"_c{i}" for i in range(table.num_columns)])
@@ -109,7 +110,8 @@ def _hold_columns(text: bytes, path: str, separator: str, over_lines: str, most:
     """Arrow makes a column of whatever the first row says, and ends the process where there is no memory for it."""
     if _first_row(text, over_lines).count(separator.encode()) >= most:
         raise CorruptTableError(
-            f"a line of CSV has at most {most:,} columns, as in Spark; the first of {path!r} has more; name their number by maxColumns=, or check sep and quote"
+            f"a line of CSV has at most {most:,} columns, as in Spark; the first of {path!r} has more; name their"
+            " number by maxColumns=, or check sep and quote"
         )
 
 

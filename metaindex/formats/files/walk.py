@@ -259,7 +259,8 @@ class _Walk:
 
 def _delta(where: str) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        f"plain files are all live; {where!r} is a Delta table, whose files are not; open it with format='delta', or leave it out"
+        f"plain files are all live; {where!r} is a Delta table, whose files are not; open it with format='delta', or"
+        " leave it out"
     )
 
 

@@ -1,14 +1,16 @@
 """Which delete files apply to which data files, and what they delete.
 
     delete                          applies to a data file when
-    deletion vector (Puffin)        it names the file, and is not older; it takes the place of all position delete files of the file
+    deletion vector (Puffin)        it names the file, and is not older; it takes the place of all position delete files
+                                    of the file
     position deletes, one file      the same (named by the entry, or by equal bounds of its path column)
     position deletes                same spec and partition, the path within its bounds, not older
-    equality deletes                newer (strictly), and same spec and partition, or its spec is unpartitioned: then any file
+    equality deletes                newer (strictly), and same spec and partition, or its spec is unpartitioned: then
+                                    any file
 
 "Older" is by data sequence number. The identity of a file's deletes is a hash of the sorted set, so equal identities
 mean equal deleted rows.
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 
@@ -200,7 +202,8 @@ class DeleteLoader:
             if found is not None:
                 return found
         raise CorruptTableError(
-            f"equality deletes must name columns of the table; {self._whose(row)} names field {field_id}, which no schema has"
+            f"equality deletes must name columns of the table; {self._whose(row)} names field {field_id}, which no"
+            " schema has"
         )
 
     def _table(self, row: Mapping[str, Any], ids: tuple[int, ...], names: tuple[str, ...]) -> pa.Table:
@@ -212,7 +215,8 @@ class DeleteLoader:
             return self._tables[location]
         if row["file_format"] != "parquet":
             raise UnsupportedFeatureError(
-                f"delete files are read in Parquet and Puffin; {self._whose(row)} is {row['file_format']}; rewrite the deletes"
+                f"delete files are read in Parquet and Puffin; {self._whose(row)} is {row['file_format']}; rewrite the"
+                " deletes"
             )
         try:
             with self.storage.open_input(self.place.open(location)) as source:

@@ -29,7 +29,8 @@ def locate(storage: Storage, path: str) -> str:
     if not found:
         if hinted is not None:
             raise CorruptTableError(
-                f"a version hint must name a metadata file; {folder}/version-hint.text says {hinted!r} and there is none; restore it"
+                f"a version hint must name a metadata file; {folder}/version-hint.text says {hinted!r} and there is"
+                " none; restore it"
             )
         raise NotATableError(
             f"an Iceberg table has metadata/*.metadata.json; {path} has none; name the metadata file or a catalog"
@@ -46,7 +47,8 @@ def locate(storage: Storage, path: str) -> str:
         if f"{folder}/{candidate}" in found:
             return f"{folder}/{candidate}"
     raise CorruptTableError(
-        f"a version hint must name a metadata file; {folder}/version-hint.text says {hinted!r} and there is none; restore it or name the file"
+        f"a version hint must name a metadata file; {folder}/version-hint.text says {hinted!r} and there is none;"
+        " restore it or name the file"
     )
 
 

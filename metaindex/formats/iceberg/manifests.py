@@ -61,7 +61,8 @@ def read_manifest_list(
     """The manifests of a snapshot."""
     if snapshot.key_id is not None:
         raise UnsupportedFeatureError(
-            f"encrypted Iceberg tables are not read; the manifest list of {metadata.location} snapshot {snapshot.id} is encrypted"
+            f"encrypted Iceberg tables are not read; the manifest list of {metadata.location} snapshot {snapshot.id} is"
+            " encrypted"
         )
     if snapshot.manifest_list is None:
         return [Manifest(location, None, None, DATA, 0, None, None, None) for location in snapshot.manifests]
@@ -300,7 +301,8 @@ def _spec_of(file: AvroFile, manifest: Manifest, metadata: TableMetadata, whose:
         alike = [one for one in metadata.specs.values() if [(f.source_id, f.transform) for f in one.fields] == said]
         if not alike:
             raise CorruptTableError(
-                f"{whose} is of a partition spec of {[f.name for f in written]}, which the metadata file {metadata.file} does not list"
+                f"{whose} is of a partition spec of {[f.name for f in written]}, which the metadata file"
+                f" {metadata.file} does not list"
             )
         return alike[-1]
     spec_id = spec_id or 0

@@ -88,7 +88,8 @@ class TableMetadata:
         while at is not None and at in self.snapshots:
             if at in seen:
                 raise CorruptTableError(
-                    f"snapshots must have no cycle of parents; {self.location} version {snapshot_id} has one at {at} in {self.file}"
+                    f"snapshots must have no cycle of parents; {self.location} version {snapshot_id} has one at {at} in"
+                    f" {self.file}"
                 )
             seen.add(at)
             yield self.snapshots[at]
@@ -111,7 +112,8 @@ def select(metadata: TableMetadata, at: At) -> Selected:
         return found
     if at.schema_id not in metadata.schemas:
         raise VersionNotFoundError(
-            f"a version is read with a schema that the table lists; {metadata.location} has no schema {at.schema_id} any more; ask for the version by its id, which is read with its own"
+            f"a version is read with a schema that the table lists; {metadata.location} has no schema {at.schema_id}"
+            " any more; ask for the version by its id, which is read with its own"
         )
     return Selected(found.snapshot, at.schema_id)
 
@@ -135,7 +137,8 @@ def _select(metadata: TableMetadata, at: At) -> Selected:
         return _dated(metadata, metadata.tags[name])
     refs = ", ".join(sorted([*metadata.branches, *metadata.tags])) or "none"
     raise VersionNotFoundError(
-        f"{metadata.location} has no snapshot, branch or tag {name!r} (expired, or never there); refs: {refs}, {len(metadata.snapshots)} snapshots"
+        f"{metadata.location} has no snapshot, branch or tag {name!r} (expired, or never there); refs: {refs},"
+        f" {len(metadata.snapshots)} snapshots"
     )
 
 
@@ -145,7 +148,8 @@ def _known(metadata: TableMetadata, snapshot_id: int | None) -> SnapshotInfo | N
     found = metadata.snapshots.get(snapshot_id)
     if found is None:
         raise CorruptTableError(
-            f"a ref must name a listed snapshot; {metadata.location} names {snapshot_id}, which {metadata.file} does not list; restore an older metadata file"
+            f"a ref must name a listed snapshot; {metadata.location} names {snapshot_id}, which {metadata.file} does"
+            " not list; restore an older metadata file"
         )
     return found
 
@@ -166,11 +170,13 @@ def _as_of(metadata: TableMetadata, timestamp_ms: int) -> int:
     passed = [snapshot_id for when, snapshot_id in log if when <= timestamp_ms]
     if not passed:
         raise VersionNotFoundError(
-            f"{metadata.location} has no snapshot at or before {moment(timestamp_ms)}; the oldest known is {'of ' + moment(log[0][0]) if log else 'none'}; ask for a later time"
+            f"{metadata.location} has no snapshot at or before {moment(timestamp_ms)}; the oldest known is"
+            f" {'of ' + moment(log[0][0]) if log else 'none'}; ask for a later time"
         )
     if passed[-1] not in metadata.snapshots:
         raise VersionNotFoundError(
-            f"{metadata.location} was at snapshot {passed[-1]} at {moment(timestamp_ms)}, and that snapshot has expired; ask for a later time"
+            f"{metadata.location} was at snapshot {passed[-1]} at {moment(timestamp_ms)}, and that snapshot has"
+            " expired; ask for a later time"
         )
     return passed[-1]
 
@@ -188,7 +194,8 @@ def read_metadata(storage: Storage, file: str) -> TableMetadata:
         return _parse(content, file)
     except (RecursionError, ValueError, KeyError, TypeError, AttributeError, OSError, EOFError, zlib.error) as damage:
         raise CorruptTableError(
-            f"an Iceberg metadata file must be whole JSON; {file} is not ({type(damage).__name__}: {damage}); restore it"
+            f"an Iceberg metadata file must be whole JSON; {file} is not ({type(damage).__name__}: {damage});"
+            " restore it"
         ) from damage
 
 

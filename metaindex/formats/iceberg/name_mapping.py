@@ -29,7 +29,8 @@ def mapping_text(metadata: TableMetadata) -> str | None:
         _check(parse_json(text))
     except (ValueError, TypeError, AttributeError, RecursionError) as damage:
         raise CorruptTableError(
-            f"a name mapping is a list of fields in JSON; property {NAME_MAPPING} of {metadata.location} is none ({damage}) in {metadata.file}; set it right"
+            f"a name mapping is a list of fields in JSON; property {NAME_MAPPING} of {metadata.location} is none"
+            f" ({damage}) in {metadata.file}; set it right"
         ) from damage
     return text
 

@@ -72,7 +72,8 @@ def file_table(
     twice = frame["path"].is_duplicated()
     if twice.any():
         raise UnsupportedFeatureError(
-            f"a data file may be in a snapshot once; {metadata.location} snapshot {version} lists {frame['path'].filter(twice)[0]} twice"
+            f"a data file may be in a snapshot once; {metadata.location} snapshot {version} lists"
+            f" {frame['path'].filter(twice)[0]} twice"
         )
     return to_files(frame), pairs
 

@@ -191,7 +191,8 @@ def _metadata(ref: TableRef) -> TableMetadata:
     load = getattr(catalog, "load_table", None)
     if load is None:
         raise UnsupportedFeatureError(
-            f"catalog= takes a pyiceberg catalog; got {type(catalog).__name__}; load it by pyiceberg.catalog.load_catalog"
+            f"catalog= takes a pyiceberg catalog; got {type(catalog).__name__}; load it by"
+            " pyiceberg.catalog.load_catalog"
         )
     from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 

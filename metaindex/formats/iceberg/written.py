@@ -33,7 +33,8 @@ class IcebergTables:
             import pyiceberg  # noqa: F401 - is it there?
         except ImportError as error:
             raise MissingDependencyError(
-                "Iceberg tables are written by pyiceberg; it is not installed; install metaindex with the extra: metaindex[iceberg]"
+                "Iceberg tables are written by pyiceberg; it is not installed; install metaindex with the extra:"
+                " metaindex[iceberg]"
             ) from error
         newest = _newest(target, name)
         if newest is None:
