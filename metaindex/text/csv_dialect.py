@@ -70,7 +70,8 @@ def one_line_end(data: bytes, named: str | None, where: str) -> bytes:
     if named is not None:
         if named != "\n":
             raise ScanError(
-                f"with multiLine lines end with \\n, or as the file's first line does; the table has lineSep {named!r}; read with .to_spark(spark)"
+                f"with multiLine lines end with \\n, or as the file's first line does; the table has lineSep {named!r};"
+                " read with .to_spark(spark)"
             )
         return data
     at = data.find(b"\r")
@@ -78,11 +79,13 @@ def one_line_end(data: bytes, named: str | None, where: str) -> bytes:
         return data
     if at == len(data) - 1 or (at == 0 and data[1:2] != b"\n"):
         raise ScanError(
-            f"with multiLine the first line end says how all lines end; {where} begins with a \\r, or has but one, at its end; read with .to_spark(spark)"
+            f"with multiLine the first line end says how all lines end; {where} begins with a \\r, or has but one, at"
+            " its end; read with .to_spark(spark)"
         )
     end = b"\r\n" if data[at + 1 : at + 2] == b"\n" else b"\r"
     if data.count(b"\n") != (data.count(b"\r\n") if len(end) == 2 else 0):
         raise ScanError(
-            f"with multiLine the lines of a file end alike; {where} ends lines with {end!r} and with b'\\n'; read with .to_spark(spark)"
+            f"with multiLine the lines of a file end alike; {where} ends lines with {end!r} and with b'\\n'; read with"
+            " .to_spark(spark)"
         )
     return data.replace(end, b"\n")

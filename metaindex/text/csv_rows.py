@@ -9,13 +9,14 @@
     "a\\"b"            a"b           the escape before a quote or before itself; before anything else it stays
     "a" ,b            a | b
     a"b,c             a"b | c
-    "a,b              a,b           a quote that is never closed ends with the line; refused with quotes or escapes inside
+    "a,b              a,b           a quote that is never closed ends with the line; refused with quotes or escapes
+                                    inside
     a,"               a | "         a quote that opens nothing is one
     "a"b,c            refused: a quote inside quotes that is not escaped (Spark's answer depends on what follows)
 
 Blocks in which every quote opens or closes a whole field, or is doubled where that is the escape, go through Arrow's
 parser; the others line by line.
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 
@@ -77,11 +78,13 @@ class CsvRows:
         d = self._dialect
         if b"\0" in data and (d.line_end is not None or not d.quote or not d.escape or d.escape == d.quote):
             raise ScanError(
-                f"zero characters are read where quote and escape are two characters and lineSep is not given; {where} has some; read with .to_spark(spark)"
+                f"zero characters are read where quote and escape are two characters and lineSep is not given; {where}"
+                " has some; read with .to_spark(spark)"
             )
         if d.quote and not d.escape and d.quote.encode() in data:
             raise ScanError(
-                f"quotes are read where there is an escape; the table has escape '' and {where} has quotes; read with .to_spark(spark)"
+                f"quotes are read where there is an escape; the table has escape '' and {where} has quotes; read with"
+                " .to_spark(spark)"
             )
 
     def _arrays(self, tokens: list[pa.Array], fields: tuple[Field, ...], where: str) -> list[pa.Array]:
@@ -137,14 +140,26 @@ class CsvRows:
         try:
             table = csv.read_csv(
                 pa.BufferReader(block),
-                read_options=csv.ReadOptions(column_names=names, skip_rows_after_names=skipped, use_threads=False, block_size=max(len(block) + 1, 1024)),
+                read_options=csv.ReadOptions(
+                    column_names=names,
+                    skip_rows_after_names=skipped,
+                    use_threads=False,
+                    block_size=max(len(block) + 1, 1024),
+                ),
                 parse_options=csv.ParseOptions(
-                    delimiter=d.sep, quote_char=d.quote if quoted else False, double_quote=d.escape == d.quote, escape_char=False, newlines_in_values=over_lines
+                    delimiter=d.sep,
+                    quote_char=d.quote if quoted else False,
+                    double_quote=d.escape == d.quote,
+                    escape_char=False,
+                    newlines_in_values=over_lines,
                 ),
                 convert_options=csv.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=not d.empty_value and not d.null_value
+                    column_types=dict.fromkeys(names, pa.string()),
+                    null_values=[""],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=not d.empty_value and not d.null_value,
                 ),
-            )  # fmt: skip
+            )
         except pa.ArrowInvalid:
             return None  # rows of other widths, bytes that are no UTF-8
         columns = [column.combine_chunks() for column in table.columns]
@@ -177,7 +192,8 @@ class CsvRows:
         end = self._dialect.line_end
         if end is not None and end != "\n" and b"\n" in block and self._dialect.quote.encode() in block:
             raise ScanError(
-                f"with lineSep {end!r} quotes are read where no other line ends are; {where} has both; read with .to_spark(spark)"
+                f"with lineSep {end!r} quotes are read where no other line ends are; {where} has both; read with"
+                " .to_spark(spark)"
             )
         # Without lineSep a line of bytes ends with \n, \r and \r\n, and nothing else.
         raws = (m.group() for m in _LINE.finditer(block)) if end is None else iter(block.split(end.encode()))
@@ -203,7 +219,8 @@ class CsvRows:
             blank = not text[at:stop].strip(_BLANKS)
             if blank and at < stop and (d.trim_left or d.trim_right):
                 raise ScanError(
-                    f"with multiLine and ignored white space no line holds blanks alone; {where} has one; read with .to_spark(spark)"
+                    f"with multiLine and ignored white space no line holds blanks alone; {where} has one; read with"
+                    " .to_spark(spark)"
                 )
             if at == stop or (d.comment and text.startswith(d.comment, at)):
                 at = stop + 1
@@ -265,7 +282,8 @@ class CsvRows:
     def _hold(self, columns: int, where: str) -> None:
         if columns > self._dialect.max_columns:
             raise ScanError(
-                f"a line of CSV has at most {self._dialect.max_columns:,} columns, as in Spark; {where} has one of more; name their number by maxColumns=, or check sep and quote"
+                f"a line of CSV has at most {self._dialect.max_columns:,} columns, as in Spark; {where} has one of"
+                " more; name their number by maxColumns=, or check sep and quote"
             )
 
     def _quoted(self, line: str, at: int, where: str, line_end: str = "") -> tuple[str, int]:
@@ -311,6 +329,7 @@ class CsvRows:
     def _checked(self, value: str, where: str) -> str:
         if self._dialect.trim_right and not self._dialect.trim_left and value and not value.strip(_BLANKS):
             raise ScanError(
-                f"Spark fails where ignoreTrailingWhiteSpace alone meets a value of blanks; {where} has one; set ignoreLeadingWhiteSpace too"
+                f"Spark fails where ignoreTrailingWhiteSpace alone meets a value of blanks; {where} has one; set"
+                " ignoreLeadingWhiteSpace too"
             )
         return value

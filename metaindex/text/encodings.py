@@ -35,7 +35,8 @@ class Encoding:
         lines = file_format == "json" and line_end is not None and known not in _MARKS
         if known is None or (wide and not (whole or lines)):
             raise ScanError(
-                f"text files are read in UTF-8, in encodings of one byte that hold ASCII, and in UTF-16 and UTF-32 with multiLine; the table has {name!r}; read with .to_spark(spark)"
+                "text files are read in UTF-8, in encodings of one byte that hold ASCII, and in UTF-16 and UTF-32 with"
+                f" multiLine; the table has {name!r}; read with .to_spark(spark)"
             )
         return cls(known, name is not None, wide, file_format == "json")
 
@@ -44,7 +45,8 @@ class Encoding:
         if self.name == "utf-8":
             if self.json and not self.said and b"\0" in data:
                 raise ScanError(
-                    f"JSON in UTF-16 or UTF-32 is read with encoding= and multiLine; {where} holds zero bytes; read with .to_spark(spark)"
+                    f"JSON in UTF-16 or UTF-32 is read with encoding= and multiLine; {where} holds zero bytes; read"
+                    " with .to_spark(spark)"
                 )
             return data
         name = self.name

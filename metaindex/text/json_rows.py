@@ -30,7 +30,8 @@ _BLANKS = "".join(map(chr, range(33)))
 _SPACE = re.compile(r"[ \t\n\r]*")
 _LINE = re.compile(rb"[^\r\n]+")
 _LONG_FORMS = re.compile(
-    rb"[\xc0\xc1][\x80-\xbf]|\xe0[\x80-\x9f][\x80-\xbf]|\xf0[\x80-\x8f][\x80-\xbf]{2}|\xf4[\x90-\xbf][\x80-\xbf]{2}|[\xf5-\xf7][\x80-\xbf]{3}"
+    rb"[\xc0\xc1][\x80-\xbf]|\xe0[\x80-\x9f][\x80-\xbf]|\xf0[\x80-\x8f][\x80-\xbf]{2}"
+    rb"|\xf4[\x90-\xbf][\x80-\xbf]{2}|[\xf5-\xf7][\x80-\xbf]{3}"
 )  # characters in more bytes than they need, or beyond Unicode
 _AT_ONCE = 50_000  # rows of objects in memory
 _MOST_LEVELS = 500
@@ -129,18 +130,21 @@ class JsonRows:
                 except _Bad as bad:
                     if in_arrays and isinstance(bad, _BadBytes):
                         raise ScanError(
-                            f"bytes are read as base64; {where} holds others in column {f.name!r} of an array, of which Spark makes one row of NULLs; read with .to_spark(spark)"
+                            f"bytes are read as base64; {where} holds others in column {f.name!r} of an array, of which"
+                            " Spark makes one row of NULLs; read with .to_spark(spark)"
                         ) from None
                     out.append(None)
                 except Uncertain as error:
                     raise ScanError(
-                        f"a text file is read as Spark reads it, or refused; {where} holds {error} in column {f.name!r} of type {f.type}; read with .to_spark(spark)"
+                        f"a text file is read as Spark reads it, or refused; {where} holds {error} in column {f.name!r}"
+                        f" of type {f.type}; read with .to_spark(spark)"
                     ) from None
             try:
                 arrays.append(_array(out, f.type))
             except UnicodeEncodeError as error:
                 raise ScanError(
-                    f"texts are UTF-8; {where} holds half a surrogate pair in column {f.name!r}; read with .to_spark(spark)"
+                    f"texts are UTF-8; {where} holds half a surrogate pair in column {f.name!r}; read with"
+                    " .to_spark(spark)"
                 ) from error
         return arrays
 
@@ -176,7 +180,8 @@ class JsonRows:
     def _line(self, raw: bytes, names: frozenset[str], where: str, most: int) -> list[_Row]:
         if sum(map(raw.count, (b",", b"[", b"{"))) > most:
             raise ScanError(
-                f"JSON that is read value by value has at most {most:,} values in a line, or {_MOST_WHOLE_VALUES:,} in a file with multiLine; {where} has more; split it, or read with .to_spark(spark)"
+                f"JSON that is read value by value has at most {most:,} values in a line, or {_MOST_WHOLE_VALUES:,} in"
+                f" a file with multiLine; {where} has more; split it, or read with .to_spark(spark)"
             )
         try:
             line = raw.removeprefix(codecs.BOM_UTF8).decode()
@@ -188,7 +193,8 @@ class JsonRows:
         except (ValueError, RecursionError):
             if _LONG_FORMS.search(raw):
                 raise ScanError(
-                    f"JSON is UTF-8; {where} has bytes that are none and that Spark shows as other characters in the line {raw[:80]!r}; write it anew, or read with .to_spark(spark)"
+                    f"JSON is UTF-8; {where} has bytes that are none and that Spark shows as other characters in the"
+                    f" line {raw[:80]!r}; write it anew, or read with .to_spark(spark)"
                 ) from None
             if b"'" in raw:
                 raise ScanError(

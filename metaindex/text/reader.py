@@ -48,10 +48,14 @@ _FIXED = {
 }
 # Honoured by the dialect and the values, or without a say in the rows of a file once the schema is known.
 _KNOWN = {
-    *("file_format", "sep", "delimiter", "quote", "escape", "header", "nullvalue", "emptyvalue", "nanvalue", "positiveinf", "negativeinf", "encoding"),
-    *("charset", "ignoreleadingwhitespace", "ignoretrailingwhitespace", "timezone", "comment", "linesep", "compression", "multiline", "wholefile"),
-    *("inferschema", "samplingratio", "prefersdate", "prefersdecimal", "dropfieldifallnull", "maxcolumns", "maxcharspercolumn", "path", "basepath"),
-    *("recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter", "ignorecorruptfiles", "ignoremissingfiles", "mergeschema", "partitions"),
+    *("file_format", "sep", "delimiter", "quote", "escape", "header", "nullvalue", "emptyvalue", "nanvalue"),
+    *("positiveinf", "negativeinf", "encoding"),
+    *("charset", "ignoreleadingwhitespace", "ignoretrailingwhitespace", "timezone", "comment", "linesep"),
+    *("compression", "multiline", "wholefile"),
+    *("inferschema", "samplingratio", "prefersdate", "prefersdecimal", "dropfieldifallnull", "maxcolumns"),
+    *("maxcharspercolumn", "path", "basepath"),
+    *("recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter", "ignorecorruptfiles"),
+    *("ignoremissingfiles", "mergeschema", "partitions"),
     *("schema", "datetimerebasemode", "columnpruning", "infertimestampntz", "partition_types", "partition_columns"),
     *("dateformat", "timestampformat", "timestampntzformat"),
 }  # fmt: skip
@@ -70,15 +74,18 @@ class TextReader:
             if name in _FIXED:
                 if value.lower() != _FIXED[name]:
                     raise ScanError(
-                        f"{file_format} files are read with {name} {_FIXED[name]!r}; the table has {value!r}; read with .to_spark(spark)"
+                        f"{file_format} files are read with {name} {_FIXED[name]!r}; the table has {value!r}; read with"
+                        " .to_spark(spark)"
                     )
             elif name not in _KNOWN:
                 raise ScanError(
-                    f"an option of {file_format} files is honoured or refused; {name!r} ({value!r}) is not known; read with .to_spark(spark)"
+                    f"an option of {file_format} files is honoured or refused; {name!r} ({value!r}) is not known; read"
+                    " with .to_spark(spark)"
                 )
         if any(f.name == "_corrupt_record" for f in schema):
             raise ScanError(
-                "the corrupt records of a table are shown by Spark only; its schema has the column '_corrupt_record'; read with .to_spark(spark)"
+                "the corrupt records of a table are shown by Spark only; its schema has the column '_corrupt_record';"
+                " read with .to_spark(spark)"
             )
         self._whole = is_whole(given)
         self._line_end = given.get("linesep")
@@ -133,7 +140,8 @@ def _pattern(given: Mapping[str, str], name: str) -> TimePattern | None:
     found = TimePattern.of(text)
     if found is None:
         raise ScanError(
-            f"dates and times are read by patterns of fixed width, such as dd.MM.yyyy; the table has {name} {text!r}; read with .to_spark(spark)"
+            f"dates and times are read by patterns of fixed width, such as dd.MM.yyyy; the table has {name} {text!r};"
+            " read with .to_spark(spark)"
         )
     return found
 
@@ -146,7 +154,8 @@ def _whole(stream: IO[bytes], where: str) -> bytes:
         size += len(block)
         if size > _MOST_WHOLE_BYTES:
             raise ScanError(
-                f"a text file that is read whole (multiLine, UTF-16, UTF-32) has at most {_MOST_WHOLE_BYTES:,} bytes, unpacked; {where} has more; split it, or read with .to_spark(spark)"
+                f"a text file that is read whole (multiLine, UTF-16, UTF-32) has at most {_MOST_WHOLE_BYTES:,} bytes,"
+                f" unpacked; {where} has more; split it, or read with .to_spark(spark)"
             )
     return b"".join(parts)
 
@@ -158,7 +167,8 @@ def _blocks(stream: IO[bytes], where: str, end: bytes) -> Iterator[bytes]:
         while piece := stream.read(_BLOCK_BYTES):
             if sum(map(len, rest)) > _MOST_LINE_BYTES:
                 raise ScanError(
-                    f"a line of a text file has at most {_MOST_LINE_BYTES:,} bytes, unpacked; {where} has a longer one; read with .to_spark(spark)"
+                    f"a line of a text file has at most {_MOST_LINE_BYTES:,} bytes, unpacked; {where} has a longer one;"
+                    " read with .to_spark(spark)"
                 )
             if len(end) > 1 and rest:
                 piece = b"".join((*rest, piece))  # an end may lie across two pieces

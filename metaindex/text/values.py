@@ -36,7 +36,9 @@ from metaindex.formats.spark_texts import (
 _INTEGER = re.compile(r"[+-]?\d+")
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _TIMESTAMP = re.compile(
-    r"([+-]?)([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T](?:([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{0,9}))?)?)?\s*(Z|UTC|GMT|[+-][0-9]{1,2}(?::?[0-9]{2})?)?)?)?)?)?"
+    r"([+-]?)([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:["
+    r" T](?:([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{0,9}))?)?)?"
+    r"\s*(Z|UTC|GMT|[+-][0-9]{1,2}(?::?[0-9]{2})?)?)?)?)?)?"
 )
 _REGULAR_DATE = r"^\d{4}-\d{2}-\d{2}$"
 _REGULAR_TIMESTAMP = r"^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?$"
@@ -75,7 +77,8 @@ class ValueRules:
             values = [None if text is None else read(text) for text in coded.dictionary.to_pylist()]
         except Uncertain as error:
             raise ScanError(
-                f"a text file is read as Spark reads it, or refused; {where} holds {error} in column {field.name!r} of type {t}; read with .to_spark(spark)"
+                f"a text file is read as Spark reads it, or refused; {where} holds {error} in column {field.name!r} of"
+                f" type {t}; read with .to_spark(spark)"
             ) from None
         return typed(values, t).take(coded.indices)
 
@@ -97,7 +100,8 @@ class ValueRules:
             zoned = t.tz is not None
             return lambda s: self._micros(s, zoned)
         raise ScanError(
-            f"column {name!r} is of type {t}; text files are read here for booleans, integers, floats, decimals, texts, dates and timestamps; read with .to_spark(spark)"
+            f"column {name!r} is of type {t}; text files are read here for booleans, integers, floats, decimals, texts,"
+            " dates and timestamps; read with .to_spark(spark)"
         )
 
     def _double(self, s: str) -> float | None:
