@@ -44,11 +44,13 @@ def decode(data: bytes, where: str, key: bytes | None = None) -> IndexLogEntry:
     written = value.get("format_version") if isinstance(value, dict) else None
     if type(written) is int and written > FORMAT_VERSION:
         raise ForeignIndexError(
-            f"this metaindex reads index format {FORMAT_VERSION}; {where} has format {written}; upgrade metaindex to use the index"
+            f"this metaindex reads index format {FORMAT_VERSION}; {where} has format {written}; upgrade metaindex to"
+            " use the index"
         )
     if type(written) is int and written < FORMAT_VERSION:
         raise DamagedIndexError(
-            f"this metaindex reads index format {FORMAT_VERSION}; {where} has format {written}; remove the index's folder and create the index anew to use the index"
+            f"this metaindex reads index format {FORMAT_VERSION}; {where} has format {written}; remove the index's"
+            " folder and create the index anew to use the index"
         )
     try:
         return _from_json(value)

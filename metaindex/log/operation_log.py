@@ -155,11 +155,13 @@ class OperationLog:
         found = decode(data, where, self._key)
         if found.id != number:
             raise DamagedIndexError(
-                f"a log entry has the number of its object; {where} has number {found.id}: it is a copy, or was renamed; {CURE}"
+                f"a log entry has the number of its object; {where} has number {found.id}: it is a copy, or was"
+                f" renamed; {CURE}"
             )
         if self._name is not None and found.name != self._name:
             raise DamagedIndexError(
-                f"a log entry has the name of its index; {where} is of {found.name!r}: it is a copy, or the folder was renamed; {CURE}"
+                f"a log entry has the name of its index; {where} is of {found.name!r}: it is a copy, or the folder was"
+                f" renamed; {CURE}"
             )
         return found
 
@@ -172,18 +174,21 @@ class OperationLog:
         """
         if entry.id > MAX_NUMBER:
             raise IndexStateError(
-                f"an entry number is at most {MAX_NUMBER}; the log of index {entry.name!r} is at its end; recreate the index"
+                f"an entry number is at most {MAX_NUMBER}; the log of index {entry.name!r} is at its end; recreate the"
+                " index"
             )
         previous, sealed = self._before(entry.id)
         if sealed and self._key is None:
             raise ForeignIndexError(
-                f"a sealed index is changed by who has its key; index {entry.name!r} is sealed and no key is given; give it as Config(seal_key=...) or METAINDEX_SEAL_KEY"
+                f"a sealed index is changed by who has its key; index {entry.name!r} is sealed and no key is given;"
+                " give it as Config(seal_key=...) or METAINDEX_SEAL_KEY"
             )
         entry = replace(entry, previous=previous)
         path, data = entry_path(entry.id), encode(entry, self._key)
         if len(data) > MAX_BYTES:
             raise IndexStateError(
-                f"a log entry has at most {MAX_BYTES:,} bytes; the next one of index {entry.name!r} would have {len(data):,}; optimize the index, or recreate it"
+                f"a log entry has at most {MAX_BYTES:,} bytes; the next one of index {entry.name!r} would have"
+                f" {len(data):,}; optimize the index, or recreate it"
             )
         decode(data, f"the next entry of index {entry.name!r}", self._key)  # nobody is left with what cannot be read
         for attempt in range(_PUTS):
@@ -193,11 +198,13 @@ class OperationLog:
                 nonce = self._nonce(entry.id)
                 if nonce is None and not self._taken(entry.id):
                     raise IndexStateError(
-                        f"an entry is an object of the log; at {self.storage.uri(path)} lies something that is none; remove it"
+                        f"an entry is an object of the log; at {self.storage.uri(path)} lies something that is none;"
+                        " remove it"
                     ) from error
                 if nonce != entry.nonce:
                     raise ConcurrentWriteError(
-                        f"an entry number is taken once; {entry.id} of index {entry.name!r} was taken by another writer; read the log and try again"
+                        f"an entry number is taken once; {entry.id} of index {entry.name!r} was taken by another"
+                        " writer; read the log and try again"
                     ) from error
             except StorageError as error:
                 if attempt == _PUTS - 1 or isinstance(error, StoragePermissionError):
@@ -207,7 +214,8 @@ class OperationLog:
             break
         if entry.id < self.lowest():
             raise ConcurrentWriteError(
-                f"an entry number is taken once; {entry.id} of index {entry.name!r} was taken and cleaned away while this writer stood still; read the log and try again"
+                f"an entry number is taken once; {entry.id} of index {entry.name!r} was taken and cleaned away while"
+                " this writer stood still; read the log and try again"
             )
         self._held = _Held(entry, None, digest(data), self._key is not None)
 
@@ -257,7 +265,8 @@ class OperationLog:
             return Tombstone(said, outdated)
         except (ValueError, RecursionError) as error:
             raise DamagedIndexError(
-                f"a tombstone says the lowest entry and outdated runs; {self.storage.uri(path)} does not ({one_line(error)}); recreate the index"
+                f"a tombstone says the lowest entry and outdated runs; {self.storage.uri(path)} does not"
+                f" ({one_line(error)}); recreate the index"
             ) from error
 
     def bury(self, stone: Tombstone) -> None:

@@ -2,10 +2,11 @@
 records, and large bitmaps.
 
     _versions/<run>-segment.json   {"format_version": 3, "schemas": [...], "versions": [record, ...]}
-    _versions/<run>-<name>.json    {"format_version": 3, "removed": {...}, "restored": {...}, "with_deletes": {...}, "without_deletes": {...}}
+    _versions/<run>-<name>.json    {"format_version": 3, "removed": {...}, "restored": {...}, "with_deletes": {...},
+                                   "without_deletes": {...}}
 
 Both are written once, before the entry that names them, and are checked by the digest in it.
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 
@@ -149,8 +150,10 @@ def _checked(data: bytes, ref: ObjectRef, read: Callable[[Fields], _T]) -> _T:
             return found
     except Exception as error:
         raise DamagedIndexError(
-            f"an object that an entry names has the fields of format {FORMAT_VERSION}; {ref.path} has not ({one_line(error)}); refresh the index with mode='full'"
+            f"an object that an entry names has the fields of format {FORMAT_VERSION}; {ref.path} has not"
+            f" ({one_line(error)}); refresh the index with mode='full'"
         ) from error
     raise DamagedIndexError(
-        f"this metaindex reads index format {FORMAT_VERSION}; {ref.path} has format {written}; upgrade metaindex, or refresh the index with mode='full'"
+        f"this metaindex reads index format {FORMAT_VERSION}; {ref.path} has format {written}; upgrade metaindex, or"
+        " refresh the index with mode='full'"
     )

@@ -75,7 +75,8 @@ def unseal(data: bytes, where: str, key: bytes | None) -> Any:
     if key is not None and (sealed is None or not hmac.compare_digest(_keyed(text, key), sealed)):
         what = "has none" if sealed is None else "was sealed with another key"
         raise ForeignIndexError(
-            f"with a seal key, a log entry has the seal of that key; {where} {what}; give its key, or delete and vacuum the index as it was sealed and create it anew with this one"
+            f"with a seal key, a log entry has the seal of that key; {where} {what}; give its key, or delete and vacuum"
+            " the index as it was sealed and create it anew with this one"
         )
     try:
         return from_text(text)
