@@ -64,7 +64,10 @@ def table(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "table",
         metavar="TABLE",
-        help="path or URI of the table: a Delta or Iceberg table, or a folder of Parquet, CSV or JSON files; plain files by a quoted pattern too: '/data/2024-*/part-*.parquet'",
+        help=(
+            "path or URI of the table: a Delta or Iceberg table, or a folder of Parquet, CSV or JSON files; plain files"
+            " by a quoted pattern too: '/data/2024-*/part-*.parquet'"
+        ),
     )
     opening(parser)
 
@@ -128,7 +131,10 @@ def opening(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--catalog",
         metavar="NAME",
-        help="an Iceberg catalog as pyiceberg is configured for it; TABLE is then the name in the catalog, such as db.flights",
+        help=(
+            "an Iceberg catalog as pyiceberg is configured for it; TABLE is then the name in the catalog, such as"
+            " db.flights"
+        ),
     )
 
 
@@ -151,8 +157,10 @@ def version(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--version",
         metavar="V",
-        help="a Delta version number, an Iceberg snapshot id, branch or tag, or a listing of plain files that an index remembers "
-        "(`metaindex indexes TABLE NAME` lists those)",
+        help=(
+            "a Delta version number, an Iceberg snapshot id, branch or tag, or a listing of plain files that an index"
+            " remembers (`metaindex indexes TABLE NAME` lists those)"
+        ),
     )
     which.add_argument(
         "--timestamp",
@@ -179,7 +187,10 @@ def builder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--builder",
         choices=["spark", "local"],
-        help="who reads the files: spark (PySpark, for large tables) or local (this process, no Java); default: spark where pyspark is installed",
+        help=(
+            "who reads the files: spark (PySpark, for large tables) or local (this process, no Java); default: spark"
+            " where pyspark is installed"
+        ),
     )
 
 
@@ -187,8 +198,10 @@ def merging_builder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--builder",
         choices=["spark", "local"],
-        help="who merges the rows of covering indexes: spark (tasks of PySpark) or local (this process, no Java); default: spark where pyspark is installed; "
-        "what else an index has is merged without Spark",
+        help=(
+            "who merges the rows of covering indexes: spark (tasks of PySpark) or local (this process, no Java);"
+            " default: spark where pyspark is installed; what else an index has is merged without Spark"
+        ),
     )
 
 

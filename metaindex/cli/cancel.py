@@ -7,7 +7,8 @@ COMMAND = Command(
     "cancel",
     "end an operation whose writer is dead",
     """Ends the operations that are under way on an index, for when the process that began one has died. What the index
-held before stays in use; a writer that is alive after all fails when it commits, and nothing of its work is visible.""",
+held before stays in use; a writer that is alive after all fails when it commits, and nothing of its work is
+visible.""",
     (
         "metaindex indexes lake/flights          shows the state, such as REFRESHING",
         "metaindex cancel lake/flights stats",

@@ -53,9 +53,9 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 COMMAND = Command(
     "clean",
     "remove what an index does not need any more",
-    """Removes runs that are out of use (merged, or replaced by a full refresh) for longer than the retention, what writers
-that died left behind, and old log entries. Queries and other verbs go on meanwhile: nothing is taken that they may need.
-The table's own files are never touched.
+    """Removes runs that are out of use (merged, or replaced by a full refresh) for longer than the retention, what
+writers that died left behind, and old log entries. Queries and other verbs go on meanwhile: nothing is taken that
+they may need. The table's own files are never touched.
 
 --erase is for what must be gone: it rewrites the runs without the values of files that left the table and of rows that
 were deleted in files that stay, as far as no version that the table can still read holds them, and removes the old runs

@@ -24,7 +24,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--history",
         action="store_true",
-        help="index the files that only older versions have, too, as far as they can still be read: time travel is then pruned as well",
+        help=(
+            "index the files that only older versions have, too, as far as they can still be read: time travel is then"
+            " pruned as well"
+        ),
     )
 
 

@@ -17,7 +17,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--master",
         metavar="URL",
-        help="Spark's master, for example spark://host:7077; FOLDER then lies where all its workers see it (default: Spark in this process)",
+        help=(
+            "Spark's master, for example spark://host:7077; FOLDER then lies where all its workers see it (default:"
+            " Spark in this process)"
+        ),
     )
     parser.add_argument("--keep", action="store_true", help="keep the temporary folder")
 

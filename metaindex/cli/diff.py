@@ -80,9 +80,9 @@ def _rows(files: FileTable, most: int | None = None) -> list[dict[str, object]]:
 COMMAND = Command(
     "diff",
     "what changed between two versions of a table",
-    """Lists the data files that came, those that left, and those whose deleted rows changed, from one version of a table to
-another. The table's log is asked where it serves the range, else the two lists of files are compared. No index is
-needed, and no data file is read.""",
+    """Lists the data files that came, those that left, and those whose deleted rows changed, from one version of a
+table to another. The table's log is asked where it serves the range, else the two lists of files are compared. No
+index is needed, and no data file is read.""",
     (
         "metaindex diff lake/flights --since 3",
         "metaindex diff lake/flights --since 3 --until 7",

@@ -31,10 +31,10 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 COMMAND = Command(
     "explain",
     "how would a query be planned, and why?",
-    """Shows the predicate as it was understood, part by part, how many of the version's files each index covers, and what it
-proved or why it was not used. An index answers for every version whose files it knows, older and newer ones: "recorded"
-means that it has seen exactly this version, so that the table's log need not be read to plan.
-A part that no index can read (a function it does not know, say) keeps every file; it is applied when rows are read.""",
+    """Shows the predicate as it was understood, part by part, how many of the version's files each index covers, and
+what it proved or why it was not used. An index answers for every version whose files it knows, older and newer ones:
+"recorded" means that it has seen exactly this version, so that the table's log need not be read to plan. A part that
+no index can read (a function it does not know, say) keeps every file; it is applied when rows are read.""",
     (
         "metaindex explain lake/flights \"dep_delay > 60 AND upper(dest) = 'SEA'\"",
         'metaindex explain lake/flights "dep_delay > 60" --version 3',

@@ -44,10 +44,10 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 COMMAND = Command(
     "history",
     "what happened to an index, by whom, how long it took, how far behind it was",
-    """Lists the entries of an index's log, oldest first, times in UTC. An operation that takes time has two: its begin and its
-end ("commit", "abandon" where it failed, "cancel"). "took" is from begin to end; "behind" (lag) is from the table's
-commit to the index standing at that version, for versions that a refresh recorded. Commits between two refreshes are
-not counted: the later refresh served them all. `clean` removes old entries.""",
+    """Lists the entries of an index's log, oldest first, times in UTC. An operation that takes time has two: its
+begin and its end ("commit", "abandon" where it failed, "cancel"). "took" is from begin to end; "behind" (lag) is from
+the table's commit to the index standing at that version, for versions that a refresh recorded. Commits between two
+refreshes are not counted: the later refresh served them all. `clean` removes old entries.""",
     (
         "metaindex history lake/flights stats",
         "metaindex history lake/flights stats --last 5",

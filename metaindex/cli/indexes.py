@@ -63,10 +63,10 @@ def _named(found: list[IndexInfo], name: str) -> IndexInfo:
 COMMAND = Command(
     "indexes",
     "list the indexes of a table, and how far each is behind it",
-    """Lists the indexes of a table. "fresh: no" means that the table changed since: queries use the index still and read in
-full what it does not know (so many files and bytes behind), until `refresh`. With NAME it tells all about one: its
-columns, its versions (time travel), what is under way. "size" is what lies on storage, old runs that `clean` would
-remove included. --version asks how the index stands to an older version of the table.""",
+    """Lists the indexes of a table. "fresh: no" means that the table changed since: queries use the index still and
+read in full what it does not know (so many files and bytes behind), until `refresh`. With NAME it tells all about
+one: its columns, its versions (time travel), what is under way. "size" is what lies on storage, old runs that `clean`
+would remove included. --version asks how the index stands to an older version of the table.""",
     (
         "metaindex indexes lake/flights",
         "metaindex indexes lake/flights stats",

@@ -66,10 +66,11 @@ def write(answer: Answer, out: Output) -> None:
 COMMAND = Command(
     "locate",
     "which files, row groups and rows hold a value?",
-    """Lists the live data files, and in Parquet their row groups, in which rows that match a predicate may be: "where is the
-data of user 42?". The indexes, the table's log and the footers of the kept files leave candidates; with --exact those
-are read, and the rows that are not deleted counted. With --all-versions every version that the table still keeps is
-asked: a value that was deleted lives on in files of old versions until the table's own clean-up removes them.""",
+    """Lists the live data files, and in Parquet their row groups, in which rows that match a predicate may be: "where
+is the data of user 42?". The indexes, the table's log and the footers of the kept files leave candidates; with
+--exact those are read, and the rows that are not deleted counted. With --all-versions every version that the table
+still keeps is asked: a value that was deleted lives on in files of old versions until the table's own clean-up
+removes them.""",
     (
         'metaindex locate lake/events "user_id = 42"',
         'metaindex locate lake/events "user_id = 42" --exact',

@@ -92,5 +92,6 @@ def _catalog(name: str | None) -> object:
     except Exception as error:
         said = " ".join(str(error).split())[:200]
         raise ArgumentError(
-            f"a catalog is one that pyiceberg is configured for, in .pyiceberg.yaml or PYICEBERG_CATALOG__{name.upper()}__URI; {name!r}: {said}"
+            "a catalog is one that pyiceberg is configured for, in .pyiceberg.yaml or"
+            f" PYICEBERG_CATALOG__{name.upper()}__URI; {name!r}: {said}"
         ) from error

@@ -34,10 +34,10 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 COMMAND = Command(
     "optimize",
     "merge the runs of an index, so that queries read less of it",
-    """Merges runs: each refresh adds one, and a query looks into all of them. Answers stay what they were, for every version
-of the table; the table itself is not looked at (that is refresh). Runs that were merged stay on storage, for the queries
-that read them, until clean. The rows of covering indexes are merged by Spark, a task a bucket or more; what else an index
-has is merged here, and no Spark is started for it.""",
+    """Merges runs: each refresh adds one, and a query looks into all of them. Answers stay what they were, for every
+version of the table; the table itself is not looked at (that is refresh). Runs that were merged stay on storage, for
+the queries that read them, until clean. The rows of covering indexes are merged by Spark, a task a bucket or more;
+what else an index has is merged here, and no Spark is started for it.""",
     (
         "metaindex indexes lake/flights stats                shows the number of runs",
         "metaindex optimize lake/flights stats",

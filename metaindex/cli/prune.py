@@ -95,8 +95,8 @@ def _write(result: PruneResult, out: Output) -> None:
 COMMAND = Command(
     "prune",
     "which files can hold rows that match a predicate?",
-    """Says which files of a table must be read for a predicate. A file is dropped only where an index (or the table's own
-log) proves that no row in it can match; what is not proved is kept. No data file is read.""",
+    """Says which files of a table must be read for a predicate. A file is dropped only where an index (or the table's
+own log) proves that no row in it can match; what is not proved is kept. No data file is read.""",
     (
         'metaindex prune lake/flights "dep_delay > 1000"',
         "metaindex prune lake/flights \"tailnum = 'N14228' AND month = 1\" --paths | xargs -d '\\n' ls -l",

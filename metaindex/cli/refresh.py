@@ -20,7 +20,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         "--mode",
         choices=["incremental", "quick", "full"],
         default="incremental",
-        help="incremental (default) reads only files that the index does not cover; quick names them and reads none; full reads all again",
+        help=(
+            "incremental (default) reads only files that the index does not cover; quick names them and reads none;"
+            " full reads all again"
+        ),
     )
     arguments.version(parser)
     parser.add_argument(
@@ -49,8 +52,9 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 COMMAND = Command(
     "refresh",
     "bring an index to the table as it is now",
-    """Brings an index to the table's present version, or to an older one. Files that came are read, files that left are remembered as gone. With --where or --under only
-some files are looked at: those are covered, and no version is recorded.
+    """Brings an index to the table's present version, or to an older one. Files that came are read, files that left
+are remembered as gone. With --where or --under only some files are looked at: those are covered, and no version is
+recorded.
 
 Versions indexed before stay in the index, so a query of an older version (time travel) is served too. Queries go on
 meanwhile: they use what the index held before, and read in full what it does not know.""",

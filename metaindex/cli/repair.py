@@ -31,9 +31,9 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 COMMAND = Command(
     "repair",
     "rebuild what verify finds wrong with an index",
-    """Verifies an index and rebuilds what is wrong with it, no more: the data files of damaged or missing runs are read again,
-what is right stays. The table is not touched, and queries go on meanwhile. An index with nothing wrong is left as it is.
-Where even the newest log entry is damaged, the index goes on from the newest one that can be read.""",
+    """Verifies an index and rebuilds what is wrong with it, no more: the data files of damaged or missing runs are
+read again, what is right stays. The table is not touched, and queries go on meanwhile. An index with nothing wrong is
+left as it is. Where even the newest log entry is damaged, the index goes on from the newest one that can be read.""",
     (
         "metaindex repair lake/flights stats",
         "metaindex repair lake/flights stats --files all       compares every data file before",

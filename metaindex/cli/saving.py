@@ -56,8 +56,9 @@ def save(name: str, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int
     except pa.ArrowException as error:
         Path(temporary).unlink(missing_ok=True)
         raise OutputError(
-            f"a {path.suffix} file holds what it has a form for; of {', '.join(f'{f.name} ({f.type})' for f in schema)} it has not ({' '.join(str(error).split())}); "
-            "choose columns with --columns, or another ending: .parquet, .jsonl"
+            f"a {path.suffix} file holds what it has a form for; of {', '.join(f'{f.name} ({f.type})' for f in schema)}"
+            f" it has not ({' '.join(str(error).split())}); choose columns with --columns, or another ending: .parquet,"
+            " .jsonl"
         ) from error
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

@@ -128,8 +128,8 @@ def _cell(value: object) -> str:
 COMMAND = Command(
     "scan",
     "read the rows that match, from the kept files only",
-    """Reads the rows that match a predicate: the indexes say which files can hold any, only those are read, rows deleted
-in the table are left out, and the predicate is applied again. The answer is the one that a full read gives.""",
+    """Reads the rows that match a predicate: the indexes say which files can hold any, only those are read, rows
+deleted in the table are left out, and the predicate is applied again. The answer is the one that a full read gives.""",
     (
         'metaindex scan lake/flights "dep_delay > 1000"',
         'metaindex scan lake/flights "dep_delay > 1000" --columns tailnum,dep_delay --limit 5',

@@ -33,10 +33,10 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 COMMAND = Command(
     "search",
     "in which indexed columns does a value stand?",
-    """Asks every column that an index keys (--values, --bloom, --value-list of create) for one value at once, and lists the
-columns, files and row groups that hold it, or may hold it; --exact reads those and counts the live rows. The text is
-read as each column's type reads it: 42 is a number where the column has numbers. Columns of whose type it is no value
-cannot hold it and are not asked.""",
+    """Asks every column that an index keys (--values, --bloom, --value-list of create) for one value at once, and
+lists the columns, files and row groups that hold it, or may hold it; --exact reads those and counts the live rows.
+The text is read as each column's type reads it: 42 is a number where the column has numbers. Columns of whose type it
+is no value cannot hold it and are not asked.""",
     (
         "metaindex search lake/events 42",
         "metaindex search lake/flights N14228 --exact",

@@ -40,7 +40,10 @@ def sample(parser: argparse.ArgumentParser) -> None:
         type=_files,
         default=20,
         metavar="N",
-        help="read so many data files whole and compare what the index says of them, spread over the table; default: 20; all: every one; 0: none",
+        help=(
+            "read so many data files whole and compare what the index says of them, spread over the table; default: 20;"
+            " all: every one; 0: none"
+        ),
     )
 
 
@@ -68,22 +71,26 @@ def _files(text: str) -> int | None:
 COMMAND = Command(
     "verify",
     "prove an index right, or say precisely what is wrong with it",
-    """Reads an index back and compares: the entries of its log, every value of its runs (digests, page checksums, and whether
-what follows from one part stands in the other), its recorded versions against the table's own lists of files, and what
-it says of a sample of data files against every row in them. Changes nothing; what is found is one line each:
+    """Reads an index back and compares: the entries of its log, every value of its runs (digests, page checksums, and
+whether what follows from one part stands in the other), its recorded versions against the table's own lists of files,
+and what it says of a sample of data files against every row in them. Changes nothing; what is found is one line each:
 
   log         an entry of the index's log cannot be read
   version     a recorded version names other files, or other deletes, than the table
   run         a part of a run is missing, damaged, or does not fit the others
   statistics  bounds or counts that are not true of a data file's rows
-  keys        values that an inverted index, a value list or a bloom filter names of a data file, and that are not those of its rows
+  keys        values that an inverted index, a value list or a bloom filter names of a data file, and that are not those
+              of its rows
   dropped     with --where: a file that was proved out holds a row that matches
 
 exit code 3: something is wrong (besides those below)""",
     (
         "metaindex verify lake/flights stats",
         "metaindex verify lake/flights stats --files all --all-versions      reads the whole table",
-        "metaindex verify lake/flights stats --where \"dest = 'ABQ'\"          reads the files that this predicate does not need",
+        (
+            "metaindex verify lake/flights stats --where \"dest = 'ABQ'\"          reads the files that this predicate"
+            " does not need"
+        ),
     ),
     _arguments,
     _run,

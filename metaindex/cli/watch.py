@@ -48,7 +48,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         "--builder",
         choices=["spark", "local"],
         default="local",
-        help="who reads the files that came: local (default; this process) or spark, for tables that grow by very much at a time",
+        help=(
+            "who reads the files that came: local (default; this process) or spark, for tables that grow by very much"
+            " at a time"
+        ),
     )
     arguments.opening(parser)
 
@@ -131,10 +134,10 @@ def _seconds(text: str) -> float:
 COMMAND = Command(
     "watch",
     "keep the indexes of some tables fresh, until stopped",
-    """Follows the logs of tables and refreshes their indexes when a commit comes. A table that has not changed costs a small
-question (Delta: its newest commit; Iceberg: its metadata; a plain folder has no log and is listed), asked less and less
-often while nothing happens. What fails is told and tried again, at growing distances. Nothing about it is needed for
-right answers: an index that is behind only makes a query read more.
+    """Follows the logs of tables and refreshes their indexes when a commit comes. A table that has not changed costs
+a small question (Delta: its newest commit; Iceberg: its metadata; a plain folder has no log and is listed), asked
+less and less often while nothing happens. What fails is told and tried again, at growing distances. Nothing about it
+is needed for right answers: an index that is behind only makes a query read more.
 
 Ctrl-C (or SIGTERM) ends it once the refresh under way is done. With --json each event is one JSON object on one line:
 kind (refreshed, fresh, failed, unreadable, stopped), table, index, version, seconds, message, at_ms.""",
