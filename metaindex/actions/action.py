@@ -3,11 +3,12 @@ VLDB 2021). docs/operation-log.md is the protocol.
 
     begin    append latest + 1 with the operation under way; refused where an incompatible one is
     run      write new immutable runs; nobody sees them
-    commit   append latest + 1 with the change applied to whatever is latest then; the operation must still be under way there
+    commit   append latest + 1 with the change applied to whatever is latest then; the operation must still be under way
+             there
 
 A change is a difference and never the state, so that it can be applied to content that others changed meanwhile. Losing
 a number is ordinary: read, check, try again.
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 
@@ -147,7 +148,8 @@ def _run_and_commit(log: OperationLog, action: Action, begun: IndexLogEntry, mar
         except Overtaken as overtaken:
             if not action.rebases:
                 raise ConcurrentWriteError(
-                    f"{operation} builds on content that stays; {overtaken}: another writer was first; index {begun.name!r} is as that one left it; try again"
+                    f"{operation} builds on content that stays; {overtaken}: another writer was first; index"
+                    f" {begun.name!r} is as that one left it; try again"
                 ) from overtaken
             base = log.latest() or base
             continue
@@ -155,7 +157,8 @@ def _run_and_commit(log: OperationLog, action: Action, begun: IndexLogEntry, mar
             action.undo()  # others had recorded the same version
         return Outcome(begun.name, operation, True, entry, change.notes)
     raise ConcurrentWriteError(
-        f"{operation} builds on content that stays; other writers took it away {RUNS} times; index {begun.name!r} is busy; try again later"
+        f"{operation} builds on content that stays; other writers took it away {RUNS} times; index {begun.name!r} is"
+        " busy; try again later"
     )
 
 
@@ -165,7 +168,8 @@ def _apply(action: Action, change: Change, base: IndexLogEntry, latest: IndexLog
     needs, leaves = NEEDS[operation], LEAVES[operation]
     if latest.stable is not needs and operation in (Operation.CREATE, Operation.RESTORE, Operation.VACUUM):
         raise ConcurrentWriteError(
-            f"{operation.value} needs state {needs.value if needs else ''}; another writer left index {latest.name!r} {latest.stable.value}; look at it and try again"
+            f"{operation.value} needs state {needs.value if needs else ''}; another writer left index {latest.name!r}"
+            f" {latest.stable.value}; look at it and try again"
         )
     # A delete that was committed meanwhile stands: a refresh changes the content of a deleted index and never its
     # state.
@@ -186,9 +190,11 @@ def _ended(action: Action, mark: UnderWay, latest: IndexLogEntry | None) -> Outc
     if latest is not None and operation in ONCE and latest.stable is LEAVES[operation]:
         if operation is Operation.CREATE:
             raise ConcurrentWriteError(
-                f"create needs state {State.DOESNOTEXIST.value}; another writer left index {latest.name!r} {latest.stable.value}; look at it and try again"
+                f"create needs state {State.DOESNOTEXIST.value}; another writer left index {latest.name!r}"
+                f" {latest.stable.value}; look at it and try again"
             )
         return Outcome(latest.name, operation.value, False, latest, ("another writer did the same",))
     raise ConcurrentWriteError(
-        f"a commit needs its operation under way; {operation.value} begun at entry {mark.began} was cancelled; run it again"
+        f"a commit needs its operation under way; {operation.value} begun at entry {mark.began} was cancelled; run it"
+        " again"
     )

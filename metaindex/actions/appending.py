@@ -132,7 +132,8 @@ def _commit_of(
 
 def busy(word: str, name: str) -> ConcurrentWriteError:
     return ConcurrentWriteError(
-        f"{word} needs an entry number of its own; {TRIES} were taken by others; index {name!r} is busy; try again later"
+        f"{word} needs an entry number of its own; {TRIES} were taken by others; index {name!r} is busy; try again"
+        " later"
     )
 
 

@@ -1,9 +1,10 @@
 """cancel: ends every operation under way, for when a writer has died, and goes back to what is stable.
 
-begin    one entry that takes all marks out and puts CANCELLING in their place: from here on the writers, should they wake up, fail at their commit
+begin    one entry that takes all marks out and puts CANCELLING in their place: from here on the writers, should they
+         wake up, fail at their commit
 run      remove what they wrote; after a vacuum everything, as some of it is gone
 commit   the stable state: what it was; DOESNOTEXIST after a vacuum, and where nothing was stable before
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def cancel(log: OperationLog, name: str) -> Outcome:
             raise missing("cancel", name)
         if not latest.under_way:
             raise IndexStateError(
-                f"cancel needs an operation under way; index {name!r} is {latest.stable.value}; there is nothing to cancel"
+                f"cancel needs an operation under way; index {name!r} is {latest.stable.value}; there is nothing to"
+                " cancel"
             )
         ended[:] = latest.under_way
         live = {run.run for run in latest.content.runs}

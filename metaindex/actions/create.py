@@ -120,7 +120,8 @@ def notes_of(built: BuiltRun, settled: bool) -> tuple[str, ...]:
             names = ", ".join(column.name for column in key.columns)
             why = rows_of(key).unkeyed_because
             notes.append(
-                f"the {key.kind} of {names} leave out files with {why}: {key.unkeyed_files:,}, which every query of it reads"
+                f"the {key.kind} of {names} leave out files with {why}: {key.unkeyed_files:,}, which every query of it"
+                " reads"
             )
     if not settled:
         notes.append(

@@ -71,8 +71,8 @@ class Erase:
             raise missing("erase", self.name)
         if base.under_way:
             raise IndexStateError(
-                f"erase needs that nothing is under way, as that may hold what is to be erased; index {self.name!r} is {base.state.value}: {held(base.under_way[0])}; "
-                "wait for it, or cancel it if its writer is dead"
+                f"erase needs that nothing is under way, as that may hold what is to be erased; index {self.name!r} is"
+                f" {base.state.value}: {held(base.under_way[0])}; wait for it, or cancel it if its writer is dead"
             )
         self._sinks = [new_run_id() for _ in range((len(mergeable(base.content.runs)) + 1) * RUNS)]
         return base.following(nonce="", timestamp_ms=0, written_by="")
@@ -93,7 +93,10 @@ class Erase:
         files = sum(int((~found.keep[run.run]).sum()) for run in affected)
         blank = sum(int(found.blank[run.run].sum()) for run in affected)
         notes = (
-            f"{files:,} files taken out of {len(affected):,} runs, the values of {blank:,} with deleted rows blanked, {forgotten:,} versions forgotten",
+            (
+                f"{files:,} files taken out of {len(affected):,} runs, the values of {blank:,} with deleted rows"
+                f" blanked, {forgotten:,} versions forgotten"
+            ),
         )
         schemas = tuple(one.schema for one in found.versions[-_KEPT_VERSIONS:])
         return Change(replacement=replacement, history=(versions, schemas), notes=notes)
@@ -115,7 +118,8 @@ class Erase:
         readers: list[RunReader] = [index.reader(run) for run in group]
         if unknown := {kind for reader in readers for kind in unmerged(reader)}:
             raise IndexStateError(
-                f"erase rewrites what it knows; index {self.name!r} has {', '.join(sorted(unknown))}; install the package that brings it, or delete and vacuum the index, and create it anew"
+                f"erase rewrites what it knows; index {self.name!r} has {', '.join(sorted(unknown))}; install the"
+                " package that brings it, or delete and vacuum the index, and create it anew"
             )
         write = pieces_written_by(self.builder, self.progress)
         merged = merge_runs(readers, self._sink(), found.keep, found.blank, write)

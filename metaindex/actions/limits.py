@@ -50,7 +50,8 @@ def _in_partitions(snapshot: Snapshot, where: object, time_zone: str) -> npt.NDA
         if bounds is None:
             partitions = ", ".join(snapshot.partition_columns) or "none"
             raise UnknownColumnError(
-                f"where= of a refresh names partition columns; {ref.name!r} is none; partition columns: {partitions}; or use under="
+                f"where= of a refresh names partition columns; {ref.name!r} is none; partition columns: {partitions};"
+                " or use under="
             )
         known[ref] = bounds
     return may_match(predicate, ArrowStatistics(len(snapshot.files), known))

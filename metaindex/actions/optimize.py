@@ -100,5 +100,6 @@ class Optimize:
         for one in self._merged or ():
             if not one.ordinals.keys() <= live:
                 raise ConcurrentWriteError(
-                    f"{self.operation.value} merges runs that are there at its commit; another writer took some of them; index {self.name!r} is as that one left it; try again"
+                    f"{self.operation.value} merges runs that are there at its commit; another writer took some of"
+                    f" them; index {self.name!r} is as that one left it; try again"
                 )

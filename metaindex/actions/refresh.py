@@ -1,7 +1,8 @@
 """refresh: bring an index to a version of the table.
 
     incremental  index the files that no run covers; files that left keep their rows and are named as removed
-    quick        name the files that no run knows, without reading any: the version is recorded, those files are read by every query
+    quick        name the files that no run knows, without reading any: the version is recorded, those files are read by
+                 every query
     full         index every file again; the runs before are dropped
 
 The files are followed from a recorded version on: by what the log says changed since, so that the cost is that of the
@@ -9,7 +10,7 @@ change; by the whole snapshot where the log cannot say. What is known is decided
 back is restored and not indexed twice; where another table was made at this place, an incremental refresh is a full
 one. A refresh limited to some files indexes those of them that no run covers and records no version: the next one
 without a limit finds them known.
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 
@@ -129,7 +130,8 @@ def check_same_table(entry: IndexLogEntry, table_format: str) -> None:
     """An index of another table is never refreshed from this one."""
     if entry.table.format != table_format:
         raise ConcurrentWriteError(
-            f"an index is refreshed from the table it was built on; {entry.name!r} is of a {entry.table.format} table and this is {table_format}; delete it and create it anew"
+            f"an index is refreshed from the table it was built on; {entry.name!r} is of a {entry.table.format} table"
+            f" and this is {table_format}; delete it and create it anew"
         )
 
 

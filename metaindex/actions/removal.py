@@ -134,7 +134,10 @@ def out_of_reach(storage: Storage, entry: int) -> tuple[str, ...]:
     if not isinstance(storage, KeepsVersions) or not storage.keeps_versions(entry_path(entry)):
         return ()
     return (
-        "the bucket keeps removed objects as older versions, which this does not reach; let a lifecycle rule of the bucket expire them",
+        (
+            "the bucket keeps removed objects as older versions, which this does not reach; let a lifecycle rule of the"
+            " bucket expire them"
+        ),
     )
 
 

@@ -109,7 +109,8 @@ def check(name: str, entry: IndexLogEntry | None, log: OperationLog) -> IndexLog
         except MetaIndexError:
             pass
         raise DamagedIndexError(
-            f"a repair starts from a log entry that can be read; index {name!r} has none; remove {log.storage.uri('')} and create the index anew"
+            f"a repair starts from a log entry that can be read; index {name!r} has none; remove {log.storage.uri('')}"
+            " and create the index anew"
         )
     validate(Operation.REFRESH, entry, name, "repair")
     return entry

@@ -18,8 +18,8 @@ def validate(operation: Operation, base: IndexLogEntry | None, name: str, verb: 
     for other in base.under_way if base is not None else ():
         if operation not in COMPATIBLE[other.operation]:
             raise IndexStateError(
-                f"{verb} does not go beside {other.operation.value}; index {name!r} is {base.state.value if base else ''}: {held(other)}; "
-                "wait for it, or cancel it if its writer is dead"
+                f"{verb} does not go beside {other.operation.value}; index {name!r} is"
+                f" {base.state.value if base else ''}: {held(other)}; wait for it, or cancel it if its writer is dead"
             )
     needs = NEEDS[operation]
     writes = operation in (Operation.REFRESH, Operation.OPTIMIZE) and verb != "repair"  # which leaves such runs alone
