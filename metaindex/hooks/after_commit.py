@@ -145,7 +145,8 @@ def _opener(table: object, options: dict[str, Any]) -> tuple[str, Callable[[], T
         # Its metadata file as of now: a later one replaces this one in the queue.
         return _key(str(table.location())), lambda: open_table(metadata, format="iceberg", **options)
     raise ArgumentError(
-        f"a table is named by its path, or is a Table of metaindex, deltalake or pyiceberg; got {type(table).__name__}; name its path"
+        f"a table is named by its path, or is a Table of metaindex, deltalake or pyiceberg; got {type(table).__name__};"
+        " name its path"
     )
 
 

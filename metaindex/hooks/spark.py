@@ -65,7 +65,8 @@ def enable(spark: SparkSession, mode: Mode = "background", **options: Any) -> Sp
         raise ArgumentError(f"a hook runs 'background' or 'synchronous', not {mode!r}")
     if not hasattr(spark, "_jsparkSession"):
         raise ArgumentError(
-            "Spark calls hooks in the driver's process; a Spark Connect session has no driver here; call after_commit(table), or run metaindex watch"
+            "Spark calls hooks in the driver's process; a Spark Connect session has no driver here; call"
+            " after_commit(table), or run metaindex watch"
         )
     check_running(spark)
     check_options(options)

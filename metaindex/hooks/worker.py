@@ -203,5 +203,6 @@ def _wait() -> None:
         first()
     if not WORKER.flush(EXIT_SECONDS):
         logger.warning(
-            "the process ends before its refreshes are done: indexes stay stale; `metaindex refresh`, or the next hook, brings them up"
+            "the process ends before its refreshes are done: indexes stay stale; `metaindex refresh`, or the next hook,"
+            " brings them up"
         )
