@@ -2,14 +2,17 @@
 Trino.
 
     <target>/files         one row for each live file that the index covers
-    <target>/column_stats  one row for each of them and each covered column, with their names; of partition columns, their value
-    <target>/keys          one row for each of them and each key (`Values`, `ValueList`, `Bloom`): is it keyed, and how large its filter is
-    <target>/key_values    one row for each value (`Values(by="value")`, `ValueList`) or hash (`Values`) that a live file holds
+    <target>/column_stats  one row for each of them and each covered column, with their names; of partition columns,
+                           their value
+    <target>/keys          one row for each of them and each key (`Values`, `ValueList`, `Bloom`): is it keyed, and how
+                           large its filter is
+    <target>/key_values    one row for each value (`Values(by="value")`, `ValueList`) or hash (`Values`) that a live
+                           file holds
 
 The last two are there where the index has keys. What is read of the index is checked as for a query, and written part
 by part. An export is a copy of one moment: it goes into a folder where no table is, or becomes a new version of the
 tables of an earlier export.
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 
@@ -88,7 +91,8 @@ def _check_no_table(target: Storage) -> None:
     )
     if found is not None:
         raise ArgumentError(
-            f"an export goes into a folder of its own; {target.root} is a table, as {found.path} says; choose another folder"
+            f"an export goes into a folder of its own; {target.root} is a table, as {found.path} says; choose another"
+            " folder"
         )
 
 

@@ -40,12 +40,23 @@ class DeltaTables:
         table_id = next((a["metaData"]["id"] for a in before if "metaData" in a), str(uuid.uuid4()))
         operation = "CREATE TABLE AS SELECT" if newest is None else "WRITE"
         actions: list[dict[str, Any]] = [
-            {"commitInfo": {"timestamp": now, "operation": operation, "operationParameters": {"mode": "Overwrite"}, "engineInfo": WRITER}},
+            {
+                "commitInfo": {
+                    "timestamp": now,
+                    "operation": operation,
+                    "operationParameters": {"mode": "Overwrite"},
+                    "engineInfo": WRITER,
+                }
+            },
             {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
             {"metaData": _metadata(schema, table_id, now)},
-            *({"remove": {"path": a["add"]["path"], "deletionTimestamp": now, "dataChange": True}} for a in before if "add" in a),
+            *(
+                {"remove": {"path": a["add"]["path"], "deletionTimestamp": now, "dataChange": True}}
+                for a in before
+                if "add" in a
+            ),
             *({"add": _add(name, part, now)} for part in parts),
-        ]  # fmt: skip
+        ]
         log = "".join(json.dumps(one) + "\n" for one in actions).encode()
         try:
             target.put_if_absent(_path(name, 0 if newest is None else newest + 1), log)
