@@ -84,7 +84,7 @@ def names(entry: IndexLogEntry, mark: UnderWay) -> bool:
     objects = [segment.object for segment in content.segments] + [
         r.bits for r in content.versions if r.bits is not None
     ]
-    named = {run.run for run in content.runs} | {one.path.split("/")[1] for one in objects}
+    named = {run.run for run in content.runs} | {object_.path.split("/")[1] for object_ in objects}
     return not named.isdisjoint(mark.runs)
 
 

@@ -59,9 +59,9 @@ def cancel(log: OperationLog, name: str) -> Outcome:
     (mark,) = begun.under_way
     notes = remove_everything(log, nonce) if begun.stable is State.DOESNOTEXIST else ()
     remove_runs(log.storage, mark.runs)
-    for one in ended:
-        if is_nonce(one.nonce):
-            log.storage.delete(heartbeat_path(one.nonce))
+    for ended_mark in ended:
+        if is_nonce(ended_mark.nonce):
+            log.storage.delete(heartbeat_path(ended_mark.nonce))
 
     def end(latest: IndexLogEntry | None) -> IndexLogEntry:
         if latest is None:

@@ -53,8 +53,8 @@ def merged(content: Content, change: Change, base: Content) -> Content:
     if change.replacement is not None:
         content = with_replacement(content, change.replacement)
     if change.history is not None:
-        for one, schema in zip(*change.history, strict=True):
-            content = with_record(content, one, schema)
+        for older, schema in zip(*change.history, strict=True):
+            content = with_record(content, older, schema)
     content = replace(content, runs=content.runs + change.add_runs)
     record = change.record
     if record is not None and change.schema is not None:

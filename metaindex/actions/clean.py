@@ -55,14 +55,14 @@ def clean(
     entries. IndexNotFoundError, StorageError."""
     for _ in range(_TRIES):
         try:
-            found, latest = _clean(log, name, retention_seconds, keep_entries)
+            cleaned, latest = _clean(log, name, retention_seconds, keep_entries)
         except ObjectNotFoundError:  # another clean removed entries that were about to be read
             continue
-        if not found:
-            return Outcome(name, "clean", False, latest, ("nothing is out of use", *found.notes))
-        what = f"{found.runs:,} runs ({found.objects:,} objects) and {found.entries:,} log entries removed"
-        what += f", and what {found.unfinished:,} killed writes left" if found.unfinished else ""
-        return Outcome(name, "clean", True, latest, (what, *found.notes))
+        if not cleaned:
+            return Outcome(name, "clean", False, latest, ("nothing is out of use", *cleaned.notes))
+        what = f"{cleaned.runs:,} runs ({cleaned.objects:,} objects) and {cleaned.entries:,} log entries removed"
+        what += f", and what {cleaned.unfinished:,} killed writes left" if cleaned.unfinished else ""
+        return Outcome(name, "clean", True, latest, (what, *cleaned.notes))
     raise DamagedIndexError(f"the log of an index has no gaps; that of {name!r} has; recreate the index")
 
 
@@ -70,8 +70,8 @@ def _clean(log: OperationLog, name: str, retention_seconds: float, keep_entries:
     storage = log.storage
     # Listed first, the latest entry is read after that: what is listed and not named there is of nobody who may still
     # commit.
-    found = on_storage(storage)
-    objects = found.runs
+    stored = on_storage(storage)
+    objects = stored.runs
     left = leftovers(storage)
     named = version_objects(storage)
     beats = heartbeats(storage)
@@ -101,7 +101,7 @@ def _clean(log: OperationLog, name: str, retention_seconds: float, keep_entries:
     entries = _bury(
         log, listing, Tombstone(lowest, {name: at for name, at in usage.outdated.items() if name in spared})
     )
-    notes = found.strangers()
+    notes = stored.strangers()
     if young := len(left) - len(unfinished):
         notes += (
             f"{young:,} writes are under way, or were killed within the hour: what they left is for the next clean",
@@ -159,8 +159,8 @@ class _Usage:
     def add(self, entry: IndexLogEntry, time_ns: int) -> None:
         used = self._names(entry.content)
         self._until |= dict.fromkeys(self._used - used, time_ns)
-        for one in used & self._until.keys():
-            del self._until[one]
+        for name in used & self._until.keys():
+            del self._until[name]
         self._used = used
         self._times[entry.id] = time_ns
         if entry.id == self._lowest:
@@ -182,15 +182,15 @@ class _Usage:
         return names
 
     def _names_inside(self, ref: ObjectRef) -> set[str]:
-        found = self._inside.get(ref.path)
-        if found is None:
+        paths = self._inside.get(ref.path)
+        if paths is None:
             try:
                 segment = decode_segment(self._storage.read(ref.path), ref)
-                found = {record.bits.path for record in segment.versions if record.bits is not None}
+                paths = {record.bits.path for record in segment.versions if record.bits is not None}
             except ObjectNotFoundError:  # an older entry's, cleaned before
-                found = set()
-            self._inside[ref.path] = found
-        return found
+                paths = set()
+            self._inside[ref.path] = paths
+        return paths
 
 
 def _entries(log: OperationLog, numbers: list[int]) -> Iterator[tuple[int, IndexLogEntry]]:
@@ -199,9 +199,9 @@ def _entries(log: OperationLog, numbers: list[int]) -> Iterator[tuple[int, Index
     with ThreadPoolExecutor(_READS_AT_ONCE if "://" in log.storage.root else 1) as pool:
         for start in range(0, len(numbers), 1024):
             some = numbers[start : start + 1024]
-            for number, found in zip(some, pool.map(lambda number: _entry(log, number), some), strict=True):
-                if found is not None:
-                    yield number, found
+            for number, entry in zip(some, pool.map(lambda number: _entry(log, number), some), strict=True):
+                if entry is not None:
+                    yield number, entry
 
 
 def _entry(log: OperationLog, number: int) -> IndexLogEntry | None:

@@ -82,23 +82,23 @@ class Erase:
 
     def run(self, begun: IndexLogEntry) -> Change:
         index = OpenIndex(self.name, begun, self.storage, self.cache)
-        found = _Holdings(index, self.snapshot, self.retained, self.there)
-        affected = [run for run in begun.content.runs if found.touched(run)]
-        forgotten = len(index.versions.all()) - len(found.versions)
+        holdings = _Holdings(index, self.snapshot, self.retained, self.there)
+        affected = [run for run in begun.content.runs if holdings.touched(run)]
+        forgotten = len(index.versions.all()) - len(holdings.versions)
         if not affected and not forgotten:
             raise NothingToDo("every value in it is of a retained version")
-        renumberings = [self._rewritten(index, group, found) for group in mergeable(affected)]
+        renumberings = [self._rewritten(index, group, holdings) for group in mergeable(affected)]
         replacement = Replacement(tuple(renumberings))
-        versions = self._records(begun.content, found.versions[-_KEPT_VERSIONS:], renumberings)
-        files = sum(int((~found.keep[run.run]).sum()) for run in affected)
-        blank = sum(int(found.blank[run.run].sum()) for run in affected)
+        versions = self._records(begun.content, holdings.versions[-_KEPT_VERSIONS:], renumberings)
+        files = sum(int((~holdings.keep[run.run]).sum()) for run in affected)
+        blank = sum(int(holdings.blank[run.run].sum()) for run in affected)
         notes = (
             (
                 f"{files:,} files taken out of {len(affected):,} runs, the values of {blank:,} with deleted rows"
                 f" blanked, {forgotten:,} versions forgotten"
             ),
         )
-        schemas = tuple(one.schema for one in found.versions[-_KEPT_VERSIONS:])
+        schemas = tuple(recorded.schema for recorded in holdings.versions[-_KEPT_VERSIONS:])
         return Change(replacement=replacement, history=(versions, schemas), notes=notes)
 
     def undo(self) -> None:
@@ -114,7 +114,7 @@ class Erase:
         self._used += 1
         return RunSink(self.storage, self._sinks[self._used - 1])
 
-    def _rewritten(self, index: OpenIndex, group: Sequence[RunRef], found: _Holdings) -> Renumbering:
+    def _rewritten(self, index: OpenIndex, group: Sequence[RunRef], holdings: _Holdings) -> Renumbering:
         readers: list[RunReader] = [index.reader(run) for run in group]
         if unknown := {kind for reader in readers for kind in unmerged(reader)}:
             raise IndexStateError(
@@ -122,22 +122,22 @@ class Erase:
                 " package that brings it, or delete and vacuum the index, and create it anew"
             )
         write = pieces_written_by(self.builder, self.progress)
-        merged = merge_runs(readers, self._sink(), found.keep, found.blank, write)
+        merged = merge_runs(readers, self._sink(), holdings.keep, holdings.blank, write)
         return Renumbering(merged.run, merged.ordinals)
 
     def _records(
         self, content: Content, kept: Sequence[Recorded], moved: Sequence[Renumbering]
     ) -> tuple[VersionRecord, ...]:
         """The retained versions as one chain, in the new ordinals."""
-        old = {run for one in moved for run in one.ordinals}
+        old = {run for renumbering in moved for run in renumbering.ordinals}
         counts = {run.run: run.files for run in content.runs if run.run not in old} | {
-            one.run.run: one.run.files for one in moved
+            renumbering.run.run: renumbering.run.files for renumbering in moved
         }
         writer = RecordWriter(self.storage, self._sinks[-1])
         before, parent, out = LiveFiles({}), None, []
-        for place, one in enumerate(kept):
-            now = _moved(one.live, moved)
-            record = replace(one.record, parent=parent, schema=place, bits=None, **difference(before, now, counts))
+        for place, version in enumerate(kept):
+            now = _moved(version.live, moved)
+            record = replace(version.record, parent=parent, schema=place, bits=None, **difference(before, now, counts))
             out.append(writer.fitting(record))
             before, parent = now, record.version
         return tuple(out)
@@ -154,9 +154,9 @@ class _Holdings:
         there: Callable[[pa.Table], Mask],
     ) -> None:
         recorded = [
-            found
+            resolved
             for record, _ in index.versions.all()
-            if retained(record.version) and (found := index.versions.find(record.version))
+            if retained(record.version) and (resolved := index.versions.find(record.version))
         ]
         files = FileIdentities.of(snapshot)
         deletes = np.asarray(snapshot.files.table.column("deletes").is_valid().to_numpy(), np.bool_)
@@ -167,14 +167,18 @@ class _Holdings:
             old = _held(run, recorded) & ~_marked(run, places[run.run]) & ~gone[run.run]
             gone[run.run] |= _absent(index, run, old, there)
         # A version that lost one file cannot be read: for its sake nothing of its other files stays.
-        self.versions = [one for one in recorded if not any((one.live.mask(r) & gone[r.run]).any() for r in runs)]
+        self.versions = [
+            kept_version
+            for kept_version in recorded
+            if not any((kept_version.live.mask(r) & gone[r.run]).any() for r in runs)
+        ]
         self.keep: dict[str, Mask] = {}
         self.blank: dict[str, Mask] = {}
         for run in runs:
             at = places[run.run]
             whole = _marked(run, at[~deletes])
-            for one in self.versions:
-                whole |= one.live.mask(run) & ~one.live.with_deletes(run)
+            for version in self.versions:
+                whole |= version.live.mask(run) & ~version.live.with_deletes(run)
             self.keep[run.run] = _marked(run, at) | _held(run, self.versions)
             self.blank[run.run] = self.keep[run.run] & ~whole
 
@@ -192,8 +196,8 @@ def _marked(run: RunRef, places: npt.NDArray[np.integer]) -> Mask:
 def _held(run: RunRef, versions: Sequence[Recorded]) -> Mask:
     """The files of the run that some of the versions have."""
     mask = np.zeros(run.files, np.bool_)
-    for one in versions:
-        mask |= one.live.mask(run)
+    for version in versions:
+        mask |= version.live.mask(run)
     return mask
 
 
@@ -215,22 +219,22 @@ def _absent(index: OpenIndex, run: RunRef, old: Mask, there: Callable[[pa.Table]
 def _moved(live: LiveFiles, moved: Sequence[Renumbering]) -> LiveFiles:
     """The same files in the new ordinals."""
     dead, deletes = dict(live.dead), dict(live.deletes)
-    for one in moved:
+    for renumbering in moved:
         lives, marks = BitMap(), BitMap()
-        for run, ordinals in one.ordinals.items():
+        for run, ordinals in renumbering.ordinals.items():
             here, marked = dead.pop(run, None), deletes.pop(run, BitMap())
             if here is not None:
                 lives |= _places(ordinals, BitMap(range(len(ordinals))) - here)
                 marks |= _places(ordinals, marked - here)
         if lives:
-            dead[one.run.run] = BitMap(range(one.run.files)) - lives
-            deletes[one.run.run] = marks
+            dead[renumbering.run.run] = BitMap(range(renumbering.run.files)) - lives
+            deletes[renumbering.run.run] = marks
     return LiveFiles(dead, deletes)
 
 
 def _places(ordinals: Ordinals, bits: BitMap) -> BitMap:
-    found = ordinals[np.frombuffer(bits.to_array(), np.uint32)] if bits else ordinals[:0]
-    return BitMap(found[found >= 0])
+    places = ordinals[np.frombuffer(bits.to_array(), np.uint32)] if bits else ordinals[:0]
+    return BitMap(places[places >= 0])
 
 
 def files_there(storage: Storage, *, by_time: bool) -> Callable[[pa.Table], Mask]:

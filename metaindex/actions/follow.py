@@ -100,10 +100,10 @@ def follow(index: OpenIndex, seen: Seen, *, listed: bool) -> Followed:
     home, place, was = np.full(count, -1), np.full(count, -1, np.int64), np.zeros(count, np.bool_)
     for number, run in enumerate(runs if count else ()):
         at = index.locate(run, files)
-        found = np.flatnonzero(at >= 0)
-        now = _holds(live.dead, run, at[found], inverted=True)
-        better = (home[found] < 0) | (now & ~was[found])  # a file that two runs know counts once, where it is live
-        rows = found[better]
+        known = np.flatnonzero(at >= 0)
+        now = _holds(live.dead, run, at[known], inverted=True)
+        better = (home[known] < 0) | (now & ~was[known])  # a file that two runs know counts once, where it is live
+        rows = known[better]
         home[rows], place[rows], was[rows] = number, at[rows], now[better]
     attached = _attached(snapshot)
     out = Followed(np.flatnonzero(home < 0), {}, {}, {}, {}, 0, 0, 0)
@@ -193,4 +193,4 @@ def _put(bits: dict[str, BitMap], run: RunRef, ordinals: Ordinals) -> None:
 
 
 def _texts(bits: dict[str, BitMap]) -> dict[str, str]:
-    return {run: to_text(found) for run, found in bits.items()}
+    return {run: to_text(marks) for run, marks in bits.items()}

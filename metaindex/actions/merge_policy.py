@@ -72,8 +72,8 @@ def mergeable(runs: Sequence[RunRef], max_files: int | None = None, max_bytes: i
 
 
 def _fits(group: Sequence[RunRef], run: RunRef, max_files: int | None, max_bytes: int | None) -> bool:
-    files = max_files is None or sum(one.files for one in group) + run.files <= max_files
-    return files and (max_bytes is None or sum(one.size_bytes for one in group) + run.size_bytes <= max_bytes)
+    files = max_files is None or sum(member.files for member in group) + run.files <= max_files
+    return files and (max_bytes is None or sum(member.size_bytes for member in group) + run.size_bytes <= max_bytes)
 
 
 _Covered = tuple[tuple[CoveredColumn, ...], tuple[CoveredKey, ...]]

@@ -78,10 +78,10 @@ class Optimize:
         if not self._merged:
             raise NothingToDo(f"{len(begun.content.runs)} runs, none to merge")
         self._check_still_there(begun)
-        renumberings = tuple(Renumbering(one.run, one.ordinals) for one in self._merged)
+        renumberings = tuple(Renumbering(renumbering.run, renumbering.ordinals) for renumbering in self._merged)
         if self._objects is None:
             self._objects = ObjectWriter(self.storage, self._merged[0].run.run, renumberings)
-        before = sum(len(one.ordinals) for one in self._merged)
+        before = sum(len(renumbering.ordinals) for renumbering in self._merged)
         left = len(begun.content.runs) - before + len(self._merged)
         note = f"{before} runs merged into {len(self._merged)}, the index has {left} now"
         return Change(replacement=self._objects.replacement(begun.content), notes=(note,))
@@ -97,8 +97,8 @@ class Optimize:
 
     def _check_still_there(self, latest: IndexLogEntry) -> None:
         live = {run.run for run in latest.content.runs}
-        for one in self._merged or ():
-            if not one.ordinals.keys() <= live:
+        for renumbering in self._merged or ():
+            if not renumbering.ordinals.keys() <= live:
                 raise ConcurrentWriteError(
                     f"{self.operation.value} merges runs that are there at its commit; another writer took some of"
                     f" them; index {self.name!r} is as that one left it; try again"

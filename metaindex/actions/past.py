@@ -68,7 +68,7 @@ class Past:
     def _older(self) -> Iterator[Version]:
         """Versions with files that the next one has not, from the newest back."""
         every = list(self.format.versions(self.ref))
-        at = next((place for place, one in enumerate(every) if one.id == self.of.version.id), len(every))
+        at = next((place for place, known in enumerate(every) if known.id == self.of.version.id), len(every))
         line = [*every[:at], self.of.version]
         for version, then in list(pairwise(line))[::-1]:
             if self._lost_some(version, then):
@@ -104,8 +104,8 @@ class Past:
         entry = self.log.latest()
         assert entry is not None
         index = OpenIndex(self.name, entry, self.log.storage, self.cache)
-        found = follow(index, Seen(newest_complete(index), snapshot), listed=False).fresh
-        return found[~racy(snapshot)[found]]
+        fresh = follow(index, Seen(newest_complete(index), snapshot), listed=False).fresh
+        return fresh[~racy(snapshot)[fresh]]
 
     def _action(self, version: Version, snapshot: Snapshot, limit: Limit) -> Refresh:
         entry = self.log.latest()

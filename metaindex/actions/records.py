@@ -34,13 +34,13 @@ class RecordWriter:
         """The roll-over that the content is due for, its objects written; or None."""
 
         def root(version: Version) -> VersionRecord:
-            found = versions.resolve(version)
-            assert found is not None  # it is one of the content's
-            return self.fitting(rooted(found))
+            recorded = versions.resolve(version)
+            assert recorded is not None  # it is one of the content's
+            return self.fitting(rooted(recorded))
 
         def segment(records: Sequence[VersionRecord], schemas: Sequence[Schema]) -> SegmentRef:
             runs = dict.fromkeys(
-                run for r in records if (found := versions.resolve(r.version)) for run in found.live.dead
+                run for r in records if (recorded := versions.resolve(r.version)) for run in recorded.live.dead
             )
             tags = "".join(version_tag(r.version) for r in records)
             return SegmentRef(self._put("segment", encode_segment(records, schemas)), tags, tuple(runs))

@@ -120,8 +120,8 @@ class Refresh(Create):
 
 def recorded_already(index: OpenIndex, version: Version, mode: Mode) -> str | None:
     """Why there is nothing to do at the version, or None."""
-    found = index.versions.find(version)
-    if found is None or (found.record.unknown and mode != "quick"):
+    recorded = index.versions.find(version)
+    if recorded is None or (recorded.record.unknown and mode != "quick"):
         return None
     return f"version {version} is recorded"
 
@@ -179,8 +179,8 @@ def _bases(records: list[tuple[VersionRecord, Schema]]) -> list[Base]:
 def newest_complete(index: OpenIndex) -> Recorded | None:
     """The last of the recorded versions of which every file is covered."""
     for record in reversed(index.entry.content.versions):
-        if not record.unknown and (found := index.versions.find(record.version)) is not None:
-            return found
+        if not record.unknown and (recorded := index.versions.find(record.version)) is not None:
+            return recorded
     return None
 
 

@@ -49,13 +49,13 @@ class OnStorage:
 
 def on_storage(storage: Storage) -> OnStorage:
     """The manifest first, so that what is half removed cannot be opened."""
-    found = OnStorage()
+    stored = OnStorage()
 
     def add(run: str, path: str) -> None:
         if is_run(run):
-            found.runs.setdefault(run, []).append(path)
+            stored.runs.setdefault(run, []).append(path)
         else:
-            found.strange.append(path)
+            stored.strange.append(path)
 
     for info in storage.list(MANIFESTS, recursive=False):
         add(info.path.rpartition("/")[2].removesuffix(".json"), info.path)
@@ -63,7 +63,7 @@ def on_storage(storage: Storage) -> OnStorage:
         if not kind.startswith("_"):
             for info in storage.list(kind):
                 add(_run_of(info.path) if _KIND.match(kind) else "", info.path)
-    return found
+    return stored
 
 
 def version_objects(storage: Storage) -> list[str]:
@@ -79,15 +79,15 @@ def remove_everything(log: OperationLog, nonce: str) -> tuple[str, ...]:
     """Removes every object but the log, as long as the operation `nonce` is under way: nobody else may write then. What
     was left, and why."""
     storage = log.storage
-    found = on_storage(storage)
-    objects = [path for paths in found.runs.values() for path in paths]
+    stored = on_storage(storage)
+    objects = [path for paths in stored.runs.values() for path in paths]
     objects += [*version_objects(storage), *heartbeats(storage)]
     objects += [info.path for info in leftovers(storage) if not info.path.startswith("_log/")]
     latest = log.latest()
     if latest is None or all(mark.nonce != nonce for mark in latest.under_way):
         return ()
     remove(storage, objects)
-    return (*found.strangers(), *out_of_reach(storage, latest.id))
+    return (*stored.strangers(), *out_of_reach(storage, latest.id))
 
 
 def remove(storage: Storage, paths: Iterable[str]) -> None:

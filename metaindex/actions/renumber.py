@@ -43,7 +43,7 @@ class Renumbering:
         }
         out = {name: {run: text for run, text in bits[name].items() if run not in self.ordinals} for name in BITS}
         live, dead, marked, unmarked = BitMap(), BitMap(), BitMap(), BitMap()
-        said = {*added, *(run for found in old.values() for run in found)}
+        said = {*added, *(run for runs in old.values() for run in runs)}
         for run, ordinals in self.ordinals.items():
             if run not in said:
                 continue
@@ -78,8 +78,8 @@ class Renumbering:
     def _moved(ordinals: Ordinals, bits: BitMap) -> BitMap:
         if not bits:
             return BitMap()
-        found = ordinals[np.frombuffer(bits.to_array(), np.uint32)]
-        return BitMap(found[found >= 0])
+        places = ordinals[np.frombuffer(bits.to_array(), np.uint32)]
+        return BitMap(places[places >= 0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Replacement:
 
     @property
     def old(self) -> frozenset[str]:
-        return frozenset(run for one in self.renumberings for run in one.ordinals)
+        return frozenset(run for renumbering in self.renumberings for run in renumbering.ordinals)
 
     def record(self, record: VersionRecord) -> VersionRecord:
         """A record in the new ordinals. Overtaken where its bitmaps lie in an object that was not renumbered."""
@@ -109,8 +109,8 @@ class Replacement:
         before, after = self.large.get(record.version, (None, record))
         if before == record:
             return after
-        for one in self.renumberings:
-            record = one.record(record)
+        for renumbering in self.renumberings:
+            record = renumbering.record(record)
         return record
 
 
@@ -120,9 +120,9 @@ def with_replacement(content: Content, change: Replacement) -> Content:
     if not old <= {run.run for run in content.runs}:
         raise Overtaken("runs that were merged are not there any more")
     runs = list(content.runs)
-    for one in change.renumberings:
-        at = next(i for i, run in enumerate(runs) if run.run in one.ordinals)
-        runs[at] = one.run
+    for renumbering in change.renumberings:
+        at = next(i for i, run in enumerate(runs) if run.run in renumbering.ordinals)
+        runs[at] = renumbering.run
     segments = []
     for segment in content.segments:
         if old.isdisjoint(segment.runs):

@@ -20,7 +20,7 @@ class ObjectWriter:
 
     def __init__(self, storage: Storage, run: str, renumberings: tuple[Renumbering, ...]) -> None:
         self._storage, self._run, self._renumberings = storage, run, renumberings
-        self._old = frozenset(run for one in renumberings for run in one.ordinals)
+        self._old = frozenset(run for renumbering in renumberings for run in renumbering.ordinals)
         self._segments: dict[str, SegmentRef] = {}
         self._objects: dict[str, ObjectRef] = {}
         self._large: dict[Version, tuple[VersionRecord, VersionRecord]] = {}
@@ -49,8 +49,8 @@ class ObjectWriter:
             self._objects[record.bits.path] = record.bits
             return
         added = record.added
-        for one in self._renumberings:
-            added, bits = one.bits(added, bits, is_root=False)
+        for renumbering in self._renumberings:
+            added, bits = renumbering.bits(added, bits, is_root=False)
         self._objects[record.bits.path] = self._put("bits", encode_bits(replace(record, bits=None, **bits)))
 
     def _prepare_inside(self, record: VersionRecord) -> None:
@@ -59,8 +59,8 @@ class ObjectWriter:
         if record.version in self._large and self._large[record.version][0] == record:
             return
         renumbered = record
-        for one in self._renumberings:
-            renumbered = one.record(renumbered)
+        for renumbering in self._renumberings:
+            renumbered = renumbering.record(renumbered)
         if is_large(renumbered) and renumbered != record:
             self._large[record.version] = record, outside(renumbered, self._put("bits", encode_bits(renumbered)))
 
@@ -71,7 +71,11 @@ class ObjectWriter:
         change = self._so_far()
         records = [change.record(record) for record in segment.versions]
         runs = {run for run in ref.runs if run not in self._old}
-        runs |= {one.run.run for one in self._renumberings if not one.ordinals.keys().isdisjoint(ref.runs)}
+        runs |= {
+            renumbering.run.run
+            for renumbering in self._renumberings
+            if not renumbering.ordinals.keys().isdisjoint(ref.runs)
+        }
         data = encode_segment(records, segment.schemas)
         return SegmentRef(self._put("segment", data), ref.tags, tuple(sorted(runs)))
 

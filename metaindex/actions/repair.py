@@ -74,9 +74,9 @@ class Repair(Refresh):
         except DamagedIndexError:
             every = [(r, index.entry.content.schemas[r.schema]) for r in index.entry.content.versions]
         for record, schema in every:
-            found = None if record.version.id in (self.bad_versions or ()) else index.versions.find(record.version)
-            if found is not None and bad.isdisjoint(found.live.dead):
-                records.append(self.records.fitting(rooted(found)))
+            recorded = None if record.version.id in (self.bad_versions or ()) else index.versions.find(record.version)
+            if recorded is not None and bad.isdisjoint(recorded.live.dead):
+                records.append(self.records.fitting(rooted(recorded)))
                 schemas.append(schema)
         return tuple(records), tuple(schemas)
 
@@ -118,12 +118,12 @@ def check(name: str, entry: IndexLogEntry | None, log: OperationLog) -> IndexLog
 
 def not_understood(entry: IndexLogEntry) -> Mapping[str, str]:
     """The runs that no repair replaces, and why: who cannot read all of one cannot make it anew."""
-    found = {}
+    lost = {}
     for run in entry.content.runs:
         lacking = [f"it has {why}, which is not known here" for key in run.keys if (why := unknown(key)) is not None]
         if reasons := [*filter(None, [newer(run)]), *lacking]:
-            found[run.run] = reasons[0]
-    return found
+            lost[run.run] = reasons[0]
+    return lost
 
 
 def known_kinds(entry: IndexLogEntry) -> tuple[KindSpec, ...]:

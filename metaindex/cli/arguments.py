@@ -39,13 +39,13 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
         """As the base, but a command says itself what it does not know: it knows its own options."""
-        found, more = super().parse_known_args(args, namespace)
+        parsed, more = super().parse_known_args(args, namespace)
         if more:
             first = more[0]
             known = [name for name in self._option_string_actions if name.startswith("--")]
             hint = near(first.split("=")[0], known) if first.startswith("-") else "what holds blanks stands in quotes"
             self.error(f"unrecognized arguments: {' '.join(more)}" + (f"; {hint}" if hint else ""))
-        return found, more
+        return parsed, more
 
     def error(self, message: str) -> NoReturn:
         said = f"{message}; read {self.prog} --help"
@@ -55,8 +55,8 @@ class Parser(argparse.ArgumentParser):
 
 def near(word: str, known: Iterable[str]) -> str:
     """ ", did you mean ...?" or nothing."""
-    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f"did you mean {found[0]!r}?" if found else ""
+    near_words = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"did you mean {near_words[0]!r}?" if near_words else ""
 
 
 def table(parser: argparse.ArgumentParser) -> None:
@@ -214,10 +214,10 @@ def _pair(text: str) -> tuple[str, str]:
 
 def names(text: str) -> list[str]:
     """Comma-separated column names."""
-    found = [name.strip() for name in text.split(",") if name.strip()]
-    if not found:
+    listed = [name.strip() for name in text.split(",") if name.strip()]
+    if not listed:
         raise argparse.ArgumentTypeError("columns are names separated by commas; got none")
-    return found
+    return listed
 
 
 def at_least_zero(text: str) -> int:

@@ -36,10 +36,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _duration(text: str) -> dt.timedelta:
-    found = re.fullmatch(r"(\d{1,9})([smhd])", text)
-    if not found:
+    duration = re.fullmatch(r"(\d{1,9})([smhd])", text)
+    if not duration:
         raise argparse.ArgumentTypeError(f"a time is a whole number and s, m, h or d, such as 12h; got {text!r}")
-    return dt.timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+    return dt.timedelta(seconds=int(duration[1]) * _UNITS[duration[2]])
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:

@@ -36,23 +36,23 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace, out: Output) -> int:
     table = open_from(args)
     with Progress() as progress, progress.during("reading the table's log"):
-        found = table.diff(args.since, args.until, base_timestamp=args.since_time, target_timestamp=args.until_time)
-    kinds = {"appended": found.appended, "deleted": found.deleted, "deletes changed": found.deletes_changed}
+        diff = table.diff(args.since, args.until, base_timestamp=args.since_time, target_timestamp=args.until_time)
+    kinds = {"appended": diff.appended, "deleted": diff.deleted, "deletes changed": diff.deletes_changed}
     out.data(
         {
             "table": table.path,
-            "base": found.base.id,
-            "target": found.target.id,
-            "schema_changed": found.schema_changed,
-            "source": found.source,
+            "base": diff.base.id,
+            "target": diff.target.id,
+            "schema_changed": diff.schema_changed,
+            "source": diff.source,
             **{name.replace(" ", "_"): _rows(files) for name, files in kinds.items()},
         }
     )
     if out.json:
         return DONE
     out.write(
-        f"{table.path} ({table.format}) from version {found.base} to {found.target}"
-        + (", the schema changed" if found.schema_changed else "")
+        f"{table.path} ({table.format}) from version {diff.base} to {diff.target}"
+        + (", the schema changed" if diff.schema_changed else "")
     )
     for name, files in kinds.items():
         out.write(f"{name}: {len(files):,} files, {human_bytes(files.size_bytes)}")

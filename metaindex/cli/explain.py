@@ -22,9 +22,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace, out: Output) -> int:
     with Progress() as progress, progress.during("planning"):
-        found = open_from(args).explain(args.predicate, args.version, args.timestamp, indexes=args.index)
-    out.data(found.to_json())
-    out.write("" if out.json else str(found))
+        explanation = open_from(args).explain(args.predicate, args.version, args.timestamp, indexes=args.index)
+    out.data(explanation.to_json())
+    out.write("" if out.json else str(explanation))
     return DONE
 
 

@@ -26,9 +26,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    found = open_from(args).export_index(args.name, args.target, format=args.as_format, overwrite=args.overwrite)
-    out.data({"target": found.target, "rows": dict(found.rows), "version": found.version})
-    out.write(str(found))
+    exported = open_from(args).export_index(args.name, args.target, format=args.as_format, overwrite=args.overwrite)
+    out.data({"target": exported.target, "rows": dict(exported.rows), "version": exported.version})
+    out.write(str(exported))
     return arguments.DONE
 
 

@@ -30,13 +30,13 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace, out: Output) -> int:
     with Progress() as progress, progress.during("reading the index's log"):
-        found = open_from(args).history(args.name, last=args.last or None)
-    out.data(found.to_json())
+        history = open_from(args).history(args.name, last=args.last or None)
+    out.data(history.to_json())
     if out.json:
         return DONE
-    shown = history_table(found)
+    shown = history_table(history)
     out.table(shown.columns, shown.rows)
-    for remark in history_remarks(found):
+    for remark in history_remarks(history):
         out.write(remark)
     return DONE
 

@@ -29,31 +29,31 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace, out: Output) -> int:
     table = open_from(args)
     with Progress() as progress, progress.during("comparing the indexes with the table"):
-        found = table.indexes(all=args.all, version=args.version, timestamp=args.timestamp, staleness=not args.quick)
+        indexes = table.indexes(all=args.all, version=args.version, timestamp=args.timestamp, staleness=not args.quick)
     if args.name is not None:
-        one = _named(found, args.name)
-        out.data(one.to_json())
-        out.write(str(one))
+        named = _named(indexes, args.name)
+        out.data(named.to_json())
+        out.write(str(named))
         return DONE
-    out.data(found.to_json())
-    if not found:
+    out.data(indexes.to_json())
+    if not indexes:
         out.write(f"{table.path} ({table.format}) has no index; build one: metaindex create {table.path} NAME")
         return DONE
-    shown = indexes_table(found)
+    shown = indexes_table(indexes)
     out.table(shown.columns, shown.rows)
-    for info in found:
+    for info in indexes:
         for mark in info.suspected:
             out.say(f"metaindex: {info.name}: {mark} seems dead: metaindex cancel {table.path} {info.name} ends it")
     return DONE
 
 
-def _named(found: list[IndexInfo], name: str) -> IndexInfo:
+def _named(indexes: list[IndexInfo], name: str) -> IndexInfo:
     from metaindex.errors import IndexNotFoundError
 
-    for info in found:
+    for info in indexes:
         if info.name == name:
             return info
-    there = [info.name for info in found]
+    there = [info.name for info in indexes]
     raise IndexNotFoundError(
         f"an index is named as it was created; there is no {name!r}; "
         + (near(name, there) or f"there are: {', '.join(there) or 'none'}")

@@ -27,8 +27,8 @@ def arguments_of_others(parser: argparse.ArgumentParser) -> None:
 def kinds_of(args: argparse.Namespace) -> list[Kind]:
     """The kinds that were asked for. ArgumentError for an option of a kind that is not among them."""
     asked = [(command, command.kinds(args, False)) for command in (*_OWN, *_of_others())]
-    alone = not any(found for _, found in asked)
-    return [kind for command, found in asked for kind in (found or command.kinds(args, alone))]
+    alone = not any(kinds for _, kinds in asked)
+    return [kind for command, kinds in asked for kind in (kinds or command.kinds(args, alone))]
 
 
 def _of_others() -> Sequence[Command]:

@@ -37,7 +37,7 @@ def exact(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace, out: Output) -> int:
     with Progress() as progress, progress.during("looking"):
-        found = open_from(args).locate(
+        located = open_from(args).locate(
             args.predicate,
             args.version,
             args.timestamp,
@@ -45,9 +45,9 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             exact=args.exact,
             indexes=args.index,
         )
-    out.data(found.to_json())
-    write(found.answer, out)
-    for note in found.notes if not out.json else ():
+    out.data(located.to_json())
+    write(located.answer, out)
+    for note in located.notes if not out.json else ():
         out.say(note)
     return DONE
 

@@ -194,7 +194,7 @@ def _parser(words: Sequence[str]) -> Parser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
     for command in COMMANDS:
         examples = "\n".join(f"  {line}" for line in command.examples)
-        one = commands.add_parser(
+        of_command = commands.add_parser(
             command.name,
             help=command.line,
             description=command.about,
@@ -202,13 +202,13 @@ def _parser(words: Sequence[str]) -> Parser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        command.arguments(one)
+        command.arguments(of_command)
         if command.more is not None and words[:1] == [command.name]:
-            command.more(one)
-        group = one.add_argument_group("output")
+            command.more(of_command)
+        group = of_command.add_argument_group("output")
         group.add_argument("--json", action="store_true", help="one JSON value on stdout, for machines; an error too")
         group.add_argument("--debug", action="store_true", help="show the traceback of an error")
-        one.set_defaults(command=command)
+        of_command.set_defaults(command=command)
     return parser
 
 

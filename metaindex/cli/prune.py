@@ -64,14 +64,14 @@ def _write(result: PruneResult, out: Output) -> None:
             ],
             [
                 [
-                    one.name,
-                    f"{one.dropped_files:,}" if one.used else "-",
-                    ", ".join(one.columns) or "-",
-                    f"{one.reads:,}",
-                    human_bytes(one.bytes_read),
-                    one.reason if one.used else f"not used: {one.reason}",
+                    index.name,
+                    f"{index.dropped_files:,}" if index.used else "-",
+                    ", ".join(index.columns) or "-",
+                    f"{index.reads:,}",
+                    human_bytes(index.bytes_read),
+                    index.reason if index.used else f"not used: {index.reason}",
                 ]
-                for one in result.indexes
+                for index in result.indexes
             ],
         )
     out.write()

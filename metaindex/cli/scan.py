@@ -60,8 +60,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             out.data({"rows": count, "output": args.output, **_files(scan)})
             out.write(f"{count:,} rows written to {args.output}")
         else:
-            found = pa.Table.from_batches(batches, schema=scan.schema)
-            _show(found, scan, limit, out)
+            rows = pa.Table.from_batches(batches, schema=scan.schema)
+            _show(rows, scan, limit, out)
     return DONE
 
 
@@ -86,27 +86,27 @@ def _limited(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.Recor
             return
 
 
-def _show(found: pa.Table, scan: Scan, limit: int, out: Output) -> None:
-    rows = found.to_pylist() if found.num_columns else []
+def _show(table: pa.Table, scan: Scan, limit: int, out: Output) -> None:
+    rows = table.to_pylist() if table.num_columns else []
     out.data(
         {
-            "columns": found.column_names,
+            "columns": table.column_names,
             "rows": [{k: json_value(v) for k, v in row.items()} for row in rows],
             **_files(scan),
         }
     )
     if out.json:
         return
-    right = [pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t) for t in found.schema.types]
+    right = [pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t) for t in table.schema.types]
     out.table(
-        [Column(name, right=r) for name, r in zip(found.column_names, right, strict=True)],
-        [[_cell(row[name]) for name in found.column_names] for row in rows],
+        [Column(name, right=r) for name, r in zip(table.column_names, right, strict=True)],
+        [[_cell(row[name]) for name in table.column_names] for row in rows],
     )
     files = _files(scan)
     more = (
-        f"the first {found.num_rows:,} rows"
-        if limit and found.num_rows == limit
-        else f"{found.num_rows:,} row{'' if found.num_rows == 1 else 's'}"
+        f"the first {table.num_rows:,} rows"
+        if limit and table.num_rows == limit
+        else f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'}"
     )
     out.say(f"{more}; {files['kept_files']:,} of {files['total_files']:,} files had to be looked at")
 

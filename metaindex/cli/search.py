@@ -24,9 +24,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace, out: Output) -> int:
     with Progress() as progress, progress.during("searching"):
-        found = open_from(args).search(args.text, args.version, args.timestamp, exact=args.exact, indexes=args.index)
-    out.data(found.to_json())
-    write(found.answer, out)
+        hits = open_from(args).search(args.text, args.version, args.timestamp, exact=args.exact, indexes=args.index)
+    out.data(hits.to_json())
+    write(hits.answer, out)
     return DONE
 
 

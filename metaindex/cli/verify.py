@@ -49,19 +49,19 @@ def sample(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace, out: Output) -> int:
     with Progress() as progress:
-        found = open_from(args).verify_index(
+        verification = open_from(args).verify_index(
             args.name,
             files=args.files,
             versions="all" if args.all_versions else "newest",
             predicates=args.where,
             progress=progress,
         )
-    out.data(found.to_json())
-    for line in str(found).splitlines():
+    out.data(verification.to_json())
+    for line in str(verification).splitlines():
         out.write(one_line(line))
-    if not found.sound:
+    if not verification.sound:
         out.say("metaindex: queries read more where the index cannot be read; metaindex repair rebuilds what is wrong")
-    return DONE if found.sound else WRONG
+    return DONE if verification.sound else WRONG
 
 
 def _files(text: str) -> int | None:

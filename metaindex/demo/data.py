@@ -61,7 +61,7 @@ def flights() -> pa.Table:
     """All flights, SCHEMA, in the order of the package: by date."""
     text = zipfile.ZipFile(_package_file()).read("flights.csv")
     names = [name for name in SCHEMA.names if name != "flight_date"]
-    found = csv.read_csv(
+    flown = csv.read_csv(
         io.BytesIO(text),
         convert_options=csv.ConvertOptions(
             column_types={name: SCHEMA.field(name).type for name in names},
@@ -69,7 +69,7 @@ def flights() -> pa.Table:
             strings_can_be_null=True,
         ),
     )
-    return found.append_column("flight_date", _dates(found)).select(SCHEMA.names).cast(SCHEMA)
+    return flown.append_column("flight_date", _dates(flown)).select(SCHEMA.names).cast(SCHEMA)
 
 
 def days(table: pa.Table) -> pa.Array:

@@ -173,5 +173,5 @@ def spark_answers(frame: DataFrame, questions: Sequence[DemoQuestion]) -> list[p
 
     flags = {f"answers_{i}": expr(f"coalesce({question.sql}, false)") for i, question in enumerate(questions)}
     asked = frame.select(*SCHEMA.names, *(flag.alias(name) for name, flag in flags.items()))
-    found = asked.where(" OR ".join(flags)).toArrow()
-    return [found.filter(found.column(name)).select(SCHEMA.names) for name in flags]
+    flagged = asked.where(" OR ".join(flags)).toArrow()
+    return [flagged.filter(flagged.column(name)).select(SCHEMA.names) for name in flags]

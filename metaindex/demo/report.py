@@ -61,7 +61,7 @@ class Report:
 
     def results(self, stage: str, lake: str, asked: Sequence[AskedTwice]) -> None:
         """One table of one format, with and without the index side by side."""
-        self.asked += [(stage, lake, one) for one in asked]
+        self.asked += [(stage, lake, twice) for twice in asked]
         self.out.write()
         self.out.table(
             [
@@ -78,27 +78,27 @@ class Report:
             ],
             [
                 [
-                    one.question.name,
-                    f"{one.rows:,}",
-                    f"{one.all_files:,}",
-                    f"{one.table_files:,}",
-                    f"{one.kept_files:,}",
-                    human_bytes(one.all_bytes),
-                    human_bytes(one.kept_bytes),
-                    seconds(one.all_seconds),
-                    seconds(one.seconds),
-                    "NO" if self._broken(stage, lake, one.question) else "yes",
+                    twice.question.name,
+                    f"{twice.rows:,}",
+                    f"{twice.all_files:,}",
+                    f"{twice.table_files:,}",
+                    f"{twice.kept_files:,}",
+                    human_bytes(twice.all_bytes),
+                    human_bytes(twice.kept_bytes),
+                    seconds(twice.all_seconds),
+                    seconds(twice.seconds),
+                    "NO" if self._broken(stage, lake, twice.question) else "yes",
                 ]
-                for one in asked
+                for twice in asked
             ],
         )
 
     def summary(self, stage: str) -> None:
         """Questions by formats: files read with the index, and how many times faster than reading all."""
-        found = [(lake, one) for at, lake, one in self.asked if at == stage]
-        names = list(dict.fromkeys(lake for lake, _ in found))
-        questions = list(dict.fromkeys(one.question for _, one in found))
-        cells = {(lake, one.question): one for lake, one in found}
+        of_stage = [(lake, twice) for at, lake, twice in self.asked if at == stage]
+        names = list(dict.fromkeys(lake for lake, _ in of_stage))
+        questions = list(dict.fromkeys(twice.question for _, twice in of_stage))
+        cells = {(lake, twice.question): twice for lake, twice in of_stage}
         self.out.table(
             [Column("files read, times as fast"), *(Column(name, right=True) for name in names)],
             [[q.name, *(_cell(cells.get((name, q))) for name in names)] for q in questions],
@@ -112,14 +112,14 @@ class Report:
                 {
                     "stage": stage,
                     "format": lake,
-                    "question": one.question.name,
-                    "condition": one.question.sql,
-                    "rows": one.rows,
-                    "files": {"all": one.all_files, "table_alone": one.table_files, "index": one.kept_files},
-                    "bytes": {"all": one.all_bytes, "index": one.kept_bytes},
-                    "seconds": {"all": one.all_seconds, "index": one.seconds, "prune": one.prune_seconds},
+                    "question": twice.question.name,
+                    "condition": twice.question.sql,
+                    "rows": twice.rows,
+                    "files": {"all": twice.all_files, "table_alone": twice.table_files, "index": twice.kept_files},
+                    "bytes": {"all": twice.all_bytes, "index": twice.kept_bytes},
+                    "seconds": {"all": twice.all_seconds, "index": twice.seconds, "prune": twice.prune_seconds},
                 }
-                for stage, lake, one in self.asked
+                for stage, lake, twice in self.asked
             ],
             "comparisons": len(self.checks),
             "broken": [{name: getattr(check, name) for name in Check.__slots__} for check in self.broken],
@@ -133,8 +133,8 @@ def seconds(value: float) -> str:
     return f"{value * 1000:,.0f} ms" if value < 1 else f"{value:.2f} s"
 
 
-def _cell(one: AskedTwice | None) -> str:
-    if one is None:
+def _cell(twice: AskedTwice | None) -> str:
+    if twice is None:
         return "-"
-    factor = one.all_seconds / max(one.seconds, 1e-9)
-    return f"{one.kept_files} of {one.all_files} {f'{factor:.0f}' if factor >= 0.95 else f'{factor:.1g}':>5}x"
+    factor = twice.all_seconds / max(twice.seconds, 1e-9)
+    return f"{twice.kept_files} of {twice.all_files} {f'{factor:.0f}' if factor >= 0.95 else f'{factor:.1g}':>5}x"

@@ -137,8 +137,8 @@ def _tell(place: Path, report: Report, spark: SparkSession, flown: pa.Table) -> 
     report.step(f"{flown.num_rows:,} flights of 2013 read; the {last_day.num_rows:,} of 31 December are held back")
     report.headline("1. Four tables of one year, a file per day, partitioned by month")
     daily = _daily(spark, year).cache()
-    found = lakes(spark, place)
-    for lake in found:
+    tables = lakes(spark, place)
+    for lake in tables:
         started = time.monotonic()
         lake.create(daily)
         snapshot = open_table(str(lake.path), **lake.options).snapshot()  # type: ignore[arg-type]
@@ -149,29 +149,36 @@ def _tell(place: Path, report: Report, spark: SparkSession, flown: pa.Table) -> 
     daily.unpersist()
 
     report.headline(f"2. An index {INDEX!r} on each: statistics of all columns, built by PySpark")
-    indexed = [_index(spark, lake, report) for lake in found]
+    indexed = [_index(spark, lake, report) for lake in tables]
 
     report.headline("3. Questions: all files read, or those that the index keeps, by the same warm reader")
     report.legend(QUESTIONS)
     report.remark(
         "log: files that the table's own log and partitions leave. equal: to the full read and to Spark's answer"
     )
-    for one in indexed:
-        _ask_all(one, "the year", QUESTIONS, one.lake.now(), report)
+    for of_lake in indexed:
+        _ask_all(of_lake, "the year", QUESTIONS, of_lake.lake.now(), report)
 
     report.headline("4. A new day is committed; Delta and Iceberg also delete the flights cancelled on 8 February")
     new_day = _daily(spark, last_day)
-    for one in indexed:
-        _commit_and_refresh(one, new_day, report)
+    for of_lake in indexed:
+        _commit_and_refresh(of_lake, new_day, report)
 
     report.headline("5. The same after the commits")
     report.legend([q for q in AFTER_COMMIT if q not in QUESTIONS])
-    for one in indexed:
-        _ask_all(one, "after the commits", AFTER_COMMIT, one.lake.now(), report)
+    for of_lake in indexed:
+        _ask_all(of_lake, "after the commits", AFTER_COMMIT, of_lake.lake.now(), report)
 
     report.headline("6. Time travel: the version before the commits, from the same index")
-    for one in indexed:
-        _ask_all(one, "the old version", AFTER_COMMIT, one.lake.then(one.version, one.paths), report, one.version)
+    for of_lake in indexed:
+        _ask_all(
+            of_lake,
+            "the old version",
+            AFTER_COMMIT,
+            of_lake.lake.then(of_lake.version, of_lake.paths),
+            report,
+            of_lake.version,
+        )
 
     report.headline("Summary: files read with the index, and how many times as fast as reading all files")
     report.summary("the year")
@@ -208,35 +215,35 @@ def _index(spark: SparkSession, lake: Lake, report: Report) -> Indexed:
 
 
 def _ask_all(
-    one: Indexed,
+    of_lake: Indexed,
     stage: str,
     questions: Sequence[DemoQuestion],
     frame: DataFrame,
     report: Report,
     version: str | None = None,
 ) -> None:
-    one.table.scan(questions[0].sql, version=version).to_arrow()  # the first question pays for imports
+    of_lake.table.scan(questions[0].sql, version=version).to_arrow()  # the first question pays for imports
     asked: list[AskedTwice] = []
     for question, spark_says in zip(questions, spark_answers(frame, questions), strict=True):
-        found = ask(one.table, one.bare, question, version)
-        title = one.lake.title
-        report.check(stage, title, question, "reading all files", difference(found.with_index, found.without))
-        report.check(stage, title, question, "Spark", difference(found.with_index, canonical(spark_says)))
-        asked.append(found)
-    report.results(stage, one.lake.title, asked)
+        twice = ask(of_lake.table, of_lake.bare, question, version)
+        title = of_lake.lake.title
+        report.check(stage, title, question, "reading all files", difference(twice.with_index, twice.without))
+        report.check(stage, title, question, "Spark", difference(twice.with_index, canonical(spark_says)))
+        asked.append(twice)
+    report.results(stage, of_lake.lake.title, asked)
 
 
-def _commit_and_refresh(one: Indexed, new_day: DataFrame, report: Report) -> None:
-    lake = one.lake
+def _commit_and_refresh(of_lake: Indexed, new_day: DataFrame, report: Report) -> None:
+    lake = of_lake.lake
     lake.append(new_day)
     if lake.deletes_rows:
         lake.delete(CORRECTION)
-    one.table = open_table(str(lake.path), spark=handle_of(one.table).builders.spark, **lake.options)  # type: ignore[arg-type]
-    one.bare = open_table(str(lake.path), config=Config(use_indexes=False), **lake.options)  # type: ignore[arg-type]
+    of_lake.table = open_table(str(lake.path), spark=handle_of(of_lake.table).builders.spark, **lake.options)  # type: ignore[arg-type]
+    of_lake.bare = open_table(str(lake.path), config=Config(use_indexes=False), **lake.options)  # type: ignore[arg-type]
     started = time.monotonic()
-    outcome = one.table.refresh_index(INDEX, builder="spark")
+    outcome = of_lake.table.refresh_index(INDEX, builder="spark")
     took = time.monotonic() - started
-    fresh = [run for run in outcome.entry.content.runs if run.run not in one.runs]
+    fresh = [run for run in outcome.entry.content.runs if run.run not in of_lake.runs]
     total = outcome.entry.content.versions[-1].files
     read = sum(run.files for run in fresh)
     report.step(f"{lake.title:<8}refreshed incrementally: {read} of {total:,} files read, in {seconds(took)}")

@@ -55,10 +55,10 @@ def export(index: OpenIndex, target: Storage, format_: ExportFormat = "delta", *
     """Writes the tables. ArgumentError where something is there already that is no export, or is one and `overwrite` is
     not said; DamagedIndexError where the index is."""
     newest = index.versions.newest()
-    found = index.versions.resolve(newest.version) if newest is not None else None
+    recorded = index.versions.resolve(newest.version) if newest is not None else None
 
     def live(run: RunRef) -> Mask:
-        return np.ones(run.files, np.bool_) if found is None else found.live.mask(run)
+        return np.ones(run.files, np.bool_) if recorded is None else recorded.live.mask(run)
 
     tables: dict[str, tuple[pa.Schema, Iterator[pa.Table]]] = {
         "files": (rows.FILES, rows.files(index, live)),
@@ -86,12 +86,12 @@ def export(index: OpenIndex, target: Storage, format_: ExportFormat = "delta", *
 
 def _check_no_table(target: Storage) -> None:
     """ArgumentError where the folder itself is a table: the export would be files that its log does not know."""
-    found = next(iter(target.list("_delta_log")), None) or next(
+    table_file = next(iter(target.list("_delta_log")), None) or next(
         (info for info in target.list("metadata") if info.path.endswith(".metadata.json")), None
     )
-    if found is not None:
+    if table_file is not None:
         raise ArgumentError(
-            f"an export goes into a folder of its own; {target.root} is a table, as {found.path} says; choose another"
+            f"an export goes into a folder of its own; {target.root} is a table, as {table_file.path} says; choose another"
             " folder"
         )
 

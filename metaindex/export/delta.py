@@ -57,7 +57,7 @@ class DeltaTables:
             ),
             *({"add": _add(name, part, now)} for part in parts),
         ]
-        log = "".join(json.dumps(one) + "\n" for one in actions).encode()
+        log = "".join(json.dumps(action) + "\n" for action in actions).encode()
         try:
             target.put_if_absent(_path(name, 0 if newest is None else newest + 1), log)
         except ObjectExistsError as error:
@@ -67,8 +67,8 @@ class DeltaTables:
 
 
 def _newest(target: Storage, name: str) -> int | None:
-    found = [int(m[1]) for info in target.list(f"{name}/_delta_log") if (m := _COMMIT.search(info.path))]
-    return max(found, default=None)
+    versions = [int(m[1]) for info in target.list(f"{name}/_delta_log") if (m := _COMMIT.search(info.path))]
+    return max(versions, default=None)
 
 
 def _actions(target: Storage, name: str, version: int) -> list[dict[str, Any]]:

@@ -189,8 +189,8 @@ class _Column:
         for place in sorted(set(range(len(lists))) - set(told)):
             out[place] = self.among(lists[place])
         if points is not None and told:
-            ends = [(row, one, False) for row, one in enumerate(points) if one is not None]
-            empty = [row for row, one in enumerate(points) if one is None]
+            ends = [(row, point, False) for row, point in enumerate(points) if point is not None]
+            empty = [row for row, point in enumerate(points) if point is None]
             inside = self._each_inside(len(told), ends, ends, empty)
             if len(told) == len(lists):
                 return inside
@@ -200,11 +200,15 @@ class _Column:
     def each_between(self, intervals: Sequence[Interval]) -> Matrix:
         """`between` for each of many intervals."""
         inside = physical_intervals(intervals, self._type)
-        known = [EMPTY if one is None else one for one in inside]
-        lows = [(row, one.low, one.low_open) for row, one in enumerate(known) if one.low is not None]
-        highs = [(row, one.high, one.high_open) for row, one in enumerate(known) if one.high is not None]
-        out = self._each_inside(len(known), lows, highs, [row for row, one in enumerate(known) if one.empty])
-        unknown = [place for place, one in enumerate(inside) if one is None]
+        known = [EMPTY if interval is None else interval for interval in inside]
+        lows = [
+            (row, interval.low, interval.low_open) for row, interval in enumerate(known) if interval.low is not None
+        ]
+        highs = [
+            (row, interval.high, interval.high_open) for row, interval in enumerate(known) if interval.high is not None
+        ]
+        out = self._each_inside(len(known), lows, highs, [row for row, interval in enumerate(known) if interval.empty])
+        unknown = [place for place, interval in enumerate(inside) if interval is None]
         if unknown:
             out[unknown] = ~self._no_number
         return out

@@ -140,9 +140,9 @@ class _Binder:
         own = IsNull(column)
         if not fields:
             return own
-        found = And((*(IsNull(field) for field in fields[:_MOST_FIELDS]), own))
-        self.nulls_of_structs.add(found)
-        return found
+        null_of_any = And((*(IsNull(field) for field in fields[:_MOST_FIELDS]), own))
+        self.nulls_of_structs.add(null_of_any)
+        return null_of_any
 
     def _is_nested(self, parts: tuple[str, ...]) -> bool:
         """Is it a list, a map, or a struct that has fields? One without stands for a type that has no meaning here."""
@@ -175,17 +175,17 @@ class _Binder:
     def _resolve(self, column: ColumnRef) -> tuple[ColumnRef, pa.DataType | None]:
         """The column by the schema's spelling, and its type; None where bounds and literals have no meaning (nested, or
         inside a list or map)."""
-        found = self._resolved.get(column)
-        if found is None:
-            found = self._resolved[column] = self._looked_up(column)
-            if found[1] is not None and (pa.types.is_int64(found[1]) or pa.types.is_string(found[1])):
-                self._plain[found[0]] = _is_long if pa.types.is_int64(found[1]) else _is_ascii
-        return found
+        resolved = self._resolved.get(column)
+        if resolved is None:
+            resolved = self._resolved[column] = self._looked_up(column)
+            if resolved[1] is not None and (pa.types.is_int64(resolved[1]) or pa.types.is_string(resolved[1])):
+                self._plain[resolved[0]] = _is_long if pa.types.is_int64(resolved[1]) else _is_ascii
+        return resolved
 
     def _looked_up(self, column: ColumnRef) -> tuple[ColumnRef, pa.DataType | None]:
         parts = column.parts
         if parts in self._types:
-            found = parts
+            parts_as_named = parts
         else:
             candidates = self._folded.get(_folded(parts), [])
             if len(candidates) > 1:
@@ -195,9 +195,9 @@ class _Binder:
                 )
             if not candidates:
                 return self._inside(column), None
-            (found,) = candidates
-        t = self._types[found]
-        same = column if found == parts else ColumnRef(found)
+            (parts_as_named,) = candidates
+        t = self._types[parts_as_named]
+        same = column if parts_as_named == parts else ColumnRef(parts_as_named)
         return same, t if t is not None and (physical_type(t) is not None or is_uuid(t)) else None
 
     def _inside(self, column: ColumnRef) -> ColumnRef:
@@ -228,8 +228,12 @@ class _Binder:
 
 def _separator(names: list[str]) -> str:
     """The cure where all columns of a text file were read as one."""
-    found = next((mark for mark in ";|\t" if len(names) == 1 and mark in names[0]), None)
-    return "" if found is None else f"; where {found!r} stands between columns, open the table with delimiter={found!r}"
+    mark_between = next((mark for mark in ";|\t" if len(names) == 1 and mark in names[0]), None)
+    return (
+        ""
+        if mark_between is None
+        else f"; where {mark_between!r} stands between columns, open the table with delimiter={mark_between!r}"
+    )
 
 
 def _flattened(bound: Predicate, inner: set[And]) -> Predicate:
@@ -237,7 +241,11 @@ def _flattened(bound: Predicate, inner: set[And]) -> Predicate:
     changes nothing."""
 
     def conjoined(parts: list[Predicate]) -> Predicate:
-        flat = (one for part in parts for one in (part.parts if isinstance(part, And) and part in inner else (part,)))
+        flat = (
+            flat_part
+            for part in parts
+            for flat_part in (part.parts if isinstance(part, And) and part in inner else (part,))
+        )
         return And(tuple(dict.fromkeys(flat)))
 
     return fold(bound, lambda leaf: leaf, Not, conjoined, lambda parts: Or(tuple(parts)))

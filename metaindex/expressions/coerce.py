@@ -52,11 +52,11 @@ def coerce(lit: Literal, t: pa.DataType, time_zone: str) -> Answer:
         return lit
     if pa.types.is_dictionary(t):
         return coerce(lit, t.value_type, time_zone)
-    found = family(t)
-    if found is None:
+    family_of_column = family(t)
+    if family_of_column is None:
         return Coerced.UNKNOWN
-    rule = TABLE[found].get(kind(lit.value))
-    return _CURES[found](lit.value) if rule is None else rule(lit.value, t, time_zone)
+    rule = TABLE[family_of_column].get(kind(lit.value))
+    return _CURES[family_of_column](lit.value) if rule is None else rule(lit.value, t, time_zone)
 
 
 def family(t: pa.DataType) -> str | None:
@@ -184,10 +184,10 @@ def _date_of_text(text: str, _t: pa.DataType, _zone: str) -> Answer:
 
 
 def _time_of_text(text: str, _t: pa.DataType, _zone: str) -> Answer:
-    found = _TIME.fullmatch(_stripped(text))
-    if found is None:
+    clock = _TIME.fullmatch(_stripped(text))
+    if clock is None:
         return "write a time as 'HH:MM:SS'"
-    hour, minute, second, fraction = found.groups()
+    hour, minute, second, fraction = clock.groups()
     made = _made(lambda: dt.time(int(hour), int(minute), int(second), int((fraction or "0").ljust(6, "0"))))
     return "write a time from '00:00:00' to '23:59:59.999999'" if made is None else Literal(made)
 
@@ -205,8 +205,8 @@ def _moment_of_text(text: str, t: pa.DataType, zone: str) -> Answer:
     day = _parsed_date(text)
     if day is not None:
         return _moment_of_day(day, t, zone)
-    found = _TIMESTAMP.fullmatch(text)
-    moment = None if found is None else _parsed_moment(found)
+    moment_text = _TIMESTAMP.fullmatch(text)
+    moment = None if moment_text is None else _parsed_moment(moment_text)
     if moment is None:
         return "write a timestamp as 'YYYY-MM-DD HH:MM:SS'"
     if t.tz is None and moment.utcoffset() is not None:
@@ -370,15 +370,15 @@ def _fits(value: Decimal, digits: int) -> bool:
 
 
 def _parsed_date(text: str) -> dt.date | None:
-    found = _DATE.fullmatch(text)
-    if found is None:
+    day_text = _DATE.fullmatch(text)
+    if day_text is None:
         return None
-    year, month, day = found.groups()
+    year, month, day = day_text.groups()
     return _made(lambda: dt.date(int(year), int(month or 1), int(day or 1)))
 
 
-def _parsed_moment(found: re.Match[str]) -> dt.datetime | None:
-    day_text, hour, minute, second, fraction, zone = found.groups()
+def _parsed_moment(parts: re.Match[str]) -> dt.datetime | None:
+    day_text, hour, minute, second, fraction, zone = parts.groups()
     day = _parsed_date(day_text)
     if day is None:
         return None

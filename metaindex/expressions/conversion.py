@@ -62,15 +62,15 @@ def narrowed_bounds(bounds: ColumnBounds, to: pa.DataType) -> ColumnBounds | Non
     """`convert_bounds`, and the way back to a type that the column had before: of files whose bounds fit it. All values
     between such bounds fit it too (a float in double precision is rounded to one between them), so that it does not
     matter what a reader does with those that do not."""
-    found = convert_bounds(bounds, to)
-    if found is not None:
-        return found
+    converted = convert_bounds(bounds, to)
+    if converted is not None:
+        return converted
     fit = _fit(_values_of(bounds.type), _values_of(to))
     if fit is None or bounds.lower is None or bounds.upper is None:
         return None
     lower, upper = one_array(bounds.lower), one_array(bounds.upper)
     both = fit(lower) & fit(upper)
-    low, high = (from_vector(np.where(both, _plain(one), 0), both, one.type) for one in (lower, upper))
+    low, high = (from_vector(np.where(both, _plain(ends), 0), both, ends.type) for ends in (lower, upper))
     rounded = {"lower_exact": None, "upper_exact": None} if pa.types.is_floating(to) else {}
     return replace(bounds, type=to, lower=low, upper=high, **rounded)
 

@@ -110,16 +110,16 @@ def _in(value: object, values: Sequence[Literal]) -> bool | None:
 
 
 def _value(row: Row, column: ColumnRef) -> object:
-    found: object = row
+    value: object = row
     for part in column.parts:
-        if found is None:
+        if value is None:
             return None
-        if not isinstance(found, Mapping) or part not in found:
+        if not isinstance(value, Mapping) or part not in value:
             raise UnknownColumnError(
                 f"a row holds every column of its predicate; got no {column}; bind to the row's schema first"
             )
-        found = found[part]
-    return found
+        value = value[part]
+    return value
 
 
 def _encoded(value: object) -> bytes:

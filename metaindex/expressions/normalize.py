@@ -203,10 +203,10 @@ def _met(parts: list[Predicate]) -> list[Predicate]:
     whatever an engine thinks of its order."""
     low: dict[object, int] = {}
     high: list[tuple[object, int]] = []
-    for place, one in enumerate(parts):
-        if isinstance(one, Comparison) and one.op in (Op.GE, Op.LE) and not one.value.is_nan:
-            end = (one.column, kind(one.value.value), one.value.value)
-            if one.op is Op.GE:
+    for place, conjunct in enumerate(parts):
+        if isinstance(conjunct, Comparison) and conjunct.op in (Op.GE, Op.LE) and not conjunct.value.is_nan:
+            end = (conjunct.column, kind(conjunct.value.value), conjunct.value.value)
+            if conjunct.op is Op.GE:
                 low[end] = place
             else:
                 high.append((end, place))
@@ -216,10 +216,10 @@ def _met(parts: list[Predicate]) -> list[Predicate]:
     for upper, place in high:
         first = low.pop(upper, None)
         if first is not None:
-            one = parts[first]
-            assert isinstance(one, Comparison)
-            out[first], out[place] = Comparison(one.column, Op.EQ, one.value), None
-    return [one for one in out if one is not None]
+            conjunct = parts[first]
+            assert isinstance(conjunct, Comparison)
+            out[first], out[place] = Comparison(conjunct.column, Op.EQ, conjunct.value), None
+    return [left for left in out if left is not None]
 
 
 def gather_equalities(parts: list[Predicate], *, conjunctive: bool) -> list[Predicate]:
@@ -229,11 +229,11 @@ def gather_equalities(parts: list[Predicate], *, conjunctive: bool) -> list[Pred
     gathered: dict[int, list[Literal]] = {}
     out: list[Predicate] = []
     for part in parts:
-        found = _equality(part, conjunctive)
-        if found is None:
+        equality = _equality(part, conjunctive)
+        if equality is None:
             out.append(part)
             continue
-        column, values = found
+        column, values = equality
         place = places.setdefault(column, len(out))
         if place == len(out):
             out.append(part)

@@ -106,13 +106,13 @@ def physical_points(literals: Sequence[Literal], t: pa.DataType) -> list[Physica
         return [value if INT64_MIN <= value <= INT64_MAX else None for value in values]  # type: ignore[operator, misc]
     if kinds == {str} and family is Family.TEXT and all(map(str.isascii, values)):  # type: ignore[arg-type]
         return [value.encode() for value in values]  # type: ignore[union-attr]
-    found: list[PhysicalValue | None] = []
+    points: list[PhysicalValue | None] = []
     for literal in literals:
         at = physical_interval(Interval(literal, literal), t)
         if at is None:
             return None
-        found.append(None if at.empty else at.low)
-    return found
+        points.append(None if at.empty else at.low)
+    return points
 
 
 def physical_intervals(intervals: Sequence[Interval], t: pa.DataType) -> list[PhysicalInterval | None]:
@@ -120,8 +120,8 @@ def physical_intervals(intervals: Sequence[Interval], t: pa.DataType) -> list[Ph
     family = family_of(t)
     glance = {Family.INTEGER: _of_integers, Family.TEXT: _of_texts}.get(family) if family is not None else None
     if glance is None:
-        return [physical_interval(one, t) for one in intervals]
-    return [glance(one) or physical_interval(one, t) for one in intervals]
+        return [physical_interval(interval, t) for interval in intervals]
+    return [glance(interval) or physical_interval(interval, t) for interval in intervals]
 
 
 def _of_integers(interval: Interval) -> PhysicalInterval | None:

@@ -40,11 +40,11 @@ class Question:
     def __hash__(self) -> int:
         """Worked out once, and of a long list by its beginning: a question may name a hundred thousand values, and is
         looked for in several places."""
-        found: int | None = getattr(self, "_hash", None)
-        if found is None:
-            found = hash((self.name, self.column, *map(_beginning, self.arguments)))
-            object.__setattr__(self, "_hash", found)
-        return found
+        kept_hash: int | None = getattr(self, "_hash", None)
+        if kept_hash is None:
+            kept_hash = hash((self.name, self.column, *map(_beginning, self.arguments)))
+            object.__setattr__(self, "_hash", kept_hash)
+        return kept_hash
 
     @property
     def _told(self) -> tuple[object, ...]:
@@ -94,8 +94,8 @@ def answers(source: PruningStatistics[Mask], questions: Sequence[Question]) -> M
     look()
     many = getattr(source, "many", None)
     if many is not None:
-        found: Matrix = many(questions)
-        return found
+        matrix: Matrix = many(questions)
+        return matrix
     rows = []
     for question in questions:
         look()
@@ -113,12 +113,12 @@ def pieces(questions: Sequence[Question], count: int) -> Iterator[Sequence[Quest
 
 def grouped(questions: Iterable[tuple[K, Question]]) -> dict[K, tuple[list[int], list[Question]]]:
     """Questions by a key, with their places."""
-    found: dict[K, tuple[list[int], list[Question]]] = {}
+    groups: dict[K, tuple[list[int], list[Question]]] = {}
     for place, (key, question) in enumerate(questions):
-        places, some = found.setdefault(key, ([], []))
+        places, some = groups.setdefault(key, ([], []))
         places.append(place)
         some.append(question)
-    return found
+    return groups
 
 
 _FEW = 8

@@ -33,7 +33,7 @@ else:
     ) -> Any:
         """As `dataclasses.dataclass`, with the options that this project uses."""
         if cls is None:
-            return lambda found: _made(found, frozen, init, eq, repr, order)
+            return lambda decorated: _made(decorated, frozen, init, eq, repr, order)
         return _made(cls, frozen, init, eq, repr, order)
 
     def _made(cls: type, frozen: bool, init: bool, eq: bool, show: bool, order: bool) -> type:
@@ -53,13 +53,13 @@ else:
     def _add_init(cls: type, fields: tuple[dataclasses.Field, ...], frozen: bool) -> None:
         known: dict[str, Any] = {"_set": _set, "_missing": dataclasses.MISSING}
         parameters, body = [], []
-        for one in fields:
-            name, value = one.name, one.name
-            if one.default is not dataclasses.MISSING:
-                known[f"_default_{name}"] = one.default
+        for field in fields:
+            name, value = field.name, field.name
+            if field.default is not dataclasses.MISSING:
+                known[f"_default_{name}"] = field.default
                 parameters.append(f"{name}=_default_{name}")
-            elif one.default_factory is not dataclasses.MISSING:
-                known[f"_make_{name}"] = one.default_factory
+            elif field.default_factory is not dataclasses.MISSING:
+                known[f"_make_{name}"] = field.default_factory
                 parameters.append(f"{name}=_missing")
                 value = f"_make_{name}() if {name} is _missing else {name}"
             else:
@@ -88,8 +88,8 @@ else:
             cls.__gt__ = lambda self, other: values(self) > values(other) if _alike(self, other) else NotImplemented
             cls.__ge__ = lambda self, other: values(self) >= values(other) if _alike(self, other) else NotImplemented
 
-    def _alike(one: object, other: object) -> bool:
-        return one.__class__ is other.__class__
+    def _alike(record: object, other: object) -> bool:
+        return record.__class__ is other.__class__
 
     def _values_of(names: tuple[str, ...]) -> Any:
         if len(names) > 1:

@@ -39,11 +39,11 @@ def columns(p: Predicate) -> tuple[ColumnRef, ...]:
     """The columns that are read, each once, in order of first use. Looked for once in a tree, which never changes."""
     if not isinstance(p, And | Or | Not):
         return _columns(p)
-    found: tuple[ColumnRef, ...] | None = vars(p).get("_columns")
-    if found is None:
-        found = _columns(p)
-        object.__setattr__(p, "_columns", found)
-    return found
+    kept: tuple[ColumnRef, ...] | None = vars(p).get("_columns")
+    if kept is None:
+        kept = _columns(p)
+        object.__setattr__(p, "_columns", kept)
+    return kept
 
 
 def _columns(p: Predicate) -> tuple[ColumnRef, ...]:

@@ -109,23 +109,23 @@ class _Inequality:
     def both(self, other: _Inequality) -> _Inequality | None:
         """The row that makes both TRUE lies inside both. None for literals of two kinds: a source may know how to
         compare one and not the other."""
-        one, two = self.inside, other.inside
-        if len({kind(end.value) for end in (one.low, one.high, two.low, two.high) if end is not None}) > 1:
+        mine, two = self.inside, other.inside
+        if len({kind(end.value) for end in (mine.low, mine.high, two.low, two.high) if end is not None}) > 1:
             return None
-        low = _tighter(one.low, one.low_open, two.low, two.low_open, 1)
-        high = _tighter(one.high, one.high_open, two.high, two.high_open, -1)
+        low = _tighter(mine.low, mine.low_open, two.low, two.low_open, 1)
+        high = _tighter(mine.high, mine.high_open, two.high, two.high_open, -1)
         return _Inequality(self.column, Interval(low[0], high[0], low[1], high[1]), self.nan and other.nan)
 
 
 def _tighter(
-    one: Literal | None, one_open: bool, two: Literal | None, two_open: bool, sign: int
+    end: Literal | None, one_open: bool, two: Literal | None, two_open: bool, sign: int
 ) -> tuple[Literal | None, bool]:
-    if one is None or two is None:
-        return (two, two_open) if one is None else (one, one_open)
-    order = sign * compare_values(one.value, two.value)
+    if end is None or two is None:
+        return (two, two_open) if end is None else (end, one_open)
+    order = sign * compare_values(end.value, two.value)
     if order == 0:
-        return one, one_open or two_open
-    return (one, one_open) if order > 0 else (two, two_open)
+        return end, one_open or two_open
+    return (end, one_open) if order > 0 else (two, two_open)
 
 
 class _Group(Generic[T]):
@@ -222,8 +222,8 @@ class _Questions(Generic[T]):
                 inside = Interval(value, None)
             case _:
                 assert_never(op)
-        found = _Inequality(column, inside, negated or op in (Op.GT, Op.GE))
-        return self._or_null(column, found.ask(self._ask)) if self._null_too else found
+        inequality = _Inequality(column, inside, negated or op in (Op.GT, Op.GE))
+        return self._or_null(column, inequality.ask(self._ask)) if self._null_too else inequality
 
     def _nan_compared(self, column: ColumnRef, op: Op, negated: bool) -> T:
         ask = self._ask

@@ -44,11 +44,11 @@ class Steps:
         """Taken once for a tree, which never changes: every run and both ways to the files walk the same one."""
         if not isinstance(p, And | Or | Not):
             return cls._of(may_match, p)
-        found: Steps | None = vars(p).get("_may_match")
-        if found is None:
-            found = cls._of(may_match, p)
-            object.__setattr__(p, "_may_match", found)
-        return found
+        kept: Steps | None = vars(p).get("_may_match")
+        if kept is None:
+            kept = cls._of(may_match, p)
+            object.__setattr__(p, "_may_match", kept)
+        return kept
 
     @classmethod
     def may_fail(cls, p: Predicate) -> Steps:
@@ -104,42 +104,42 @@ class Walking:
     def take(self, answers: Matrix) -> None:
         """The answers to the next questions, a row each, which may be changed here."""
         first, self._asked = self._asked, self._asked + len(answers)
-        program, found = self._steps.program, self._found
+        program, masks = self._steps.program, self._found
         for at in range(self._at, len(program)):
             kind, left, right = program[at]
             if kind == _ASK:
                 if left >= self._asked:
                     self._at = at
                     return
-                found[at] = answers[left - first]
+                masks[at] = answers[left - first]
             elif kind == _CONSTANT:
-                found[at] = np.full(self._count, bool(left), np.bool_)
+                masks[at] = np.full(self._count, bool(left), np.bool_)
             else:
-                found[at] = self._joined(kind, left, right)
+                masks[at] = self._joined(kind, left, right)
         self._at = len(program)
 
     def answer(self) -> Mask:
         if self._at < len(self._steps.program):  # nothing is asked
             self.take(np.empty((0, self._count), np.bool_))
-        found = self._found[-1]
-        assert found is not None
-        return found
+        mask = self._found[-1]
+        assert mask is not None
+        return mask
 
     def _joined(self, kind: int, left: int, right: int) -> Mask:
-        one, other = self._last(left), self._last(right)
+        mask, other = self._last(left), self._last(right)
         join = np.logical_and if kind == _ALL else np.logical_or
         if self._found[left] is None:
-            return join(one, other, out=one)
-        return join(one, other, out=other if self._found[right] is None else None)
+            return join(mask, other, out=mask)
+        return join(mask, other, out=other if self._found[right] is None else None)
 
     def _last(self, step: int) -> Mask:
         """The answer of a step; forgotten where no other needs it, so that it may be changed."""
-        found = self._found[step]
-        assert found is not None
+        mask = self._found[step]
+        assert mask is not None
         self._uses[step] -= 1
         if not self._uses[step]:
             self._found[step] = None
-        return found
+        return mask
 
 
 class _Taken(Asks):
@@ -161,11 +161,11 @@ class _Taken(Asks):
         return self._joined(_ANY, parts, _FALSE, _TRUE)
 
     def _ask(self, question: Question) -> int:
-        found = self._steps.get(question)
-        if found is None:
-            found = self._steps[question] = self._step(_ASK, len(self.questions))
+        step = self._steps.get(question)
+        if step is None:
+            step = self._steps[question] = self._step(_ASK, len(self.questions))
             self.questions.append(question)
-        return found
+        return step
 
     def _joined(self, kind: int, parts: Sequence[int], neutral: int, ruling: int) -> int:
         so_far = neutral

@@ -157,11 +157,11 @@ def _hash_kept(cls: type[ColumnRef | Not | And | Or]) -> None:
     plain: Callable[[object], int] = cls.__hash__
 
     def kept(self: object) -> int:
-        found: int | None = getattr(self, "_hash", None)  # `vars` would make a dictionary of each node
-        if found is None:
-            found = plain(self)
-            object.__setattr__(self, "_hash", found)
-        return found
+        known: int | None = getattr(self, "_hash", None)  # `vars` would make a dictionary of each node
+        if known is None:
+            known = plain(self)
+            object.__setattr__(self, "_hash", known)
+        return known
 
     def state(self: object) -> dict[str, object]:
         """What is copied and sent: a hash of texts is another one in another process."""

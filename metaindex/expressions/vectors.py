@@ -104,10 +104,10 @@ def from_bytes(values: Sequence[bytes | None], type_: pa.DataType | None = None)
     """A binary array of Python bytes (large_binary when asked); None is null."""
     large = type_ is not None and pa.types.is_large_binary(type_)
     there = np.fromiter((v is not None for v in values), np.bool_, len(values))
-    found = [v or b"" for v in values]
+    contents = [v or b"" for v in values]
     offsets = np.zeros(len(values) + 1, np.int64 if large else np.int32)
-    np.cumsum([len(v) for v in found], out=offsets[1:])
-    buffers = [_bitmap(there), pa.py_buffer(offsets), pa.py_buffer(b"".join(found))]
+    np.cumsum([len(v) for v in contents], out=offsets[1:])
+    buffers = [_bitmap(there), pa.py_buffer(offsets), pa.py_buffer(b"".join(contents))]
     return pa.Array.from_buffers(pa.large_binary() if large else pa.binary(), len(values), buffers)
 
 

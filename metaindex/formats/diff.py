@@ -40,12 +40,12 @@ def from_log(table_format: TableFormat, ref: TableRef, base: Snapshot, target: A
         pa.chunked_array([*changes.gone.paths.chunks, *changes.touched.files.paths.chunks]),
     )
     rows = pc.indices_nonzero(pc.is_in(base.files.paths, named.cast(pa.string()))).cast(pa.int64())
-    found = _between(base, rows, changes.touched, "log")
+    diff = _between(base, rows, changes.touched, "log")
     said = gone.column("deletes") if "deletes" in gone.column_names else None
-    if said is not None and _other_deletes(found.deleted.table, gone.column("path"), said):
+    if said is not None and _other_deletes(diff.deleted.table, gone.column("path"), said):
         return None
-    count = len(base.files) + len(found.appended) - len(found.deleted)
-    return found if changes.files is None or changes.files == count else None
+    count = len(base.files) + len(diff.appended) - len(diff.deleted)
+    return diff if changes.files is None or changes.files == count else None
 
 
 def compare(base: Snapshot, target: Snapshot) -> Diff:
@@ -91,10 +91,17 @@ def shape(schema: Schema) -> object:
     """The columns alone: in Iceberg what partitions say of a column comes from the live files, and is no change of the
     schema."""
 
-    def of(one: Field) -> object:
-        return (one.name, str(one.type), one.nullable, one.stable, str(one.default), [of(c) for c in one.children])
+    def of(field: Field) -> object:
+        return (
+            field.name,
+            str(field.type),
+            field.nullable,
+            field.stable,
+            str(field.default),
+            [of(c) for c in field.children],
+        )
 
-    return [of(one) for one in schema]
+    return [of(field) for field in schema]
 
 
 def with_positions(diff: Diff | None, base: Snapshot, target: Callable[[], Snapshot]) -> Diff | None:
@@ -105,7 +112,7 @@ def with_positions(diff: Diff | None, base: Snapshot, target: Callable[[], Snaps
     def positions(row: int) -> ChangedPositions:
         path = diff.deletes_changed.paths[row]
         return ChangedPositions.between(
-            *(_positions_of(one, pc.index(one.files.paths, path).as_py()) for one in (base, target()))
+            *(_positions_of(snapshot, pc.index(snapshot.files.paths, path).as_py()) for snapshot in (base, target()))
         )
 
     return replace(diff, positions=positions)

@@ -38,8 +38,8 @@ class RawColumn:
 
     def cut(self, length: int) -> None:
         """Forgets what was appended behind `length`."""
-        for one in (self.lower, self.upper, self.nulls, self.values, self.compressed, self.uncompressed):
-            del one[length:]
+        for column in (self.lower, self.upper, self.nulls, self.values, self.compressed, self.uncompressed):
+            del column[length:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def aggregate(raw: RawColumn, groups: Ints, group_rows: Ints, legacy: Flags, tab
             null_known &= nulls == values
         null_known |= group_rows == 0
         nulls[group_rows == 0] = 0
-    said = np.array([one is not None for one in raw.lower], np.bool_)
+    said = np.array([value is not None for value in raw.lower], np.bool_)
     # A row group cannot be all NULL and have bounds: one of the two is wrong, so neither is believed.
     contradiction = said & null_known & (nulls == values) & (group_rows > 0)
     null_known &= ~contradiction

@@ -116,12 +116,12 @@ def _row_group(
         raise ValueError("a row group of other columns than the schema's")
     for column, form in enumerate(forms):
         start = walk.at
-        found = _known_form(walk, form)
-        if found is None:
+        read = _known_form(walk, form)
+        if read is None:
             walk.at = start
-            found = _any_form(walk.struct(_CHUNK), form)
-        if found:
-            if found == _ENCRYPTED:
+            read = _any_form(walk.struct(_CHUNK), form)
+        if read:
+            if read == _ENCRYPTED:
                 encrypted.add(column)
             else:
                 unstated.add((group, column))
@@ -174,7 +174,7 @@ def _any_form(chunk: Struct, form: LeafForm) -> int:
 
 def _of(what: type, value: Any) -> None:
     """Arrow reads the elements of a list as what they should be, whatever the list says that they are."""
-    if isinstance(value, list) and any(type(one) is not what for one in value):
+    if isinstance(value, list) and any(type(item) is not what for item in value):
         raise ValueError("a list of other things")
 
 
@@ -269,4 +269,4 @@ def _rest_of(repetition: int, definition: int, texts: bool) -> Any:
 
 def _texts(path: tuple[bytes, ...]) -> bytes:
     head = bytes([len(path) << 4 | _TEXT]) if len(path) < 15 else bytes([0xF0 | _TEXT]) + varint(len(path))
-    return head + b"".join(varint(len(one)) + one for one in path)
+    return head + b"".join(varint(len(part)) + part for part in path)

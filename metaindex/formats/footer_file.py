@@ -113,8 +113,8 @@ class Layouts:
             if footer.startswith(prefix):
                 return schema
         root, end = read_schema(footer)
-        found = self.schemas[footer[:end]] = FileSchema(footer[:end], root, forms_of(root))
-        return found
+        file_schema = self.schemas[footer[:end]] = FileSchema(footer[:end], root, forms_of(root))
+        return file_schema
 
     def typed_ending(self, created_by: str, columns: int) -> bytes:
         """What the footers of this writer end with, where they say that bytes were compared in the order of their
@@ -139,8 +139,8 @@ def shape_of(
     key = (schema.prefix, writer, footer.endswith(ending), chunks.encrypted)
     shape = shapes.get(key)
     if shape is None:
-        found = [locate(leaf, schema.root, writer, key[2]) for leaf in layouts.leaves]
-        places = tuple(_readable(place, chunks) for place in found)
+        located = [locate(leaf, schema.root, writer, key[2]) for leaf in layouts.leaves]
+        places = tuple(_readable(place, chunks) for place in located)
         shape = shapes[key] = Shape(places)
         shape.of_leaf = {at: RawColumn(p) for at, p in enumerate(places) if isinstance(p, Found)}
         shape.raw = [(raw.found.column, raw) for raw in shape.of_leaf.values()]

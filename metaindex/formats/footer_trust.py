@@ -70,12 +70,12 @@ def locate(leaf: Leaf, root: Node, created_by: str, typed_order: bool) -> Found 
     by_id = leaf.field.field_id is not None
     if by_id and all(n.field_id is None for n in _all(root)):
         # Readers find the column by a name mapping or by its place then: its name here proves nothing.
-        found = _by_mapping(leaf, root)
+        place = _by_mapping(leaf, root)
     else:
-        found = _by_id(leaf, root) if by_id else _by_name(leaf, root)
-    if not isinstance(found, tuple):
-        return found
-    node, required, whole = found
+        place = _by_id(leaf, root) if by_id else _by_name(leaf, root)
+    if not isinstance(place, tuple):
+        return place
+    node, required, whole = place
     if node.column is None or node.type is None:
         return AbsentLeaf(False, None, Doubt.OTHER_TYPE)
     doubt = _doubt(node.type, leaf.type, created_by, typed_order)

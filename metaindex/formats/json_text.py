@@ -11,9 +11,9 @@ def parse_json(data: str | bytes) -> Any:
     """The document. ValueError too for one that is nested beyond the stack, and for halves of characters, which no
     other text holds."""
     try:
-        found = json.loads(data)
+        value = json.loads(data)
         if (b"\\u" if isinstance(data, bytes) else "\\u") in data:  # type: ignore[operator]
-            json.dumps(found, ensure_ascii=False).encode()
+            json.dumps(value, ensure_ascii=False).encode()
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
-    return found
+    return value

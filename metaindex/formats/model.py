@@ -117,7 +117,7 @@ class Schema:
     @property
     def shown(self) -> Schema:
         """The columns as readers give them."""
-        return Schema(tuple(one.shown for one in self.fields))
+        return Schema(tuple(member.shown for member in self.fields))
 
     def arrow(self) -> pa.Schema:
         """The same as an Arrow schema (logical names)."""
@@ -136,9 +136,9 @@ class Schema:
         """Every column that a row has: those of the table, and the fields of structs, of any type."""
 
         def walk(fields: tuple[Field, ...], above: tuple[Field, ...]) -> Iterator[Leaf]:
-            for one in fields:
-                yield Leaf((*above, one))
-                yield from walk(one.children, (*above, one))
+            for member in fields:
+                yield Leaf((*above, member))
+                yield from walk(member.children, (*above, member))
 
         return tuple(walk(self.fields, ()))
 
@@ -147,11 +147,11 @@ class Schema:
         out: list[Leaf] = []
 
         def walk(fields: tuple[Field, ...], above: tuple[Field, ...]) -> None:
-            for one in fields:
-                path = (*above, one)
-                if one.children:
-                    walk(one.children, path)
-                elif not pa.types.is_nested(one.type):
+            for member in fields:
+                path = (*above, member)
+                if member.children:
+                    walk(member.children, path)
+                elif not pa.types.is_nested(member.type):
                     out.append(Leaf(path))
 
         walk(self.fields, ())

@@ -43,9 +43,9 @@ def format_named(name: str) -> TableFormat:
 def detect(ref: TableRef) -> TableFormat:
     """The format of the table at a path, or an error that says what was looked for."""
     for name in NAMES:
-        found = format_named(name)
-        if found.detect(ref):
-            return found
+        table_format = format_named(name)
+        if table_format.detect(ref):
+            return table_format
     what = "is empty or holds no data files" if _anything(ref.storage) else _nothing_at(ref)
     raise NotATableError(
         "a table is a folder with _delta_log (Delta), with metadata (Iceberg), or with Parquet, CSV or JSON files;"
@@ -96,10 +96,10 @@ def open_ref(
                     f" format={other!r}"
                 )
         return format_named("files"), ref
-    found = format_named(wanted)
-    if not found.detect(ref):
+    table_format = format_named(wanted)
+    if not table_format.detect(ref):
         raise NotATableError(f"there is no table of format {wanted} at {root!r}; check the path, or leave format= out")
-    return found, ref
+    return table_format, ref
 
 
 def _several(
@@ -124,8 +124,8 @@ def _several(
     ref = TableRef(
         roots.storage, roots.path, {**options, "format": wanted} if wanted in _PLAIN else dict(options), roots.patterns
     )
-    found = format_named("files")
-    if not found.detect(ref):
+    table_format = format_named("files")
+    if not table_format.detect(ref):
         raise NotATableError(
             f"a table of plain files has Parquet, CSV or JSON files; {roots.path!r} fits none; check the pattern, or"
             " leave basePath out"

@@ -101,11 +101,11 @@ def _shared(base: str, options: dict[str, Any]) -> ObjectStore:
     said = tuple((name, value) for name, value in sorted(os.environ.items()) if name.startswith(_PREFIXES))
     key = (base, tuple(sorted(options.items())), said, os.getpid())
     with _lock:
-        found = _clients.pop(key, None) or _opened(base, options)
-        _clients[key] = found
+        client = _clients.pop(key, None) or _opened(base, options)
+        _clients[key] = client
         if len(_clients) > _CLIENTS:
             del _clients[next(iter(_clients))]
-    return found
+    return client
 
 
 def _opened(base: str, options: dict[str, Any]) -> ObjectStore:

@@ -36,9 +36,9 @@ class Confines:
     @classmethod
     def of(cls, storage: Storage, prefixes: Iterable[str] = ()) -> Confines:
         """Below the storage's root, and below others: paths, or URIs of the same store."""
-        named = [storage.root, *(storage.uri(local_path(one) or one) for one in prefixes)]
+        named = [storage.root, *(storage.uri(local_path(prefix) or prefix) for prefix in prefixes)]
         local = isinstance(storage, LocalStorage)
-        return cls(storage.root, tuple((os.path.realpath(one) if local else one.rstrip("/")) for one in named))
+        return cls(storage.root, tuple((os.path.realpath(place) if local else place.rstrip("/")) for place in named))
 
     def check(self, paths: Iterable[str]) -> None:
         """Of files as a snapshot names them: relative to the root, or absolute. OutsideTableError for the first that is
@@ -59,7 +59,7 @@ class Confines:
     def hold(self, real: str, said: str) -> None:
         """OutsideTableError unless a canonical path is inside."""
         parts = real.split("/")
-        if ".." in parts or not any(real == one or real.startswith(f"{one.rstrip('/')}/") for one in self.within):
+        if ".." in parts or not any(real == place or real.startswith(f"{place.rstrip('/')}/") for place in self.within):
             raise OutsideTableError(
                 f"a confined table has its files below its root; {said!r} of the table at {self.root!r} "
                 f"{'leads to ' + repr(real) + ', which ' if real != said else ''}lies outside; "

@@ -108,8 +108,8 @@ def whole(call: Callable[[], _T]) -> _T:
 
 def status_of(error: BaseException) -> int | None:
     """The HTTP status that an error of the client reports."""
-    found = _STATUS.search(str(error))
-    return int(found[1]) if found else None
+    status = _STATUS.search(str(error))
+    return int(status[1]) if status else None
 
 
 def is_of_transport(error: BaseException) -> bool:
@@ -155,7 +155,7 @@ def _answered(error: Exception, text: str, code: str | None, cannot: str, where:
     status = status_of(error)
     said = " ".join(str(part) for part in (status, code) if part) or type(error).__name__
     if code in _WRONG_REGION or "configured region" in text:
-        region = f"it is in {found[1]}" if (found := _REGION.search(text)) else "the store says it is in another one"
+        region = f"it is in {match[1]}" if (match := _REGION.search(text)) else "the store says it is in another one"
         return StorageError(f"{cannot}: a bucket is asked in its own region; {region}; set AWS_REGION")
     if _ROLE.search(text):
         return StoragePermissionError(
@@ -168,7 +168,7 @@ def _answered(error: Exception, text: str, code: str | None, cannot: str, where:
         403,
     ):
         return StoragePermissionError(f"{cannot}: permission denied ({said}); check the credentials in the environment")
-    tried = f" after {int(found[1]) + 1} attempts" if (found := _RETRIES.search(text)) else ""
+    tried = f" after {int(match[1]) + 1} attempts" if (match := _RETRIES.search(text)) else ""
     if (status is not None and (status >= 500 or status in (408, 429))) or (status is None and code in _UNABLE):
         return StorageUnavailableError(
             f"{cannot}: the store was not able to answer{tried} (the last answer was {said}); try again later"
@@ -192,8 +192,8 @@ def _answered(error: Exception, text: str, code: str | None, cannot: str, where:
 
 
 def _found(pattern: re.Pattern[str], text: str) -> str | None:
-    found = pattern.search(text)
-    return found[1] if found else None
+    match = pattern.search(text)
+    return match[1] if match else None
 
 
 def _keys(where: str) -> str:

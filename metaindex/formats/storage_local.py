@@ -69,7 +69,7 @@ class LocalStorage:
         with disk_errors(folder, "list"):
             try:
                 with os.scandir(folder) as entries:
-                    found = [
+                    entries_by_name = [
                         (e.name + "/" if e.is_dir() else e.name, e)
                         for e in entries
                         if not e.name.startswith(TEMPORARY) and not passed(shown + e.name, start_after)
@@ -77,14 +77,14 @@ class LocalStorage:
             except (FileNotFoundError, NotADirectoryError):
                 return
         # A folder sorts as "name/", so that walking depth first gives the order of the whole paths.
-        found.sort(key=lambda pair: pair[0])
-        for name, entry in found:
+        entries_by_name.sort(key=lambda pair: pair[0])
+        for name, entry in entries_by_name:
             path = shown + name
             if name.endswith("/"):
                 if not recursive or (path <= start_after and not start_after.startswith(path)):
                     continue
                 here = (*above, folder)
-                if entry.is_symlink() and _identity(entry.path) in {_identity(one) for one in here}:
+                if entry.is_symlink() and _identity(entry.path) in {_identity(above_it) for above_it in here}:
                     raise StorageError(
                         f"cannot list {entry.path!r}: the link leads to a folder above it; remove the link"
                     )
@@ -110,10 +110,10 @@ class LocalStorage:
     def head(self, path: str) -> ObjectInfo:
         where = self.uri(path)
         with disk_errors(where, "look at"):
-            found = os.stat(where)
-        if S_ISDIR(found.st_mode):
+            stat = os.stat(where)
+        if S_ISDIR(stat.st_mode):
             raise ObjectNotFoundError(f"no object at {where!r}: it is a folder")
-        return info_of(path, found)
+        return info_of(path, stat)
 
     def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
         where = self.uri(path)
@@ -239,9 +239,9 @@ def _make_folders(folder: str) -> None:
     while not os.path.isdir(folder):
         missing.append(folder)
         folder = os.path.dirname(folder)
-    for one in reversed(missing):
-        os.makedirs(one, exist_ok=True)
-        sync_folder(os.path.dirname(one))
+    for missing_folder in reversed(missing):
+        os.makedirs(missing_folder, exist_ok=True)
+        sync_folder(os.path.dirname(missing_folder))
 
 
 def sync_folder(folder: str) -> None:

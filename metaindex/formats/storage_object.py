@@ -71,13 +71,13 @@ class ObjectStorage:
 
         def ask() -> builtins.list[Mapping[str, Any]]:
             if recursive or after is not None:
-                return [one for page in obstore.list(self.store, folder or None, offset=after) for one in page]
+                return [listed for page in obstore.list(self.store, folder or None, offset=after) for listed in page]
             return builtins.list(obstore.list_with_delimiter(self.store, folder or None)["objects"])
 
         with storage_errors(self.uri(prefix), "list"):
-            found = whole(ask)
+            metas = whole(ask)
         depth = len(folder) + 1 if folder else 0
-        kept = [m for m in found if after is None or m["path"] > after]
+        kept = [m for m in metas if after is None or m["path"] > after]
         if not recursive:
             kept = [m for m in kept if "/" not in m["path"][depth:]]
         kept.sort(key=lambda m: m["path"])  # not every store lists in order
@@ -88,8 +88,10 @@ class ObjectStorage:
         import obstore
 
         with storage_errors(self.uri(prefix), "list"):
-            found = whole(lambda: obstore.list_with_delimiter(self.store, self._key(prefix) or None)["common_prefixes"])
-        return sorted(one.rstrip("/").rpartition("/")[2] for one in found)
+            prefixes = whole(
+                lambda: obstore.list_with_delimiter(self.store, self._key(prefix) or None)["common_prefixes"]
+            )
+        return sorted(name.rstrip("/").rpartition("/")[2] for name in prefixes)
 
     def head(self, path: str) -> ObjectInfo:
         import obstore
@@ -223,8 +225,8 @@ class ObjectStorage:
         import obstore
 
         try:
-            found = obstore.get(self.store, key, options={"range": {"suffix": _TAIL_BYTES}})
-            return int(found.meta["size"]), bytes(found.bytes())
+            answer = obstore.get(self.store, key, options={"range": {"suffix": _TAIL_BYTES}})
+            return int(answer.meta["size"]), bytes(answer.bytes())
         except obstore.exceptions.BaseError as error:
             # An empty object has no end to stores, and some have no such range.
             if is_of_transport(error) or status_of(error) not in (None, 400, 416, 501):

@@ -78,13 +78,15 @@ class OwnFolder:
         """Of an open folder, which is closed in the end."""
         try:
             with disk_errors(shown or self.root, "list"), os.scandir(folder) as entries:
-                found = [
+                entries_by_name = [
                     (e.name + "/" if e.is_dir(follow_symlinks=False) else e.name, e)
                     for e in entries
                     if not passed(shown + e.name, start_after)
                 ]
-            found.sort(key=lambda pair: pair[0])  # a folder sorts as "name/": depth first is then the order of paths
-            for name, entry in found:
+            entries_by_name.sort(
+                key=lambda pair: pair[0]
+            )  # a folder sorts as "name/": depth first is then the order of paths
+            for name, entry in entries_by_name:
                 path = shown + name
                 if name.endswith("/"):
                     if not recursive or (path <= start_after and not start_after.startswith(path)):
@@ -126,11 +128,11 @@ class OwnFolder:
     def head(self, path: str) -> ObjectInfo:
         where = self.uri(path)
         with disk_errors(where, "look at"), self._parent(path) as (folder, name):
-            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        if S_ISDIR(found.st_mode):
+            stat = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if S_ISDIR(stat.st_mode):
             raise ObjectNotFoundError(f"no object at {where!r}: it is a folder")
-        self._check(found.st_mode, where)
-        return info_of(path, found)
+        self._check(stat.st_mode, where)
+        return info_of(path, stat)
 
     def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
         where = self.uri(path)

@@ -65,7 +65,7 @@ def rights_of(table: str) -> Rights:
     readers = [_readers(root, root.st_gid)] + (_below(table, root.st_gid) if folder else [])
     mode = S_IMODE(root.st_mode) & 0o7700 | 0o700
     for shift, who in ((3, 0o040), (0, 0o004)):
-        if all(one & who for one in readers):
+        if all(reader & who for reader in readers):
             writes = folder and S_IMODE(root.st_mode) >> shift & 0o2
             mode |= (0o7 if writes else 0o5) << shift
     return Rights(mode & ~0o070 if acl else mode, root.st_gid)
@@ -74,11 +74,11 @@ def rights_of(table: str) -> Rights:
 def shared_in(place: str) -> Rights:
     """Of a folder that the tables of a place share: that of the place. Where its writers may not take one another's
     files away (the sticky bit), they do not write into the folder either: they would make indexes of others' tables."""
-    found = os.stat(place)
-    mode = S_IMODE(found.st_mode) & 0o7777 | 0o700
+    stat = os.stat(place)
+    mode = S_IMODE(stat.st_mode) & 0o7777 | 0o700
     if mode & S_ISVTX:
         mode &= ~(S_ISVTX | 0o022)
-    return Rights(mode & ~0o070 if _has_acl(place) else mode, found.st_gid)
+    return Rights(mode & ~0o070 if _has_acl(place) else mode, stat.st_gid)
 
 
 def _has_acl(path: str) -> bool:
@@ -102,17 +102,17 @@ def _readers(stat: os.stat_result, group: int) -> int:
 
 def _below(folder: str, group: int) -> list[int]:
     """Of the first files and folders of a table, breadth first."""
-    found: list[int] = []
+    rights: list[int] = []
     waiting = [folder]
-    while waiting and len(found) < _LOOKED_AT:
+    while waiting and len(rights) < _LOOKED_AT:
         with suppress(OSError), os.scandir(waiting.pop(0)) as entries:
             for entry in entries:
-                if entry.name == _OURS or len(found) >= _LOOKED_AT:
+                if entry.name == _OURS or len(rights) >= _LOOKED_AT:
                     continue
                 stat = entry.stat(follow_symlinks=False)
                 if S_ISLNK(stat.st_mode):
                     continue
-                found.append(_readers(stat, group))
+                rights.append(_readers(stat, group))
                 if S_ISDIR(stat.st_mode):
                     waiting.append(entry.path)
-    return found
+    return rights

@@ -9,8 +9,8 @@ def moment(ms: int) -> str:
     """`2026-11-22 21:34:00 UTC`, of milliseconds since 1970; with thousandths where it has any. What no calendar holds
     is said as a number."""
     try:
-        found = dt.datetime.fromtimestamp(ms // 1000, dt.UTC)
+        time = dt.datetime.fromtimestamp(ms // 1000, dt.UTC)
     except (OverflowError, ValueError, OSError):
         return f"{ms} ms since 1970"
     thousandths = f".{ms % 1000:03d}" if ms % 1000 else ""
-    return f"{found:%Y-%m-%d %H:%M:%S}{thousandths} UTC"
+    return f"{time:%Y-%m-%d %H:%M:%S}{thousandths} UTC"

@@ -63,9 +63,9 @@ def after_commit(
     key, opened = _opener(table, options)
     named = (key, type(table), *sorted(dict(options.get("storage_options") or {}).items()))
 
-    def refreshed(found: Table) -> list[Kept]:
-        handle_of(found).written = written
-        return keep(found, indexes, builder)[1]
+    def refreshed(refreshing: Table) -> list[Kept]:
+        handle_of(refreshing).written = written
+        return keep(refreshing, indexes, builder)[1]
 
     def job() -> list[Kept]:
         # What other options mean, and a pyiceberg table's newest metadata file, is asked every time.
@@ -86,10 +86,10 @@ def check_options(options: Collection[str]) -> None:
     from metaindex.table.opening import open_table
 
     known = {
-        one.name
+        parameter.name
         for verb in (after_commit, open_table)
-        for one in signature(verb).parameters.values()
-        if one.kind is one.KEYWORD_ONLY
+        for parameter in signature(verb).parameters.values()
+        if parameter.kind is parameter.KEYWORD_ONLY
     } - {"written"}
     for name in options:
         if name not in known:

@@ -31,12 +31,12 @@ def use(key: Hashable, opened: Callable[[], Table], job: Callable[[Table], list[
             done = job(table)
         except MetaIndexError:
             done = None
-        if done is not None and not any(one.error for one in done):
+        if done is not None and not any(kept.error for kept in done):
             _put(key, table, uses + 1)
             return done
     table = opened()
     done = job(table)
-    if not any(one.error for one in done):
+    if not any(kept.error for kept in done):
         _put(key, table, 1)
     return done
 

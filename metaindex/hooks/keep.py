@@ -52,14 +52,14 @@ def keep(
 
     Raises MetaIndexError where the table, or the list of its indexes, cannot be read.
     """
-    found = [
-        (one, name, entry)
-        for one in in_namespaces(table)
-        for name, entry in living(one)
+    behind = [
+        (member, name, entry)
+        for member in in_namespaces(table)
+        for name, entry in living(member)
         if indexes is None or name in indexes
     ]
-    version = _newest(table, [entry for _, _, entry in found])
-    return version, [_refreshed(one, name, entry, version, builder) for one, name, entry in found]
+    version = _newest(table, [entry for _, _, entry in behind])
+    return version, [_refreshed(member, name, entry, version, builder) for member, name, entry in behind]
 
 
 def in_namespaces(table: Table) -> list[Table]:
@@ -85,8 +85,8 @@ def living(table: Table) -> Iterator[tuple[str, IndexLogEntry]]:
 
 def stands_at(table: Table, name: str, entry: IndexLogEntry, version: Version) -> bool:
     """Has the index recorded the version, and covers its files (a quick refresh only names them)?"""
-    found = OpenIndex(name, entry, handle_of(table).log(name).storage, StoreCache()).versions.find(version)
-    return found is not None and not found.record.unknown
+    recorded = OpenIndex(name, entry, handle_of(table).log(name).storage, StoreCache()).versions.find(version)
+    return recorded is not None and not recorded.record.unknown
 
 
 def _newest(table: Table, entries: Sequence[IndexLogEntry]) -> Version:

@@ -21,14 +21,14 @@ _LOADERS: list[tuple[object, Any]] = []
 def listener(spark: SparkSession, name: str, *arguments: object) -> Any:
     """A new one of the class of `java/<name>.java`. Py4JJavaError where this Spark lacks what it is built upon."""
     gateway = gateway_of(spark)
-    found = next((loader for known, loader in _LOADERS if known is gateway), None)
-    if found is None:
-        found = source_loader(spark, "metaindex.hooks")
-        _LOADERS.append((gateway, found))
+    classes = next((loader for known, loader in _LOADERS if known is gateway), None)
+    if classes is None:
+        classes = source_loader(spark, "metaindex.hooks")
+        _LOADERS.append((gateway, classes))
     values = jvm_of(spark).java.util.ArrayList()
-    for one in arguments:
-        values.add(one)
-    return found.loadClass(f"metaindex.{name}").getConstructors()[0].newInstance(values.toArray())
+    for argument in arguments:
+        values.add(argument)
+    return classes.loadClass(f"metaindex.{name}").getConstructors()[0].newInstance(values.toArray())
 
 
 def told(spark: SparkSession, timeout_seconds: float) -> bool:

@@ -79,9 +79,9 @@ def enable(spark: SparkSession, mode: Mode = "background", **options: Any) -> Sp
 def disable(spark: SparkSession) -> None:
     """Writes of this session are not followed any more. What was triggered is still done. No error where nothing was
     enabled."""
-    found = _enabled.pop(_key(spark), None)
-    if found is not None:
-        found.remove()
+    enabled = _enabled.pop(_key(spark), None)
+    if enabled is not None:
+        enabled.remove()
 
 
 def _key(spark: SparkSession) -> str:
@@ -144,11 +144,11 @@ class _Hook:
     def committed(self, name: str) -> None:
         """Iceberg committed to a table, and waits for this call: where it lies is asked for later."""
 
-        def found() -> list[Kept]:
+        def job() -> list[Kept]:
             self._tell(self._location(name), "background")
             return []
 
-        worker.WORKER.submit(f"iceberg {name}", found, commits=0)
+        worker.WORKER.submit(f"iceberg {name}", job, commits=0)
 
     def _location(self, name: str) -> str:
         """Where a table of a catalog lies; "" where that cannot be said. An Iceberg table of no catalog is named by its
@@ -182,9 +182,9 @@ def _roots(plan: Any) -> Iterator[str]:
     looked into."""
     values = [plan, *(plan.productElement(at) for at in range(plan.productArity()))]
     for value in values:
-        found = _root(value)
-        if found:
-            yield found
+        root = _root(value)
+        if root:
+            yield root
 
 
 def _root(value: Any) -> str:

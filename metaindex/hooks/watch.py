@@ -120,56 +120,60 @@ class Watcher:
 
     def once(self) -> bool:
         """Asks every table once and refreshes what is behind. Did everything go well?"""
-        for one in self._watched:
+        for watched in self._watched:
             if not self.stopping:
-                self._visit(one)
-        return all(not one.failures for one in self._watched)
+                self._visit(watched)
+        return all(not table.failures for table in self._watched)
 
     def run(self) -> None:
         """Until `stop`."""
         while not self.stopping:
-            one = min(self._watched, key=lambda w: w.due)
-            if not self._stop.wait(max(one.due - time.monotonic(), 0.0)):
-                self._visit(one)
-        for one in self._watched:
-            self._tell(Event("stopped", one.table.path, version=one.known.id if one.known is not None else ""))
+            watched = min(self._watched, key=lambda w: w.due)
+            if not self._stop.wait(max(watched.due - time.monotonic(), 0.0)):
+                self._visit(watched)
+        for watched in self._watched:
+            self._tell(
+                Event("stopped", watched.table.path, version=watched.known.id if watched.known is not None else "")
+            )
 
-    def _visit(self, one: _Watched) -> None:
+    def _visit(self, watched: _Watched) -> None:
         started = time.perf_counter()
         asking = 0.0
         try:
-            table = one.opened()
+            table = watched.opened()
             handle = handle_of(table)
             version = handle.table_format.resolve(handle.ref, At())
-            news = version != one.known or one.failures > 0 or self._behind(table, version)
+            news = version != watched.known or watched.failures > 0 or self._behind(table, version)
             asking = time.perf_counter() - started
-            one.quiet = 0 if news else one.quiet + 1
+            watched.quiet = 0 if news else watched.quiet + 1
             if news:
                 version, kept = keep(table, self._indexes, self._builder)
-                self._report(one, version, kept)
+                self._report(watched, version, kept)
         except MetaIndexError as error:
-            one.failures += 1
-            self._tell(Event("unreadable", one.table.path, message=str(error), seconds=time.perf_counter() - started))
-        one.due = time.monotonic() + self._pace.after(one.quiet, one.failures, asking)
+            watched.failures += 1
+            self._tell(
+                Event("unreadable", watched.table.path, message=str(error), seconds=time.perf_counter() - started)
+            )
+        watched.due = time.monotonic() + self._pace.after(watched.quiet, watched.failures, asking)
 
     def _behind(self, table: Table, version: Version) -> bool:
         """Was an index made, restored or put back, while the table stood still?"""
         return any(
-            not stands_at(one, name, entry, version)
-            for one in in_namespaces(table)
-            for name, entry in living(one)
+            not stands_at(member, name, entry, version)
+            for member in in_namespaces(table)
+            for name, entry in living(member)
             if self._indexes is None or name in self._indexes
         )
 
-    def _report(self, one: _Watched, version: Version, kept: Sequence[Kept]) -> None:
-        path = one.table.path
+    def _report(self, watched: _Watched, version: Version, kept: Sequence[Kept]) -> None:
+        path = watched.table.path
         for each in kept:
             if each.error:
                 self._tell(Event("failed", path, each.index, version.id, each.seconds, each.error))
             elif each.changed:
                 self._tell(Event("refreshed", path, each.index, version.id, each.seconds))
         failed = any(each.error for each in kept)
-        one.failures = one.failures + 1 if failed else 0
-        if not failed and version != one.known:
+        watched.failures = watched.failures + 1 if failed else 0
+        if not failed and version != watched.known:
             self._tell(Event("fresh", path, version=version.id))
-        one.known = version
+        watched.known = version

@@ -143,10 +143,10 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - a hook never fails the writer
             self.failed(error)
             return []
-        errors = [one.error for one in kept if one.error]
+        errors = [outcome.error for outcome in kept if outcome.error]
         self._count(
-            refreshed=sum(one.changed for one in kept),
-            fresh=sum(not one.changed and not one.error for one in kept),
+            refreshed=sum(outcome.changed for outcome in kept),
+            fresh=sum(not outcome.changed and not outcome.error for outcome in kept),
             failed=len(errors),
             last_error=errors[-1] if errors else "",
         )

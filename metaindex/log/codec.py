@@ -126,8 +126,8 @@ def _from_json(value: object) -> IndexLogEntry:
         written_by=v.text("written_by"),
         properties=v.texts_by_name("properties"),
     )
-    for one in (v, source, content):
-        one.done()
+    for fields in (v, source, content):
+        fields.done()
     if entry.stable not in STABLE or entry.state.value != state:
         raise ValueError(f"the entry: its state follows from what is stable and under way, and is not {state[:40]!r}")
     return entry
@@ -153,7 +153,7 @@ def _mark_from_json(v: Fields) -> UnderWay:
 
 
 def _content_from_json(v: Fields) -> Content:
-    sets = [_columns(one) for one in v.many("columns")]
+    sets = [_columns(columns) for columns in v.many("columns")]
     content = Content(
         tuple(_run_from_json(r, sets) for r in v.each("runs")),
         tuple(record_from_json(r) for r in v.each("versions")),
@@ -239,7 +239,7 @@ def _key_from_json(value: object) -> CoveredKey:
     v.done()
     if not key.columns or len({column.stable for column in key.columns}) < len(key.columns):
         raise ValueError("a key: 'columns' names at least one column, and each once")
-    if not all(type(one) in (int, str) for one in key.layout.values()):
+    if not all(type(setting) in (int, str) for setting in key.layout.values()):
         raise ValueError("a key: 'layout' has plain numbers and texts")
     return key
 
@@ -261,7 +261,7 @@ def _column_from_json(v: Fields) -> CoveredColumn:
 
 
 def _columns_from_json(value: object) -> tuple[CoveredColumn, ...]:
-    return tuple(_column_from_json(Fields(one, "a column")) for one in _list(value))
+    return tuple(_column_from_json(Fields(column, "a column")) for column in _list(value))
 
 
 _columns = Repeated(_columns_from_json)

@@ -55,7 +55,7 @@ class Fields:
         return self._one(name, list)  # type: ignore[no-any-return]
 
     def texts(self, name: str) -> tuple[str, ...]:
-        return tuple(_checked(one, str, self.what, name) for one in self.many(name))
+        return tuple(_checked(text, str, self.what, name) for text in self.many(name))
 
     def plain(self, name: str) -> Mapping[str, Any]:
         """An object of any fields."""
@@ -63,17 +63,17 @@ class Fields:
 
     def texts_by_name(self, name: str) -> Mapping[str, str]:
         """An object whose fields are texts."""
-        found = self.plain(name)
-        for value in found.values():
+        texts = self.plain(name)
+        for value in texts.values():
             _checked(value, str, self.what, name)
-        return found
+        return texts
 
     def inside(self, name: str) -> Fields:
         return Fields(self._take(name), name)
 
     def each(self, name: str) -> list[Fields]:
         what = f"one of {name!r}"
-        return [Fields(one, what) for one in self.many(name)]
+        return [Fields(item, what) for item in self.many(name)]
 
     def value(self, name: str) -> Any:
         """As it is: the caller looks at its type."""

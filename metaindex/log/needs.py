@@ -22,7 +22,7 @@ LAYOUT_VERSION = 1
 
 def unknown(run: RunRef) -> str | None:
     """Why the run is left out, or None."""
-    lacking = [one for one in run.reader_needs if one not in KNOWN]
+    lacking = [need for need in run.reader_needs if need not in KNOWN]
     return None if not lacking else _said(run.run, lacking)
 
 
@@ -35,7 +35,7 @@ def check_writable(verb: str, entry: IndexLogEntry) -> None:
 
 def check_manifest(run: str, layout_version: int, needs: tuple[str, ...]) -> None:
     """ForeignIndexError where the manifest of a run says that it needs more than is known here."""
-    lacking = [one for one in needs if one not in KNOWN]
+    lacking = [need for need in needs if need not in KNOWN]
     if layout_version > LAYOUT_VERSION and not lacking:
         lacking = [f"layout version {layout_version}"]
     if lacking:
@@ -43,5 +43,5 @@ def check_manifest(run: str, layout_version: int, needs: tuple[str, ...]) -> Non
 
 
 def _said(run: str, lacking: list[str]) -> str:
-    names = ", ".join(repr(one[:80]) for one in lacking[:5])
+    names = ", ".join(repr(need[:80]) for need in lacking[:5])
     return f"run {run!r} was written by a newer metaindex: to read it one must know {names}; upgrade metaindex"

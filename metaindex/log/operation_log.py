@@ -115,14 +115,14 @@ class OperationLog:
         for attempt in range(_READS):
             held = self._held
             above = held.entry.id - 1 if held is not None else 0
-            found = self.listing(above).entries or (self.listing().entries if above else {})
-            if not found:
+            entries = self.listing(above).entries or (self.listing().entries if above else {})
+            if not entries:
                 self._held = None
                 return None
-            highest = next(reversed(found))
+            highest = next(reversed(entries))
             # Somebody may have removed the folder and begun anew: then the same number is another entry.
-            if held is not None and held.entry.id == highest and held.created_ns in (None, found[highest]):
-                self._held = _Held(held.entry, found[highest], held.digest, held.sealed)
+            if held is not None and held.entry.id == highest and held.created_ns in (None, entries[highest]):
+                self._held = _Held(held.entry, entries[highest], held.digest, held.sealed)
                 return held.entry
             try:
                 data = self.read(highest)
@@ -130,7 +130,7 @@ class OperationLog:
                 if attempt == _READS - 1:
                     raise
                 continue
-            self._held = _Held(self.decoded(highest, data), found[highest], digest(data), is_sealed(data))
+            self._held = _Held(self.decoded(highest, data), entries[highest], digest(data), is_sealed(data))
             return self._held.entry
         raise AssertionError
 
@@ -152,18 +152,18 @@ class OperationLog:
     def decoded(self, number: int, data: bytes) -> IndexLogEntry:
         """The entry in the bytes of its object."""
         where = self.storage.uri(entry_path(number))
-        found = decode(data, where, self._key)
-        if found.id != number:
+        entry = decode(data, where, self._key)
+        if entry.id != number:
             raise DamagedIndexError(
-                f"a log entry has the number of its object; {where} has number {found.id}: it is a copy, or was"
+                f"a log entry has the number of its object; {where} has number {entry.id}: it is a copy, or was"
                 f" renamed; {CURE}"
             )
-        if self._name is not None and found.name != self._name:
+        if self._name is not None and entry.name != self._name:
             raise DamagedIndexError(
-                f"a log entry has the name of its index; {where} is of {found.name!r}: it is a copy, or the folder was"
+                f"a log entry has the name of its index; {where} is of {entry.name!r}: it is a copy, or the folder was"
                 f" renamed; {CURE}"
             )
-        return found
+        return entry
 
     def append(self, entry: IndexLogEntry) -> None:
         """Creates the entry under its number. ConcurrentWriteError when the number is taken by somebody else, or was
@@ -221,8 +221,8 @@ class OperationLog:
 
     def _taken(self, number: int) -> bool:
         """Is there an entry of this number, or a later one, or was there?"""
-        found = self.listing()
-        return found.lowest > number or any(one >= number for one in found.entries)
+        listing = self.listing()
+        return listing.lowest > number or any(there >= number for there in listing.entries)
 
     def _before(self, number: int) -> tuple[str, bool]:
         """The digest of the entry before a number, and whether it is sealed."""

@@ -60,8 +60,8 @@ def drawn(page: str) -> str:
     on."""
     for name, draw in TABLES.items():
         begin, end = f"<!-- {name} -->\n", "<!-- end -->"
-        before, found, rest = page.partition(begin)
-        if found:
+        before, mark, rest = page.partition(begin)
+        if mark:
             page = before + begin + draw() + end + rest.partition(end)[2]
     return page
 

@@ -43,13 +43,13 @@ def decode_segment(data: bytes, ref: ObjectRef) -> Segment:
     """DamagedIndexError where it is not what the entry names."""
 
     def read(value: Fields) -> Segment:
-        found = Segment(
+        segment = Segment(
             tuple(record_from_json(r) for r in value.each("versions")),
             tuple(schema_from_json(s) for s in value.many("schemas")),
         )
-        if any(record.schema >= len(found.schemas) for record in found.versions):
+        if any(record.schema >= len(segment.schemas) for record in segment.versions):
             raise ValueError("one of 'versions': it names a schema that is not there")
-        return found
+        return segment
 
     return _checked(data, ref, read)
 
@@ -145,9 +145,9 @@ def _checked(data: bytes, ref: ObjectRef, read: Callable[[Fields], _T]) -> _T:
         value = Fields(from_text(data), "the object")
         written = value.whole("format_version")
         if written == FORMAT_VERSION:
-            found = read(value)
+            decoded = read(value)
             value.done()
-            return found
+            return decoded
     except Exception as error:
         raise DamagedIndexError(
             f"an object that an entry names has the fields of format {FORMAT_VERSION}; {ref.path} has not"

@@ -70,7 +70,7 @@ def _field_from_json(v: Fields, arrow: pa.Field) -> Field:
     children = v.each("children") if v.has("children") else []
     if children and arrow.type.num_fields != len(children):
         raise ValueError(f"a schema: {arrow.name[:40]!r} has other children than its type")
-    found = Field(
+    field = Field(
         name=v.text("name"),
         type=arrow.type,
         nullable=v.flag("nullable") if v.has("nullable") else True,
@@ -88,9 +88,9 @@ def _field_from_json(v: Fields, arrow: pa.Field) -> Field:
     )
     v.text("type")  # for people
     v.done()
-    if found.name != arrow.name:
-        raise ValueError(f"a schema: {found.name[:40]!r} has another name in its Arrow schema")
-    return found
+    if field.name != arrow.name:
+        raise ValueError(f"a schema: {field.name[:40]!r} has another name in its Arrow schema")
+    return field
 
 
 def _default_to_json(value: object) -> list[str] | None:
@@ -117,7 +117,7 @@ def _default_to_json(value: object) -> list[str] | None:
 
 
 def _default_from_json(value: object) -> object:
-    if not isinstance(value, list) or len(value) != 2 or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or len(value) != 2 or not all(isinstance(part, str) for part in value):
         raise ValueError("a schema: a default is a kind and a text")
     kind, text = value
     match kind:

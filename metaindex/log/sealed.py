@@ -98,10 +98,10 @@ def _keyed(text: bytes, key: bytes) -> str:
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         raise ValueError("an object has each field once")
-    return found
+    return fields
 
 
 def _no_number(text: str) -> object:

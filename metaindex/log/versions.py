@@ -102,8 +102,8 @@ class Versions:
 
     def all(self) -> list[tuple[VersionRecord, Schema]]:
         """Every recorded version, in the order of recording. Reads all segments; DamagedIndexError."""
-        found = [(r, s.schemas[r.schema]) for s in map(self._segment, self._content.segments) for r in s.versions]
-        return found + [(r, self._content.schemas[r.schema]) for r in self._content.versions]
+        older = [(r, s.schemas[r.schema]) for s in map(self._segment, self._content.segments) for r in s.versions]
+        return older + [(r, self._content.schemas[r.schema]) for r in self._content.versions]
 
     @cached_property
     def _inline(self) -> dict[Version, VersionRecord]:
@@ -123,29 +123,29 @@ class Versions:
 
     def _segment(self, ref: SegmentRef) -> Segment:
         key = (ref.object.path, "segment")
-        found = self._cache.get(key)
-        if found is None:
-            found = self._cache[key] = decode_segment(self._read(ref.object), ref.object)
-        assert isinstance(found, Segment)
-        return found
+        segment = self._cache.get(key)
+        if segment is None:
+            segment = self._cache[key] = decode_segment(self._read(ref.object), ref.object)
+        assert isinstance(segment, Segment)
+        return segment
 
     def _bits(self, record: VersionRecord) -> _Bits:
         if record.bits is None:
             return {name: getattr(record, name) for name in BITS}
         key = (record.bits.path, "bits")
-        found = self._cache.get(key)
-        if found is None:
-            found = self._cache[key] = decode_bits(self._read(record.bits), record.bits)
-        assert isinstance(found, dict)
-        return found
+        bits = self._cache.get(key)
+        if bits is None:
+            bits = self._cache[key] = decode_bits(self._read(record.bits), record.bits)
+        assert isinstance(bits, dict)
+        return bits
 
     def _live(self, chain: list[VersionRecord]) -> LiveFiles:
         known = {run.run: run.files for run in self._content.runs}
         dead: dict[str, BitMap] = {}
         deletes: dict[str, BitMap] = {}
-        for one in reversed(chain):
-            bits = self._bits(one)
-            for run in one.added:
+        for link in reversed(chain):
+            bits = self._bits(link)
+            for run in link.added:
                 dead.setdefault(run, BitMap())
             for run, text in bits["removed"].items():
                 if run in dead:
@@ -197,11 +197,11 @@ def _put(changed: dict[str, str], run: str, bits: BitMap) -> None:
         changed[run] = to_text(bits)
 
 
-def rooted(found: Recorded) -> VersionRecord:
+def rooted(recorded: Recorded) -> VersionRecord:
     """The record of the same version that needs no parent: all its files at once."""
-    live = found.live
+    live = recorded.live
     return replace(
-        found.record,
+        recorded.record,
         parent=None,
         added=tuple(live.dead),
         removed={run: to_text(bits) for run, bits in live.dead.items() if bits},

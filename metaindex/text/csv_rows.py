@@ -290,8 +290,8 @@ class CsvRows:
         """The value that begins behind an opening quote, and the place of the separator or the end behind it."""
         d, end, start = self._dialect, len(line), at
         out: list[str] = []
-        while (found := self._stops.search(line, at)) is not None:
-            stop = found.start()
+        while (stopped := self._stops.search(line, at)) is not None:
+            stop = stopped.start()
             out.append(line[at:stop])
             if line[stop] == d.escape and stop + 1 < end and line[stop + 1] in (d.quote, d.escape):
                 out.append(line[stop + 1])

@@ -51,7 +51,7 @@ class Encoding:
             return data
         name = self.name
         if name in _MARKS:  # the byte-order mark says which; without one it is big-endian
-            name = next((one for mark, one in _MARKS[name] if data.startswith(mark)), f"{name}-be")
+            name = next((marked for mark, marked in _MARKS[name] if data.startswith(mark)), f"{name}-be")
         return data.decode(name, "replace").encode("utf-8", "replace")
 
 

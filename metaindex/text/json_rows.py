@@ -92,7 +92,7 @@ class JsonRows:
         """Rows, one array per field; JSON has no header."""
         _hold_levels(block if self._line_end is None else block.replace(self._line_end, b"\n"), where)
         raw = _LINE.findall(block) if self._line_end is None else block.split(self._line_end)
-        lines = [line for line in (one.strip(_BLANKS.encode()) for one in raw) if line]
+        lines = [line for line in (raw_line.strip(_BLANKS.encode()) for raw_line in raw) if line]
         if (arrays := self._fast(lines, fields, where)) is not None:
             return len(lines), arrays, False
         names = frozenset(f.name for f in fields)

@@ -137,13 +137,13 @@ def _pattern(given: Mapping[str, str], name: str) -> TimePattern | None:
     text = given.get(name)
     if text is None:
         return None
-    found = TimePattern.of(text)
-    if found is None:
+    pattern = TimePattern.of(text)
+    if pattern is None:
         raise ScanError(
             f"dates and times are read by patterns of fixed width, such as dd.MM.yyyy; the table has {name} {text!r};"
             " read with .to_spark(spark)"
         )
-    return found
+    return pattern
 
 
 def _whole(stream: IO[bytes], where: str) -> bytes:

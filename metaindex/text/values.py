@@ -116,15 +116,15 @@ class ValueRules:
 
     def _day(self, s: str) -> int | None:
         if self.date_pattern is not None:
-            found = _fit(self.date_pattern, s)
-            return None if found is None else day_of(found["year"], found["month"], found["day"])
+            parts = _fit(self.date_pattern, s)
+            return None if parts is None else day_of(parts["year"], parts["month"], parts["day"])
         text = s.strip(BLANKS)
-        found = DAY.fullmatch(text)
-        if found is None:
+        parts = DAY.fullmatch(text)
+        if parts is None:
             if (self.json and _INTEGER.fullmatch(text)) or "GMT" in text:
                 raise Uncertain(repr(s))  # a day's number, or a form of old
             return None
-        sign, year, month, day = found.groups()
+        sign, year, month, day = parts.groups()
         return day_of(sign + year, month, day)
 
     def _micros(self, s: str, zoned: bool) -> int | None:
@@ -132,14 +132,14 @@ class ValueRules:
         if pattern is not None:
             return self._by_pattern(pattern, s, zoned)
         text = s.strip(BLANKS)
-        found = _TIMESTAMP.fullmatch(text)
-        if found is None:
+        parts = _TIMESTAMP.fullmatch(text)
+        if parts is None:
             if re.match(r"[+-]?\d{4,6}-\d{1,2}-\d{1,2}[ T]\d{1,2}:.*[A-Za-z+-]", text) or re.match(r"T?\d{1,2}:", text):
                 raise Uncertain(repr(s))  # a zone by name or with seconds, or a time of today
             if self.json and _INTEGER.fullmatch(text):
                 raise Uncertain(repr(s))
             return None
-        sign, year, month, day, hour, minute, second, fraction, zone = found.groups()
+        sign, year, month, day, hour, minute, second, fraction, zone = parts.groups()
         if zone is not None and not zoned:
             return None
         local = clock_micros(day_of(sign + year, month, day), (hour, minute, second), fraction)
@@ -148,12 +148,12 @@ class ValueRules:
         return local - self._offset(local, zone, s) if zoned else local
 
     def _by_pattern(self, pattern: TimePattern, s: str, zoned: bool) -> int | None:
-        found = _fit(pattern, s)
-        if found is None:
+        match = _fit(pattern, s)
+        if match is None:
             return None
-        parts = found.groupdict()
+        parts = match.groupdict()
         clock = (parts.get("hour"), parts.get("minute"), parts.get("second"))
-        days = day_of(found["year"], found["month"], found["day"])
+        days = day_of(match["year"], match["month"], match["day"])
         local = clock_micros(days, clock, parts.get("fraction"))
         zone = parts.get("zone")
         if zone is not None and not zoned:
@@ -174,10 +174,10 @@ class ValueRules:
 
 
 def _fit(pattern: TimePattern, s: str) -> re.Match[str] | None:
-    found = pattern.form.fullmatch(s)
-    if found is None and pattern.signed.fullmatch(s):
+    match = pattern.form.fullmatch(s)
+    if match is None and pattern.signed.fullmatch(s):
         raise Uncertain(repr(s))
-    return found
+    return match
 
 
 def typed(values: list[object], t: pa.DataType) -> pa.Array:
@@ -228,7 +228,7 @@ def _whole(texts: pa.Array, t: pa.DataType, values: ValueRules) -> pa.Array | No
         return None
     if pc.all(pc.match_substring_regex(texts, form)).as_py() is False:
         return None
-    special = [one for one in (values.nan, values.positive_inf, values.negative_inf) if re.match(form, one)]
+    special = [word for word in (values.nan, values.positive_inf, values.negative_inf) if re.match(form, word)]
     if special and is_.is_floating(t) and pc.any(pc.is_in(texts, pa.array(special))).as_py():
         return None  # -9999 may be said to mean NaN
     try:

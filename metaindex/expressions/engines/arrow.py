@@ -75,8 +75,8 @@ class _Writer:
             case IsNan(column):
                 return self._is_nan(column, wanted)
             case StartsWith(column, prefix):
-                found = pc.starts_with(self._field(column), prefix)
-                return found if wanted else ~found
+                starts = pc.starts_with(self._field(column), prefix)
+                return starts if wanted else ~starts
             case Constant(truth):
                 return pc.scalar(truth is wanted)
             case Opaque(text):
@@ -105,8 +105,8 @@ class _Writer:
         place = None if known is None else on_grid(known, value)
         if place is not None:
             return self._between_values(field, op, place, known)
-        found = _COMPARE[op](field, self._scalar(column, value))
-        return found | pc.is_nan(field) if op in {Op.GT, Op.GE} and self._may_hold_nan(column, value) else found
+        compared = _COMPARE[op](field, self._scalar(column, value))
+        return compared | pc.is_nan(field) if op in {Op.GT, Op.GE} and self._may_hold_nan(column, value) else compared
 
     def _between_values(self, field: pc.Expression, op: Op, place: GridPlace, known: pa.DataType) -> pc.Expression:
         """The literal is none of the type's values: the comparison is with its neighbour below, or the same for every
@@ -163,16 +163,16 @@ class _Writer:
         return None if self.schema is None else field_type(self.schema, column)
 
     def _may_hold_nan(self, column: ColumnRef, value: LiteralValue) -> bool:
-        found = self._type(column)
-        if found is not None:
-            return bool(pa.types.is_floating(found))
+        known = self._type(column)
+        if known is not None:
+            return bool(pa.types.is_floating(known))
         return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
 
     def _field(self, column: ColumnRef) -> pc.Expression:
         field = pc.field(column.parts if len(column.parts) > 1 else column.parts[0])
-        found = self._type(column)
-        plain = None if found is None else _with_kernels(found)
-        return field if plain == found else field.cast(plain)
+        known = self._type(column)
+        plain = None if known is None else _with_kernels(known)
+        return field if plain == known else field.cast(plain)
 
     def _scalar(self, column: ColumnRef, value: LiteralValue) -> pa.Scalar:
         known = self._type(column)

@@ -95,15 +95,15 @@ def _ordered_metadata(schema: pa.Schema) -> list[tuple[str, str]]:
 
     def number() -> int:
         nonlocal at
-        found = ctypes.c_int32.from_address(at).value
+        value = ctypes.c_int32.from_address(at).value
         at += 4
-        return found
+        return value
 
     def text() -> str:
         nonlocal at
         length = number()
-        found = ctypes.string_at(at, length)
+        value = ctypes.string_at(at, length)
         at += length
-        return found.decode()
+        return value.decode()
 
     return [(text(), text()) for _ in range(number())]

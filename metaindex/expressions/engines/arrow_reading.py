@@ -74,10 +74,10 @@ class _Reader:
         try:
             return self._read(node)
         except (NotReadable, RecursionError):
-            found = Opaque(_node_text(node), tuple(dict.fromkeys(_fields(node))))
+            opaque = Opaque(_node_text(node), tuple(dict.fromkeys(_fields(node))))
             if isinstance(node, Call) and node.function in _OPS and (pair := self._pair(node.arguments)) is not None:
-                self._pairs[found] = pair
-            return found
+                self._pairs[opaque] = pair
+            return opaque
 
     def _pair(self, nodes: Sequence[Node]) -> tuple[ColumnRef, ColumnRef] | None:
         """Two columns of which a comparison is NULL where one of them is, and nowhere else."""
@@ -111,10 +111,10 @@ class _Reader:
             case Call("is_valid", (child,)):
                 return Not(self._is_null(child))
             case Call("is_null", (child,), options):
-                found, nan_too = self._is_null(child), _option(options, "nan_is_null") is True
-                if nan_too and isinstance(found, IsNull) and self._may_be_float(found.column):
-                    return Or((found, IsNan(found.column)))
-                return found
+                is_null, nan_too = self._is_null(child), _option(options, "nan_is_null") is True
+                if nan_too and isinstance(is_null, IsNull) and self._may_be_float(is_null.column):
+                    return Or((is_null, IsNan(is_null.column)))
+                return is_null
             case Call("coalesce", (child, Value(scalar))):
                 return coalesced(self.predicate(child), self._is_null(child), self._read(Value(scalar)))
             case Call("is_nan", (child,)):
@@ -146,11 +146,11 @@ class _Reader:
         if isinstance(value.value, float) and math.isnan(value.value):
             # Never true against NaN, save for !=, which is always: <= NaN is true for every value, > NaN for none.
             return Comparison(column, Op.LE if op is Op.NE else Op.GT, value)
-        found = Comparison(column, op, value)
+        compared = Comparison(column, op, value)
         number = isinstance(value.value, (int, float, Decimal)) and not isinstance(value.value, bool)
         if op in {Op.GT, Op.GE} and number and self._may_be_float(column):
-            return And((found, Not(IsNan(column))))
-        return found
+            return And((compared, Not(IsNan(column))))
+        return compared
 
     def _is_in(self, column: ColumnRef, options: pa.Scalar | None) -> Predicate:
         given = options["value_set"] if options is not None else None
@@ -158,16 +158,16 @@ class _Reader:
         if given is None or not given.is_valid or nulls not in {0, 1}:
             raise NotReadable
         values = [_literal(scalar) for scalar in given.values]
-        found = tuple(value for value in values if value.value is not None)
-        if any(isinstance(value.value, float) and value.value == 0.0 for value in found):
+        present = tuple(value for value in values if value.value is not None)
+        if any(isinstance(value.value, float) and value.value == 0.0 for value in present):
             raise NotReadable  # is_in tells -0.0 from 0.0, the tree does not
-        if len(found) < len(values) and nulls == 0:
-            return Or((In(column, found), IsNull(column))) if found else IsNull(column)
-        return And((In(column, found), Not(IsNull(column)))) if found else Constant(False)
+        if len(present) < len(values) and nulls == 0:
+            return Or((In(column, present), IsNull(column))) if present else IsNull(column)
+        return And((In(column, present), Not(IsNull(column)))) if present else Constant(False)
 
     def _may_be_float(self, column: ColumnRef) -> bool:
-        found = None if self.schema is None else field_type(self.schema, column)
-        return found is None or bool(pa.types.is_floating(found))
+        known = None if self.schema is None else field_type(self.schema, column)
+        return known is None or bool(pa.types.is_floating(known))
 
     def _column(self, node: Node) -> ColumnRef:
         match node:

@@ -52,8 +52,8 @@ def keeps_values(schema: pa.Schema, column: ColumnRef, target: str | pa.DataType
     """Does casting the column of this schema to the type lose nothing? A column that is not there: no."""
     source = field_type(schema, column)
     wanted = target if isinstance(target, str) else _spark_name(target)
-    found = None if source is None else _spark_name(source)
-    return found is not None and wanted is not None and loses_nothing(found, wanted)
+    given = None if source is None else _spark_name(source)
+    return given is not None and wanted is not None and loses_nothing(given, wanted)
 
 
 def field_type(schema: pa.Schema, column: ColumnRef) -> pa.DataType | None:
@@ -87,12 +87,12 @@ def type_by_any_case(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType | 
         return exact
     fields = list(schema)
     for n, part in enumerate(path):
-        found = [field.type for field in fields if field.name.lower() == part.lower()]
-        if len(found) != 1:
+        fitting = [field.type for field in fields if field.name.lower() == part.lower()]
+        if len(fitting) != 1:
             return None
         if n + 1 == len(path):
-            return found[0]
-        fields = list(found[0]) if pa.types.is_struct(found[0]) else []
+            return fitting[0]
+        fields = list(fitting[0]) if pa.types.is_struct(fitting[0]) else []
     return None
 
 
@@ -120,7 +120,7 @@ _ARROW_NAMES: Final = {
 }
 
 
-def _spark_name(found: pa.DataType) -> str | None:
-    if pa.types.is_decimal(found):
-        return f"decimal({found.precision},{found.scale})"
-    return _ARROW_NAMES.get(found)
+def _spark_name(t: pa.DataType) -> str | None:
+    if pa.types.is_decimal(t):
+        return f"decimal({t.precision},{t.scale})"
+    return _ARROW_NAMES.get(t)

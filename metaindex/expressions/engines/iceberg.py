@@ -84,8 +84,8 @@ class _Writer:
             case Comparison(column, op, literal):
                 return self._comparison(column, op, literal.value)
             case In(column, values):
-                found = self._values(column, [value.value for value in values if value.value is not None])
-                return ice.In(self._name(column), set(found)) if found else ice.AlwaysFalse()
+                members = self._values(column, [value.value for value in values if value.value is not None])
+                return ice.In(self._name(column), set(members)) if members else ice.AlwaysFalse()
             case IsNull(column):
                 return ice.IsNull(self._name(column))
             case IsNan(column):
@@ -121,18 +121,18 @@ class _Writer:
 
     def _comparison(self, column: ColumnRef, op: Op, value: LiteralValue) -> Any:
         ice = self.iceberg
-        name, found = self._name(column), self._value(column, value)
+        name, literal = self._name(column), self._value(column, value)
         match op:
             case Op.EQ | Op.NULL_SAFE_EQ:
-                return ice.EqualTo(name, found)
+                return ice.EqualTo(name, literal)
             case Op.NE:
-                return ice.And(ice.NotEqualTo(name, found), ice.NotNull(name))
+                return ice.And(ice.NotEqualTo(name, literal), ice.NotNull(name))
             case Op.LT | Op.LE:
-                below = ice.LessThan(name, found) if op is Op.LT else ice.LessThanOrEqual(name, found)
-                return ice.And(below, ice.NotNull(name)) if _is_long(found) else below
+                below = ice.LessThan(name, literal) if op is Op.LT else ice.LessThanOrEqual(name, literal)
+                return ice.And(below, ice.NotNull(name)) if _is_long(literal) else below
             case Op.GT | Op.GE:
-                above = ice.GreaterThan(name, found) if op is Op.GT else ice.GreaterThanOrEqual(name, found)
-                above = ice.And(above, ice.NotNull(name)) if _is_long(found) else above
+                above = ice.GreaterThan(name, literal) if op is Op.GT else ice.GreaterThanOrEqual(name, literal)
+                above = ice.And(above, ice.NotNull(name)) if _is_long(literal) else above
                 number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
                 return ice.Or(above, ice.IsNaN(name)) if number and self._is_float(column) else above
             case _:
@@ -162,10 +162,10 @@ class _Writer:
         return ".".join(column.parts)
 
     def _values(self, column: ColumnRef, values: list[LiteralValue]) -> list[Any]:
-        found = [self._value(column, value) for value in values]
-        if len(set(found)) > 1 and any(map(_is_long, found)):
+        literals = [self._value(column, value) for value in values]
+        if len(set(literals)) > 1 and any(map(_is_long, literals)):
             raise NotReadable  # in a file of integers pyiceberg takes a longer one for the nearest that they have
-        return found
+        return literals
 
     def _value(self, column: ColumnRef, value: LiteralValue) -> Any:
         known = None if self.schema is None else field_type(self.schema, column)

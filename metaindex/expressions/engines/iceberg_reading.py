@@ -99,9 +99,12 @@ class _Reader:
                     # pyiceberg takes one beyond all values for the nearest of them; others for none.
                     return In(
                         column,
-                        tuple(Literal(one.value) if _beyond(one) else self._literal(one, column) for one in typed),
+                        tuple(
+                            Literal(literal.value) if _beyond(literal) else self._literal(literal, column)
+                            for literal in typed
+                        ),
                     )
-                among = In(column, tuple(self._literal(one, column) for one in typed if not _beyond(one)))
+                among = In(column, tuple(self._literal(literal, column) for literal in typed if not _beyond(literal)))
                 return Or((Not(among), IsNull(column)))
             case "StartsWith" | "NotStartsWith" as kind:
                 prefix = self._literal(expression.literal, column).value
@@ -118,10 +121,12 @@ class _Reader:
                 typed = self._typed(expression.literal, column)
                 if beyond := _beyond(typed):
                     return Constant(_OPS[kind] in beyond)  # true for NULL too, as pyiceberg has it
-                found = Comparison(column, _OPS[kind], self._literal(typed, column))
+                compared = Comparison(column, _OPS[kind], self._literal(typed, column))
                 # Some readers take NOT (a > 5) as it stands, and NaN is not greater to them.
-                nan_too = self.had_not and found.op in {Op.LT, Op.LE} and self._may_be_float(column, found.value.value)
-                return Or((found, IsNan(column))) if nan_too else found
+                nan_too = (
+                    self.had_not and compared.op in {Op.LT, Op.LE} and self._may_be_float(column, compared.value.value)
+                )
+                return Or((compared, IsNan(column))) if nan_too else compared
             case _:
                 raise NotReadable
 
@@ -183,12 +188,14 @@ class _RowReader(_Reader):
             case "IsNaN" | "NotNaN" as kind:
                 if not self._may_be_float(column, 0.0):
                     return Constant(kind == "NotNaN")
-                found: Predicate = Comparison(column, Op.EQ, Literal(math.nan))  # NULL of NULL
-                return found if kind == "IsNaN" else Not(found)
+                is_nan: Predicate = Comparison(column, Op.EQ, Literal(math.nan))  # NULL of NULL
+                return is_nan if kind == "IsNaN" else Not(is_nan)
             case "In" | "NotIn" as kind:
                 typed = [self._typed(literal, column) for literal in expression.literals]
-                values = tuple(Literal(one.value) if _beyond(one) else self._literal(one, column) for one in typed)
-                if any(isinstance(one.value, float) and one.value == 0.0 for one in values):
+                values = tuple(
+                    Literal(literal.value) if _beyond(literal) else self._literal(literal, column) for literal in typed
+                )
+                if any(isinstance(literal.value, float) and literal.value == 0.0 for literal in values):
                     raise NotReadable  # it tells -0.0 from 0.0, the tree does not
                 among = And((In(column, values), Not(IsNull(column))))  # never NULL
                 return among if kind == "In" else Not(among)
@@ -214,10 +221,10 @@ class _RowReader(_Reader):
         if value.is_nan:
             # Never true, save for !=, which is always: <= NaN is true of every value, > NaN of none.
             return Comparison(column, Op.LE if op is Op.NE else Op.GT, value)
-        found = Comparison(column, op, value)
+        compared = Comparison(column, op, value)
         if op in {Op.GT, Op.GE} and self._may_be_float(column, value.value):
-            return And((found, Not(IsNan(column))))
-        return found
+            return And((compared, Not(IsNan(column))))
+        return compared
 
 
 _OPS = {
@@ -253,7 +260,7 @@ def _iceberg_type(known: pa.DataType) -> Any:
         return ice.UUIDType()
     if pa.types.is_fixed_size_binary(known):
         return ice.FixedType(known.byte_width)
-    found = {
+    make = {
         pa.bool_(): ice.BooleanType,
         pa.int32(): ice.IntegerType,
         pa.int64(): ice.LongType,
@@ -266,4 +273,4 @@ def _iceberg_type(known: pa.DataType) -> Any:
         pa.binary(): ice.BinaryType,
         pa.large_binary(): ice.BinaryType,
     }.get(known)
-    return None if found is None else found()
+    return None if make is None else make()

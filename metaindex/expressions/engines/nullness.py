@@ -157,13 +157,13 @@ def is_plain(value: Literal, known: pa.DataType | None, timezone: str) -> bool:
             return False
 
 
-def are_plain(one: pa.DataType | None, other: pa.DataType | None) -> bool:
+def are_plain(first: pa.DataType | None, other: pa.DataType | None) -> bool:
     """The same for two columns."""
-    if one is None or other is None or (physical_type(one) is None and not is_uuid(one)):
+    if first is None or other is None or (physical_type(first) is None and not is_uuid(first)):
         return False
-    if all(pa.types.is_integer(t) or pa.types.is_floating(t) for t in (one, other)):
+    if all(pa.types.is_integer(t) or pa.types.is_floating(t) for t in (first, other)):
         return True
-    return bool(one == other)
+    return bool(first == other)
 
 
 def _fits_in_all(value: Decimal, known: pa.DataType) -> bool:

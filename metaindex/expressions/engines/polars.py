@@ -42,10 +42,10 @@ def to_polars(predicate: Predicate, schema: pa.Schema | None = None) -> pl.Expr:
     import polars as pl
 
     def column(ref: ColumnRef) -> pl.Expr:
-        found = pl.col(ref.parts[0])
+        expression = pl.col(ref.parts[0])
         for part in ref.parts[1:]:
-            found = found.struct.field(part)
-        return found
+            expression = expression.struct.field(part)
+        return expression
 
     def value(literal: Literal) -> pl.Expr:
         # Polars rounds a bare number to the column's type; a double that is said to be one is compared as a double.
@@ -61,8 +61,8 @@ def to_polars(predicate: Predicate, schema: pa.Schema | None = None) -> pl.Expr:
     def leaf(node: Leaf) -> pl.Expr:
         match node:
             case Comparison(ref, op, literal):
-                found: pl.Expr = _COMPARE[op](column(ref), value(literal))
-                return found
+                compared: pl.Expr = _COMPARE[op](column(ref), value(literal))
+                return compared
             case In(ref, values):
                 return _any(pl, [column(ref) == value(literal) for literal in values])
             case IsNull(ref):

@@ -65,20 +65,20 @@ class _Reader:
             pass
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, pa.ArrowException):
             pass
-        found = Opaque(json.dumps(node)[:500], self.columns)
+        opaque = Opaque(json.dumps(node)[:500], self.columns)
         match node:
             case {"BinaryExpr": {"left": left, "op": str() as op, "right": right}} if op in _OPS and op != "EqValidity":
                 if (pair := self._pair(left, right)) is not None:
-                    self._pairs[found] = pair
-        return found
+                    self._pairs[opaque] = pair
+        return opaque
 
     def _pair(self, left: Any, right: Any) -> tuple[ColumnRef, ColumnRef] | None:
         """Two columns of which a comparison is NULL where one of them is, and nowhere else."""
         try:
-            one, other = self._column(left), self._column(right)
+            column, other = self._column(left), self._column(right)
         except NotReadable:
             return None
-        return (one, other) if are_plain(self._type(one), self._type(other)) else None
+        return (column, other) if are_plain(self._type(column), self._type(other)) else None
 
     def _type(self, column: ColumnRef) -> pa.DataType | None:
         return None if self.schema is None else field_type(self.schema, column)
@@ -108,21 +108,21 @@ class _Reader:
             return And(parts) if op.endswith("And") else Or(parts)
         if op == "NotEqValidity":
             return Not(self._binary(left, "EqValidity", right))
-        found = _OPS.get(op)
-        if found is None:
+        op_asked = _OPS.get(op)
+        if op_asked is None:
             raise NotReadable
         if "Literal" in left:
-            left, right, found = right, left, _MIRRORED.get(found, found)
-        return self._comparison(left, found, right)
+            left, right, op_asked = right, left, _MIRRORED.get(op_asked, op_asked)
+        return self._comparison(left, op_asked, right)
 
     def _comparison(self, column: Any, op: Op, literal: Any) -> Predicate:
         if "Cast" in column:
             return Comparison(self._cast(column["Cast"]), op, Literal(_value(literal)))
-        found = self._column(column)
-        value = self._as_compared(literal, found)
-        if isinstance(value, dt.datetime) and (step := self._step(literal, found)) is not None:
-            return _of_cut(found, op, value, value + step)
-        return Comparison(found, op, Literal(value))
+        ref = self._column(column)
+        value = self._as_compared(literal, ref)
+        if isinstance(value, dt.datetime) and (step := self._step(literal, ref)) is not None:
+            return _of_cut(ref, op, value, value + step)
+        return Comparison(ref, op, Literal(value))
 
     def _as_compared(self, literal: Any, column: ColumnRef) -> LiteralValue:
         """The literal's value once Polars has brought it to the column's type."""
@@ -210,11 +210,11 @@ def _is_in(column: ColumnRef, members: list[LiteralValue], nulls_equal: bool) ->
     """A miss is false, also with NULL in the list; NULL in the column is NULL, or, when nulls are equal, found or
     not."""
     values = tuple(Literal(value) for value in members if value is not None)
-    found: Predicate = In(column, values)
+    among: Predicate = In(column, values)
     if not nulls_equal:
         # IN () is false for NULL too, where Polars says NULL.
-        return found if values else And((IsNull(column), Constant(None)))
-    return Or((found, IsNull(column))) if None in members else And((found, Not(IsNull(column))))
+        return among if values else And((IsNull(column), Constant(None)))
+    return Or((among, IsNull(column))) if None in members else And((among, Not(IsNull(column))))
 
 
 def _value(node: Any) -> LiteralValue:
@@ -253,7 +253,7 @@ def _of_cut(column: ColumnRef, op: Op, start: dt.datetime, end: dt.datetime) -> 
     before_start, before_end = Comparison(column, Op.LT, Literal(start)), Comparison(column, Op.LT, Literal(end))
     from_end = Comparison(column, Op.GE, Literal(end))
     inside, outside = And((from_start, before_end)), Or((before_start, from_end))
-    found: dict[Op, Predicate] = {
+    conditions: dict[Op, Predicate] = {
         Op.EQ: inside,
         Op.NE: outside,
         Op.LT: before_start,
@@ -262,7 +262,7 @@ def _of_cut(column: ColumnRef, op: Op, start: dt.datetime, end: dt.datetime) -> 
         Op.GE: from_start,
         Op.NULL_SAFE_EQ: And((inside, Not(IsNull(column)))),
     }
-    return found[op]
+    return conditions[op]
 
 
 def _scalar(kind: str, value: Any) -> LiteralValue:
@@ -302,8 +302,8 @@ def _members(node: Any) -> list[LiteralValue]:
             raise NotReadable
     if table.num_columns != 1:
         raise NotReadable
-    found = table.schema.types[0]
-    if pa.types.is_time64(getattr(found, "value_type", found)):
+    of = table.schema.types[0]
+    if pa.types.is_time64(getattr(of, "value_type", of)):
         raise NotReadable  # of nanoseconds, which Python's times cut
     try:
         values = table.column(0).to_pylist()

@@ -168,20 +168,20 @@ class _Reader:
             case kind if kind in _COMPARISONS and len(children) == 2:
                 return self._comparison(_COMPARISONS[kind], *children)
             case "In":
-                column, found = self._column(children[0])
+                column, type_ = self._column(children[0])
                 if any(child.kind != "Literal" for child in children[1:]):
                     raise NotReadable
                 values = [self._literal(child.fields, child.fields.get("dataType")) for child in children[1:]]
                 kinds = {type(value.value) for value in values if value.value is not None}
-                if found is None and len(kinds) > 1:
+                if type_ is None and len(kinds) > 1:
                     # A Column that Spark has not resolved: it will cast values and column to one type.
                     raise NotReadable
                 return In(column, tuple(values))
             case "InSet":
-                column, found = self._column(children[0])
-                if found is None or not isinstance(node.fields.get("values"), list):
+                column, type_ = self._column(children[0])
+                if type_ is None or not isinstance(node.fields.get("values"), list):
                     raise NotReadable
-                return In(column, tuple(self._literal(value, found) for value in node.fields["values"]))
+                return In(column, tuple(self._literal(value, type_) for value in node.fields["values"]))
             case "IsNull":
                 return self._is_null(children[0])
             case "IsNotNull":
@@ -198,8 +198,8 @@ class _Reader:
                     return Constant(value)
                 raise NotReadable
             case _:
-                column, found = self._column(node)
-                if found not in {"boolean", None}:
+                column, type_ = self._column(node)
+                if type_ not in {"boolean", None}:
                     raise NotReadable
                 return Comparison(column, Op.EQ, Literal(True))
 
@@ -208,16 +208,16 @@ class _Reader:
         lose something are not read."""
         if node.kind not in _CONDITIONS:
             return IsNull(self._column(node)[0])
-        if any("Unresolved" in str(one.fields["class"]) for one in node.walk()):
+        if any("Unresolved" in str(inner.fields["class"]) for inner in node.walk()):
             raise NotReadable
         return null_of(self.predicate(node), self.pairs, lambda _column, _value: True)
 
     def _of_two(self, node: _Expression) -> Opaque:
-        (left, one), (right, other) = map(self._column, node.children)
-        found = Opaque(_text(node), tuple(dict.fromkeys(_columns(node))))
-        if isinstance(one, str) and isinstance(other, str):
-            self.pairs[found] = left, right
-        return found
+        (left, type_), (right, other) = map(self._column, node.children)
+        opaque = Opaque(_text(node), tuple(dict.fromkeys(_columns(node))))
+        if isinstance(type_, str) and isinstance(other, str):
+            self.pairs[opaque] = left, right
+        return opaque
 
     def _comparison(self, op: Op, left: _Expression, right: _Expression) -> Predicate:
         if left.kind == "Literal":
@@ -244,8 +244,8 @@ class _Reader:
         return same if self._column(node.children[0])[1] == "string" else And((StartsWith(column, text), same))
 
     def _text_column(self, node: _Expression) -> ColumnRef:
-        column, found = self._column(node)
-        if found not in {"string", None}:
+        column, type_ = self._column(node)
+        if type_ not in {"string", None}:
             raise NotReadable
         return column
 
@@ -265,16 +265,16 @@ class _Reader:
                 _refuse_special(fields.get("dataType"), fields.get("metadata"))
                 return ColumnRef((str(fields["name"]),)), fields["dataType"]
             case "GetStructField":
-                column, found = self._column(node.children[0])
-                if not isinstance(found, Mapping) or found.get("type") != "struct":
+                column, type_ = self._column(node.children[0])
+                if not isinstance(type_, Mapping) or type_.get("type") != "struct":
                     raise NotReadable
-                field = found["fields"][int(fields["ordinal"])]
+                field = type_["fields"][int(fields["ordinal"])]
                 _refuse_special(field.get("type"), field.get("metadata"))
                 return ColumnRef((*column.parts, str(field["name"]))), field["type"]
             case "Cast":
-                column, found = self._column(node.children[0])
+                column, type_ = self._column(node.children[0])
                 target = fields.get("dataType")
-                if not isinstance(found, str) or not isinstance(target, str) or not loses_nothing(found, target):
+                if not isinstance(type_, str) or not isinstance(target, str) or not loses_nothing(type_, target):
                     raise NotReadable
                 return column, target
             case "UnresolvedAttribute" if fields.get("parts"):
@@ -344,51 +344,51 @@ _SPECIAL_METADATA: Final = (
 
 def _from_micros(micros: int, *, aware: bool) -> dt.datetime:
     try:
-        found = _EPOCH + dt.timedelta(microseconds=micros)
+        moment = _EPOCH + dt.timedelta(microseconds=micros)
     except OverflowError:
         raise NotReadable from None
-    return found.replace(tzinfo=dt.UTC) if aware else found
+    return moment.replace(tzinfo=dt.UTC) if aware else moment
 
 
 def _one_instant(text: str, timezone: str) -> dt.datetime:
     """Local time that the zone has twice (or never) is two instants (or none)."""
     import zoneinfo
 
-    found = timestamp_value(text, timezone)
+    instant = timestamp_value(text, timezone)
     local = timestamp_value(text, None)
     if timezone[0] not in "+-" and timezone not in {"Z", "GMT"}:
         zone = zoneinfo.ZoneInfo(timezone)
         if local.replace(tzinfo=zone).utcoffset() != local.replace(tzinfo=zone, fold=1).utcoffset():
             raise NotReadable
-    return found
+    return instant
 
 
 def _flat(node: _Expression) -> Iterator[_Expression]:
     """The parts of a chain of ANDs (or ORs), in order."""
     todo = [node]
     while todo:
-        found = todo.pop()
-        if found.kind == node.kind:
-            todo += reversed(found.children)
+        inner = todo.pop()
+        if inner.kind == node.kind:
+            todo += reversed(inner.children)
         else:
-            yield found
+            yield inner
 
 
 def _columns(node: _Expression) -> Iterator[ColumnRef]:
-    for found in node.walk():
-        if found.kind == "AttributeReference":
-            yield ColumnRef((str(found.fields["name"]),))
-        elif found.kind == "UnresolvedAttribute" and found.fields.get("parts"):
-            yield ColumnRef(tuple(str(part) for part in found.fields["parts"]))
+    for inner in node.walk():
+        if inner.kind == "AttributeReference":
+            yield ColumnRef((str(inner.fields["name"]),))
+        elif inner.kind == "UnresolvedAttribute" and inner.fields.get("parts"):
+            yield ColumnRef(tuple(str(part) for part in inner.fields["parts"]))
 
 
 def _text(node: _Expression) -> str:
     """For people: the classes and names, cut where it grows long."""
     words: list[str] = []
-    for found in node.walk():
-        label = found.fields.get("name") if found.kind == "AttributeReference" else None
-        label = found.fields.get("value") if found.kind == "Literal" else label
-        words.append(str(label) if label is not None else found.kind.strip("<>").rsplit(".", 1)[-1])
+    for inner in node.walk():
+        label = inner.fields.get("name") if inner.kind == "AttributeReference" else None
+        label = inner.fields.get("value") if inner.kind == "Literal" else label
+        words.append(str(label) if label is not None else inner.kind.strip("<>").rsplit(".", 1)[-1])
         if len(words) == 40:
             words.append("...")
             break

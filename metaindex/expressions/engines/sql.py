@@ -129,10 +129,10 @@ class _Reader:
 
     def _of_two(self, node: exp.Expression, left: ColumnRef, right: ColumnRef) -> Opaque:
         """What nobody answers but where it is NULL, which the types of both columns tell."""
-        found = Opaque(self._text(node), _columns(node))
+        opaque = Opaque(self._text(node), _columns(node))
         if are_plain(self._type(left), self._type(right)):
-            self.pairs[found] = left, right
-        return found
+            self.pairs[opaque] = left, right
+        return opaque
 
     def _between(self, node: exp.Expression) -> Predicate:
         _only(node, "this", "low", "high")
@@ -163,8 +163,8 @@ class _Reader:
     def _is_null(self, node: exp.Expression) -> Predicate:
         return IsNull(self._column(node)) if _may_be_column(node) else self._null_of(self.predicate(node))
 
-    def _null_of(self, found: Predicate) -> Predicate:
-        return null_of(found, self.pairs, lambda column, value: is_plain(value, self._type(column), self.timezone))
+    def _null_of(self, p: Predicate) -> Predicate:
+        return null_of(p, self.pairs, lambda column, value: is_plain(value, self._type(column), self.timezone))
 
     def _type(self, column: ColumnRef) -> pa.DataType | None:
         return None if self.schema is None else type_by_any_case(self.schema, column.parts)
@@ -178,8 +178,8 @@ class _Reader:
         known = self._type(column)
         if known is not None and not is_text(known):
             raise NotReadable  # the text of a number or a moment is matched: 1 is not LIKE '01'
-        found = StartsWith(column, text) if is_prefix else Comparison(column, Op.EQ, Literal(text))
-        return Not(found) if node.args.get("negate") else found
+        matched = StartsWith(column, text) if is_prefix else Comparison(column, Op.EQ, Literal(text))
+        return Not(matched) if node.args.get("negate") else matched
 
     def _escape(self, node: exp.Expression) -> Predicate:
         _only(node, "this", "expression")
@@ -211,8 +211,8 @@ class _Reader:
         name = str(node.this).lower()
         if name not in {"isnull", "isnotnull"} or len(node.expressions) != 1:
             raise NotReadable
-        found = self._is_null(node.expressions[0].unnest())
-        return found if name == "isnull" else Not(found)
+        is_null = self._is_null(node.expressions[0].unnest())
+        return is_null if name == "isnull" else Not(is_null)
 
     def _column(self, node: exp.Expression, *, text: bool = False) -> ColumnRef:
         """The column that the node reads; a cast of it only where the schema says that it loses nothing."""
@@ -329,19 +329,19 @@ def _reads_column(node: exp.Expression) -> bool:
 
 def _columns(node: exp.Expression) -> tuple[ColumnRef, ...]:
     """The columns that an Opaque reads, as far as they can be told: those of a subquery are its own."""
-    found: dict[ColumnRef, None] = {}
+    refs: dict[ColumnRef, None] = {}
     for column in node.find_all(exp.Column):
         if column.find_ancestor(exp.Query, exp.Lambda) is None and all(type(p) is exp.Identifier for p in column.parts):
-            found[ColumnRef(tuple(str(part.this) for part in column.parts))] = None
-    return tuple(found)
+            refs[ColumnRef(tuple(str(part.this) for part in column.parts))] = None
+    return tuple(refs)
 
 
 def _fold(left: LiteralValue, op: Op, right: LiteralValue) -> Predicate:
     """`1 = 1` and its like, between values whose order nobody doubts."""
     if type(left) is not type(right) or not isinstance(left, (int, str)) or not isinstance(right, (int, str)):
         raise NotReadable
-    one, other = (side.encode("utf-8", "surrogatepass") if isinstance(side, str) else side for side in (left, right))
-    order = (one > other) - (one < other)  # type: ignore[operator]
+    first, other = (side.encode("utf-8", "surrogatepass") if isinstance(side, str) else side for side in (left, right))
+    order = (first > other) - (first < other)  # type: ignore[operator]
     answers = {Op.EQ: order == 0, Op.NULL_SAFE_EQ: order == 0, Op.NE: order != 0}
     answers |= {Op.LT: order < 0, Op.LE: order <= 0, Op.GT: order > 0, Op.GE: order >= 0}
     return Constant(answers[op])

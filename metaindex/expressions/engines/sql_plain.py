@@ -31,10 +31,10 @@ _EXAMPLES: Final[tuple[tuple[str, str | int], ...]] = (("'x'", "x"), ("1", 1), (
 def plain_equality(text: str, is_column: Callable[[str], bool]) -> Predicate | None:
     """The predicate; None for any text that is not so plain. `is_column`: see `reads_as_column`, to be remembered by
     name."""
-    found = _EQUALITY.fullmatch(text)
-    if found is None or not is_column(found["name"]):
+    equality = _EQUALITY.fullmatch(text)
+    if equality is None or not is_column(equality["name"]):
         return None
-    return _comparison(found, ColumnRef((found["name"],)), Op.EQ)
+    return _comparison(equality, ColumnRef((equality["name"],)), Op.EQ)
 
 
 def plain_condition(text: str, is_column: Callable[[str], bool]) -> Predicate | None:
@@ -46,22 +46,22 @@ def plain_condition(text: str, is_column: Callable[[str], bool]) -> Predicate | 
     both: list[Predicate] = []  # of the AND that is being read
     at = 0
     while True:
-        found = _OPERAND.match(text, at)
-        if found is None:
+        operand = _OPERAND.match(text, at)
+        if operand is None:
             return None
-        at = found.end()
-        if found["open"]:
+        at = operand.end()
+        if operand["open"]:
             if len(above) == _DEEPEST:
                 return None
             above.append((parts, both))
             parts, both = [], []
             continue
-        name = found["name"]
+        name = operand["name"]
         if name not in columns:
             if not is_column(name):
                 return None
             columns[name] = ColumnRef((name,))
-        both.append(_comparison(found, columns[name], _OPS[found["op"]]))
+        both.append(_comparison(operand, columns[name], _OPS[operand["op"]]))
         while True:
             said = _OPERATOR.match(text, at)
             if said is None:
@@ -82,9 +82,9 @@ def plain_condition(text: str, is_column: Callable[[str], bool]) -> Predicate | 
             both.append(whole)
 
 
-def _comparison(found: re.Match[str], column: ColumnRef, op: Op) -> Comparison:
-    number = found["number"]
-    return Comparison(column, op, Literal(found["text"] if number is None else int(number)))
+def _comparison(match: re.Match[str], column: ColumnRef, op: Op) -> Comparison:
+    number = match["number"]
+    return Comparison(column, op, Literal(match["text"] if number is None else int(number)))
 
 
 def reads_as_column(name: str, parse: Callable[[str], Predicate]) -> bool:

@@ -88,7 +88,7 @@ def _wrong(tokens: list[Token]) -> Iterator[tuple[Token, str]]:
 
 def _needs_elements(tokens: list[Token], closing: Token) -> bool:
     """Do empty parentheses stand where no function is called?"""
-    at = next(number for number, one in enumerate(tokens) if one is closing) - 2
+    at = next(number for number, token in enumerate(tokens) if token is closing) - 2
     return at < 0 or tokens[at].token_type in {TokenType.IN, TokenType.ANY, TokenType.ALL, TokenType.SOME, *_OPERATORS}
 
 

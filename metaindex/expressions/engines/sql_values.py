@@ -81,20 +81,20 @@ def blob_value(text: str) -> bytes:
 
 
 def date_value(text: str) -> dt.date:
-    found = _DATE.fullmatch(text)
-    if not found:
+    day = _DATE.fullmatch(text)
+    if not day:
         raise NotReadable
     try:
-        return dt.date(*(int(part) for part in found.groups()))
+        return dt.date(*(int(part) for part in day.groups()))
     except ValueError:
         raise NotReadable from None
 
 
 def time_value(text: str) -> dt.time:
-    found = _CLOCK.fullmatch(text)
-    if not found:
+    clock = _CLOCK.fullmatch(text)
+    if not clock:
         raise NotReadable
-    hour, minute, second, fraction = found.groups()
+    hour, minute, second, fraction = clock.groups()
     try:
         return dt.time(int(hour), int(minute), int(second), int((fraction or "0").ljust(6, "0")))
     except ValueError:
@@ -103,10 +103,10 @@ def time_value(text: str) -> dt.time:
 
 def timestamp_value(text: str, timezone: str | None) -> dt.datetime:
     """An instant (in UTC), read in the session zone unless the text names one; without a session zone naive."""
-    found = _TIMESTAMP.fullmatch(text)
-    if not found:
+    moment = _TIMESTAMP.fullmatch(text)
+    if not moment:
         raise NotReadable
-    *clock, fraction, zone = found.groups()
+    *clock, fraction, zone = moment.groups()
     try:
         year, month, day, hour, minute, second = (int(part or 0) for part in clock)
         naive = dt.datetime(year, month, day, hour, minute, second, int((fraction or "0").ljust(6, "0")))

@@ -68,8 +68,8 @@ def text_values(body: Mapping[str, Any], name: str) -> dict[str, str]:
     if values is None:
         return {}
     _object(values, name)
-    found = {key: _scalar_text(value) for key, value in values.items()}
-    return {_unicode(key, name): value for key, value in found.items() if value is not None}
+    scalar_texts = {key: _scalar_text(value) for key, value in values.items()}
+    return {_unicode(key, name): value for key, value in scalar_texts.items() if value is not None}
 
 
 def text_of(body: Mapping[str, Any], name: str) -> str:

@@ -103,9 +103,9 @@ class Protocol:
         if self.min_reader_version < 3:
             return
         features = set(self.reader_features)
-        if found := features & _CATALOG_MANAGED:
+        if catalog_features := features & _CATALOG_MANAGED:
             raise UnsupportedFeatureError(
-                f"{table} is catalog-managed (feature {sorted(found)[0]}): its catalog, not the folder, knows the"
+                f"{table} is catalog-managed (feature {sorted(catalog_features)[0]}): its catalog, not the folder, knows the"
                 " newest commits, so reading it by path could miss some; read it through its catalog"
             )
         if unknown := features - _SUPPORTED_READER_FEATURES:

@@ -103,10 +103,10 @@ def cast(text: str, type_: pa.DataType) -> Cast:
 
 def _whole(text: str, limit: int) -> int | Unknown | None:
     """An integer; digits behind a point say nothing."""
-    found = _WHOLE.fullmatch(text)
-    if found is None:
+    number_text = _WHOLE.fullmatch(text)
+    if number_text is None:
         return UNKNOWN if text in ("+", "-", ".", "+.", "-.") else None
-    number = int(found[1] + (found[2] or "0"))
+    number = int(number_text[1] + (number_text[2] or "0"))
     return number if -limit <= number < limit else None
 
 
@@ -129,17 +129,17 @@ def _decimal(text: str, type_: pa.DataType) -> int | bytes | None:
 
 
 def _day(text: str) -> int | None:
-    found = DAY.fullmatch(text)
-    day = None if found is None else day_of(found[1] + found[2], found[3], found[4])
+    day_text = DAY.fullmatch(text)
+    day = None if day_text is None else day_of(day_text[1] + day_text[2], day_text[3], day_text[4])
     return day if day is not None and -(2**31) <= day < 2**31 else None
 
 
 def _moment(text: str, zoned: bool) -> int | LocalMicros | Unknown | None:
-    found = _MOMENT.fullmatch(text)
-    if found is None:
+    moment_text = _MOMENT.fullmatch(text)
+    if moment_text is None:
         # A time without its day is one of today, where an instant is asked for.
         return UNKNOWN if zoned and re.match(r"T?[0-9]{1,2}:", text) else None
-    sign, year, month, day, *clock, fraction, rest = found.groups()
+    sign, year, month, day, *clock, fraction, rest = moment_text.groups()
     micros = clock_micros(day_of(sign + year, month, day), (clock[0], clock[1], clock[2]), fraction)
     zone = (rest or "").strip(BLANKS)
     if micros is None or not -(2**63) <= micros < 2**63:

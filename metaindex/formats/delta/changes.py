@@ -22,7 +22,7 @@ from metaindex.formats.model import FileTable, Snapshot, Version
 from metaindex.formats.protocol import TableRef
 
 from .actions import Commit, FileAction, FileKey, Metadata, file_columns
-from .columns import integers, one, strings
+from .columns import integers, strings, unchunked
 from .log_segment import LOG, commit_fingerprint, commit_path, stored_commit_fingerprint
 from .partitions import partition_values
 from .replay import read_commit
@@ -61,14 +61,14 @@ def changes_from_log(ref: TableRef, bases: Sequence[Base], to: Version) -> Chang
 def _commits(ref: TableRef, versions: range) -> Iterator[tuple[Commit, bytes]]:
     """In order; of an object store some at a time, for there reading is waiting."""
 
-    def one(version: int) -> tuple[Commit, bytes]:
+    def commit_of(version: int) -> tuple[Commit, bytes]:
         return read_commit(ref.storage, ref.path, version)
 
     if len(versions) < 2 or "://" not in ref.storage.root:
-        yield from map(one, versions)
+        yield from map(commit_of, versions)
         return
     with ThreadPoolExecutor(min(16, len(versions))) as pool:
-        yield from pool.map(one, versions)
+        yield from pool.map(commit_of, versions)
 
 
 @dataclass(slots=True)
@@ -129,10 +129,10 @@ def _changes(ref: TableRef, base: Base, to: Version, said: _Said) -> Changes:
         table=ref.path,
         parts=(),
         loose=strings(stats),
-        part=vector(one(rows.column("delta_part")), np.int32),
-        row=vector(one(rows.column("delta_row")), np.int64),
-        with_deletes=~null_mask(one(rows.column("deletes"))),
-        record_count=one(rows.column("record_count")),
+        part=vector(unchunked(rows.column("delta_part")), np.int32),
+        row=vector(unchunked(rows.column("delta_row")), np.int64),
+        with_deletes=~null_mask(unchunked(rows.column("deletes"))),
+        record_count=unchunked(rows.column("record_count")),
         once_float=schema.once_float,
     )
     table_uuid = said.metadata.id if said.metadata is not None else base.version.table_uuid

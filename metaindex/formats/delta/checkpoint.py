@@ -18,7 +18,7 @@ from metaindex.expressions.vectors import compute
 from metaindex.formats.storage import Storage
 
 from .actions import LIVE_SCHEMA, FileAction, FileKey, Metadata, Protocol, file_columns, no_files, parse_commit
-from .columns import cast_to, child, constant, one, present, rows_array, strings, take
+from .columns import cast_to, child, constant, present, rows_array, strings, take, unchunked
 from .log_segment import LOG, CheckpointFiles
 from .parquet_part import Batch, batches, has_field, opened
 from .paths import decoded, decoded_column
@@ -111,7 +111,7 @@ def _header(holder: opened, part: Any, out: CheckpointReader) -> list[str]:
             continue
         table = part.read_row_group(group, columns=wanted, use_threads=False)
         for name in wanted:
-            column = compute("drop_null", one(table.column(name)))
+            column = compute("drop_null", unchunked(table.column(name)))
             for row in column.to_pylist(maps_as_pydicts="lossy"):
                 match name:
                     case "protocol":

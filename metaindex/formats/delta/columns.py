@@ -82,10 +82,10 @@ def present(values: pa.Array) -> npt.NDArray[np.bool_]:
 
 def where(mask: pa.Array | pa.ChunkedArray) -> Rows:
     """The rows where a boolean column is true."""
-    return np.flatnonzero(truths(one(mask), null=False)).astype(np.int64)
+    return np.flatnonzero(truths(unchunked(mask), null=False)).astype(np.int64)
 
 
-def one(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+def unchunked(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     from metaindex.expressions.vectors import one_array
 
     return one_array(values)
@@ -120,15 +120,15 @@ def map_values(maps: pa.Array, key: str) -> pa.Array:
     offsets = vector(maps.offsets, np.int32).astype(np.int64)
     first, last = int(offsets[0]), int(offsets[-1])
     keys, items = maps.keys.slice(first, last - first), maps.items.slice(first, last - first)
-    found = where(among(keys, strings([key])))
+    places = where(among(keys, strings([key])))
     width = (last - first) // count
     even = last - first == width * count and bool((offsets[1:] - offsets[:-1] == width).all())
-    if even and width == 1 and len(found) == count and not maps.null_count:
+    if even and width == 1 and len(places) == count and not maps.null_count:
         return items
-    rows = found // width if even else np.searchsorted(offsets, found + first, side="right") - 1
+    rows = places // width if even else np.searchsorted(offsets, places + first, side="right") - 1
     positions = np.zeros(count, np.int64)
     valid = np.zeros(count, np.bool_)
-    positions[rows] = found
+    positions[rows] = places
     valid[rows] = True
     if (whole := valid_mask(maps)) is not None:
         valid &= whole

@@ -86,9 +86,9 @@ def _bounds(words: Words, valid: Mask | None) -> pa.Array:
     return from_rows(rows.view(np.uint8).reshape(-1, 16), valid)
 
 
-def _sum(one: Words, other: Words) -> Words:
-    low = one[1] + other[1]
-    return one[0] + other[0] + (low < one[1]), low
+def _sum(words: Words, other: Words) -> Words:
+    low = words[1] + other[1]
+    return words[0] + other[0] + (low < words[1]), low
 
 
 def _negated(words: Words) -> Words:

@@ -33,9 +33,9 @@ def version_at(storage: Storage, table: str, listing: LogListing, metadata: Meta
         since = _number(metadata, "delta.inCommitTimestampEnablementVersion")
         inside = [v for v in versions if since is None or v >= since]
     if inside:
-        found = _search(storage, table, inside, timestamp_ms)
-        if found is not None:
-            return found
+        version = _search(storage, table, inside, timestamp_ms)
+        if version is not None:
+            return version
         versions = versions[: len(versions) - len(inside)]
     times = file_times(listing)
     below = [v for v in versions if times[v] <= timestamp_ms]

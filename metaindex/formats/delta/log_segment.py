@@ -104,7 +104,7 @@ def list_log(storage: Storage, start_after: str = "") -> LogListing:
 
 def read_listing(infos: Iterable[ObjectInfo]) -> LogListing:
     commits: dict[int, ObjectInfo] = {}
-    found: dict[int, list[tuple[int, tuple[ObjectInfo, ...]]]] = {}
+    by_version: dict[int, list[tuple[int, tuple[ObjectInfo, ...]]]] = {}
     multi: dict[tuple[int, int], dict[int, ObjectInfo]] = {}
     for info in infos:
         match = _NAME.match(_name(info.path))
@@ -118,14 +118,14 @@ def read_listing(infos: Iterable[ObjectInfo]) -> LogListing:
         elif match["parts"]:
             multi.setdefault((version, int(match["parts"])), {})[int(match["part"])] = info
         else:
-            found.setdefault(version, []).append((2 if match["uuid"] else 0, (info,)))
+            by_version.setdefault(version, []).append((2 if match["uuid"] else 0, (info,)))
     for (version, count), parts in multi.items():
         if count > 0 and parts.keys() == set(range(1, count + 1)):
-            found.setdefault(version, []).append((1, tuple(parts[n] for n in sorted(parts))))
+            by_version.setdefault(version, []).append((1, tuple(parts[n] for n in sorted(parts))))
     checkpoints = {
         # Several checkpoints of one version say the same; the choice only has to be the same every time.
         version: CheckpointFiles(version, max(kinds, key=lambda k: (k[0], len(k[1]), k[1][0].path))[1])
-        for version, kinds in found.items()
+        for version, kinds in by_version.items()
     }
     return LogListing(commits, checkpoints)
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from metaindex.expressions.errors import CorruptTableError, ObjectNotFoundError, StorageError
 from metaindex.formats.storage import Storage
 
-from .columns import child, one
+from .columns import child, unchunked
 
 _BATCH_BYTES = 1 << 26  # read one after the other into the same memory
 
@@ -77,7 +77,7 @@ class Batch:
     def adds(self, columns: list[str]) -> dict[str, pa.Array]:
         """Columns of `add` (dotted names below it) by the names of its fields, null where the row is no add."""
         table = self.part.read_row_groups(self.groups, columns=[f"add.{name}" for name in columns])
-        add = one(table.column("add"))
+        add = unchunked(table.column("add"))
         return {add.type.field(i).name: child(add, i) for i in range(add.type.num_fields)}
 
 

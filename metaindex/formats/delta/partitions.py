@@ -18,7 +18,7 @@ from metaindex.expressions.vectors import compute, from_bytes, from_vector
 from metaindex.formats.model import Leaf, partition_text
 
 from .casts import UNKNOWN, Cast, LocalMicros, Unknown, cast
-from .columns import booleans, cast_to, int64_values, map_values, one, rows_array, strings, take
+from .columns import booleans, cast_to, int64_values, map_values, rows_array, strings, take, unchunked
 
 _WIDEST_ZONE = 18 * 3_600_000_000
 _INT64 = np.iinfo(np.int64)
@@ -26,7 +26,7 @@ _INT64 = np.iinfo(np.int64)
 
 def partition_values(files: pa.Table, sources: tuple[str, ...]) -> list[pa.Array]:
     """Per partition column, the text of every file; null is NULL."""
-    maps = one(files.column("partition_values"))
+    maps = unchunked(files.column("partition_values"))
     return [map_values(maps, source) for source in sources]
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from metaindex.expressions.vectors import from_vector, valid_mask, vector
 
-from .columns import one, rows_array
+from .columns import rows_array, unchunked
 from .stats_json import CHUNK_ROWS, read_texts
 from .stats_rows import parsed_rows, whole
 
@@ -35,10 +35,10 @@ def numbers_of_records(stats: pa.Array) -> pa.Array:
             rows = rest[start : start + CHUNK_ROWS]
             table = read_texts(chunk, pa.schema([("numRecords", pa.int64())]))
             if table is not None:
-                found = one(table.column("numRecords"))
+                counts = unchunked(table.column("numRecords"))
             else:
-                found = pa.array([whole(row.get("numRecords")) for row in parsed_rows(chunk)], pa.int64())
-            values, said = vector(found, np.int64), valid_mask(found)
+                counts = pa.array([whole(row.get("numRecords")) for row in parsed_rows(chunk)], pa.int64())
+            values, said = vector(counts, np.int64), valid_mask(counts)
             numbers[rows] = values
             known[rows] = True if said is None else said
     known &= numbers >= 0

@@ -16,7 +16,7 @@ from metaindex.formats.storage import Storage
 
 from .actions import Commit, FileAction, FileKey, Metadata, Protocol, file_columns, parse_commit
 from .checkpoint import CheckpointReader, joined, open_checkpoint
-from .columns import among, kept, one, rows_array, strings, take, where
+from .columns import among, kept, rows_array, strings, take, unchunked, where
 from .log_segment import LogSegment, commit_fingerprint, commit_path, stored_commit_fingerprint
 
 
@@ -77,8 +77,8 @@ def read_header(storage: Storage, table: str, segment: LogSegment) -> Header:
     checkpoint = None if segment.checkpoint is None else open_checkpoint(storage, table, segment.checkpoint)
     if checkpoint is not None:
         protocol, metadata = protocol or checkpoint.protocol, metadata or checkpoint.metadata
-    for found, name in ((protocol, "protocol"), (metadata, "metaData")):
-        if found is None:
+    for action, name in ((protocol, "protocol"), (metadata, "metaData")):
+        if action is None:
             raise CorruptTableError(f"a Delta table has a {name} action; {table} version {segment.version} has none")
     assert protocol is not None
     assert metadata is not None
@@ -139,11 +139,11 @@ def _without(base: pa.Table, live: dict[FileKey, FileAction], gone: set[FileKey]
     if len(hits) == 0:
         return base
     candidates = take(base.select(["path", "deletes"]), rows_array(hits))
-    keys = zip(one(candidates["path"]).to_pylist(), one(candidates["deletes"]).to_pylist(), strict=True)
+    keys = zip(unchunked(candidates["path"]).to_pylist(), unchunked(candidates["deletes"]).to_pylist(), strict=True)
     dropped = [key in gone or key in live for key in keys]
     keep = np.ones(base.num_rows, np.bool_)
     keep[hits[np.array(dropped, np.bool_)]] = False
-    left = set(one(kept(candidates["path"], ~np.array(dropped, np.bool_))).to_pylist())
+    left = set(unchunked(kept(candidates["path"], ~np.array(dropped, np.bool_))).to_pylist())
     if twice := left & {path for path, _ in live}:
         raise _twice(table, min(twice))
     return kept(base, keep)

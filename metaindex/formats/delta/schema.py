@@ -88,10 +88,10 @@ def _with_partitions(
     folded = {f.name.lower(): f for f in fields}
     chosen: list[Field] = []
     for name in wanted:
-        found = exact.get(name) or folded.get(name.lower())
-        if found is None:
+        column = exact.get(name) or folded.get(name.lower())
+        if column is None:
             raise CorruptTableError(f"partition columns stand in the schema; {table} has none named {name!r}")
-        chosen.append(found)
+        chosen.append(column)
     names = {f.name for f in chosen}
     marked = tuple(replace(f, partition=True) if f.name in names else f for f in fields)
     return marked, tuple(f.name for f in chosen), tuple(f.source for f in chosen)

@@ -20,7 +20,7 @@ from metaindex.formats.storage import Storage
 if TYPE_CHECKING:
     from pyroaring import BitMap64
 
-from .columns import one
+from .columns import unchunked
 from .deletes import read_positions
 from .history import file_times
 from .log_segment import LogSegment
@@ -57,8 +57,8 @@ class DeltaDetails:
         return None if leaf.path[0].partition else self.statistics.bounds(leaf)
 
     def many_log_bounds(self, leaves: Sequence[Leaf]) -> list[ColumnBounds | None]:
-        found = iter(self.statistics.many_bounds([leaf for leaf in leaves if not leaf.path[0].partition]))
-        return [None if leaf.path[0].partition else next(found) for leaf in leaves]
+        of_data = iter(self.statistics.many_bounds([leaf for leaf in leaves if not leaf.path[0].partition]))
+        return [None if leaf.path[0].partition else next(of_data) for leaf in leaves]
 
     def null_lists(self, leaf: Leaf) -> ColumnBounds | None:
         """Of those inside a struct nothing: a writer may count the lists alone, and not the structs that are NULL."""
@@ -106,10 +106,10 @@ def build(ref: TableRef, segment: LogSegment, header: Header, version: Version) 
         table=ref.path,
         parts=live.parts,
         loose=live.loose,
-        part=vector(one(live.table.column("delta_part")), np.int32),
-        row=vector(one(live.table.column("delta_row")), np.int64),
-        with_deletes=~null_mask(one(live.table.column("deletes"))),
-        record_count=one(live.table.column("record_count")),
+        part=vector(unchunked(live.table.column("delta_part")), np.int32),
+        row=vector(unchunked(live.table.column("delta_row")), np.int64),
+        with_deletes=~null_mask(unchunked(live.table.column("deletes"))),
+        record_count=unchunked(live.table.column("record_count")),
         once_float=schema.once_float,
     )
     return Snapshot(

@@ -71,10 +71,10 @@ class LogStatistics:
         """Of a list or map: where the log says that none is NULL. A count above 0 may be one of elements, or take empty
         ones in, as footers do."""
         (written,) = self._written([(leaf.source, pa.binary())])  # whose bounds are never read
-        found = _repaired(written, self.with_deletes, self.record_count, pa.binary(), False)
-        if found is None or found.null_count is None:
+        repaired = _repaired(written, self.with_deletes, self.record_count, pa.binary(), False)
+        if repaired is None or repaired.null_count is None:
             return None
-        nulls, known = int64_values(found.null_count)
+        nulls, known = int64_values(repaired.null_count)
         none = from_vector(np.zeros(len(nulls), np.int64), known & (nulls == 0), pa.int64())
         return ColumnBounds(pa.binary(), None, None, none, None, self.record_count)
 
@@ -110,7 +110,7 @@ class LogStatistics:
             return [LeafStatistics.unknown(0, type_) for _, type_ in columns]
         out = [LeafStatistics.joined([piece.pop(0) for piece in pieces]) for _ in columns]
         as_asked = bool((order == np.arange(len(order))).all())
-        return out if as_asked else [one.take(order) for one in out]
+        return out if as_asked else [column.take(order) for column in out]
 
     def _of_loose(self, rows: npt.NDArray[np.int64], columns: Sequence[Column]) -> list[LeafStatistics]:
         if len(self.loose) > FEW_TEXTS:
@@ -141,13 +141,13 @@ def _of_batch(batch: Batch, rows: npt.NDArray[np.int64], columns: Sequence[Colum
         return read_leaves(_texts(batch, rows), columns)
     out = []
     for source, type_ in columns:
-        found, without = _of_struct(batch, add.field("stats_parsed").type, rows, source, type_)
+        statistics, without = _of_struct(batch, add.field("stats_parsed").type, rows, source, type_)
         if texts and len(without):
             order = np.arange(len(rows))
             order[without] = len(rows) + np.arange(len(without))
             said = read_leaves(_texts(batch, rows[without]), [(source, type_)])
-            found = LeafStatistics.joined([found, *said]).take(order)
-        out.append(found)
+            statistics = LeafStatistics.joined([statistics, *said]).take(order)
+        out.append(statistics)
     return out
 
 
@@ -178,13 +178,13 @@ def _of_struct(
         return pc.struct_field(struct, paths[kind]) if kind in paths else None
 
     def bound(kind: str, default: pa.Array, upper: bool) -> pa.Array:
-        found = leaf(kind)
-        if found is None or pa.types.is_binary(type_):
+        bounds = leaf(kind)
+        if bounds is None or pa.types.is_binary(type_):
             return default
         try:
-            if pa.types.is_timestamp(found.type) and pa.types.is_timestamp(type_):
-                return to_physical(found, type_, upper=upper)  # whatever its unit
-            return to_physical(found.cast(type_), type_, upper=upper)
+            if pa.types.is_timestamp(bounds.type) and pa.types.is_timestamp(type_):
+                return to_physical(bounds, type_, upper=upper)  # whatever its unit
+            return to_physical(bounds.cast(type_), type_, upper=upper)
         except (pa.ArrowException, TypeError):
             return default
 
@@ -205,9 +205,9 @@ def _without_nan(leaf: Any, lower: pa.Array, upper: pa.Array) -> tuple[pa.Array,
 
     nan = np.zeros(len(lower), np.bool_)
     for kind in ("minValues", "maxValues"):
-        found = leaf(kind)
-        if found is not None and pa.types.is_floating(found.type):
-            nan[where(pc.is_nan(found))] = True
+        bounds = leaf(kind)
+        if bounds is not None and pa.types.is_floating(bounds.type):
+            nan[where(pc.is_nan(bounds))] = True
     if not nan.any():
         return lower, upper
     keep = rows_array(np.arange(len(lower)), ~nan)

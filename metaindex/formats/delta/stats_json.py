@@ -17,7 +17,7 @@ import pyarrow as pa
 from metaindex.expressions.physical import physical_type, to_physical
 from metaindex.expressions.vectors import from_vector, truths
 
-from .columns import one, rows_array, strings, where
+from .columns import rows_array, strings, unchunked, where
 from .leaf_statistics import Column, LeafStatistics
 from .stats_rows import json_type, moment, parsed_rows, read_rows
 
@@ -88,9 +88,9 @@ def _of_table(
     count = table.num_rows
 
     def leaf(name: str) -> pa.Array:
-        return pc.struct_field(one(table.column(name)), list(source))
+        return pc.struct_field(unchunked(table.column(name)), list(source))
 
-    loose = _loose(one(table.column("tightBounds")))
+    loose = _loose(unchunked(table.column("tightBounds")))
     if json_type(type_) is None:
         nothing = pa.nulls(count, physical_type(type_))
         return LeafStatistics(nothing, nothing, leaf("nullCount"), loose)

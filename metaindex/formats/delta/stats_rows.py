@@ -24,10 +24,10 @@ Row = Mapping[str, Any]
 
 def _parsed(text: str | None) -> Row:
     try:
-        found = json.loads(text or "{}", parse_float=Decimal)
+        row = json.loads(text or "{}", parse_float=Decimal)
     except (ValueError, InvalidOperation, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return row if isinstance(row, dict) else {}
 
 
 def parsed_rows(stats: pa.Array) -> list[Row]:

@@ -57,7 +57,7 @@ class DeltaFormat:
         """See `formats.protocol.FollowsLog`. Commits are numbered without gaps: the newest is the one that none
         follows. A listing is asked where the known one is not there any more, and where a checkpoint lies behind it:
         then commits between may be cleaned."""
-        version = max((one for one in known if one.id.isdigit()), key=lambda one: int(one.id), default=None)
+        version = max((v for v in known if v.id.isdigit()), key=lambda v: int(v.id), default=None)
         if version is not None and following(ref.storage, version):
             for _ in range(_FOLLOWED):
                 number = int(version.id) + 1

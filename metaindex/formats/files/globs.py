@@ -62,8 +62,8 @@ def matcher(pattern: str) -> re.Pattern[str]:
         elif c == "," and open_:
             out.append("|")
         elif c == "[":
-            at, one = _one_of(pattern, at)
-            out.append(one)
+            at, of_these = _one_of(pattern, at)
+            out.append(of_these)
         else:
             out.append(re.escape(c))
     if open_:
@@ -78,12 +78,12 @@ def _one_of(pattern: str, at: int) -> tuple[int, str]:
     if close < 0:
         raise _unreadable(pattern, "a [ is not closed")
     characters = re.sub(r"([\[\]\\^&~|])", r"\\\1", pattern[inside:close])
-    one = f"[{'^' if inside > at else ''}{characters}]"
+    of_these = f"[{'^' if inside > at else ''}{characters}]"
     try:
-        re.compile(one)
+        re.compile(of_these)
     except re.error as error:
         raise _unreadable(pattern, str(error)) from error
-    return close + 1, one
+    return close + 1, of_these
 
 
 def expand(pattern: str) -> list[str]:
@@ -108,7 +108,7 @@ def expand(pattern: str) -> list[str]:
             if depth == 0 and "/" in pattern[start:at]:
                 ends = [start, *commas, at]
                 inner = [pattern[a + 1 : b] for a, b in pairwise(ends)]
-                return [one for part in inner for one in expand(pattern[:start] + part + pattern[at + 1 :])]
+                return [expanded for part in inner for expanded in expand(pattern[:start] + part + pattern[at + 1 :])]
         at += 1
     return [pattern]
 

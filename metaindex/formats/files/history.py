@@ -75,15 +75,15 @@ def _place(ref: TableRef) -> tuple[Storage, str]:
 def remembered(ref: TableRef) -> Sequence[KeptListing]:
     """All kept listings, oldest first."""
     storage, folder = _place(ref)
-    found = []
-    for one in storage.list(folder, recursive=False):
-        name = one.path.rpartition("/")[2]
+    listings = []
+    for info in storage.list(folder, recursive=False):
+        name = info.path.rpartition("/")[2]
         if not name.endswith(_SUFFIX):
             continue
         moment, _, id_ = name.removesuffix(_SUFFIX).partition("-")
         if moment.isdigit() and id_:
-            found.append(KeptListing(int(moment), id_, one.path))
-    return found
+            listings.append(KeptListing(int(moment), id_, info.path))
+    return listings
 
 
 def remember(ref: TableRef, snapshot: Snapshot) -> None:
@@ -151,7 +151,7 @@ def recall(ref: TableRef, kept: KeptListing) -> Recalled:
         schema = None
         if about.get(b"metaindex.reader") == _reader(ref):
             schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(about[b"metaindex.schema"])))
-        bases = frozenset(str(one) for one in parse_json(about.get(b"metaindex.bases", b'[""]')))
+        bases = frozenset(str(base) for base in parse_json(about.get(b"metaindex.bases", b'[""]')))
         file_format = about[b"metaindex.file_format"].decode()
     except ObjectNotFoundError as error:
         raise VersionNotFoundError(f"version {kept.id!r} of {ref.path!r} was removed while it was read") from error

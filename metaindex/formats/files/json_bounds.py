@@ -73,8 +73,8 @@ def _whole_number(text: str) -> int | float:
 def levels(text: bytes, most: int) -> int:
     """The most brackets that are open at once, in any line. Up to `most` those inside texts count, too: that is sooner
     known."""
-    found = _levels(text)
-    return found if found <= most else _levels(_TEXT.sub(b"", text))
+    deepest = _levels(text)
+    return deepest if deepest <= most else _levels(_TEXT.sub(b"", text))
 
 
 def _levels(text: bytes) -> int:

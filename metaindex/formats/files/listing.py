@@ -102,7 +102,7 @@ class Listing:
         for at in range(0, len(self), STRETCH):
             end = at + STRETCH
             sizes, times = (numbers(v[at:end]).cast(pa.string()) for v in (self.sizes, self.modified_ns))
-            etags = self._signs(at) if self.local else texts([one or "None" for one in self.etags[at:end]])
+            etags = self._signs(at) if self.local else texts([etag or "None" for etag in self.etags[at:end]])
             columns = (texts(self.paths[at:end]), sizes, times, etags, repeated("\0", len(sizes)))
             lines = compute("binary_join_element_wise", *columns)
             ended = compute("binary_join_element_wise", lines, repeated("", len(lines)), repeated("\n", len(lines)))
@@ -137,10 +137,10 @@ def starts_of(folders: Sequence[str], bases: Collection[str]) -> list[int]:
     if set(bases) == {""}:
         return [0] * len(folders)
     known = set(bases)
-    found = []
+    starts = []
     for folder in folders:
         at = len(folder)
         while at and folder[:at] not in known:
             at = folder.rfind("/", 0, at - 1) + 1
-        found.append(at)
-    return found
+        starts.append(at)
+    return starts

@@ -186,20 +186,20 @@ def parse_ddl(text: str) -> pa.Schema:
     pyarrow.Schema."""
     fields, at = [], 0
     while at < len(text):
-        found = _COLUMN.match(text, at)
-        t = _type(found) if found else None
-        if found is None or t is None:
+        column = _COLUMN.match(text, at)
+        t = _type(column) if column else None
+        if column is None or t is None:
             raise UnsupportedFeatureError(
                 f"a schema text lists columns with types, 'a INT, b DECIMAL(10,2)'; cannot read {text[at : at + 40]!r};"
                 " nested types: give a pyarrow.Schema"
             )
-        fields.append(pa.field((found[1] or "").replace("``", "`") or found[2], t))
-        at = found.end()
+        fields.append(pa.field((column[1] or "").replace("``", "`") or column[2], t))
+        at = column.end()
     return pa.schema(fields)
 
 
-def _type(found: re.Match[str]) -> pa.DataType | None:
-    name, first, second = found[3].lower(), found[4], found[5]
+def _type(column: re.Match[str]) -> pa.DataType | None:
+    name, first, second = column[3].lower(), column[4], column[5]
     if name in ("decimal", "dec", "numeric"):
         precision, scale = int(first or 10), int(second or 0)
         return pa.decimal128(precision, scale) if 1 <= precision <= 38 and scale <= precision else None

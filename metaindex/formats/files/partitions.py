@@ -271,20 +271,20 @@ def _decimal(raw: str, t: pa.DataType) -> Decimal:
 
 
 def _day(text: str) -> dt.date | None:
-    found = _DATE.fullmatch(text)
+    day_text = _DATE.fullmatch(text)
     try:
-        return dt.date(int(found[1]), int(found[2]), int(found[3])) if found else None
+        return dt.date(int(day_text[1]), int(day_text[2]), int(day_text[3])) if day_text else None
     except ValueError:
         return None
 
 
 def _moment(text: str) -> dt.datetime | None:
-    found = _MOMENT.fullmatch(text)
-    if found is None:
+    moment_text = _MOMENT.fullmatch(text)
+    if moment_text is None:
         return None
-    year, month, day, hour, minute, second = map(int, found.groups()[:6])
+    year, month, day, hour, minute, second = map(int, moment_text.groups()[:6])
     try:
-        return dt.datetime(year, month, day, hour, minute, second, int((found[7] or "").ljust(6, "0")[:6]))
+        return dt.datetime(year, month, day, hour, minute, second, int((moment_text[7] or "").ljust(6, "0")[:6]))
     except ValueError:
         return None
 

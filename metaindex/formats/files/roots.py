@@ -42,19 +42,19 @@ def roots_of(
     given = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not given:
         raise NotATableError("a table has at least one path; the list is empty; name a folder or a file")
-    texts = [os.fspath(one) for one in given]
+    texts = [os.fspath(given_path) for given_path in given]
     named = [_absolute(text) for text in texts]
-    patterned = [has_pattern(one) and not _exists(one, storage_options) for one in named]
+    patterned = [has_pattern(name) and not _exists(name, storage_options) for name in named]
     if len(named) == 1 and not patterned[0] and base_path is None:
         return None
     patterns = [name if is_pattern else escape(name) for name, is_pattern in zip(named, patterned, strict=True)]
-    parts = [_split(one) for pattern in patterns for one in expand(pattern)]
+    parts = [_split(spelled) for pattern in patterns for spelled in expand(pattern)]
     base = _base(parts) if base_path is None else _split(escape(_absolute(base_path)))
-    for one in parts:
-        if [literal(part) for part in one[: len(base)]] != [literal(part) for part in base]:
+    for split in parts:
+        if [literal(part) for part in split[: len(base)]] != [literal(part) for part in base]:
             where = f"basePath {base_path!r}" if base_path is not None else "one store"
             raise UnsupportedFeatureError(
-                f"all paths of a table lie below its base; {_joined(one)!r} is not below {where}; name another basePath"
+                f"all paths of a table lie below its base; {_joined(split)!r} is not below {where}; name another basePath"
             )
     storage, _ = storage_for(_joined([literal(part) or part for part in base]), storage_options)
     relative = sorted({"/".join(_split(pattern)[len(base) :]) for pattern in patterns})
@@ -68,30 +68,32 @@ def roots_of(
 def match(storage: Storage, pattern: str) -> list[tuple[str, bool]]:
     """What fits: paths relative to the storage's root, in order, and whether each is a folder. NotATableError where
     nothing does."""
-    found = [fit for one in expand(pattern) for fit in _matches(storage, one)]
-    if not found:
+    fits = [fit for spelled in expand(pattern) for fit in _matches(storage, spelled)]
+    if not fits:
         raise NotATableError(
             f"every path of a table names something; there is nothing at {storage.uri(pattern)!r}; check the path"
         )
-    return sorted(found)
+    return sorted(fits)
 
 
 def _matches(storage: Storage, pattern: str) -> list[tuple[str, bool]]:
-    found: list[tuple[str, bool]] = [("", True)]
+    matches: list[tuple[str, bool]] = [("", True)]
     for part in pattern.split("/") if pattern else ():
         name = literal(part)
-        inside = [one for one, is_folder in found if is_folder]
+        inside = [above for above, is_folder in matches if is_folder]
         if name is not None:
-            found = [(f"{one}/{name}".lstrip("/"), kind) for one in inside for kind in _kinds(storage, one, name)]
+            matches = [
+                (f"{above}/{name}".lstrip("/"), kind) for above in inside for kind in _kinds(storage, above, name)
+            ]
             continue
         fits = matcher(part).fullmatch
-        found = [
-            (f"{one}/{name}".lstrip("/"), is_folder)
-            for one in inside
-            for name, is_folder in _children(storage, one)
+        matches = [
+            (f"{above}/{name}".lstrip("/"), is_folder)
+            for above in inside
+            for name, is_folder in _children(storage, above)
             if fits(name)
         ]
-    return found
+    return matches
 
 
 def _absolute(text: str) -> str:
@@ -123,7 +125,7 @@ def _joined(parts: Sequence[str]) -> str:
 def _base(parts: Sequence[Sequence[str]]) -> list[str]:
     """The longest beginning that all share, without patterns, above each of them."""
     base: list[str] = []
-    for together in zip(*(one[:-1] for one in parts), strict=False):
+    for together in zip(*(split[:-1] for split in parts), strict=False):
         if len(set(together)) > 1 or literal(together[0]) is None:
             break
         base.append(together[0])
@@ -156,7 +158,7 @@ def _children(storage: Storage, folder: str) -> Iterator[tuple[str, bool]]:
             raise denied(error, error.filename or where) from error
         return
     yield from ((name, True) for name in storage.folders(folder))
-    yield from ((one.path.rpartition("/")[2], False) for one in storage.list(folder, recursive=False))
+    yield from ((info.path.rpartition("/")[2], False) for info in storage.list(folder, recursive=False))
 
 
 def denied(error: OSError, where: str) -> StorageError:

@@ -49,12 +49,12 @@ def with_partitions(data: pa.Schema, parts: Partitions) -> Schema:
     has it, with the partition's type."""
     by_name = {alike(name): (name, t) for name, t in zip(parts.names, parts.types, strict=True)}
     fields = []
-    for one in data:
-        partition = by_name.pop(alike(one.name), None)
+    for field in data:
+        partition = by_name.pop(alike(field.name), None)
         if partition is None:
-            fields.append(field_of(one.name, one.type))
+            fields.append(field_of(field.name, field.type))
         else:
-            fields.append(Field(one.name, partition[1], partition=True, source=partition[0]))
+            fields.append(Field(field.name, partition[1], partition=True, source=partition[0]))
     fields += [Field(name, t, partition=True) for name, t in by_name.values()]
     twice = {alike(f.name) for f in fields}
     if len(twice) < len(fields):
@@ -102,7 +102,7 @@ def _parquet(storage: Storage, path: str) -> pa.Schema:
         schema = metadata.schema.to_arrow_schema()
         columns = [metadata.schema.column(i) for i in range(metadata.num_columns)]
         # An INT96 is an instant, which Arrow forgets.
-        old = {one.path for one in columns if one.physical_type == "INT96"}
+        old = {column.path for column in columns if column.physical_type == "INT96"}
         return pa.schema([pa.field(f.name, pa.timestamp("us", "UTC") if f.name in old else f.type) for f in schema])
     except (pa.ArrowException, CorruptTableError, ValueError) as error:
         raise CorruptTableError(
@@ -139,18 +139,18 @@ def merged(schemas: Sequence[tuple[str, pa.Schema]]) -> pa.Schema:
     fields: dict[str, pa.Field] = {}
     seen: dict[str, str] = {}
     for path, schema in schemas:
-        for one in schema:
-            key = alike(one.name)
+        for field in schema:
+            key = alike(field.name)
             was = fields.get(key)
-            t = plain_type(one.type)
+            t = plain_type(field.type)
             wider = t if was is None else _merged_type(was.type, t)
             if wider is None:
                 assert was is not None
                 raise FormatError(
-                    f"with mergeSchema a column has one type; {one.name!r} is {was.type} in {seen[key]!r} and {t} in"
+                    f"with mergeSchema a column has one type; {field.name!r} is {was.type} in {seen[key]!r} and {t} in"
                     f" {path!r}; name the columns with schema="
                 )
-            fields[key] = pa.field(one.name if was is None else was.name, wider)
+            fields[key] = pa.field(field.name if was is None else was.name, wider)
             seen.setdefault(key, path)
     return pa.schema(list(fields.values()))
 

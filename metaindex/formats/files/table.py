@@ -50,8 +50,8 @@ class FilesFormat:
         self._last: tuple[Listing, str] | None = None  # listed last, and its fingerprint
 
     def detect(self, ref: TableRef) -> bool:
-        found = first_file(ref.storage, ref.patterns)
-        return found is not None and (_options(ref).format is not None or _format_of_file(ref, found) is not None)
+        path = first_file(ref.storage, ref.patterns)
+        return path is not None and (_options(ref).format is not None or _format_of_file(ref, path) is not None)
 
     def resolve(self, ref: TableRef, at: At) -> Version:
         return self.resolved(ref, at).version
@@ -91,9 +91,9 @@ class FilesFormat:
         last = self._last
         if last is not None and listing.same_files(last[0]):
             return last[1]
-        found = listing.fingerprint()
-        self._last = (listing, found) if len(listing) <= _REMEMBERED else None
-        return found
+        fingerprint = listing.fingerprint()
+        self._last = (listing, fingerprint) if len(listing) <= _REMEMBERED else None
+        return fingerprint
 
     def _present_if(self, ref: TableRef, options: FilesOptions, at: At) -> Resolved | None:
         """What is there now, where it is the version asked by its id though nobody kept it."""
@@ -215,24 +215,24 @@ def _partitions(folders: Sequence[str], bases: frozenset[str], options: FilesOpt
 
 
 def _snapshot(
-    ref: TableRef, options: FilesOptions, version: Version, found: Recalled, parts: Partitions, folder: pa.Array
+    ref: TableRef, options: FilesOptions, version: Version, recalled: Recalled, parts: Partitions, folder: pa.Array
 ) -> Snapshot:
-    assert found.data_schema is not None  # read where it was not kept
-    schema = with_partitions(found.data_schema, parts)
-    reading = options.read_options(found.file_format)
-    first = str(found.files.paths[0]).lower().rpartition("/")[2]
-    if found.file_format == "csv" and "sep" not in reading and ".tsv" in first:
+    assert recalled.data_schema is not None  # read where it was not kept
+    schema = with_partitions(recalled.data_schema, parts)
+    reading = options.read_options(recalled.file_format)
+    first = str(recalled.files.paths[0]).lower().rpartition("/")[2]
+    if recalled.file_format == "csv" and "sep" not in reading and ".tsv" in first:
         reading["sep"] = "\t"
-    if parts.names and found.bases != {""}:
+    if parts.names and recalled.bases != {""}:
         reading["basepath"] = ref.storage.uri(parts.base)
     return Snapshot(
         ref.storage.root,
         FilesFormat.name,
         version,
-        found.timestamp_ms,
+        recalled.timestamp_ms,
         schema,
-        found.files,
-        FilesDetails(parts, folder, reading, found.bases),
+        recalled.files,
+        FilesDetails(parts, folder, reading, recalled.bases),
         tuple(f.name for f in schema if f.partition),
     )
 
@@ -266,9 +266,9 @@ def _one_format(ref: TableRef, paths: Sequence[str]) -> str:
         alike = [path for path in rest if path.endswith(ending)] if ending else [rest.pop()]
         if ending:
             rest = [path for path in rest if not path.endswith(ending)]
-        found = _format_of_file(ref, alike[-1])
-        seen[found] += len(alike)
-        example.setdefault(found, alike[-1])
+        file_format = _format_of_file(ref, alike[-1])
+        seen[file_format] += len(alike)
+        example.setdefault(file_format, alike[-1])
     if len(seen) == 1 and None not in seen:
         return str(next(iter(seen)))
     said = ", ".join(

@@ -40,7 +40,8 @@ def csv_schema(storage: Storage, paths: Sequence[str], reader: Mapping[str, str]
         columns = [t.column(at) for t in tables if t.num_columns > at]
         fields.append(
             pa.field(
-                name, infer_text(pa.chunked_array([c for one in columns for c in one.chunks], pa.string()), reader)
+                name,
+                infer_text(pa.chunked_array([c for column in columns for c in column.chunks], pa.string()), reader),
             )
         )
     return pa.schema(fields)
@@ -102,8 +103,8 @@ def _first_row(text: bytes, quote: str) -> bytes:
     """`quote`: where a name between two of them may go over lines."""
     q = re.escape(quote.encode())
     row = rb"(?:[^%b\r\n]|%b[^%b]*+%b?)*+" % (q, q, q, q) if quote else rb"[^\r\n]*+"
-    found = re.compile(rb"\s*+(" + row + rb")").match(text)
-    return b"" if found is None else found[1]
+    first_row = re.compile(rb"\s*+(" + row + rb")").match(text)
+    return b"" if first_row is None else first_row[1]
 
 
 def _hold_columns(text: bytes, path: str, separator: str, over_lines: str, most: int) -> None:
@@ -214,10 +215,10 @@ def _columns(text: bytes) -> dict[str, pa.DataType]:
         read = arrow_json.ReadOptions(use_threads=False, block_size=len(piece) + 1)
         schema = arrow_json.read_json(pa.BufferReader(piece), read_options=read).schema
         rows = json_bounds.large_integers(piece)
-        for one in schema:
-            t = _json_type(one.type)
-            t = t if rows is None else _exact(t, [row.get(one.name) for row in rows])
-            fields[one.name] = _common(fields.get(one.name), t, other=_refused)
+        for field in schema:
+            t = _json_type(field.type)
+            t = t if rows is None else _exact(t, [row.get(field.name) for row in rows])
+            fields[field.name] = _common(fields.get(field.name), t, other=_refused)
         if len(fields) > MOST_COLUMNS:
             raise ValueError(f"it has more than {MOST_COLUMNS:,} names")
     return fields
@@ -241,11 +242,11 @@ def _exact(t: pa.DataType, values: list[Any]) -> pa.DataType:
         of = [value for value in values if isinstance(value, dict)]
         return pa.struct([(f.name, _exact(f.type, [value.get(f.name) for value in of])) for f in t])
     if pa.types.is_list(t):
-        return pa.list_(_exact(t.value_type, [one for value in values if isinstance(value, list) for one in value]))
+        return pa.list_(_exact(t.value_type, [item for value in values if isinstance(value, list) for item in value]))
     numbers = [value for value in values if value is not None]
-    if t != pa.float64() or not all(isinstance(one, int) for one in numbers):
+    if t != pa.float64() or not all(isinstance(number, int) for number in numbers):
         return t
-    large = [len(str(abs(one))) for one in numbers if one not in _LONGS]
+    large = [len(str(abs(number))) for number in numbers if number not in _LONGS]
     if not large:
         return t
     exact = pa.decimal128(max(large), 0)
@@ -308,7 +309,7 @@ def _lines_of(text: bytes) -> bytes:
     """One object, or an array of them, as JSON lines."""
     start = text.lstrip()
     value, _ = json.JSONDecoder().raw_decode(start.decode())
-    return "\n".join(json.dumps(one) for one in (value if isinstance(value, list) else [value])).encode()
+    return "\n".join(json.dumps(item) for item in (value if isinstance(value, list) else [value])).encode()
 
 
 def _text(storage: Storage, path: str, reader: Mapping[str, str]) -> bytes:

@@ -41,21 +41,21 @@ class TimePattern:
         out: list[str] = []
         at = 0
         while at < len(pattern):
-            found = _PART.match(pattern, at)
-            if found is None:
+            token = _PART.match(pattern, at)
+            if token is None:
                 return None
-            part, at = found[0], found.end()
+            part, at = token[0], token.end()
             if part in _FIELDS:
                 out.append(_FIELDS[part])
             elif set(part) == {"S"} and len(part) <= 9:
                 out.append(rf"(?P<fraction>[0-9]{{1,{len(part)}}})")
-            elif found[1] is not None:
-                out.append(re.escape(found[1].replace("''", "'") or "'"))
+            elif token[1] is not None:
+                out.append(re.escape(token[1].replace("''", "'") or "'"))
             elif part == "[":
                 out.append("(?:")
             elif part == "]":
                 out.append(")?")
-            elif found[2] or part in "{}#'":
+            elif token[2] or part in "{}#'":
                 return None
             else:
                 out.append(re.escape(part))

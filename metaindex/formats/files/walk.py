@@ -113,9 +113,9 @@ class _Walk:
     def roots(self, patterns: Sequence[str]) -> None:
         bases = set()
         for pattern in patterns:
-            found = match(self.storage, pattern)
-            self._refuse_delta({path for path, _ in found})
-            for path, is_folder in found:
+            matches = match(self.storage, pattern)
+            self._refuse_delta({path for path, _ in matches})
+            for path, is_folder in matches:
                 if is_folder:
                     bases.add(f"{path}/" if path else "")
                     self.folder(path)
@@ -142,17 +142,17 @@ class _Walk:
     def add(self, path: str, info: ObjectInfo, folder: int) -> None:
         if not is_data_file(path.rpartition("/")[2], info.size_bytes):
             return
-        one = self.listing
-        one.paths.append(path)
-        one.sizes.append(info.size_bytes)
-        one.modified_ns.append(info.modified_ns)
-        one.folder.append(folder)
-        if one.local:
+        listing = self.listing
+        listing.paths.append(path)
+        listing.sizes.append(info.size_bytes)
+        listing.modified_ns.append(info.modified_ns)
+        listing.folder.append(folder)
+        if listing.local:
             inode, _, changed = (info.etag or "0-0").partition("-")
-            one.inodes.append(int(inode))
-            one.changed_ns.append(int(changed))
+            listing.inodes.append(int(inode))
+            listing.changed_ns.append(int(changed))
         else:
-            one.etags.append(info.etag)
+            listing.etags.append(info.etag)
 
     def _file(self, path: str, folder: str) -> None:
         try:
@@ -169,21 +169,21 @@ class _Walk:
         # that walking depth first gives the order of the whole paths.
         with ExitStack() as stack:
             try:
-                found = self._entries(where, stack)
+                entries = self._entries(where, stack)
             except FileNotFoundError:
                 return  # gone since it was seen
             except OSError as error:
                 name = error.filename if isinstance(error.filename, str) else ""
                 raise denied(error, os.path.join(where, name).rstrip("/")) from error
             ordinal = -1
-            for is_folder, names in groupby(sorted(found), lambda name: name[-1] == "/"):
+            for is_folder, names in groupby(sorted(entries), lambda name: name[-1] == "/"):
                 if not is_folder:
-                    ordinal = self._files(where, shown, names, found, ordinal)
+                    ordinal = self._files(where, shown, names, entries, ordinal)
                     continue
                 here = (*above, where)
                 for name in names:
                     path = os.path.join(where, name[:-1])
-                    if found[name].is_symlink() and any(os.path.samefile(path, up) for up in here):
+                    if entries[name].is_symlink() and any(os.path.samefile(path, up) for up in here):
                         raise StorageError(
                             f"cannot list {path!r}: the link leads to a folder above it; remove the link"
                         )
@@ -195,25 +195,25 @@ class _Walk:
         opened = os.open(where, os.O_RDONLY | os.O_CLOEXEC) if os.scandir in os.supports_fd else None
         if opened is not None:
             stack.callback(os.close, opened)
-        found: dict[str, os.DirEntry[str]] = {}
+        by_name: dict[str, os.DirEntry[str]] = {}
         with os.scandir(where if opened is None else opened) as entries:
             for entry in entries:
                 name = entry.name
                 if entry.is_dir():
                     if not is_hidden_folder(name):
-                        found[name + "/"] = entry
+                        by_name[name + "/"] = entry
                     elif name == _DELTA_LOG:
                         raise _delta(where)
                 elif (name[0] not in "_." and name[-1] != "_") or is_data_file(name, 1):
-                    found[name] = entry
-        return found
+                    by_name[name] = entry
+        return by_name
 
     def _files(
         self, where: str, shown: str, names: Iterable[str], entries: Mapping[str, os.DirEntry[str]], ordinal: int
     ) -> int:
         """Adds files of a folder, some at a time: what is asked of each is more than what is kept. `ordinal`: the
         folder's, -1 while it has no file; it is given back."""
-        one = self.listing
+        listing = self.listing
         fitting = names if self.fits is None else filter(self.fits.fullmatch, names)
         while some := list(islice(fitting, _AT_ONCE)):
             kept, stats = [], []
@@ -228,22 +228,22 @@ class _Walk:
                     kept.append(shown + name)
                     stats.append(stat)
             if kept and ordinal < 0:
-                ordinal = len(one.folders)
-                one.folders.append(shown)
-            one.paths += kept
-            one.sizes += [stat.st_size for stat in stats]
-            one.modified_ns += [stat.st_mtime_ns for stat in stats]
-            one.changed_ns += [stat.st_ctime_ns for stat in stats]
-            one.inodes += [stat.st_ino for stat in stats]
-            one.folder += [ordinal] * len(kept)
+                ordinal = len(listing.folders)
+                listing.folders.append(shown)
+            listing.paths += kept
+            listing.sizes += [stat.st_size for stat in stats]
+            listing.modified_ns += [stat.st_mtime_ns for stat in stats]
+            listing.changed_ns += [stat.st_ctime_ns for stat in stats]
+            listing.inodes += [stat.st_ino for stat in stats]
+            listing.folder += [ordinal] * len(kept)
         return ordinal
 
     def _objects(self, prefix: str) -> None:
         ordinals: dict[str, int] = {}
         folders = self.listing.folders
         cut = len(prefix) + 1 if prefix else 0
-        for found in self.storage.list(prefix):
-            folder, slash, name = found.path.rpartition("/")
+        for info in self.storage.list(prefix):
+            folder, slash, name = info.path.rpartition("/")
             ordinal = ordinals.get(folder)
             if ordinal is None:
                 parts = folder[cut:].split("/") if folder[cut:] else []
@@ -254,7 +254,7 @@ class _Walk:
                 if not hidden:
                     folders.append(folder + slash)
             if ordinal >= 0 and (self.fits is None or self.fits.fullmatch(name)):
-                self.add(found.path, found, ordinal)
+                self.add(info.path, info, ordinal)
 
 
 def _delta(where: str) -> UnsupportedFeatureError:
@@ -306,7 +306,7 @@ def _data_files(storage: Storage, folder: str) -> Iterator[str]:
         yield from _local_files(storage.uri(folder).rstrip("/") or "/", f"{folder}/" if folder else "")
         return
     cut = len(folder) + 1 if folder else 0
-    for found in storage.list(folder):
-        *folders, name = found.path[cut:].split("/")
-        if is_data_file(name, found.size_bytes) and not any(is_hidden_folder(one) for one in folders):
-            yield found.path
+    for info in storage.list(folder):
+        *folders, name = info.path[cut:].split("/")
+        if is_data_file(name, info.size_bytes) and not any(is_hidden_folder(part) for part in folders):
+            yield info.path

@@ -71,7 +71,7 @@ def read_avro(data: bytes, name: str, *, inline: str = "", only: Collection[str]
         raise CorruptTableError(f"an Avro file must be whole; {name} is not ({damage}); restore it") from damage
     count = sum(rows for rows, _ in blocks)
     plain = b"".join([_plain_header(json.dumps(same_bytes)), *_plain_blocks(blocks)])
-    wanted = None if only is None else [one for one in only if one in names]
+    wanted = None if only is None else [field_name for field_name in only if field_name in names]
     try:
         rows = polars.read_avro(io.BytesIO(plain), columns=wanted)
     except (PolarsError, PanicException, OSError, ValueError) as damage:
@@ -181,10 +181,10 @@ def _physical(schema: Any, named: dict[str, Any]) -> Any:
             return {"type": "record", "name": "nothing", "fields": []}
         case str():
             return schema if schema in _PRIMITIVE else named[schema]
-        case ["null", one]:
-            return ["null", _physical(one, named)]
-        case [one, "null"]:
-            return [_physical(one, named), "null"]
+        case ["null", branch]:
+            return ["null", _physical(branch, named)]
+        case [branch, "null"]:
+            return [_physical(branch, named), "null"]
         case list():
             raise UnsupportedFeatureError("of Avro's unions only those of one type and null are read")
         case {"type": "record", "fields": fields}:
@@ -216,7 +216,7 @@ def _inlined(record: dict[str, Any], name: str) -> dict[str, Any]:
     for field in record["fields"]:
         inside = field["type"]
         if field["name"] == name and isinstance(inside, dict) and "fields" in inside:
-            fields += [{**one, "name": f"{name}.{one['name']}"} for one in inside["fields"]]
+            fields += [{**below, "name": f"{name}.{below['name']}"} for below in inside["fields"]]
         else:
             fields.append(field)
     return {**record, "fields": fields}

@@ -64,7 +64,7 @@ class Buckets:
 
     def hold(self, hashes: Sequence[int]) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Which of `files` may hold a value of these hashes."""
-        return np.isin(self.buckets, [(one & 0x7FFFFFFF) % self.count for one in hashes])
+        return np.isin(self.buckets, [(hashed & 0x7FFFFFFF) % self.count for hashed in hashes])
 
 
 class BucketStatistics(ManyFiles):
@@ -142,8 +142,8 @@ def _shortest(value: int) -> bytes:
 def _hashed_alike(types: set[str]) -> bool:
     if len(types) < 2 or types <= {"int", "long"}:
         return True
-    scales = {one.rstrip(") ").rpartition(",")[2].strip() for one in types}
-    return all(one.startswith("decimal(") for one in types) and len(scales) == 1
+    scales = {t.rstrip(") ").rpartition(",")[2].strip() for t in types}
+    return all(t.startswith("decimal(") for t in types) and len(scales) == 1
 
 
 def murmur3(data: bytes) -> int:

@@ -66,17 +66,17 @@ def changes_from_commits(
     target = selected.snapshot
     if target is None:
         return None
-    found = _line(metadata, bases, target, commit_of)
-    if found is None:
+    line = _line(metadata, bases, target, commit_of)
+    if line is None:
         return None
-    base, below, commits = found
+    base, below, commits = line
     manifests = read_manifest_list(ref.storage, place, metadata, target)
-    data = [one for one in manifests if one.content == DATA]
-    if any(one.added_snapshot_id is None or one.live_files is None or one.spec_id is None for one in data):
+    data = [m for m in manifests if m.content == DATA]
+    if any(m.added_snapshot_id is None or m.live_files is None or m.spec_id is None for m in data):
         return None
-    deletes = [one for one in manifests if one.content != DATA]
+    deletes = [m for m in manifests if m.content != DATA]
     before = read_manifest_list(ref.storage, place, metadata, below)
-    if {one.location for one in deletes} != {one.location for one in before if one.content != DATA}:
+    if {m.location for m in deletes} != {m.location for m in before if m.content != DATA}:
         return None
     frames: list[pl.DataFrame] = []
     own: list[Manifest] = []
@@ -99,13 +99,13 @@ def changes_from_commits(
     order = named.sort("commit", "status", descending=[False, True], maintain_order=True)
     last = order.unique("location", keep="last", maintain_order=True).drop("commit")
     added = last.filter(pl.col("status") == ADDED)
-    newest = max((one.sequence_number for one in deletes), default=-1)
+    newest = max((m.sequence_number for m in deletes), default=-1)
     if added.height and added["sequence_number"].min() <= newest:  # type: ignore[operator]
         attached = read_manifests(ref.storage, place, metadata, deletes, snapshot_id=target.id)
     else:  # no delete is as young as the youngest of the files
         attached = empty
     files, pairs = file_table(place, metadata, added, attached, version.id)
-    live_specs = sorted({one.spec_id for one in data if one.live_files and one.spec_id is not None})
+    live_specs = sorted({m.spec_id for m in data if m.live_files and m.spec_id is not None})
     schema = schema_of(live_specs)
     loader = DeleteLoader(ref.storage, place, metadata, schema, version.id)
     details = TouchedDetails(ref.storage, place, metadata, tuple(own), target.id, added, attached, pairs, loader)
@@ -127,7 +127,7 @@ def changes_from_commits(
     )
     sizes = pa.array(gone["size_bytes"].to_numpy(), pa.int64())
     left = pa.table([place.paths(gone["location"]).to_arrow().cast(pa.string()), sizes], names=["path", "size_bytes"])
-    return Changes(base.version, touched, FileTable(left), sum(one.live_files or 0 for one in data))
+    return Changes(base.version, touched, FileTable(left), sum(m.live_files or 0 for m in data))
 
 
 def _line(
@@ -136,11 +136,11 @@ def _line(
     """The base nearest above the target's ancestors, and the commits after it, oldest first."""
     known = {(base.version.id, base.version.fingerprint.partition("-")[0]): base for base in bases}
     commits: list[SnapshotInfo] = []
-    for one in metadata.ancestors(target.id):
-        base = known.get((str(one.id), commit_of(one)))
+    for ancestor in metadata.ancestors(target.id):
+        base = known.get((str(ancestor.id), commit_of(ancestor)))
         if base is not None:
-            return base, one, commits[::-1]
-        commits.append(one)
+            return base, ancestor, commits[::-1]
+        commits.append(ancestor)
     return None
 
 
@@ -150,6 +150,6 @@ def _own(
     """The data manifests that a commit wrote; None where its manifest list does not tell."""
     if manifests is None:
         manifests = read_manifest_list(ref.storage, place, metadata, commit)
-    if any(one.added_snapshot_id is None for one in manifests):
+    if any(m.added_snapshot_id is None for m in manifests):
         return None
-    return [one for one in manifests if one.content == DATA and one.added_snapshot_id == commit.id]
+    return [m for m in manifests if m.content == DATA and m.added_snapshot_id == commit.id]

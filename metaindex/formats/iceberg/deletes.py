@@ -177,7 +177,7 @@ class DeleteLoader:
 
     def _merged(self, rows: Sequence[Mapping[str, Any]]) -> tuple[EqualityDelete, ...]:
         """One set of rows for each set of columns."""
-        found: dict[tuple[int, ...], list[pa.Table]] = {}
+        by_ids: dict[tuple[int, ...], list[pa.Table]] = {}
         leaves: dict[tuple[int, ...], tuple[Leaf, ...]] = {}
         for row in rows:
             ids = tuple(sorted(row["equality_ids"] or ()))
@@ -189,18 +189,18 @@ class DeleteLoader:
             names = tuple(leaf.field.source if len(leaf.path) == 1 else "" for leaf in columns)
             table = self._table(row, ids, names)
             arrays = [_chained(table.column(i), leaf, self._whose(row)) for i, leaf in enumerate(columns)]
-            found.setdefault(ids, []).append(pa.table(arrays, names=[".".join(leaf.parts) for leaf in columns]))
-        return tuple(EqualityDelete(leaves[ids], pa.concat_tables(tables)) for ids, tables in found.items())
+            by_ids.setdefault(ids, []).append(pa.table(arrays, names=[".".join(leaf.parts) for leaf in columns]))
+        return tuple(EqualityDelete(leaves[ids], pa.concat_tables(tables)) for ids, tables in by_ids.items())
 
     def _leaf(self, field_id: int, row: Mapping[str, Any]) -> Leaf:
         """The column as the version has it; a dropped one as an older schema had it: its deletes still hold."""
-        found = leaf_by_id(self.schema, field_id)
-        if found is not None:
-            return found
+        leaf = leaf_by_id(self.schema, field_id)
+        if leaf is not None:
+            return leaf
         for content in reversed(list(self.metadata.schemas.values())):
-            found = leaf_by_id(read_schema(content, self.metadata.location), field_id)
-            if found is not None:
-                return found
+            leaf = leaf_by_id(read_schema(content, self.metadata.location), field_id)
+            if leaf is not None:
+                return leaf
         raise CorruptTableError(
             f"equality deletes must name columns of the table; {self._whose(row)} names field {field_id}, which no"
             " schema has"
@@ -245,17 +245,17 @@ _KEPT_TABLES = 8
 
 def _find(schema: pa.Schema, field_id: int, name: str) -> tuple[str, ...]:
     def walk(fields: Any, above: tuple[str, ...]) -> tuple[str, ...] | None:
-        for one in fields:
-            here = (*above, one.name)
-            if one.metadata is not None and one.metadata.get(b"PARQUET:field_id") == str(field_id).encode():
+        for inner in fields:
+            here = (*above, inner.name)
+            if inner.metadata is not None and inner.metadata.get(b"PARQUET:field_id") == str(field_id).encode():
                 return here
-            if pa.types.is_struct(one.type) and (found := walk(list(one.type), here)):
-                return found
+            if pa.types.is_struct(inner.type) and (below := walk(list(inner.type), here)):
+                return below
         return None
 
-    found = walk(schema, ())
-    if found is not None:
-        return found
+    path = walk(schema, ())
+    if path is not None:
+        return path
     if name and name in schema.names:
         return (name,)
     raise KeyError(f"no column of field id {field_id}")

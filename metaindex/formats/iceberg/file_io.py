@@ -28,7 +28,7 @@ def storage_options(location: str, properties: Mapping[str, str]) -> dict[str, s
     environment."""
     if location.partition("://")[0] not in ("s3", "s3a", "s3n"):
         return {}
-    found = {option: str(properties[key]) for key, option in _S3.items() if properties.get(key)}
-    if found.get("endpoint", "").startswith("http://"):
-        found["allow_http"] = "true"
-    return found
+    options = {option: str(properties[key]) for key, option in _S3.items() if properties.get(key)}
+    if options.get("endpoint", "").startswith("http://"):
+        options["allow_http"] = "true"
+    return options

@@ -25,8 +25,8 @@ def locate(storage: Storage, path: str) -> str:
     hinted = _hinted(storage, folder)
     if hinted is not None and hinted.isdecimal() and (latest := _latest_from(storage, folder, int(hinted))):
         return latest  # without a listing: the folder holds every manifest too
-    found = _listed(storage, folder)
-    if not found:
+    numbers = _listed(storage, folder)
+    if not numbers:
         if hinted is not None:
             raise CorruptTableError(
                 f"a version hint must name a metadata file; {folder}/version-hint.text says {hinted!r} and there is"
@@ -36,15 +36,15 @@ def locate(storage: Storage, path: str) -> str:
             f"an Iceberg table has metadata/*.metadata.json; {path} has none; name the metadata file or a catalog"
         )
     if hinted is None:
-        return _highest(storage, found)
+        return _highest(storage, numbers)
     if hinted.isdecimal():
         later = [
-            name for name, number in found.items() if number >= int(hinted) and re.match(r"v\d", name.split("/")[-1])
+            name for name, number in numbers.items() if number >= int(hinted) and re.match(r"v\d", name.split("/")[-1])
         ]
         if later:
-            return max(later, key=lambda name: found[name])
+            return max(later, key=lambda name: numbers[name])
     for candidate in (hinted, f"{hinted}.metadata.json", f"v{hinted}.metadata.json"):
-        if f"{folder}/{candidate}" in found:
+        if f"{folder}/{candidate}" in numbers:
             return f"{folder}/{candidate}"
     raise CorruptTableError(
         f"a version hint must name a metadata file; {folder}/version-hint.text says {hinted!r} and there is none;"
@@ -77,9 +77,9 @@ def _listed(storage: Storage, folder: str) -> dict[str, int]:
     return out
 
 
-def _highest(storage: Storage, found: Mapping[str, int]) -> str:
-    top = max(found.values())
-    highest = [name for name, number in found.items() if number == top]
+def _highest(storage: Storage, numbers: Mapping[str, int]) -> str:
+    top = max(numbers.values())
+    highest = [name for name, number in numbers.items() if number == top]
     if len(highest) == 1:
         return highest[0]
     # Writers that raced for one number: only the catalog knows the winner, the youngest is the best guess without it.

@@ -51,9 +51,9 @@ def log_diff(
     manifests: list[Manifest] = []
     for commit in commits:
         manifests = read_manifest_list(storage, place, metadata, commit)
-        if any(one.added_snapshot_id is None for one in manifests):
+        if any(m.added_snapshot_id is None for m in manifests):
             return None
-        own = [one for one in manifests if one.content == DATA and one.added_snapshot_id == commit.id]
+        own = [m for m in manifests if m.content == DATA and m.added_snapshot_id == commit.id]
         entries = read_manifests(storage, place, metadata, own, snapshot_id=commit.id, only_live=False)
         frames.append(
             entries.filter((pl.col("status") != 0) & (pl.col("snapshot_id") == commit.id)).select(
@@ -80,8 +80,8 @@ def log_diff(
         return None  # a path that was written anew: the snapshots themselves must say
     gone = last.filter((pl.col("status") == DELETED) & pl.col("path").is_in(was.implode()))
     kept = before.join(gone.select("path"), on="path", how="anti", maintain_order="left")
-    counts = [one.live_files for one in manifests if one.content == DATA]
-    if None in counts or sum(one for one in counts if one is not None) != kept.height + added.height:
+    counts = [m.live_files for m in manifests if m.content == DATA]
+    if None in counts or sum(count for count in counts if count is not None) != kept.height + added.height:
         return None
 
     fresh = added.select(
@@ -99,7 +99,7 @@ def log_diff(
         pl.col("first_row_id").alias("iceberg_first_row_id"),
     )
     after = pl.concat([kept, fresh], how="vertical_relaxed")
-    deletes = [one for one in manifests if one.content != DATA]
+    deletes = [m for m in manifests if m.content != DATA]
     if deletes or kept["deletes"].is_not_null().any():
         entries = read_manifests(storage, place, metadata, deletes, snapshot_id=commits[-1].id)
         after = _with_deletes(place, metadata, after, entries, commits[-1].id)
@@ -116,13 +116,13 @@ def _commits(metadata: TableMetadata, base: str, target: SnapshotInfo | None) ->
     """The snapshots after base up to target, oldest first; None where target does not descend from base."""
     if target is None:
         return [] if base == NO_SNAPSHOT else None
-    found: list[SnapshotInfo] = []
-    for one in metadata.ancestors(target.id):
-        if str(one.id) == base:
-            return found[::-1]
-        found.append(one)
-    if base == NO_SNAPSHOT and found[-1].parent_id is None:
-        return found[::-1]
+    commits: list[SnapshotInfo] = []
+    for ancestor in metadata.ancestors(target.id):
+        if str(ancestor.id) == base:
+            return commits[::-1]
+        commits.append(ancestor)
+    if base == NO_SNAPSHOT and commits[-1].parent_id is None:
+        return commits[::-1]
     return None
 
 

@@ -108,14 +108,14 @@ def read_manifests(
     """The entries of all manifests, in their order. `snapshot_id` is said in errors."""
     import polars as pl
 
-    def one(manifest: Manifest) -> pl.DataFrame:
+    def entries_of(manifest: Manifest) -> pl.DataFrame:
         whose = f"{metadata.location} snapshot {snapshot_id}: manifest {manifest.location}"
         bounds = _PATH_BOUNDS if manifest.content == POSITION_DELETES else ()
         file = _open(storage, place, manifest, whose, (*_OF_ENTRY, *bounds))
         with _as_specified(whose):
             return _entries(file, manifest, metadata, whose, only_live)
 
-    frames = _each(one, manifests)
+    frames = _each(entries_of, manifests)
     return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame(schema=_COLUMNS(pl))
 
 
@@ -132,7 +132,7 @@ def read_statistics(
     order of `read_manifests`."""
     import polars as pl
 
-    def one(manifest: Manifest) -> pl.DataFrame:
+    def statistics_of(manifest: Manifest) -> pl.DataFrame:
         whose = f"{metadata.location} snapshot {snapshot_id}: manifest {manifest.location}"
         file = _open(storage, place, manifest, whose, ("status", *(f"data_file.{name}" for name in names)))
         with _as_specified(whose):
@@ -141,10 +141,10 @@ def read_statistics(
     def statistics(name: str, file: AvroFile) -> pl.Expr:
         value = pl.Binary if name in ("lower_bounds", "upper_bounds") else pl.Int64
         inner = f"data_file.{name}"
-        found = pl.col(inner) if inner in file.names else pl.lit(None)
-        return found.cast(pl.List(pl.Struct({"key": pl.Int32, "value": value}))).alias(name)
+        column = pl.col(inner) if inner in file.names else pl.lit(None)
+        return column.cast(pl.List(pl.Struct({"key": pl.Int32, "value": value}))).alias(name)
 
-    frames = _each(one, manifests)
+    frames = _each(statistics_of, manifests)
     return pl.concat(frames) if frames else pl.DataFrame()
 
 
@@ -171,7 +171,7 @@ def _as_specified(whose: str) -> Iterator[None]:
 
 def _each(task: Callable[[Manifest], pl.DataFrame], manifests: Sequence[Manifest]) -> list[pl.DataFrame]:
     if len(manifests) < 2:
-        return [task(one) for one in manifests]
+        return [task(m) for m in manifests]
     with ThreadPoolExecutor(max_workers=min(4, len(manifests))) as pool:
         return list(pool.map(task, manifests))
 
@@ -298,7 +298,7 @@ def _spec_of(file: AvroFile, manifest: Manifest, metadata: TableMetadata, whose:
     if spec_id is None and "partition-spec" in header:
         written = parse_spec(0, parse_json(header["partition-spec"])).fields
         said = [(f.source_id, f.transform) for f in written]
-        alike = [one for one in metadata.specs.values() if [(f.source_id, f.transform) for f in one.fields] == said]
+        alike = [spec for spec in metadata.specs.values() if [(f.source_id, f.transform) for f in spec.fields] == said]
         if not alike:
             raise CorruptTableError(
                 f"{whose} is of a partition spec of {[f.name for f in written]}, which the metadata file"
@@ -334,7 +334,7 @@ def _fields(schema: Any, name: str) -> list[Any]:
 
 
 def _record(kind: Any) -> Any:
-    return next(one for one in kind if isinstance(one, dict)) if isinstance(kind, list) else kind
+    return next(branch for branch in kind if isinstance(branch, dict)) if isinstance(kind, list) else kind
 
 
 def _inherit(frame: pl.DataFrame, manifest: Manifest, whose: str) -> pl.DataFrame:

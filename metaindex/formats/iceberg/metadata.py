@@ -107,15 +107,15 @@ class Selected:
 def select(metadata: TableMetadata, at: At) -> Selected:
     """Resolve a snapshot id, a branch, a tag, a time or "now". "Now" and a branch are read with the table's current
     schema, everything older with the snapshot's own; and all of them with the schema that is asked, where one is."""
-    found = _select(metadata, at)
-    if at.schema_id is None or at.schema_id == found.schema_id:
-        return found
+    selected = _select(metadata, at)
+    if at.schema_id is None or at.schema_id == selected.schema_id:
+        return selected
     if at.schema_id not in metadata.schemas:
         raise VersionNotFoundError(
             f"a version is read with a schema that the table lists; {metadata.location} has no schema {at.schema_id}"
             " any more; ask for the version by its id, which is read with its own"
         )
-    return Selected(found.snapshot, at.schema_id)
+    return Selected(selected.snapshot, at.schema_id)
 
 
 def _select(metadata: TableMetadata, at: At) -> Selected:
@@ -145,13 +145,13 @@ def _select(metadata: TableMetadata, at: At) -> Selected:
 def _known(metadata: TableMetadata, snapshot_id: int | None) -> SnapshotInfo | None:
     if snapshot_id is None:
         return None
-    found = metadata.snapshots.get(snapshot_id)
-    if found is None:
+    snapshot = metadata.snapshots.get(snapshot_id)
+    if snapshot is None:
         raise CorruptTableError(
             f"a ref must name a listed snapshot; {metadata.location} names {snapshot_id}, which {metadata.file} does"
             " not list; restore an older metadata file"
         )
-    return found
+    return snapshot
 
 
 def _dated(metadata: TableMetadata, snapshot_id: int) -> Selected:
@@ -216,17 +216,18 @@ def _parse(content: Mapping[str, Any], file: str) -> TableMetadata:
         )
     if version > 1 and (missing := {"schemas", "current-schema-id", "partition-specs"} - set(content)):
         raise ValueError(f"{', '.join(sorted(missing))} must exist in format {version}")
-    schemas = {int(one.get("schema-id", 0)): one for one in content.get("schemas") or [content["schema"]]}
+    schemas = {int(schema.get("schema-id", 0)): schema for schema in content.get("schemas") or [content["schema"]]}
     current_schema = int(content.get("current-schema-id", next(reversed(schemas))))
     if current_schema not in schemas:
         raise ValueError(f"no schema {current_schema}")
     if version > 1 or content.get("partition-specs"):
         specs = {
-            int(one["spec-id"]): parse_spec(int(one["spec-id"]), one["fields"]) for one in content["partition-specs"]
+            int(spec["spec-id"]): parse_spec(int(spec["spec-id"]), spec["fields"])
+            for spec in content["partition-specs"]
         }
     else:
         specs = {0: parse_spec(0, content.get("partition-spec") or [])}
-    snapshots = {int(one["snapshot-id"]): _snapshot(one) for one in content.get("snapshots") or []}
+    snapshots = {int(snapshot["snapshot-id"]): _snapshot(snapshot) for snapshot in content.get("snapshots") or []}
     current = content.get("current-snapshot-id")
     current = None if current in (None, -1) else int(current)
     refs = content.get("refs") or {}
@@ -245,7 +246,7 @@ def _parse(content: Mapping[str, Any], file: str) -> TableMetadata:
         current_snapshot_id=current,
         branches=branches,
         tags={name: int(ref["snapshot-id"]) for name, ref in refs.items() if ref["type"] == "tag"},
-        log=[(int(one["timestamp-ms"]), int(one["snapshot-id"])) for one in content.get("snapshot-log") or []],
+        log=[(int(step["timestamp-ms"]), int(step["snapshot-id"])) for step in content.get("snapshot-log") or []],
         last_updated_ms=int(content.get("last-updated-ms") or 0),
         properties={str(k): str(v) for k, v in (content.get("properties") or {}).items()},
     )
@@ -254,33 +255,33 @@ def _parse(content: Mapping[str, Any], file: str) -> TableMetadata:
 def parse_spec(spec_id: int, fields: Sequence[Mapping[str, Any]]) -> PartitionSpec:
     """A spec from the JSON of its fields."""
     out = []
-    for position, one in enumerate(fields):
-        sources = one.get("source-ids") or [one["source-id"]]
+    for position, parted in enumerate(fields):
+        sources = parted.get("source-ids") or [parted["source-id"]]
         out.append(
             PartitionField(
-                name=str(one["name"]),
-                field_id=int(one.get("field-id", 1000 + position)),  # V1 numbers them by position
+                name=str(parted["name"]),
+                field_id=int(parted.get("field-id", 1000 + position)),  # V1 numbers them by position
                 source_id=int(sources[0]) if len(sources) == 1 else None,
-                transform=str(one["transform"]),
+                transform=str(parted["transform"]),
             )
         )
     return PartitionSpec(spec_id, tuple(out))
 
 
-def _snapshot(one: Mapping[str, Any]) -> SnapshotInfo:
-    parent = one.get("parent-snapshot-id")
-    schema_id = one.get("schema-id")
-    manifest_list = one.get("manifest-list")
-    if manifest_list is None and not isinstance(one.get("manifests"), list):
-        raise ValueError(f"snapshot {one['snapshot-id']} names no manifests")
+def _snapshot(snapshot: Mapping[str, Any]) -> SnapshotInfo:
+    parent = snapshot.get("parent-snapshot-id")
+    schema_id = snapshot.get("schema-id")
+    manifest_list = snapshot.get("manifest-list")
+    if manifest_list is None and not isinstance(snapshot.get("manifests"), list):
+        raise ValueError(f"snapshot {snapshot['snapshot-id']} names no manifests")
     return SnapshotInfo(
-        id=int(one["snapshot-id"]),
+        id=int(snapshot["snapshot-id"]),
         parent_id=None if parent in (None, -1) else int(parent),
-        sequence_number=int(one.get("sequence-number") or 0),
-        timestamp_ms=int(one["timestamp-ms"]),
+        sequence_number=int(snapshot.get("sequence-number") or 0),
+        timestamp_ms=int(snapshot["timestamp-ms"]),
         manifest_list=None if manifest_list is None else str(manifest_list),
-        manifests=tuple(one.get("manifests") or ()),
+        manifests=tuple(snapshot.get("manifests") or ()),
         schema_id=None if schema_id is None else int(schema_id),
-        operation=str((one.get("summary") or {}).get("operation", "")),
-        key_id=one.get("key-id"),
+        operation=str((snapshot.get("summary") or {}).get("operation", "")),
+        key_id=snapshot.get("key-id"),
     )

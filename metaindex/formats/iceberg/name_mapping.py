@@ -44,9 +44,9 @@ def mapped_names(metadata: TableMetadata) -> Mapping[int, tuple[str, ...]] | Non
         return None
     if text is None:
         return None
-    found: dict[int, tuple[str, ...]] = {}
-    _take(parse_json(text), found)
-    return found
+    names: dict[int, tuple[str, ...]] = {}
+    _take(parse_json(text), names)
+    return names
 
 
 def mapping_sign(metadata: TableMetadata) -> str:
@@ -62,17 +62,17 @@ def mapping_suffix(metadata: TableMetadata) -> str:
 
 
 def _take(fields: list[dict[str, Any]], into: dict[int, tuple[str, ...]]) -> None:
-    for one in fields:
-        if "field-id" in one:
-            into[int(one["field-id"])] = tuple(one.get("names", ()))
-        _take(one.get("fields") or [], into)
+    for field in fields:
+        if "field-id" in field:
+            into[int(field["field-id"])] = tuple(field.get("names", ()))
+        _take(field.get("fields") or [], into)
 
 
 def _check(fields: Any) -> None:
-    for one in fields if isinstance(fields, list) else [fields]:
-        int(one.get("field-id", 0))
-        if not all(isinstance(name, str) for name in one.get("names", [])):
+    for field in fields if isinstance(fields, list) else [fields]:
+        int(field.get("field-id", 0))
+        if not all(isinstance(name, str) for name in field.get("names", [])):
             raise TypeError("names are texts")
-        _check(one.get("fields") or [])
+        _check(field.get("fields") or [])
     if not isinstance(fields, list):
         raise TypeError("it is no list")

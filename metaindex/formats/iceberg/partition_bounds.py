@@ -132,11 +132,11 @@ def _best(spec: PartitionSpec, leaf: Leaf) -> PartitionField | None:
     made = [(f, Transform.parse(f.transform)) for f in spec.fields if f.source_id == leaf.field.field_id]
     numbers = not (pa.types.is_string(leaf.type) or pa.types.is_binary(leaf.type))
 
-    def fineness(one: tuple[PartitionField, Transform]) -> tuple[int, int]:
-        transform = one[1]
+    def fineness(pair: tuple[PartitionField, Transform]) -> tuple[int, int]:
+        transform = pair[1]
         return _FINEST_FIRST.index(transform.name), transform.parameter if numbers else -transform.parameter
 
-    known = [one for one in made if one[1].name in _FINEST_FIRST]
+    known = [pair for pair in made if pair[1].name in _FINEST_FIRST]
     return min(known, key=fineness)[0] if known else None
 
 

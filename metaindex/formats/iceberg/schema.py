@@ -48,7 +48,7 @@ _FIXED = re.compile(r"fixed\[\s*(\d+)\s*\]")
 def read_schema(content: Mapping[str, Any], table: str, mapped: Mapping[int, tuple[str, ...]] | None = None) -> Schema:
     """The schema of one `schemas` entry. `mapped`: the names that fields have in files without ids."""
     try:
-        return Schema(tuple(_field(one, mapped) for one in content["fields"]))
+        return Schema(tuple(_field(field, mapped) for field in content["fields"]))
     except (RecursionError, KeyError, TypeError, AttributeError, ValueError) as damage:
         raise CorruptTableError(
             f"an Iceberg schema must follow the specification; a schema of {table} does not ({damage})"
@@ -60,41 +60,41 @@ def leaf_by_id(schema: Schema, field_id: int) -> Leaf | None:
     return next((leaf for leaf in schema.leaves() if leaf.field.field_id == field_id), None)
 
 
-def _field(one: Mapping[str, Any], mapped: Mapping[int, tuple[str, ...]] | None, *, inside: bool = False) -> Field:
-    kind = one["type"]
+def _field(field: Mapping[str, Any], mapped: Mapping[int, tuple[str, ...]] | None, *, inside: bool = False) -> Field:
+    kind = field["type"]
     children: tuple[Field, ...] = ()
     if isinstance(kind, Mapping) and kind["type"] == "struct":
         children = tuple(_field(child, mapped, inside=True) for child in kind["fields"])
         arrow: pa.DataType = pa.struct([pa.field(c.name, c.type, c.nullable) for c in children])
     else:
         arrow = _type(kind)
-    field_id = int(one["id"])
-    required = bool(one.get("required", False))
+    field_id = int(field["id"])
+    required = bool(field.get("required", False))
     default, known = None, not required  # a required column without a default has no value in a file that lacks it
-    if one.get("initial-default") is not None and not children:
-        default, known = _default(kind, one["initial-default"])
+    if field.get("initial-default") is not None and not children:
+        default, known = _default(kind, field["initial-default"])
     if inside and default is not None:
         known = False  # NULL where the struct itself is NULL, the default where it is not
     return Field(
-        name=_named(one),
+        name=_named(field),
         type=arrow,
         nullable=not required,
         stable=f"id:{field_id}",
-        source=compatible_name(_named(one)),
+        source=compatible_name(_named(field)),
         field_id=field_id,
         default=default,
         default_known=known,
         children=children,
-        comment=str(one.get("doc") or ""),
+        comment=str(field.get("doc") or ""),
         logical="uuid" if kind == "uuid" else "",
         mapped=None if mapped is None else mapped.get(field_id, ()),
     )
 
 
-def _named(one: Mapping[str, Any]) -> str:
-    name = one["name"]
+def _named(field: Mapping[str, Any]) -> str:
+    name = field["name"]
     if not isinstance(name, str):
-        raise TypeError(f"the name of field {one['id']} is no text")
+        raise TypeError(f"the name of field {field['id']} is no text")
     return name
 
 

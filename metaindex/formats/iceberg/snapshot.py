@@ -144,17 +144,17 @@ class IcebergDetails:
         """What the schemas say of files that lack the column, whatever their partitions say: is it known, and the
         value. It never changes."""
         for content in [self.metadata.schemas[self.metadata.current_schema_id], *self.metadata.schemas.values()]:
-            found = leaf_by_id(read_schema(content, self.metadata.location), field_id)
-            if found is not None:
-                return found.field.default_known, found.field.default
+            leaf = leaf_by_id(read_schema(content, self.metadata.location), field_id)
+            if leaf is not None:
+                return leaf.field.default_known, leaf.field.default
         return False, None
 
     def partition_hashes(self, leaves: Mapping[ColumnRef, Leaf]) -> BucketStatistics | None:
         types = {i: {str(kind) for kind in kinds} for i, kinds in source_types(self.metadata).items()}
-        found = {
+        pairs = {
             ref: (leaf.type, buckets_of(self.data, self.metadata.specs, types, leaf)) for ref, leaf in leaves.items()
         }
-        known = {ref: pair for ref, pair in found.items() if pair[1]}
+        known = {ref: pair for ref, pair in pairs.items() if pair[1]}
         return BucketStatistics(self.data.height, known) if known else None
 
     def deletes(self, row: int) -> Deletes:

@@ -82,27 +82,27 @@ class ManifestStatistics:
         if name not in self._maps:
             names = _OF_BOUNDS if name in _OF_BOUNDS else (name,)
             frame = self.load(names)
-            self._maps |= {one: _Map.of(frame[one]) for one in names if one in frame.columns}
+            self._maps |= {column: _Map.of(frame[column]) for column in names if column in frame.columns}
         return self._maps[name].get(field_id) if name in self._maps else None
 
     def _counts(self, name: str, field_id: int) -> tuple[Ints, Bools] | None:
         """A count per file, and where it is known."""
-        found = self._of(name, field_id)
-        if found is None:
+        counted = self._of(name, field_id)
+        if counted is None:
             return None
         values, known = np.zeros(len(self.rows), np.int64), np.zeros(len(self.rows), bool)
-        counts = vector(found[1], np.int64)
+        counts = vector(counted[1], np.int64)
         sane = counts >= 0
-        values[found[0][sane]], known[found[0][sane]] = counts[sane], True
+        values[counted[0][sane]], known[counted[0][sane]] = counts[sane], True
         return values, known
 
     def _decoded(self, name: str, leaf: Leaf) -> pa.Array | None:
         if leaf.type == pa.binary(16) or (self.imported and pa.types.is_timestamp(leaf.type)):
             return None
-        found = self._of(name, leaf.field.field_id or 0)
-        if found is None:
+        bounds = self._of(name, leaf.field.field_id or 0)
+        if bounds is None:
             return None
-        files, binary = found
+        files, binary = bounds
         if pa.types.is_string(leaf.type) or pa.types.is_binary(leaf.type) or pa.types.is_fixed_size_binary(leaf.type):
             if name == "upper_bounds" and pa.types.is_string(leaf.type):
                 # A cut bound whose last character was raised into the surrogates was written as "?", below the real
@@ -245,7 +245,7 @@ def _trusted(
     """Both unknown where one is NaN or they cross: such a writer knew no order."""
     if lower is None or upper is None:
         if pa.types.is_floating(of):
-            lower, upper = (None if one is None else _known(one, ~_nan(one)) for one in (lower, upper))
+            lower, upper = (None if bound is None else _known(bound, ~_nan(bound)) for bound in (lower, upper))
         return lower, upper
     bad = truths(pc.greater(lower, upper), null=False)
     if pa.types.is_floating(of):

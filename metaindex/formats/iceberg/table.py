@@ -74,7 +74,7 @@ class IcebergFormat:
     def versions(self, ref: TableRef) -> Sequence[Version]:
         metadata = _metadata(ref)
         ordered = sorted(metadata.snapshots.values(), key=lambda s: (s.sequence_number, s.timestamp_ms))
-        return [version_of(metadata, select(metadata, At(version=one.id))) for one in ordered]
+        return [version_of(metadata, select(metadata, At(version=snapshot_info.id))) for snapshot_info in ordered]
 
     def snapshot(self, ref: TableRef, at: At) -> Snapshot:
         metadata = _metadata(ref)
@@ -84,7 +84,7 @@ class IcebergFormat:
         snapshot_id = selected.snapshot.id if selected.snapshot is not None else 0
 
         def entries(data: bool) -> pl.DataFrame:
-            chosen = [one for one in manifests if (one.content == DATA) == data]
+            chosen = [m for m in manifests if (m.content == DATA) == data]
             return read_manifests(ref.storage, place, metadata, chosen, snapshot_id=snapshot_id)
 
         return assemble(ref, place, metadata, selected, manifests, entries(True), entries(False))
@@ -170,7 +170,7 @@ def assemble(
             ref.storage,
             place,
             metadata,
-            tuple(one for one in manifests if one.content == DATA),
+            tuple(m for m in manifests if m.content == DATA),
             snapshot.id if snapshot is not None else 0,
             data,
             deletes,
@@ -216,13 +216,13 @@ def _place(ref: TableRef, metadata: TableMetadata) -> Place:
     if ref.options.get("catalog") is not None:
         return Place.of(_from_here(claimed), claimed)
     folder, _, name = normal(metadata.file).rpartition("/metadata/")
-    found = folder if folder and "/" not in name else normal(ref.path)
-    if found == normal(claimed):
+    root = folder if folder and "/" not in name else normal(ref.path)
+    if root == normal(claimed):
         return Place.of(claimed)
     witness = next((s.manifest_list for s in reversed(list(metadata.snapshots.values())) if s.manifest_list), None)
     if is_absolute(normal(claimed)) and witness is not None and _exists(ref.storage, normal(witness)):
         return Place.of(claimed)
-    return Place.of(found, claimed)
+    return Place.of(root, claimed)
 
 
 def _exists(storage: Storage, path: str) -> bool:
@@ -257,15 +257,15 @@ def _schema(metadata: TableMetadata, selected: Selected, live_specs: Sequence[in
     if not any(identities) and not bucketed:
         return schema
 
-    def marked(one: Field, top: bool) -> Field:
-        if one.children:
-            return replace(one, children=tuple(marked(child, False) for child in one.children))
-        if one.field_id in bucketed:
-            one = replace(one, bucketed=True)
-        having = [names for names in identities if one.field_id in names]
+    def marked(field: Field, top: bool) -> Field:
+        if field.children:
+            return replace(field, children=tuple(marked(child, False) for child in field.children))
+        if field.field_id in bucketed:
+            field = replace(field, bucketed=True)
+        having = [names for names in identities if field.field_id in names]
         if not having:
-            return one
-        everywhere = len(having) == len(identities) and all(names[one.field_id] == one.name for names in having)
-        return replace(one, partition=True) if top and everywhere else replace(one, default_known=False)
+            return field
+        everywhere = len(having) == len(identities) and all(names[field.field_id] == field.name for names in having)
+        return replace(field, partition=True) if top and everywhere else replace(field, default_known=False)
 
-    return Schema(tuple(marked(one, True) for one in schema))
+    return Schema(tuple(marked(field, True) for field in schema))

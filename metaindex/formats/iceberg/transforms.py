@@ -71,10 +71,10 @@ def source_types(metadata: TableMetadata) -> dict[int, list[Any]]:
     out: dict[int, list[Any]] = {}
 
     def walk(fields: Any) -> None:
-        for one in fields:
-            out.setdefault(int(one["id"]), []).append(one["type"])
-            if isinstance(one["type"], dict) and one["type"].get("type") == "struct":
-                walk(one["type"]["fields"])
+        for field in fields:
+            out.setdefault(int(field["id"]), []).append(field["type"])
+            if isinstance(field["type"], dict) and field["type"].get("type") == "struct":
+                walk(field["type"]["fields"])
 
     for schema in metadata.schemas.values():
         walk(schema["fields"])

@@ -66,8 +66,8 @@ class IcebergTables:
 
 
 def _newest(target: Storage, name: str) -> int | None:
-    found = [int(m[1]) for info in target.list(f"{name}/metadata") if (m := _METADATA.search(info.path))]
-    return max(found, default=None)
+    numbers = [int(m[1]) for info in target.list(f"{name}/metadata") if (m := _METADATA.search(info.path))]
+    return max(numbers, default=None)
 
 
 def _is_ours(target: Storage, name: str, newest: int) -> bool:
@@ -102,8 +102,8 @@ def _opened(target: Storage, name: str, schema: pa.Schema, version: int | None) 
         """Commits to the folder: the next number is taken once."""
 
         def commit_table(self, table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
-            for one in requirements:
-                one.validate(table.metadata)
+            for requirement in requirements:
+                requirement.validate(table.metadata)
             number = (version or 0) + 1
             made = update_table_metadata(table.metadata, updates, metadata_location=table.metadata_location or None)
             put(target, name, number, made)

@@ -74,7 +74,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a field said twice",
         "metaindex/log/sealed.py",
-        "if len(found) < len(pairs):",
+        "if len(fields) < len(pairs):",
         "if False:",
         ("tests/log/test_codec.py",),
         "two readers of one entry read two things",
@@ -82,7 +82,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "an entry of another index",
         "metaindex/log/operation_log.py",
-        "if self._name is not None and found.name != self._name:",
+        "if self._name is not None and entry.name != self._name:",
         "if False:",
         (
             "tests/log/test_operation_log.py",
@@ -137,8 +137,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "out of the bounds",
         "metaindex/formats/storage_confined.py",
-        "not any(real == one or real.startswith(f\"{one.rstrip('/')}/\") for one in self.within)",
-        "not any(real.startswith(one) for one in self.within)",
+        "not any(real == place or real.startswith(f\"{place.rstrip('/')}/\") for place in self.within)",
+        "not any(real.startswith(place) for place in self.within)",
         ("tests/api/test_confine.py",),
         "a folder whose name begins as the table's is within its bounds",
     ),

@@ -40,7 +40,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a copied entry",
         "metaindex/log/operation_log.py",
-        "if found.id != number:",
+        "if entry.id != number:",
         "if False:",
         _LOG,
         "an entry that a sync tool copied counts as the newest",
@@ -112,8 +112,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "foreign objects are runs",
         "metaindex/actions/removal.py",
-        "        if is_run(run):\n            found.runs",
-        "        if run:\n            found.runs",
+        "        if is_run(run):\n            stored.runs",
+        "        if run:\n            stored.runs",
         ("tests/actions/test_doors.py",),
         "clean removes what no index wrote",
     ),
@@ -151,7 +151,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a log begun anew",
         "metaindex/log/operation_log.py",
-        "held.created_ns in (None, found[highest])",
+        "held.created_ns in (None, entries[highest])",
         "held is not None",
         ("tests/log/test_operation_log.py",),
         "an index that was removed and made anew is answered from the old one",
@@ -183,7 +183,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a version that lost a file",
         "metaindex/actions/erase.py",
-        "if not any((one.live.mask(r) & gone[r.run]).any() for r in runs)]",
+        "if not any((kept_version.live.mask(r) & gone[r.run]).any() for r in runs)]",
         "]",
         ("tests/actions/test_erase.py",),
         "values of a file that is gone stay for a version that nobody can read",
