@@ -183,8 +183,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a version that lost a file",
         "metaindex/actions/erase.py",
-        "if not any((kept_version.live.mask(r) & gone[r.run]).any() for r in runs)]",
-        "]",
+        "            if not any((kept_version.live.mask(r) & gone[r.run]).any() for r in runs)\n",
+        "",
         ("tests/actions/test_erase.py",),
         "values of a file that is gone stay for a version that nobody can read",
     ),
