@@ -19,7 +19,7 @@ def is_metadata_file(path: str) -> bool:
 def locate(storage: Storage, path: str) -> str:
     """The current metadata file of the table at `path`: the file itself, what the version hint says (or a later version
     beside it), else the highest number in `metadata/`."""
-    if is_metadata_file(path) or path.endswith(".json"):
+    if is_metadata_file(path):
         return path
     folder = path.rstrip("/") + "/metadata"
     hinted = _hinted(storage, folder)

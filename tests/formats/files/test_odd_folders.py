@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from metaindex import open_table
 from metaindex.expressions.errors import (
     StorageError,
     StoragePermissionError,
@@ -77,3 +78,16 @@ def test_many_names_of_no_known_kind_are_refused_at_once(tmp_path: Path) -> None
         put(tmp_path / f"log.{number}", b"x")
     with pytest.raises(UnsupportedFeatureError, match=r"log\.0"):
         now(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["events.json", "2024.csv", "t.parquet"])
+def test_a_folder_may_be_called_as_a_file_is(tmp_path: Path, name: str) -> None:
+    """Spark's writers name folders so. One that ends in .json was taken for a metadata file of Iceberg's."""
+    path, form = tmp_path / name, name.rpartition(".")[2]
+    rows = {"json": b'{"a": 1}\n', "csv": b"a\n1\n", "parquet": ONE}[form]
+    put(path / f"0.{form}", rows)
+    for options in ({}, {"format": form}):
+        assert open_table(path, **options).scan().to_arrow().num_rows > 0
+    if form == "json":
+        (tmp_path / "one.json").write_bytes(rows)
+        assert open_table(tmp_path / "one.json").scan().to_arrow().num_rows == 1
