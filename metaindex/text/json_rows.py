@@ -3,7 +3,9 @@
 A line that is no JSON object gives a row of NULLs, a line that is an array gives a row for each object in it, a blank
 line none. Names are matched exactly; of two fields with one name the last counts. A value of another type than its
 column's is NULL, and takes the list or map around it with it, while a struct keeps its other fields. What stands behind
-the object on its line is ignored. Texts in single quotes, which Spark reads, are refused.
+the object on its line is ignored. Refused are texts in single quotes, which Spark reads, and a line that is broken
+inside a column of objects: Spark goes on behind the break as if the object had ended, and gives other rows to a query
+that does not ask for the column.
 """
 
 from __future__ import annotations
@@ -59,6 +61,10 @@ class _BadBytes(_Bad):
     """It is no base64: to Spark the whole array around the record is broken."""
 
 
+class _BrokenInside(ValueError):
+    """The line is broken in the value of a column of objects."""
+
+
 class _Number(str):
     """A number as it is written; `whole` tells an integer."""
 
@@ -79,10 +85,12 @@ def _fraction(text: str) -> _Number:
 
 
 class JsonRows:
-    """`line_end`: what ends a line; None: \\n, \\r or \\r\\n."""
+    """`columns`: all that the table has in its files, whichever are asked. `line_end`: what ends a line; None: \\n, \\r
+    or \\r\\n."""
 
-    def __init__(self, values: ValueRules, line_end: bytes | None = None) -> None:
+    def __init__(self, values: ValueRules, columns: tuple[Field, ...], line_end: bytes | None = None) -> None:
         self._values = values
+        self._of_objects = frozenset(f.name for f in columns if _holds_objects(f.type))
         self._line_end = line_end
         self._decoder = json.JSONDecoder(parse_int=_integer, parse_float=_fraction, parse_constant=_fraction)
 
@@ -190,7 +198,11 @@ class JsonRows:
                 return self._objects(line, start + 1, names)
             if line[start : start + 1] == "{":
                 return [self._object(line, start, names)[0]]
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
+            if isinstance(error, _BrokenInside):
+                raise ScanError(
+                    f"a record that is broken inside an object has what Spark takes behind the break for its own; {where} has the line {raw[:80]!r}; mend it, or read with .to_spark(spark)"
+                ) from None
             if _LONG_FORMS.search(raw):
                 raise ScanError(
                     f"JSON is UTF-8; {where} has bytes that are none and that Spark shows as other characters in the"
@@ -233,7 +245,12 @@ class JsonRows:
             if line[at : at + 1] != ":":
                 raise ValueError("no colon")
             at = _SPACE.match(line, at + 1).end()  # type: ignore[union-attr]
-            value, end = self._decoder.raw_decode(line, at)
+            try:
+                value, end = self._decoder.raw_decode(line, at)
+            except ValueError as error:
+                if name in self._of_objects and line[at : at + 1] in ("{", "["):
+                    raise _BrokenInside from error
+                raise
             if name in names:
                 row[name] = (value, line[at:end])
             at = _SPACE.match(line, end).end()  # type: ignore[union-attr]
@@ -298,6 +315,12 @@ def _fast_type(t: pa.DataType) -> pa.DataType | None:
     if pa.types.is_string(t) or pa.types.is_date32(t) or (pa.types.is_timestamp(t) and t.unit == "us"):
         return pa.string()
     return t if t in (pa.int32(), pa.int64(), pa.int16(), pa.float64(), pa.bool_()) else None
+
+
+def _holds_objects(t: pa.DataType) -> bool:
+    if pa.types.is_list(t):
+        return _holds_objects(t.value_type)
+    return bool(pa.types.is_struct(t) or pa.types.is_map(t))
 
 
 def _bad() -> object:

@@ -373,7 +373,7 @@ JSON_LINES = st.one_of(
 def test_the_fast_json_parser_agrees_with_the_slow_one_or_stands_aside(lines: list[str], type_: str) -> None:
     fields = fields_of(pa.schema({"a": TYPES[type_], "b": pa.string()}))
     block = "\n".join(lines).encode()
-    fast, slow = JsonRows(ValueRules(json=True)), JsonRows(ValueRules(json=True))
+    fast, slow = JsonRows(ValueRules(json=True), ()), JsonRows(ValueRules(json=True), ())
     slow._fast = lambda *_: None  # type: ignore[method-assign]
     assert outcome(fast, block, fields) == outcome(slow, block, fields)
 

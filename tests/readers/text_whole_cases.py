@@ -107,6 +107,8 @@ REFUSED_JSON: list[Case] = [
     (b'\xff\xfe{\x00"\x00a\x00"\x00:\x001\x00}\x00\n\x00{\x00"\x00a\x00"\x00:\x002\x00}\x00\n\x00', 'a int, b string', {}, [(1, None), (2, None), (None, None)]),
     (b'[\x00{\x00"\x00a\x00"\x00:\x001\x00}\x00,\x00\n\x00{\x00"\x00a\x00"\x00:\x002\x00}\x00]\x00\n\x00', 'a int, b string', {'multiLine': True}, [(1, None), (2, None)]),
     ('{\'a\':1,\'b\':\'x\'}\n{"a":2,"b":\'it\\\'s\'}\n{\'a\':3,\'b\':\'q"q\'}\n', 'a int, b string', {}, [(1, 'x'), (2, "it's"), (3, 'q"q')]),
+    ('{"a":1,"c":{"x":nul}}\n', 'a int, c struct<x:int>', {}, [(1, None)]),
+    ('{"a":1,"m":{"k":01}}\n', 'a int, m map<string,int>', {}, [(1, None)]),
 ]  # fmt: skip
 
 # An option, its pattern, a type: texts of a CSV column, each with its value as Spark casts it to a string.
