@@ -190,10 +190,13 @@ def _aggregate(spark: SparkSession, source: Source, uris: list[str], *, texts: b
 
 def text_frame(spark: SparkSession, source: Source, uris: list[str], fields: Sequence[Field]) -> DataFrame:
     """The files as Spark's reader shows them: the fields, and CORRUPT."""
+    from pyspark.sql.pandas.types import from_arrow_schema
     from pyspark.sql.types import StringType, StructField, StructType
 
     arrow = pa.schema([pa.field(one.name, one.type) for one in fields])
-    schema = StructType([*spark.createDataFrame(arrow.empty_table()).schema, StructField(CORRUPT, StringType())])
+    # A moment without a zone stays one, whatever the session prefers: as an instant, a text with a zone is a value.
+    columns = from_arrow_schema(arrow, prefer_timestamp_ntz=True)
+    schema = StructType([*columns, StructField(CORRUPT, StringType())])
     options = {name: _option(value) for name, value in source.options if name.lower() not in _NOT_PASSED}
     if "timezone" not in {name.lower() for name in options}:
         options["timeZone"] = "UTC"  # as every reader of this project takes it

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from metaindex import ColumnStats, open_table
 from metaindex.build.local import LocalBuilder
 from metaindex.build.protocol import BuildRequest
 from metaindex.build.spark import SparkBuilder
@@ -135,3 +138,23 @@ def test_archive_of_the_project_is_importable_alone(tmp_path: Path) -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert "rooms.zip" in found.stdout, found.stderr
+
+
+@pytest.mark.parametrize("name", ["0.json", "0.csv"])
+def test_a_text_with_a_zone_is_no_moment_without_one(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    """To Spark it is NULL in such a column, and a value in one with a zone, which the session prefers."""
+    texts = ("2024-01-01T00:00:00+02:00", "2024-01-01 12:00:00")
+    lines = [json.dumps({"n": text}) for text in texts] if name == "0.json" else ["n", *texts]
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / name).write_text("\n".join(lines) + "\n")
+    os.utime(tmp_path / "t" / name, (1.7e9, 1.7e9))
+
+    def rows(*conditions: str) -> list[int]:
+        opened = open_table(tmp_path / "t", schema="n TIMESTAMP_NTZ", spark=spark)
+        return [opened.scan(one).to_arrow().num_rows for one in conditions]
+
+    asked = ("n IS NULL", "n = timestamp_ntz'2024-01-01 12:00:00'", "n IS NOT NULL")
+    assert rows(*asked) == [1, 1, 1]
+    table = open_table(tmp_path / "t", schema="n TIMESTAMP_NTZ", spark=spark)
+    table.create_index("stats", ColumnStats(), builder="spark")
+    assert rows(*asked) == [1, 1, 1]
