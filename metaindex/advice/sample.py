@@ -21,7 +21,7 @@ from .overlap import Ints
 
 SHARE = 0.01
 SMALL_BYTES = 32_000_000
-"""A table that is no larger is read whole, where the caller sets no limit."""
+"""Of a table that is no larger all bytes may be read, where the caller sets no limit."""
 _FILES = 64
 _ROWS = 1 << 18
 
@@ -66,7 +66,7 @@ class SampleRows:
 
 
 def limit_of(share: float | None, total_bytes: int) -> int:
-    """How many bytes the files that are read may have. None: a hundredth, and small tables whole."""
+    """How many bytes the files that are read may have. None: a hundredth, of small tables all."""
     if share is None:
         return max(int(total_bytes * SHARE), min(total_bytes, SMALL_BYTES))
     return int(total_bytes * share)

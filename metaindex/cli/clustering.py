@@ -27,7 +27,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         type=_share,
         metavar="SHARE",
         help="the files read for the advice may have this share of the table's bytes; 0: nothing is read, no advice. "
-        "Default: 0.01, and a table of up to 32 MB whole",
+        "Default: 0.01, of a table of up to 32 MB all; never more than 64 files",
     )
     parser.add_argument(
         "--name",

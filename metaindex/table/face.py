@@ -215,7 +215,7 @@ class Table:
         Measured from bounds that are there (indexes, the table's log, footers of plain Parquet). `columns`: of these
         alone (a struct: its fields), and advice is for queries on them; default: of all that have an order. For the
         advice some files are read and sorted in memory: `sample` is the share of the table's bytes that they may have
-        (default: 0.01, and a table of up to 32 MB whole; 0: nothing is read, and there is no advice). Nothing is
+        (default: 0.01, of a table of up to 32 MB all; 0: no advice; never more than 64 files). Nothing is
         written. `Clustering.advice[0].sql()` is what the owner of the table may run. `indexes` restricts those asked.
         Raises UnknownColumnError, UnsupportedFeatureError for a column without an order, VersionNotFoundError.
         """
