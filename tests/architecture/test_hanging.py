@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from tests.hanging import java_threads
@@ -26,6 +27,7 @@ def test_behind():
 """
 
 
+@pytest.mark.slow
 def test_a_test_that_hangs_fails_by_its_name(tmp_path: Path) -> None:
     (tmp_path / "test_some.py").write_text(TESTS)
     command = [sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", str(tmp_path), "-n", "1"]

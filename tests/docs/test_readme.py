@@ -33,6 +33,7 @@ def test_the_first_example_runs_and_prints_what_the_readme_says(tmp_path: Path) 
     assert facts(ran.stdout) == facts(said)
 
 
+@pytest.mark.slow
 def test_the_command_lines_run(tmp_path: Path) -> None:
     """In order: behind the Python, which may be run twice."""
     for _ in range(2):

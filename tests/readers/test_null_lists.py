@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
@@ -104,6 +104,7 @@ def ks(rows: Any) -> list[int]:
 
 @pytest.mark.rotating(of=3)
 @pytest.mark.parametrize("name", LAKES)
+@settings(max_examples=settings.default.max_examples * 30 // 100)
 @given(files=FILES, indexed=st.booleans(), texts=st.lists(st.sampled_from(TEXTS), min_size=2, max_size=2))
 def test_every_engine_gives_the_rows_of_duckdb(
     tmp_path_factory: pytest.TempPathFactory, name: str, files: list[list[Any]], indexed: bool, texts: list[str]
