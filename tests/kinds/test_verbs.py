@@ -25,7 +25,7 @@ KINDS: dict[str, tuple[Kind, str]] = {
 LEFT_OUT = 20
 
 
-@pytest.mark.rotating(of=3)
+@pytest.mark.rotating(of=5)
 @pytest.mark.slow
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("name", KINDS)
@@ -34,7 +34,7 @@ def test_a_kind_lives_through_every_verb(name: str, format_: str, tmp_path: Path
     story(Lake(tmp_path, format_), kind, partition, "local", LEFT_OUT)
 
 
-@pytest.mark.rotating(of=3)
+@pytest.mark.rotating(of=5)
 @pytest.mark.spark
 @pytest.mark.parametrize("name", KINDS)
 def test_built_by_spark(name: str, spark: SparkSession, tmp_path: Path) -> None:
