@@ -5,6 +5,9 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.catalog.BucketSpec;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
@@ -23,6 +26,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 public class BucketStrategy extends Guarded {
   private static final long TASK = 256L << 10; // bytes that are read in the time of a task which does nothing (as the ranker has it)
   private static final TreeNodeTag TASKS = new TreeNodeTag("metaindex.tasks");
+  private static final TreeNodeTag SEEN = new TreeNodeTag("metaindex.seen");
 
   SparkPlan physical(LogicalPlan plan) {
     if (plan instanceof Join) {
@@ -36,10 +40,16 @@ public class BucketStrategy extends Guarded {
     if (index == null) {
       return null;
     }
-    FileSourceScanExec scan = scan(plan);
     scala.Option agreed = index.getTagValue(TASKS);
-    int tasks = scan == null ? 0 : agreed.isDefined() ? ((Integer) agreed.get()).intValue() : files(index).apart ? 0 : CoveringFiles.tasks(buckets(index), files(index).filled(scan.optionalBucketSet()));
-    return tasks <= 0 ? null : together(planned(plan), tasks);
+    int tasks = agreed.isDefined() ? ((Integer) agreed.get()).intValue() : files(index).apart ? 0 : few(plan, index);
+    SparkPlan planned = tasks <= 0 ? null : planned(plan);
+    return planned == null ? null : together(planned, tasks);
+  }
+
+  /** In how many tasks an index is read that is in no join; 0: a task a bucket. */
+  private static int few(LogicalPlan plan, LogicalRelation index) {
+    Set filled = filled(plan, index);
+    return filled == null ? 0 : CoveringFiles.tasks(buckets(index), filled);
   }
 
   /** The covering index in buckets below filters and choices of columns; null where something else stands there. */
@@ -82,8 +92,7 @@ public class BucketStrategy extends Guarded {
     for (int i = 0; i < every.size(); i++) {
       LogicalRelation index = index((LogicalPlan) every.get(i));
       if (files(index).apart == apart && index.getTagValue(TASKS).isEmpty()) {
-        FileSourceScanExec scan = scan((LogicalPlan) every.get(i));
-        Set left = scan == null ? null : files(index).filled(scan.optionalBucketSet());
+        Set left = filled((LogicalPlan) every.get(i), index);
         alike = alike && left != null && (some.isEmpty() || buckets((LogicalRelation) some.get(0)) == buckets(index));
         if (left != null) {
           filled.addAll(left);
@@ -107,12 +116,42 @@ public class BucketStrategy extends Guarded {
     return plans.size() == 1 ? (SparkPlan) plans.apply(0) : null;
   }
 
-  private static FileSourceScanExec scan(LogicalPlan plan) {
-    SparkPlan found = planned(plan);
-    while (found != null && !(found instanceof FileSourceScanExec)) {
-      found = found.children().size() == 1 ? (SparkPlan) found.children().apply(0) : null;
+  /** The buckets with rows that the filters above an index leave; null where it is not known. Only Spark's own plan tells which, so it is made once, and not at all below filters that leave every bucket. */
+  private static Set filled(LogicalPlan plan, LogicalRelation index) {
+    if (!chooses(plan)) {
+      return files(index).filled(scala.Option.empty());
     }
-    return (FileSourceScanExec) found;
+    scala.Option seen = plan.getTagValue(SEEN);
+    if (seen.isEmpty() || ((Seen) seen.get()).plan != plan) {
+      FileSourceScanExec scan = scan(planned(plan));
+      plan.setTagValue(SEEN, new Seen(plan, scan == null ? null : files(index).filled(scan.optionalBucketSet())));
+    }
+    return ((Seen) plan.getTagValue(SEEN).get()).filled;
+  }
+
+  /** Do filters say more than that columns are not NULL? */
+  private static boolean chooses(LogicalPlan plan) {
+    while (plan instanceof Filter || plan instanceof Project) {
+      if (plan instanceof Filter && !notNull(((Filter) plan).condition())) {
+        return true;
+      }
+      plan = (LogicalPlan) plan.children().apply(0);
+    }
+    return false;
+  }
+
+  private static boolean notNull(Expression condition) {
+    if (condition instanceof And) {
+      return notNull(((And) condition).left()) && notNull(((And) condition).right());
+    }
+    return condition instanceof IsNotNull;
+  }
+
+  private static FileSourceScanExec scan(SparkPlan plan) {
+    while (plan != null && !(plan instanceof FileSourceScanExec)) {
+      plan = plan.children().size() == 1 ? (SparkPlan) plan.children().apply(0) : null;
+    }
+    return (FileSourceScanExec) plan;
   }
 
   /** The plan with its scan's buckets put together; null where it has none over one scan. */
@@ -135,5 +174,16 @@ public class BucketStrategy extends Guarded {
         scan.dataFilters(),
         scan.tableIdentifier(),
         scan.disableBucketedScan());
+  }
+
+  /** What was seen of a plan. Its copies have its tags, and may have other filters. */
+  static class Seen {
+    final LogicalPlan plan;
+    final Set filled;
+
+    Seen(LogicalPlan plan, Set filled) {
+      this.plan = plan;
+      this.filled = filled;
+    }
   }
 }

@@ -23,6 +23,7 @@ public class CoveringFiles implements FileIndex {
   private final StructType partitions;
   private final long size;
   private final long[] sizes; // of each part
+  private volatile Integer[] buckets; // of each part, once somebody has asked
 
   /** `run[i]` is the number of the run of part i, in ascending order; `size`: what a query is expected to read of them; `apart`: other rows come beside them bucket by bucket, or their order matters. */
   public CoveringFiles(String[] paths, long[] sizes, int[] run, StructType partitions, long size, double rowsOfKey, boolean apart) {
@@ -83,10 +84,9 @@ public class CoveringFiles implements FileIndex {
 
   /** No bucket has two parts, which would be two orders. */
   boolean oneOfEachBucket() {
-    Set buckets = new HashSet();
+    Set found = new HashSet();
     for (int i = 0; i < names.size(); i++) {
-      scala.Option bucket = BucketingUtils.getBucketId(new Path((String) names.get(i)).getName());
-      if (bucket.isEmpty() || !buckets.add(bucket.get())) {
+      if (bucket(i) == null || !found.add(bucket(i))) {
         return false;
       }
     }
@@ -97,24 +97,38 @@ public class CoveringFiles implements FileIndex {
   Set filled(scala.Option left) {
     Set found = new HashSet();
     for (int i = 0; i < names.size(); i++) {
-      scala.Option bucket = BucketingUtils.getBucketId(new Path((String) names.get(i)).getName());
-      if (bucket.isEmpty()) {
+      Integer bucket = bucket(i);
+      if (bucket == null) {
         return null;
       }
-      if (left.isEmpty() || ((BitSet) left.get()).get(((Integer) bucket.get()).intValue())) {
-        found.add(bucket.get());
+      if (left.isEmpty() || ((BitSet) left.get()).get(bucket.intValue())) {
+        found.add(bucket);
       }
     }
     return found;
   }
 
   /** What the parts of some buckets take. */
-  long bytes(Set buckets) {
+  long bytes(Set some) {
     long all = 0;
     for (int i = 0; i < sizes.length; i++) {
-      all += buckets.contains(BucketingUtils.getBucketId(new Path((String) names.get(i)).getName()).get()) ? sizes[i] : 0;
+      all += some.contains(bucket(i)) ? sizes[i] : 0;
     }
     return all;
+  }
+
+  /** The bucket of a part, by its name; null where that tells of none. Planning asks several times. */
+  private Integer bucket(int part) {
+    Integer[] known = buckets;
+    if (known == null) {
+      known = new Integer[names.size()];
+      for (int i = 0; i < known.length; i++) {
+        scala.Option said = BucketingUtils.getBucketId(new Path((String) names.get(i)).getName());
+        known[i] = said.isEmpty() ? null : (Integer) said.get();
+      }
+      buckets = known;
+    }
+    return known[part];
   }
 
   /** How many tasks read the buckets that have rows: as few as each has one, but for some, and the number of buckets is a multiple; 0 where that is not much less, or it is not known which have (null). */
