@@ -172,8 +172,8 @@ def _column(random: np.random.Generator, kind: str) -> pa.Array:
 
 
 def _build(sink: RunSink, columns: list[pa.Array], fpp: float) -> RunRef:
-    plan = KeyPlan(Bloom("a", fpp=fpp), KEY, (Leaf((Field("a", columns[0].type, True, "a"),)),))
-    collector = BloomCollector(plan, sink, Spill(sink.storage, "_spill"), len(columns))
+    plan = KeyPlan(Bloom.name, KEY, (Leaf((Field("a", columns[0].type, True, "a"),)),), 0)
+    collector = BloomCollector(plan, sink, Spill(sink.storage, "_spill"), len(columns), fpp)
     for ordinal, values in enumerate(columns):
         collector.begin(ordinal, 1)
         collector.add(0, [values])

@@ -18,7 +18,7 @@ from metaindex.formats.model import FILE_SCHEMA, FileTable, Snapshot
 from metaindex.formats.protocol import TableRef
 from metaindex.keys import column_id, file_ids, partition_id
 from metaindex.kinds.described import fact_kinds, leaves_of
-from metaindex.kinds.keyed import key_plans
+from metaindex.kinds.kind import key_plans
 from metaindex.kinds.renames import kinds_at
 from metaindex.kinds.served import row_plans
 from metaindex.log.entry import CoveredColumn, CoveredKey, KindSpec, RunRef

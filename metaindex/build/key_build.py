@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.formats.storage_local import LocalStorage
-from metaindex.kinds.keyed import UNKEYED, KeyPlan, Spill, Units
+from metaindex.kinds.keyed import UNKEYED, Spill, Units
+from metaindex.kinds.kind import PlannedKey
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
 from metaindex.store.writer import RunSink, write_sorted
@@ -32,7 +33,7 @@ class BuiltKey:
 
 
 def build_keys(
-    request: BuildRequest, plans: Sequence[KeyPlan], sink: RunSink, threads: int, progress: Progress | None
+    request: BuildRequest, plans: Sequence[PlannedKey], sink: RunSink, threads: int, progress: Progress | None
 ) -> KeyBuild:
     """See `protocol.Builder.keys`. What does not fit in memory waits in a temporary folder."""
     files = request.files.table

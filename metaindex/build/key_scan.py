@@ -22,7 +22,8 @@ from metaindex.expressions.errors import StorageUnavailableError
 from metaindex.formats.model import Field, Leaf
 from metaindex.formats.storage import Storage
 from metaindex.kinds.canonical import UnkeyedValuesError
-from metaindex.kinds.keyed import KeyPlan, TakesRows, add_groups
+from metaindex.kinds.keyed import TakesRows, add_groups
+from metaindex.kinds.kind import PlannedKey
 
 from .ahead import in_turn
 from .collect import UNREADABLE
@@ -40,7 +41,7 @@ class KeyScan:
     """How the data files are read for their keys: plain data, so that it travels to a Spark task. `partitions`: of each
     partition column (by stable name) its value in each partition of the run, and for which partitions that is known."""
 
-    plans: tuple[KeyPlan, ...]
+    plans: tuple[PlannedKey, ...]
     file_format: str
     options: tuple[tuple[str, object], ...]
     fields: tuple[Field, ...]  # the table's columns that stand in the files, in order
@@ -53,7 +54,7 @@ class KeyScan:
         return tuple(found.values())
 
     @classmethod
-    def of(cls, request: BuildRequest, plans: Sequence[KeyPlan]) -> KeyScan:
+    def of(cls, request: BuildRequest, plans: Sequence[PlannedKey]) -> KeyScan:
         options = dict(request.snapshot.details.read_options())
         file_format = str(options.pop("file_format", "parquet"))
         in_files = tuple(one for one in request.snapshot.schema if not one.partition)
@@ -196,7 +197,7 @@ def _file(
     return "; ".join(dict.fromkeys(told)) or None, False
 
 
-def _why_not(plan: KeyPlan, file: KeyFile, constants: Mapping[str, pa.Array | None]) -> str | None:
+def _why_not(plan: PlannedKey, file: KeyFile, constants: Mapping[str, pa.Array | None]) -> str | None:
     for leaf in plan.leaves:
         if leaf.stable in file.unknown:
             return f"{'.'.join(leaf.parts)}: {file.unknown[leaf.stable]}"
@@ -206,7 +207,7 @@ def _why_not(plan: KeyPlan, file: KeyFile, constants: Mapping[str, pa.Array | No
 
 
 def _rows(
-    plan: KeyPlan,
+    plan: PlannedKey,
     groups: Sequence[tuple[int, int]],
     columns: Mapping[str, pa.Array],
     file: KeyFile,
@@ -228,7 +229,7 @@ def _rows(
     return groups, out
 
 
-def _name(plan: KeyPlan) -> str:
+def _name(plan: PlannedKey) -> str:
     return ", ".join(".".join(leaf.parts) for leaf in plan.leaves)
 
 

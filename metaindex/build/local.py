@@ -15,8 +15,7 @@ import pyarrow as pa
 from metaindex.errors import BuildError
 from metaindex.kinds.described import FactWriter
 from metaindex.kinds.facts import MOST_ROWS, in_column_order
-from metaindex.kinds.keyed import KeyPlan
-from metaindex.kinds.kind import Kind
+from metaindex.kinds.kind import Kind, PlannedKey
 from metaindex.kinds.registry import FACT_ROWS
 from metaindex.kinds.served import RowPlan
 from metaindex.store.writer import RunSink
@@ -62,7 +61,7 @@ class LocalBuilder:
         )
 
     def keys(
-        self, request: BuildRequest, plans: Sequence[KeyPlan], sink: RunSink, progress: Progress | None = None
+        self, request: BuildRequest, plans: Sequence[PlannedKey], sink: RunSink, progress: Progress | None = None
     ) -> KeyBuild:
         """See `protocol.Builder`."""
         from .key_build import build_keys

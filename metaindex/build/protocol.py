@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from metaindex.formats.model import FileTable, Leaf, Snapshot
 from metaindex.formats.protocol import TableRef
-from metaindex.kinds.keyed import KeyPlan
+from metaindex.kinds.kind import PlannedKey
 from metaindex.kinds.served import RowPlan
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
@@ -79,7 +79,7 @@ class Builder(Protocol):
         sink, as the kind that keeps them says (`kinds.described.FactRows`)."""
 
     def keys(
-        self, request: BuildRequest, plans: Sequence[KeyPlan], sink: RunSink, progress: Progress | None = None
+        self, request: BuildRequest, plans: Sequence[PlannedKey], sink: RunSink, progress: Progress | None = None
     ) -> KeyBuild:
         """Writes the rows of every key (at least one) for the request's files into the sink, and the ordinals of the
         files of which a key knows nothing."""

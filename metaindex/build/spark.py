@@ -23,7 +23,7 @@ import pyarrow as pa
 from metaindex.errors import BuildError, DamagedIndexError
 from metaindex.expressions.errors import MetaIndexError, OutsideTableError
 from metaindex.kinds.described import Level
-from metaindex.kinds.keyed import KeyPlan
+from metaindex.kinds.kind import PlannedKey
 from metaindex.kinds.registry import FACT_ROWS
 from metaindex.kinds.served import RowPlan
 from metaindex.store.layout import PartInfo
@@ -88,7 +88,7 @@ class SparkBuilder:
         return BuildReport((*columns, *partitions), *report)
 
     def keys(
-        self, request: BuildRequest, plans: Sequence[KeyPlan], sink: RunSink, progress: Progress | None = None
+        self, request: BuildRequest, plans: Sequence[PlannedKey], sink: RunSink, progress: Progress | None = None
     ) -> KeyBuild:
         """See `protocol.Builder`."""
         from .spark_keys import KeyJob, held_bytes_for, tasks_for

@@ -26,7 +26,8 @@ import pyarrow.compute as pc
 from metaindex.errors import BuildError
 from metaindex.expressions.errors import StorageError
 from metaindex.formats.storage import Storage
-from metaindex.kinds.keyed import Gathered, KeyFinisher, KeyPlan, Spill
+from metaindex.kinds.keyed import Gathered, KeyFinisher, Spill
+from metaindex.kinds.kind import PlannedKey
 from metaindex.store.layout import PartInfo, run_folder
 from metaindex.store.writer import RunSink
 
@@ -73,7 +74,7 @@ class KeyJob:
 
     spark: SparkSession
     request: BuildRequest
-    plans: tuple[KeyPlan, ...]
+    plans: tuple[PlannedKey, ...]
     sink: RunSink
     held_bytes: int  # by a task
 

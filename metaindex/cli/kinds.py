@@ -31,5 +31,5 @@ def kinds_of(args: argparse.Namespace) -> list[Kind]:
     return [kind for command, kinds in asked for kind in (kinds or command.kinds(args, alone))]
 
 
-def _of_others() -> Sequence[Command]:
+def _of_others() -> Sequence[Command[Kind]]:
     return [command for kind in others().values() if (command := kind.command()) is not None]

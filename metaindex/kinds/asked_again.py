@@ -9,15 +9,15 @@ import pyarrow as pa
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.expressions.literals import literal
 
+from .checks import LACKS
 from .keyed import KeyReader
-from .stored_rows import LACKS
 
 MOST_VALUES = 1_000
 """Different values of a file that are asked for, the first ones."""
 
 
 class AskedAgain:
-    """See `kind.KeyCheck`. What the index names and is in no row cannot be seen so."""
+    """See `checks.KeyCheck`. What the index names and is in no row cannot be seen so."""
 
     def __init__(self, reader: KeyReader, files: int) -> None:
         self._reader, self._files = reader, files

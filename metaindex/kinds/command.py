@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from metaindex.expressions.errors import ArgumentError
 
-from .kind import Kind
-
 Key = tuple[str, ...]
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
-class Command(Protocol):
+class Command(Protocol[T_co]):
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """Adds the options."""
 
-    def kinds(self, args: argparse.Namespace, alone: bool) -> Sequence[Kind]:
+    def kinds(self, args: argparse.Namespace, alone: bool) -> Sequence[T_co]:
         """What they ask for. `alone`: no option of another kind does. ArgumentError for options that do not fit."""
 
 
-class Keys:
-    """One option that can be repeated, each time with a key: `--values a,b`. As it stands, that of a kind which says
-    no more; `title` and `text` are for a person."""
+class Keys(Generic[T]):
+    """One option that can be repeated, each time with a key: `--values a,b`. `make`: the kind, of keys and of what
+    more is said; `title` and `text` are for a person."""
 
-    def __init__(self, kind: type[Kind], option: str = "", title: str = "", text: str = "") -> None:
-        self._kind = kind
-        self.option = option or f"--{kind.name.replace('_', '-')}"
-        self._title = title or f"{kind.name}: {_first_sentence(kind)}"
+    def __init__(self, make: Callable[..., T], option: str, title: str, text: str = "") -> None:
+        self._make, self.option, self._title = make, option, title
         self._text = text or "key this column, or several as one (a,b); can be repeated"
+
+    @classmethod
+    def named(cls, name: str, docstring: str | None, make: Callable[..., T]) -> Self:
+        """That of a kind which says no more than its name."""
+        return cls(make, f"--{name.replace('_', '-')}", f"{name}: {_first_sentence(docstring)}")
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         group = parser.add_argument_group(self._title)
@@ -45,13 +48,13 @@ class Keys:
         """What these options say, as arguments of the kind."""
         return {}
 
-    def kinds(self, args: argparse.Namespace, alone: bool) -> Sequence[Kind]:
+    def kinds(self, args: argparse.Namespace, alone: bool) -> Sequence[T]:
         keys, said = value_of(args, self.option), self.said(args)
         for name in said if not keys else ():
             raise ArgumentError(
                 f"--{name} is of {self.option}, which names no column; say {self.option} COLUMN, or leave --{name} out"
             )
-        return [self._kind(*keys, **said)] if keys else []
+        return [self._make(*keys, **said)] if keys else []
 
 
 def value_of(args: argparse.Namespace, option: str) -> Any:
@@ -59,8 +62,8 @@ def value_of(args: argparse.Namespace, option: str) -> Any:
     return getattr(args, option.removeprefix("--").replace("-", "_"))
 
 
-def _first_sentence(kind: type[Kind]) -> str:
-    return " ".join((kind.__doc__ or "a kind of another package").split()).split(". ")[0].rstrip(".").replace("%", "%%")
+def _first_sentence(docstring: str | None) -> str:
+    return " ".join((docstring or "a kind of another package").split()).split(". ")[0].rstrip(".").replace("%", "%%")
 
 
 def _key(text: str) -> Key:

@@ -23,14 +23,13 @@ import pyarrow as pa
 from metaindex.expressions.literals import Literal
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.statistics import Interval, Mask
-from metaindex.formats.model import Leaf, Schema
+from metaindex.formats.model import Leaf
 from metaindex.formats.storage import Storage
-from metaindex.keys import column_id, key_id
+from metaindex.keys import column_id
 from metaindex.log.entry import CoveredColumn, CoveredKey
 from metaindex.store.layout import PartInfo
 
 from .canonical import plain_type
-from .kind import KeyKind, Kind
 
 Units = npt.NDArray[np.int64]
 
@@ -41,18 +40,14 @@ such files."""
 
 @dataclass(frozen=True, slots=True)
 class KeyPlan:
-    """A key to build: what the user asked for, and its columns at the version that is indexed. `place`: its number
-    among the keys of its run, so that the parts of each have names of their own."""
+    """A key to build: its columns at the version that is indexed. `partition`: the metadata partition that holds its
+    rows, `CoveredKey.kind`. `place`: its number among the keys of its run, so that the parts of each have names of
+    their own."""
 
-    kind: KeyKind
+    partition: str
     key_id: int
     leaves: tuple[Leaf, ...]
-    place: int = 0
-
-    @property
-    def partition(self) -> str:
-        """The metadata partition that holds its rows: `CoveredKey.kind`."""
-        return self.kind.rows.partition
+    place: int
 
     def number(self, part: int) -> int:
         """The number of a part of this key, for `RunSink.write`."""
@@ -76,18 +71,6 @@ class KeyPlan:
 def part_number(place: int, part: int) -> int:
     """The number of the n-th part of a key: those of each key of a run stand apart."""
     return place * 10_000_000 + part
-
-
-def key_plans(kinds: Sequence[Kind], schema: Schema) -> list[KeyPlan]:
-    """The keys that kinds ask for at a schema, each once. Raises as `columns.find_leaf` where a column is not there or
-    has no values to key."""
-    plans: dict[int, KeyPlan] = {}
-    for kind in kinds:
-        if isinstance(kind, KeyKind):
-            for leaves in kind.planned(schema):
-                number = key_id(kind.rows.partition, [leaf.stable for leaf in leaves])
-                plans.setdefault(number, KeyPlan(kind, number, leaves, len(plans)))
-    return list(plans.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ point of the group `metaindex.kinds` that names a `WholeKind` (docs/kinds.md).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -31,7 +31,10 @@ from metaindex.keys import key_id
 from metaindex.log.entry import CoveredKey, KindSpec
 
 from .canonical import answers_for
+from .checks import KeyCheck as KeyCheck
+from .checks import Mismatch as Mismatch
 from .columns import find_leaf
+from .keyed import KeyPlan
 
 if TYPE_CHECKING:  # what writes, and what a person sees, is loaded by the verbs that need it
     from metaindex.store.layout import PartInfo
@@ -39,7 +42,7 @@ if TYPE_CHECKING:  # what writes, and what a person sees, is loaded by the verbs
     from metaindex.store.writer import RunSink
 
     from .command import Command
-    from .keyed import Gathered, KeyCollector, KeyFinisher, KeyPlan, KeyReader, Spill
+    from .keyed import Gathered, KeyCollector, KeyFinisher, KeyReader, Spill
     from .pieces import WritesPieces
 
 KeyRows = tuple["RunReader", CoveredKey, npt.NDArray[np.int64]]
@@ -58,14 +61,6 @@ class MergeInto:
     sink: RunSink
     number: Callable[[int], int]
     write: WritesPieces | None = None
-
-
-class Mismatch(Exception):
-    """Places of one run that do not fit each other."""
-
-    def __init__(self, message: str, where: str) -> None:
-        super().__init__(message)
-        self.where = where
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,22 +104,6 @@ class Listed:
     hashes: Sequence[str] | None = None
 
 
-class KeyCheck(Protocol):
-    """Takes the rows of the files that are compared, as `keyed.TakesRows` does."""
-
-    def begin(self, ordinal: int, groups: int) -> None: ...
-    def add(self, group: int, values: Sequence[pa.Array]) -> None: ...
-    def end(self) -> None: ...
-    def fail(self) -> None: ...
-
-    @property
-    def failed(self) -> Sequence[int]:
-        """The ordinals that would be unkeyed."""
-
-    def wrong(self, ordinals: Sequence[int]) -> Iterator[tuple[int, str]]:
-        """What is not so of these files, all of which ended."""
-
-
 class Kind(ABC):
     """What a user asks for."""
 
@@ -148,7 +127,7 @@ class Kind(ABC):
         return ()
 
     @classmethod
-    def command(cls) -> Command | None:
+    def command(cls) -> Command[Kind] | None:
         """What of `metaindex create` asks for it."""
         return None
 
@@ -212,12 +191,13 @@ class LookedUpRows(StoredKind):
 
     @classmethod
     @abstractmethod
-    def maker(cls, key: CoveredKey, kinds: Sequence[KindSpec]) -> KeyKind:
-        """The kind that made the key, for its columns' names as they were. `kinds`: of the index."""
+    def maker(cls, key: CoveredKey, kinds: Iterable[Kind]) -> KeyKind:
+        """The kind that made the key, for its columns' names as they were. `kinds`: those of the index that have the
+        name of this partition."""
 
     @classmethod
     def compared(
-        cls, reader: RunReader, key: CoveredKey, plan: KeyPlan, ordinals: npt.NDArray[np.intp], spill: Spill
+        cls, reader: RunReader, key: CoveredKey, plan: PlannedKey, ordinals: npt.NDArray[np.intp], spill: Spill
     ) -> KeyCheck:
         """What compares the stored rows of some files with theirs: as it stands, that look-ups of values that are in a
         file name it. `spill`: for what does not fit in memory."""
@@ -266,15 +246,39 @@ class KeyKind(Kind):
         """What writes a key of which several collectors gathered a share each."""
 
     @classmethod
-    def command(cls) -> Command | None:
+    def command(cls) -> Command[Kind] | None:
         from .command import Keys
 
-        return Keys(cls)
+        return Keys.named(cls.name, cls.__doc__, cls)
 
     def planned(self, schema: Schema) -> list[tuple[Leaf, ...]]:
         """The columns of each key at a schema. UnknownColumnError, with the near names, for one that is not there;
         UnsupportedFeatureError for one whose values are not keyed."""
         return [tuple(find_leaf(schema, name) for name in key) for key in self.keys]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedKey(KeyPlan):
+    """With the kind that builds it."""
+
+    kind: KeyKind
+
+    @classmethod
+    def of(cls, kind: KeyKind, leaves: tuple[Leaf, ...], place: int = 0) -> Self:
+        partition = kind.rows.partition
+        return cls(partition, key_id(partition, [leaf.stable for leaf in leaves]), leaves, place, kind)
+
+
+def key_plans(kinds: Sequence[Kind], schema: Schema) -> list[PlannedKey]:
+    """The keys that kinds ask for at a schema, each once. Raises as `columns.find_leaf` where a column is not there or
+    has no values to key."""
+    plans: dict[int, PlannedKey] = {}
+    for kind in kinds:
+        if isinstance(kind, KeyKind):
+            for leaves in kind.planned(schema):
+                plan = PlannedKey.of(kind, leaves, len(plans))
+                plans.setdefault(plan.key_id, plan)
+    return list(plans.values())
 
 
 class WholeKind(KeyKind, LookedUpRows):
@@ -297,15 +301,10 @@ class WholeKind(KeyKind, LookedUpRows):
         return (cls,)
 
     @classmethod
-    def maker(cls, key: CoveredKey, kinds: Sequence[KindSpec]) -> KeyKind:
-        from .registry import kind_from_spec
-
-        for spec in kinds:
-            if spec.name == cls.name:
-                keys = [[column.name for column in key.columns]]
-                made = kind_from_spec(replace(spec, properties={**spec.properties, "keys": keys}))
-                if isinstance(made, cls):
-                    return made
+    def maker(cls, key: CoveredKey, kinds: Iterable[Kind]) -> KeyKind:
+        for kind in kinds:
+            if isinstance(kind, cls):
+                return cls.of({**kind.spec().properties, "keys": [[column.name for column in key.columns]]})
         raise kind_missing(cls.name)
 
 

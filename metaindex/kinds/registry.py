@@ -31,7 +31,7 @@ from .canonical import answers_for
 from .column_stats.spec import ColumnStats
 from .covering.spec import Covering, CoveringRange
 from .described import FactRows
-from .kind import Kind, LayoutRule, LookedUpRows, Mismatch, StoredKind, WholeKind
+from .kind import KeyKind, Kind, LayoutRule, LookedUpRows, Mismatch, StoredKind, WholeKind
 from .served import RowKind, ServedRows
 from .values.lists import ValueList
 from .values.spec import Values
@@ -200,6 +200,12 @@ def served_rows(key: CoveredKey) -> type[ServedRows]:
     rows = rows_of(key)
     assert issubclass(rows, ServedRows), "no query reads what is looked up in the table's place"
     return rows
+
+
+def maker_of(key: CoveredKey, kinds: Sequence[KindSpec]) -> KeyKind:
+    """The kind that made a key that is `readable`, for its columns' names as they were. `kinds`: of the index.
+    DamagedIndexError where none of them did."""
+    return looked_up_rows(key).maker(key, (kind_from_spec(spec) for spec in kinds if spec.name == key.kind))
 
 
 def looked_up(run: RunRef) -> tuple[CoveredKey, ...]:

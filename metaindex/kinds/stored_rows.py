@@ -12,10 +12,7 @@ from metaindex.expressions.statistics import Mask
 from metaindex.log.entry import CoveredKey
 from metaindex.store.reader import RunReader
 
-from .kind import Mismatch
-
-LACKS = "the index does not find {} of its values"
-EXTRA = "the index names {} values that are in no row of it"
+from .checks import Mismatch
 
 _GROUPS_AT_ONCE = 16
 

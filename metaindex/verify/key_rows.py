@@ -26,9 +26,10 @@ from metaindex.formats.model import FILE_SCHEMA, FileTable, Leaf, Schema
 from metaindex.formats.protocol import TableRef
 from metaindex.formats.storage_local import LocalStorage
 from metaindex.keys import FileIdentities
-from metaindex.kinds.keyed import KeyPlan, Spill
-from metaindex.kinds.kind import KeyCheck, KeyKind
-from metaindex.kinds.registry import looked_up, looked_up_rows, stranger
+from metaindex.kinds.checks import KeyCheck
+from metaindex.kinds.keyed import Spill
+from metaindex.kinds.kind import KeyKind, PlannedKey
+from metaindex.kinds.registry import looked_up, looked_up_rows, maker_of, stranger
 from metaindex.log.entry import CoveredKey, KindSpec
 from metaindex.log.sealed import one_line
 from metaindex.log.types import type_from_text
@@ -37,7 +38,7 @@ from .report import Finding, Verification
 from .runs import RunRows
 from .sample import Ordinals, Sample
 
-Keys = Sequence[tuple[CoveredKey, KeyPlan]]
+Keys = Sequence[tuple[CoveredKey, PlannedKey]]
 
 _FILES_AT_ONCE = 1_000
 _BYTES_AT_ONCE = 1 << 30
@@ -87,10 +88,10 @@ def _together(one: RunRows, ordinals: Ordinals) -> Iterator[Ordinals]:
 
 def _planned(
     one: RunRows, kinds: Sequence[KindSpec], schema: Schema, report: Verification
-) -> list[tuple[CoveredKey, KeyPlan]]:
+) -> list[tuple[CoveredKey, PlannedKey]]:
     """The keys whose columns the schema of the version has, each with the types that it was written with."""
     by_stable = {leaf.stable: leaf for leaf in schema.leaves()}
-    out: list[tuple[CoveredKey, KeyPlan]] = []
+    out: list[tuple[CoveredKey, PlannedKey]] = []
     for key in looked_up(one.run):
         leaves = []
         for column in key.columns:
@@ -100,13 +101,13 @@ def _planned(
         if len(leaves) < len(key.columns):
             report.skipped("a column of a key is not in the table any more")
         elif (maker := _maker(key, kinds, one.run.run, report)) is not None:
-            out.append((key, KeyPlan(maker, key.key_id, tuple(leaves), len(out))))
+            out.append((key, PlannedKey(key.kind, key.key_id, tuple(leaves), len(out), maker)))
     return out
 
 
 def _maker(key: CoveredKey, kinds: Sequence[KindSpec], run: str, report: Verification) -> KeyKind | None:
     try:
-        return looked_up_rows(key).maker(key, kinds)
+        return maker_of(key, kinds)
     except (Exception, SystemExit) as error:
         if not stranger(key.kind):
             raise

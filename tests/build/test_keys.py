@@ -24,8 +24,8 @@ from metaindex.expressions.physical import physical_type
 from metaindex.formats.model import Leaf
 from metaindex.formats.storage_local import LocalStorage
 from metaindex.kinds import registry
-from metaindex.kinds.keyed import Hits, key_plans
-from metaindex.kinds.kind import KeyKind
+from metaindex.kinds.keyed import Hits
+from metaindex.kinds.kind import KeyKind, key_plans
 from metaindex.kinds.values.lists import ValueList
 from metaindex.kinds.values.spec import Values
 from metaindex.log.entry import RunRef

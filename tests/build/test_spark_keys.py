@@ -29,10 +29,9 @@ from metaindex.errors import BuildError
 from metaindex.expressions.physical import physical_type
 from metaindex.formats.model import Leaf
 from metaindex.formats.storage_local import LocalStorage
-from metaindex.keys import key_id
 from metaindex.kinds.bloom.spec import Bloom
-from metaindex.kinds.keyed import Gathered, KeyPlan
-from metaindex.kinds.kind import KeyKind
+from metaindex.kinds.keyed import Gathered
+from metaindex.kinds.kind import KeyKind, PlannedKey
 from metaindex.kinds.values.lists import ValueList
 from metaindex.kinds.values.spec import Values
 from metaindex.store.writer import RunSink, new_run_id
@@ -46,17 +45,14 @@ if TYPE_CHECKING:
 KINDS: list[KeyKind] = [Values("x"), Values("x", by="value"), ValueList("x", limit=3), Bloom("x", fpp=0.01)]
 
 
-def plans_of(request: BuildRequest, kinds: Sequence[KeyKind] = KINDS) -> list[KeyPlan]:
+def plans_of(request: BuildRequest, kinds: Sequence[KeyKind] = KINDS) -> list[PlannedKey]:
     """Every kind on every column, and on the first two together."""
     leaves = [leaf for leaf in request.snapshot.schema.leaves() if physical_type(leaf.type) is not None]
     keys: list[tuple[Leaf, ...]] = [(leaf,) for leaf in leaves]
     if len(leaves) > 1:
         keys.append((leaves[0], leaves[1]))
     asked = [(kind, key) for kind in kinds for key in keys]
-    return [
-        KeyPlan(kind, key_id(kind.rows.partition, [leaf.stable for leaf in key]), key, place)
-        for place, (kind, key) in enumerate(asked)
-    ]
+    return [PlannedKey.of(kind, key, place) for place, (kind, key) in enumerate(asked)]
 
 
 @dataclass(frozen=True)
@@ -78,7 +74,7 @@ def read(found: KeyBuild, index: Path) -> Keys:
     return Keys(found, rows)
 
 
-def local(request: BuildRequest, plans: Sequence[KeyPlan], index: Path) -> Keys:
+def local(request: BuildRequest, plans: Sequence[PlannedKey], index: Path) -> Keys:
     return read(LocalBuilder().keys(request, plans, RunSink(LocalStorage(str(index)), "run")), index)
 
 
@@ -90,7 +86,7 @@ def agree(one: Keys, other: Keys) -> None:
 
 
 def by_tasks(
-    request: BuildRequest, plans: Sequence[KeyPlan], index: Path, shares: Sequence[Sequence[int]], limit_bytes: int
+    request: BuildRequest, plans: Sequence[PlannedKey], index: Path, shares: Sequence[Sequence[int]], limit_bytes: int
 ) -> Keys:
     """The tasks, one after the other in this process: each share of the ordinals in one, then each range."""
     sink, count = RunSink(LocalStorage(str(index)), "run"), len(request.files)

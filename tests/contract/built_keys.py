@@ -15,10 +15,9 @@ import pyarrow as pa
 
 from metaindex.formats.model import Field, Leaf
 from metaindex.formats.storage_local import LocalStorage
-from metaindex.keys import key_id
 from metaindex.kinds import registry
-from metaindex.kinds.keyed import Gathered, KeyCollector, KeyPlan, KeyReader, Spill, add_groups
-from metaindex.kinds.kind import KeyKind, KeyRows, MergeInto
+from metaindex.kinds.keyed import Gathered, KeyCollector, KeyReader, Spill, add_groups
+from metaindex.kinds.kind import KeyKind, KeyRows, MergeInto, PlannedKey
 from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.log.sealed import digest
 from metaindex.store.layout import PartInfo
@@ -56,9 +55,9 @@ class Built:
         return [pa.concat_tables(tables).combine_chunks() if tables else pa.table({})]
 
 
-def plan_of(kind: KeyKind, types: Sequence[pa.DataType]) -> KeyPlan:
+def plan_of(kind: KeyKind, types: Sequence[pa.DataType]) -> PlannedKey:
     leaves = tuple(Leaf((Field(f"c{i}", t),)) for i, t in enumerate(types))
-    return KeyPlan(kind, key_id(kind.rows.partition, [leaf.stable for leaf in leaves]), leaves)
+    return PlannedKey.of(kind, leaves)
 
 
 def feed(collector: KeyCollector, ordinal: int, file: File, types: Sequence[pa.DataType], pieces: int = 1) -> None:

@@ -19,7 +19,6 @@ from .blocks import Bytes, set_bits
 from .distinct import DistinctHashes
 from .pieces import FilterPiece
 from .sizing import blocks_for
-from .spec import Bloom
 from .spill import Chunk, WaitingFilters, pieces_of
 from .writer import FilterWriter
 
@@ -28,9 +27,8 @@ class BloomCollector:
     """A `KeyCollector`. Memory: a quarter of the spill's limit for filters that wait, and three quarters at most for
     the hashes of the file that is read."""
 
-    def __init__(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> None:
-        self._plan, self._sink, self._spill, self._files = plan, sink, spill, files
-        self._fpp = cast(Bloom, plan.kind).fpp
+    def __init__(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int, fpp: float) -> None:
+        self._plan, self._sink, self._spill, self._files, self._fpp = plan, sink, spill, files, fpp
         self._filters = WaitingFilters(spill, spill.limit_bytes // 4)
         self._unkeyed: list[int] = []
         self._ordinal = -1

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
-from metaindex.kinds.command import Keys
-
-from .spec import Bloom
+from metaindex.kinds.command import Keys, T
 
 
-class BloomCommand(Keys):
+class BloomCommand(Keys[T]):
     """Keys, and how many files are read in vain."""
 
-    def __init__(self) -> None:
+    def __init__(self, make: Callable[..., T]) -> None:
         super().__init__(
-            Bloom,
+            make,
             "--bloom",
             "bloom filters: as values, smaller and inexact",
             "a bloom filter of this column for each file, or of several columns as one (a,b); can be repeated",

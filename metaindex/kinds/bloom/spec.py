@@ -10,7 +10,7 @@ import pyarrow as pa
 from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.statistics import Mask
-from metaindex.kinds.kind import KeyCheck, KeyRows, LayoutRule, Merged, MergeInto, WholeKind, keys_of
+from metaindex.kinds.kind import KeyCheck, KeyRows, LayoutRule, Merged, MergeInto, PlannedKey, WholeKind, keys_of
 from metaindex.log.entry import CoveredKey, KindSpec
 
 if TYPE_CHECKING:
@@ -50,15 +50,15 @@ class Bloom(WholeKind):
         return cls(*said["keys"], fpp=said["fpp"])
 
     @classmethod
-    def command(cls) -> Command:
+    def command(cls) -> Command[Self]:
         from .command import BloomCommand
 
-        return BloomCommand()
+        return BloomCommand(cls)
 
     def collector(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> KeyCollector:
         from .collector import BloomCollector
 
-        return BloomCollector(plan, sink, spill, files)
+        return BloomCollector(plan, sink, spill, files, self.fpp)
 
     def finisher(
         self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int, gathered: Sequence[Gathered]
@@ -87,7 +87,7 @@ class Bloom(WholeKind):
 
     @classmethod
     def compared(
-        cls, reader: RunReader, key: CoveredKey, plan: KeyPlan, ordinals: npt.NDArray[np.intp], spill: Spill
+        cls, reader: RunReader, key: CoveredKey, plan: PlannedKey, ordinals: npt.NDArray[np.intp], spill: Spill
     ) -> KeyCheck:
         from .verified import FilterCheck
 

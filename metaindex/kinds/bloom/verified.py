@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from metaindex.expressions.statistics import Mask
 from metaindex.kinds.canonical import hash_key
+from metaindex.kinds.checks import EXTRA, LACKS, Mismatch
 from metaindex.kinds.keyed import Units
-from metaindex.kinds.kind import Mismatch
-from metaindex.kinds.stored_rows import EXTRA, LACKS, named
+from metaindex.kinds.stored_rows import named
 from metaindex.log.entry import CoveredKey
 from metaindex.store.reader import RunReader
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
 
 from metaindex.expressions.errors import ArgumentError
-from metaindex.kinds.kind import Kind
 
-from .spec import ColumnStats
+T = TypeVar("T")
 
 
-class Statistics:
+class Statistics(Generic[T]):
     """Of all columns or of some."""
+
+    def __init__(self, make: Callable[..., T]) -> None:
+        self._make = make
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         group = parser.add_argument_group(
@@ -43,9 +46,9 @@ class Statistics:
             "other files",
         )
 
-    def kinds(self, args: argparse.Namespace, alone: bool) -> Sequence[Kind]:
+    def kinds(self, args: argparse.Namespace, alone: bool) -> Sequence[T]:
         if args.stats and args.column:
             raise ArgumentError("statistics are of all columns (--stats) or of some (--column); leave one out")
         if not (args.stats or args.column or alone):
             return []
-        return [ColumnStats(*args.column, scan_floats=not args.no_float_scan, trust_log=args.trust_log)]
+        return [self._make(*args.column, scan_floats=not args.no_float_scan, trust_log=args.trust_log)]

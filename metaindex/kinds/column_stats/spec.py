@@ -61,10 +61,10 @@ class ColumnStats(FactKind):
         return cls(*said.get("columns", []), **marks)
 
     @classmethod
-    def command(cls) -> Command:
+    def command(cls) -> Command[Self]:
         from .command import Statistics
 
-        return Statistics()
+        return Statistics(cls)
 
     @classmethod
     def facts(cls) -> type[FactRows]:

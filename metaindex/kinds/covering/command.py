@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Generic
 
 from metaindex.expressions.errors import ArgumentError
-from metaindex.kinds.command import value_of
-from metaindex.kinds.kind import Kind
+from metaindex.kinds.command import T, value_of
 
 _TITLE = "covering indexes: columns of every row kept a second time, for Spark to read in the place of the table"
 _TEXT = {
@@ -19,11 +18,11 @@ _TEXT = {
 }
 
 
-class CoveringCommand:
+class CoveringCommand(Generic[T]):
     """One of the two. `names`: the parameters that follow it."""
 
-    def __init__(self, option: str, kind: type[Kind], names: Sequence[str]) -> None:
-        self._option, self._kind, self._names = option, kind, names
+    def __init__(self, option: str, make: Callable[..., T], names: Sequence[str]) -> None:
+        self._option, self._make, self._names = option, make, names
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         groups = [one for one in parser._action_groups if one.title == _TITLE]
@@ -32,8 +31,8 @@ class CoveringCommand:
             self._option, action="append", nargs="+", default=[], metavar="WHAT=", help=_TEXT[self._option]
         )
 
-    def kinds(self, args: argparse.Namespace, alone: bool) -> Sequence[Kind]:
-        return [self._kind(**self._said(words)) for words in value_of(args, self._option)]
+    def kinds(self, args: argparse.Namespace, alone: bool) -> Sequence[T]:
+        return [self._make(**self._said(words)) for words in value_of(args, self._option)]
 
     def _said(self, words: list[str]) -> dict[str, Any]:
         """The parameters of a covering kind: `indexed=a,b included=c buckets=8`."""

@@ -156,7 +156,7 @@ class Covering(RowKind):
         return self.buckets or buckets_for(size_bytes)
 
     @classmethod
-    def command(cls) -> Command:
+    def command(cls) -> Command[Self]:
         from .command import CoveringCommand
 
         return CoveringCommand("--covering", cls, ("indexed", "included", "buckets"))
@@ -210,7 +210,7 @@ class CoveringRange(RowKind):
         return 0
 
     @classmethod
-    def command(cls) -> Command:
+    def command(cls) -> Command[Self]:
         from .command import CoveringCommand
 
         return CoveringCommand("--covering-range", cls, ("indexed", "included"))

@@ -25,7 +25,6 @@ from .asked import Key
 from .by_hash import part_rows
 from .collecting import Finisher, GroupCollector, most_groups, torn_of
 from .encoding import encode_key, key_type
-from .lists import ValueList
 from .ordering import sort_keys
 from .rows import VALUE_INTEGERS, VALUE_KEYS, Layout, key_layout, units_of
 from .spills import read_spill, write_spill
@@ -97,10 +96,9 @@ class ValueCollector(GroupCollector[pa.Array]):
 class ListCollector(ValueCollector):
     """Of `value_lists`: no row groups, and no file of more values than the limit."""
 
-    def __init__(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> None:
+    def __init__(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int, limit: int) -> None:
         super().__init__(plan, sink, spill, files)
-        assert isinstance(plan.kind, ValueList)
-        self._limit = plan.kind.limit
+        self._limit = limit
         self._found: pa.Array | None = None
         self._over = False
 

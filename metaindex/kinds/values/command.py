@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
-from metaindex.kinds.command import Keys
-
-from .spec import Values
+from metaindex.kinds.command import Keys, T
 
 
-class ValuesCommand(Keys):
+class ValuesCommand(Keys[T]):
     """Keys, and how their values are kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, make: Callable[..., T]) -> None:
         super().__init__(
-            Values,
+            make,
             "--values",
             "values: which files and row groups hold a value? For look-ups of ids and names, exact",
             "key this column, or several as one (a,b); can be repeated",

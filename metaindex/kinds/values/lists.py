@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.records import dataclass
-from metaindex.kinds.kind import KeyKind, WholeKind, keys_of, kind_missing
+from metaindex.kinds.kind import KeyKind, Kind, WholeKind, keys_of, kind_missing
 from metaindex.log.entry import CoveredKey, KindSpec
 
 from .spec import ValueRows
@@ -44,18 +44,15 @@ class ValueList(ValueRows, WholeKind):
         return cls(*said["keys"], limit=said["limit"])
 
     @classmethod
-    def command(cls) -> Command:
+    def command(cls) -> Command[Self]:
         from .lists_command import ListsCommand
 
-        return ListsCommand()
+        return ListsCommand(cls)
 
     @classmethod
-    def maker(cls, key: CoveredKey, kinds: Sequence[KindSpec]) -> KeyKind:
+    def maker(cls, key: CoveredKey, kinds: Iterable[Kind]) -> KeyKind:
         """With the largest limit of the index's: the same columns may be listed twice."""
-        from metaindex.kinds.registry import kind_from_spec
-
-        known = (kind_from_spec(spec) for spec in kinds if spec.name == cls.name)
-        limits = [kind.limit for kind in known if isinstance(kind, cls)]
+        limits = [kind.limit for kind in kinds if isinstance(kind, cls)]
         if not limits:
             raise kind_missing(cls.name)
         return cls([column.name for column in key.columns], limit=max(limits))
@@ -67,7 +64,7 @@ class ValueList(ValueRows, WholeKind):
     def collector(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> KeyCollector:
         from .by_value import ListCollector
 
-        return ListCollector(plan, sink, spill, files)
+        return ListCollector(plan, sink, spill, files, self.limit)
 
     def finisher(
         self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int, gathered: Sequence[Gathered]

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
-from metaindex.kinds.command import Keys
-
-from .lists import ValueList
+from metaindex.kinds.command import Keys, T
 
 
-class ListsCommand(Keys):
+class ListsCommand(Keys[T]):
     """Keys, and how many values a file may have."""
 
-    def __init__(self) -> None:
+    def __init__(self, make: Callable[..., T]) -> None:
         super().__init__(
-            ValueList,
+            make,
             "--value-list",
             "value lists: for columns with few values (a country, a state)",
             "the distinct values of this column in each file, or of several columns as one (a,b); can be repeated",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import pyarrow as pa
@@ -14,11 +14,13 @@ from metaindex.kinds.kind import (
     KeyCheck,
     KeyKind,
     KeyRows,
+    Kind,
     LayoutRule,
     Listed,
     LookedUpRows,
     Merged,
     MergeInto,
+    PlannedKey,
     StoredKind,
     keys_of,
 )
@@ -65,12 +67,12 @@ class HashRows(LookedUpRows):
         check_entries(reader, key, unkeyed)
 
     @classmethod
-    def maker(cls, key: CoveredKey, kinds: Sequence[KindSpec]) -> KeyKind:
+    def maker(cls, key: CoveredKey, kinds: Iterable[Kind]) -> KeyKind:
         return Values([column.name for column in key.columns])
 
     @classmethod
     def compared(
-        cls, reader: RunReader, key: CoveredKey, plan: KeyPlan, ordinals: npt.NDArray[np.intp], spill: Spill
+        cls, reader: RunReader, key: CoveredKey, plan: PlannedKey, ordinals: npt.NDArray[np.intp], spill: Spill
     ) -> KeyCheck:
         from .verified import EntryCheck
 
@@ -116,12 +118,12 @@ class ValueRows(LookedUpRows):
         check_values(reader, key, unkeyed)
 
     @classmethod
-    def maker(cls, key: CoveredKey, kinds: Sequence[KindSpec]) -> KeyKind:
+    def maker(cls, key: CoveredKey, kinds: Iterable[Kind]) -> KeyKind:
         return Values([column.name for column in key.columns], by="value")
 
     @classmethod
     def compared(
-        cls, reader: RunReader, key: CoveredKey, plan: KeyPlan, ordinals: npt.NDArray[np.intp], spill: Spill
+        cls, reader: RunReader, key: CoveredKey, plan: PlannedKey, ordinals: npt.NDArray[np.intp], spill: Spill
     ) -> KeyCheck:
         from .verified import ValueCheck
 
@@ -170,10 +172,10 @@ class Values(KeyKind):
         return (HashRows, ValueRows)
 
     @classmethod
-    def command(cls) -> Command:
+    def command(cls) -> Command[Self]:
         from .command import ValuesCommand
 
-        return ValuesCommand()
+        return ValuesCommand(cls)
 
     @property
     def rows(self) -> type[LookedUpRows]:

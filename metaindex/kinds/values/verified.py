@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.expressions.statistics import Mask
-from metaindex.kinds.keyed import Gathered, KeyPlan, Spill, Units
-from metaindex.kinds.kind import Mismatch
-from metaindex.kinds.stored_rows import EXTRA, LACKS, check_ordinals, named, stored_rows
+from metaindex.kinds.checks import EXTRA, LACKS, Mismatch
+from metaindex.kinds.keyed import Gathered, Spill, Units
+from metaindex.kinds.kind import PlannedKey
+from metaindex.kinds.stored_rows import check_ordinals, named, stored_rows
 from metaindex.log.entry import CoveredKey
 from metaindex.store.reader import RunReader
 from metaindex.store.writer import RunSink
@@ -71,7 +72,7 @@ def _ascending(rows: pa.Table, column: str) -> bool:
 class _RowCheck(ABC):
     """The rows of the files are collected again by the kind's own collector, and compared with the stored ones."""
 
-    def __init__(self, reader: RunReader, key: CoveredKey, plan: KeyPlan, spill: Spill) -> None:
+    def __init__(self, reader: RunReader, key: CoveredKey, plan: PlannedKey, spill: Spill) -> None:
         self._reader, self._key, self._spill = reader, key, spill
         nowhere = RunSink(spill.storage, "nowhere")
         self._inner = plan.kind.collector(plan, nowhere, spill, reader.run.files)

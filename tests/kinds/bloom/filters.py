@@ -28,8 +28,8 @@ KEY = 42
 SALT = (0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31)
 
 
-def plan(fpp: float = 0.01) -> KeyPlan:
-    return KeyPlan(Bloom("a", fpp=fpp), KEY, (Leaf((Field("a", pa.int64(), True, "a"),)),))
+def plan() -> KeyPlan:
+    return KeyPlan(Bloom.name, KEY, (Leaf((Field("a", pa.int64(), True, "a"),)),), 0)
 
 
 @dataclass
@@ -90,7 +90,7 @@ def write(
     storage, _ = storage_for(folder)
     sink, spill = RunSink(storage, new_run_id()), Spill(storage, "_spill", limit)
     count = len(files) if count is None else count
-    collector = BloomCollector(plan(fpp), sink, spill, count)
+    collector = BloomCollector(plan(), sink, spill, count, fpp)
     feed(collector, files)
     key, parts, unkeyed = collector.close()
     return sealed(storage, sink, count, key, parts, unkeyed.tolist())
@@ -103,10 +103,10 @@ def write_in_shares(folder: Path, shares: Sequence[Mapping[int, pa.Array | None]
     count = sum(map(len, shares))
     gathered: list[Gathered] = []
     for share in shares:
-        collector = BloomCollector(plan(fpp), sink, spill, count)
+        collector = BloomCollector(plan(), sink, spill, count, fpp)
         feed(collector, share)
         gathered.append(collector.hand_over())
-    finisher = BloomFinisher.of(plan(fpp), sink, spill, count, gathered)
+    finisher = BloomFinisher.of(plan(), sink, spill, count, gathered)
     parts = [part for number in range(finisher.ranges) for part in finisher.write(number)]
     key, unkeyed = finisher.covered()
     return sealed(storage, sink, count, key, parts, unkeyed.tolist())
