@@ -23,8 +23,9 @@ import pyarrow.compute as pc
 from metaindex.errors import BuildError
 from metaindex.expressions.errors import StorageUnavailableError
 from metaindex.formats.storage import Storage
+from metaindex.kinds.pieces import WrittenPart
 from metaindex.kinds.row_sums import RowSum, sum_of_files
-from metaindex.kinds.served import NO_ROW, ORDINAL, ROW, RowPlan, WrittenPart, travelling
+from metaindex.kinds.served import NO_ROW, ORDINAL, ROW, RowPlan, travelling
 from metaindex.store.writer import RunSink
 
 from .collect import UNREADABLE

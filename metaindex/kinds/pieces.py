@@ -4,13 +4,12 @@ by tasks on other machines."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
 
 from metaindex.expressions.records import dataclass
-
-from .served import WrittenPart
+from metaindex.store.layout import PartInfo
 
 if TYPE_CHECKING:
     from metaindex.store.writer import RunSink
@@ -22,6 +21,16 @@ _THREADS = 8
 processors."""
 
 Told = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPart:
+    """A part, what each of its columns takes, and how often the indexed columns change from one row to the next, from
+    the first row on: so many keys."""
+
+    info: PartInfo
+    column_bytes: Mapping[str, int]
+    keys: int
 
 
 @dataclass(frozen=True, slots=True)

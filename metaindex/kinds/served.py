@@ -35,6 +35,8 @@ if TYPE_CHECKING:  # what builds is loaded by the verbs that build
     from metaindex.store.reader import RunReader
     from metaindex.store.writer import RunSink
 
+    from .pieces import WrittenPart
+
 ORDINAL, ROW = "_mi_ordinal", "_mi_row"
 RUN = "_mi_run"
 """No column of a part: the rule numbers the runs that a scan reads by it."""
@@ -53,16 +55,6 @@ class RowSizes:
 
     column_bytes: Mapping[str, int]
     keys: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenPart:
-    """A part, what each of its columns takes, and how often the indexed columns change from one row to the next, from
-    the first row on: so many keys."""
-
-    info: PartInfo
-    column_bytes: Mapping[str, int]
-    keys: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,10 @@ from metaindex.store.layout import PartInfo
 from metaindex.store.reader import ReadCount, RunReader, StoreCache
 from metaindex.store.writer import RunSink
 
+from .layout import PARTITION, CoveringLayout, said_of
 from .murmur3 import buckets_of
 from .order import Ascending, in_spark_order, sort_columns
 from .parts import PART_BYTES, RANGE_BYTES, PartWriter, read_groups, stored_parts
-from .plan import PARTITION, CoveringLayout, said_of
 from .stretches import Stretch, stretches
 
 STRETCH_BYTES = 256 << 20

@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 
 from metaindex.errors import DamagedIndexError
 from metaindex.expressions.errors import first_line
-from metaindex.kinds.served import ORDINAL, ROW, StoredPart, WrittenPart, with_lineage
+from metaindex.kinds.pieces import WrittenPart
+from metaindex.kinds.served import ORDINAL, ROW, StoredPart, with_lineage
 from metaindex.kinds.spark_types import is_whole
 from metaindex.log.entry import CoveredKey
 from metaindex.store.footer import span_of
@@ -28,7 +29,7 @@ from metaindex.store.layout import PartInfo, run_folder
 from metaindex.store.reader import RunReader
 from metaindex.store.writer import SUFFIX, RunSink, digested_end
 
-from .plan import PARTITION, CoveringLayout
+from .layout import PARTITION, CoveringLayout
 
 GROUP_ROWS = 1_000_000
 GROUP_BYTES = 64 << 20

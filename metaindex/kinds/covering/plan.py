@@ -1,5 +1,4 @@
-"""A covering index to build: what the user asked for, with its columns at the version that is indexed; and what a
-stored row is."""
+"""A covering index to build: its columns at the version that is indexed, and how its rows are put."""
 
 from __future__ import annotations
 
@@ -15,39 +14,28 @@ from metaindex.formats.model import Leaf, Schema
 from metaindex.keys import column_id, key_id
 from metaindex.kinds.columns import columns_of, named
 from metaindex.kinds.served import ORDINAL, ROW, RUN, RowSizes, RowWriter
-from metaindex.kinds.spark_types import arrow_schema, spark_schema, stored_type
+from metaindex.kinds.spark_types import spark_schema, stored_type
 from metaindex.log.entry import CoveredColumn, CoveredKey
 
-from .spec import BUCKETS, AnyCovering, CoveredRows, Covering, CoveringRange
+from .layout import PARTITION, CoveringLayout, said_of
 
 if TYPE_CHECKING:  # what builds is loaded by the verbs that build
     from pyspark.sql import DataFrame
 
     from metaindex.store.writer import RunSink
 
-PARTITION = CoveredRows.partition
-"""The metadata partition that holds the rows of both kinds: `CoveredKey.kind`."""
-
 
 @dataclass(frozen=True)
 class CoveringPlan:
-    """`columns`: the indexed ones first; each by the fields that lead to it. `place`: its number among the covering
-    keys of its run, so that the parts of each have names of their own."""
+    """`columns`: the indexed ones first, `indexed` of them; each by the fields that lead to it. `buckets`: 0 where rows
+    are in ranges. `place`: its number among the covering keys of its run, so that the parts of each have names of their
+    own."""
 
-    kind: AnyCovering
     key_id: int
     columns: tuple[Leaf, ...]
+    indexed: int
+    buckets: int
     place: int = 0
-
-    @property
-    def buckets(self) -> int:
-        """0: rows are in ranges."""
-        return (self.kind.buckets or BUCKETS[0]) if isinstance(self.kind, Covering) else 0
-
-    @property
-    def indexed(self) -> int:
-        """How many of the columns are."""
-        return len(self.kind.indexed)
 
     @property
     def partition(self) -> str:
@@ -71,12 +59,15 @@ class CoveringPlan:
     def spread(self, rows: DataFrame, size_bytes: int) -> DataFrame:
         from .spark import spread
 
-        return spread(self, rows, size_bytes)
+        return spread(rows, self.indexed, self.buckets, size_bytes)
 
     def writer(self, sink: RunSink, task: int, attempt: int) -> RowWriter:
+        from .parts import PartWriter
         from .spark import TaskWriter
 
-        return TaskWriter(self, sink, task, attempt)
+        tag = f"{attempt:06d}" if self.buckets else f"{task:06d}-{attempt:06d}"
+        bucket = task if self.buckets else None
+        return TaskWriter(PartWriter(sink, self.key_id, self.stored, self.indexed, self.place, tag, bucket))
 
     def covered(self, sizes: RowSizes, unkeyed_files: int) -> CoveredKey:
         """The key as the log entry names it."""
@@ -96,42 +87,13 @@ class CoveringPlan:
         return CoveredKey(PARTITION, self.key_id, tuple(columns), layout, unkeyed_files)
 
 
-@dataclass(frozen=True)
-class CoveringLayout:
-    """What the layout of a covering key says."""
-
-    buckets: int  # 0: rows are in ranges
-    indexed: int
-    schema_json: str  # a StructType of Spark, lineage apart
-    sizes: RowSizes
-
-    @classmethod
-    def of(cls, key: CoveredKey) -> CoveringLayout:
-        said = key.layout
-        sizes = {name.removeprefix(_BYTES): int(value) for name, value in said.items() if name.startswith(_BYTES)}
-        counted = RowSizes(sizes, int(said.get(_KEYS, 0)))
-        return cls(int(said["buckets"]), int(said["indexed"]), str(said["schema"]), counted)
-
-    @cached_property
-    def stored(self) -> pa.Schema:
-        """The columns of a part, lineage apart."""
-        return arrow_schema(self.schema_json)
-
-
-_BYTES, _KEYS = "bytes:", "keys"
-
-
-def said_of(sizes: RowSizes) -> dict[str, int | str]:
-    """As the layout says them."""
-    return {**{f"{_BYTES}{name}": size for name, size in sizes.column_bytes.items()}, _KEYS: sizes.keys}
-
-
-def planned(kind: AnyCovering, schema: Schema, place: int) -> CoveringPlan:
+def planned(indexed: Sequence[str], included: Sequence[str], buckets: int, schema: Schema, place: int) -> CoveringPlan:
     """See `served.RowKind.planned`."""
     rule = "a covering index stores columns of the table"
-    columns = tuple(named(columns_of(schema), name, rule) for name in (*kind.indexed, *kind.included))
-    _check(kind, columns)
-    return CoveringPlan(kind, covering_key_id(kind, [leaf.stable for leaf in columns]), columns, place)
+    columns = tuple(named(columns_of(schema), name, rule) for name in (*indexed, *included))
+    _check(columns, len(indexed))
+    number = covering_key_id([leaf.stable for leaf in columns], len(indexed), buckets)
+    return CoveringPlan(number, columns, len(indexed), buckets, place)
 
 
 def planned_again(key: CoveredKey, schema: Schema) -> CoveringPlan | None:
@@ -141,21 +103,17 @@ def planned_again(key: CoveredKey, schema: Schema) -> CoveringPlan | None:
     columns = tuple(by_stable[column.stable] for column in key.columns if column.stable in by_stable)
     if len(columns) < len(key.columns):
         return None
-    names = [str(place) for place in range(len(columns))]
-    indexed, included = names[: layout.indexed], names[layout.indexed :]
-    kind = Covering(indexed, included, layout.buckets) if layout.buckets else CoveringRange(indexed, included)
-    plan = CoveringPlan(kind, key.key_id, columns)
+    plan = CoveringPlan(key.key_id, columns, layout.indexed, layout.buckets)
     return plan if plan.storable and plan.stored.equals(layout.stored) else None
 
 
-def covering_key_id(kind: AnyCovering, stables: Sequence[str]) -> int:
+def covering_key_id(stables: Sequence[str], indexed: int, buckets: int) -> int:
     """The id of the key: of the columns in their order, of which of them are indexed, and of how rows are put."""
-    indexed = len(kind.indexed)
-    how = f"hash:{kind.buckets or BUCKETS[0]}" if isinstance(kind, Covering) else "range"
+    how = f"hash:{buckets}" if buckets else "range"
     return key_id(PARTITION, [*stables[:indexed], "|", *stables[indexed:], how])
 
 
-def _check(kind: AnyCovering, columns: Sequence[Leaf]) -> None:
+def _check(columns: Sequence[Leaf], indexed: int) -> None:
     for place, leaf in enumerate(columns):
         name = ".".join(leaf.parts)
         if stored_type(leaf.type) is None:
@@ -166,7 +124,7 @@ def _check(kind: AnyCovering, columns: Sequence[Leaf]) -> None:
             raise UnsupportedFeatureError(
                 f"a stored value is the same for every session; partition column {name!r} is {leaf.type}, whose texts mean what the session's time zone says; leave it out"
             )
-        if place < len(kind.indexed) and pa.types.is_nested(leaf.type):
+        if place < indexed and pa.types.is_nested(leaf.type):
             raise UnsupportedFeatureError(
                 f"an indexed column has an order; {name!r} is {leaf.type}; index a field of it, or include it"
             )

@@ -19,11 +19,11 @@ from metaindex.kinds.kind import KeyRows, LayoutRule, Merged, MergeInto
 from metaindex.kinds.served import RowKind, RowPlan, ServedRows, StoredPart
 from metaindex.log.entry import CoveredKey, KindSpec
 
+from .layout import PARTITION, CoveringLayout
+
 if TYPE_CHECKING:
     from metaindex.kinds.command import Command
     from metaindex.store.reader import RunReader
-
-    from .plan import CoveringLayout
 
 MOST_BUCKETS = 100_000
 """The five digits of a bucket in a part's name, by which Spark finds it."""
@@ -43,7 +43,7 @@ class CoveredRows(ServedRows):
     """The stored rows of both kinds."""
 
     __slots__ = ()
-    partition = "covering"
+    partition = PARTITION
     layout = LayoutRule(
         frozenset({"by", "buckets", "indexed", "schema", "keys"}), {"by": ("hash", "range")}, prefixes=("bytes:",)
     )
@@ -75,8 +75,6 @@ class CoveredRows(ServedRows):
 
     @classmethod
     def row_layout(cls, key: CoveredKey) -> CoveringLayout:
-        from .plan import CoveringLayout
-
         return CoveringLayout.of(key)
 
     @classmethod
@@ -150,7 +148,7 @@ class Covering(RowKind):
     def planned(self, schema: Schema, place: int) -> RowPlan:
         from .plan import planned
 
-        return planned(self, schema, place)
+        return planned(self.indexed, self.included, self.buckets or BUCKETS[0], schema, place)
 
     def buckets_at(self, size_bytes: float) -> int:
         return self.buckets or buckets_for(size_bytes)
@@ -204,7 +202,7 @@ class CoveringRange(RowKind):
     def planned(self, schema: Schema, place: int) -> RowPlan:
         from .plan import planned
 
-        return planned(self, schema, place)
+        return planned(self.indexed, self.included, 0, schema, place)
 
     def buckets_at(self, size_bytes: float) -> int:
         return 0
@@ -214,9 +212,6 @@ class CoveringRange(RowKind):
         from .command import CoveringCommand
 
         return CoveringCommand("--covering-range", cls, ("indexed", "included"))
-
-
-AnyCovering = Covering | CoveringRange
 
 
 def _names(kind: str, what: str, columns: str | Sequence[str]) -> tuple[str, ...]:

@@ -21,10 +21,10 @@ from metaindex.kinds.served import NO_ROW, ORDINAL, ROW, StoredPart, with_lineag
 from metaindex.log.entry import CoveredKey
 from metaindex.store.reader import RunReader
 
+from .layout import PARTITION, CoveringLayout
 from .murmur3 import buckets_of
 from .order import Ascending, sort_columns
 from .parts import read_groups, stored_parts
-from .plan import PARTITION, CoveringLayout
 
 
 def check_parts(reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.ChunkedArray) -> None:

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import metaindex as mi
+from metaindex.kinds.covering.layout import CoveringLayout
 from metaindex.kinds.covering.parts import bucket_of, stored_parts
-from metaindex.kinds.covering.plan import CoveringLayout
 from metaindex.kinds.served import ORDINAL, ROW
 from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.pruning.known import unkeyed_files

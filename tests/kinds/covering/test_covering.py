@@ -26,10 +26,10 @@ from metaindex.errors import BuildError, DamagedIndexError
 from metaindex.expressions.errors import UnknownColumnError, UnsupportedFeatureError
 from metaindex.formats.model import Schema
 from metaindex.formats.storage import Storage
+from metaindex.kinds.covering.layout import CoveringLayout
 from metaindex.kinds.covering.murmur3 import buckets_of, hashed
 from metaindex.kinds.covering.order import in_spark_order, out_of_order, sort_columns
 from metaindex.kinds.covering.parts import stored_parts
-from metaindex.kinds.covering.plan import CoveringLayout
 from metaindex.kinds.registry import kind_from_spec
 from metaindex.kinds.served import ORDINAL, ROW, row_plans
 from metaindex.kinds.spark_types import arrow_schema, spark_schema, stored_type
@@ -246,7 +246,7 @@ def test_what_a_killed_build_wrote_is_seen_by_nobody_and_cleaned(tmp_path: Path)
     settle(root)
     code = f"""
 import os, time, metaindex as mi
-from metaindex.kinds.covering.plan import PARTITION
+from metaindex.kinds.covering.layout import PARTITION
 from tests.kinds.covering.arrow_builder import ArrowBuilder
 class Dying(ArrowBuilder):
     def rows(self, request, plans, sink, progress=None):

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
+from metaindex.kinds.covering.layout import CoveringLayout
 from metaindex.kinds.covering.parts import GROUP_ROWS, stored_parts
-from metaindex.kinds.covering.plan import CoveringLayout
 from tests.tables import settle
 
 from .arrow_builder import ArrowBuilder
