@@ -23,7 +23,7 @@ import xxhash
 
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.vectors import compute, one_array, valid_mask, vector
-from metaindex.formats.model import FileTable, Snapshot
+from metaindex.formats.model import IDENTITY, FileTable, Snapshot
 
 _AT_ONCE = (
     1 << 17
@@ -81,14 +81,14 @@ def _unmapped(snapshot: Snapshot) -> FileTable:
     """The files without what the table's name mapping adds to their signs."""
     import pyarrow.compute as pc
 
-    table = snapshot.files.table.select(["path", "size_bytes", "modified_ms", "etag"])
+    table = snapshot.files.table.select(IDENTITY)
     plain = pc.utf8_slice_codeunits(one_array(table.column("etag")), 0, stop=-len(snapshot.mapping))
     return FileTable(table.set_column(3, "etag", plain))
 
 
 def file_ids(files: FileTable) -> pa.FixedSizeBinaryArray:
     """The ids of all files, 16 bytes each, in their order. One C call a file; no Python object outlives it."""
-    table = files.table.select(["path", "size_bytes", "modified_ms", "etag"])
+    table = files.table.select(IDENTITY)
     pieces = [_ids(table.slice(start, _AT_ONCE)) for start in range(0, table.num_rows, _AT_ONCE)]
     return _binary(np.concatenate(pieces) if pieces else np.empty((0, 2), np.uint64))
 

@@ -14,13 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .changes import Base, DiffsFromLog, ServesChanges
-from .model import ChangedPositions, Diff, Field, FileTable, Schema, Snapshot
+from .model import IDENTITY, ChangedPositions, Diff, Field, FileTable, Schema, Snapshot
 from .protocol import At, TableFormat, TableRef
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
-
-_IDENTITY = ("path", "size_bytes", "modified_ms", "etag")
 
 
 def from_log(table_format: TableFormat, ref: TableRef, base: Snapshot, target: At) -> Diff | None:
@@ -58,7 +56,7 @@ def _between(base: Snapshot, rows: pa.Array | None, target: Snapshot, source: st
     """Of the files of `base` in these rows (None: all), and of those of `target`, which may be those that a log names
     alone."""
     before, after = base.files.table if rows is None else base.files.table.take(rows), target.files.table
-    was, now = _positions(before, after, _IDENTITY)
+    was, now = _positions(before, after, IDENTITY)
     differs = _differs(before.column("deletes").take(was), after.column("deletes").take(now))
     ordered = pc.sort_indices(now.filter(differs))
     before_rows, after_rows = was.filter(differs).take(ordered), now.filter(differs).take(ordered)

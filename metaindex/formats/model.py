@@ -220,6 +220,10 @@ FILE_SCHEMA = pa.schema(
 """The columns that every format gives. A format may append columns of its own behind them (their names start with its
 name: `delta_dv_path`, `iceberg_spec_id`)."""
 
+IDENTITY = ("path", "size_bytes", "modified_ms", "etag")
+"""Of these the columns that say which bytes a file is, beside the table's id (docs/decisions/0017). Ids of files and
+diffs go by them."""
+
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
