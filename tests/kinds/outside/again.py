@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from hash_set import HashSet
+
 from tests.contract.verbs import asked, sound
 from tests.contract.verbs_lake import Lake
 
 if __name__ == "__main__":
     lake = Lake(Path(sys.argv[2]), sys.argv[1])
-    asked(lake, 20)
-    sound(lake)
+    assert asked(lake, "hash_set", 20)
+    sound(lake, HashSet("user"))
     sys.stdout.write("told\n")
