@@ -1,23 +1,29 @@
 """`python -m benchmarks [NAME ...] [--quick] [--folder F] [--json FILE]`: each workload prints a table, and JSON lines
 where asked.
 
-prune    planning on made-up metadata: 1,000,000 files x 20 columns, unpartitioned and in 100,000 partitions, beside DuckDB over the same statistics
+prune    planning on made-up metadata: 1,000,000 files x 20 columns, unpartitioned and in 100,000 partitions, beside
+         DuckDB over the same statistics
 terms    planning of 3,000 terms of two columns over 500 files, by each kind of index
 build    statistics of real Parquet files: local builder, Spark builder, and what merely opening the footers costs
 refresh  a refresh after a commit, at 1,000 and at 1,000,000 files
 optimize  16 runs of 1,000,000 files merged into one
-scale    10,000,000 files x 5 columns of a real Delta log, unpartitioned and in 10,000 partitions: created, pruned cold, refreshed, optimized (half an hour, 7 GB of memory)
+scale    10,000,000 files x 5 columns of a real Delta log, unpartitioned and in 10,000 partitions: created, pruned cold,
+         refreshed, optimized (half an hour, 7 GB of memory)
 formats_files  listing 100,000 plain files, beside os.walk, pyarrow.fs and pyarrow.dataset
 formats_iceberg  a snapshot of 100,000 files from Iceberg manifests, beside pyiceberg
 formats_delta  snapshots and diffs of Delta logs of 100,000 and 1,000,000 files, beside deltalake
 hooks    what a hook adds to a commit: time that the writer waits, and CPU
 import   what `import metaindex` costs over `import pyarrow`
-bloom    bloom filters across 1,000,000 files (made-up) beside the same unsliced, and those of 500 files x 10,000 values: size, rate, building, look-ups
-needle   exact look-ups among 5,000,000 rows in 500 files, beside Spark, DuckDB, Polars, native bloom filters and oracles; what building each kind costs
-engines  the WHERE of DuckDB's, Polars' and pyarrow's own queries over a scan of 2,000,000 rows in 100 files: pushed to the indexes, held back, and by the engine's own scan
-tpch     TPC-H at scale factor 1 through Spark's own SQL: plain, with covering indexes, and beside bucketed, sorted and Z-ordered tables made by hand; all 22 queries; stale indexes
+bloom    bloom filters across 1,000,000 files (made-up) beside the same unsliced, and those of 500 files x 10,000
+         values: size, rate, building, look-ups
+needle   exact look-ups among 5,000,000 rows in 500 files, beside Spark, DuckDB, Polars, native bloom filters and
+         oracles; what building each kind costs
+engines  the WHERE of DuckDB's, Polars' and pyarrow's own queries over a scan of 2,000,000 rows in 100 files: pushed to
+         the indexes, held back, and by the engine's own scan
+tpch     TPC-H at scale factor 1 through Spark's own SQL: plain, with covering indexes, and beside bucketed, sorted and
+         Z-ordered tables made by hand; all 22 queries; stale indexes
 hot      a table of which half the rows have one key, joined and grouped by it through a covering index
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 

@@ -2,8 +2,9 @@
 unsliced, and filters of 500 files x 10,000 values, built and looked up.
 
 cold     nothing is cached: the manifest, the footer and what holds the hash are read
-warm     manifest and footers are at hand, as after any other look-up: what holds the hash is read, from the page cache of the machine
-"""  # noqa: W505
+warm     manifest and footers are at hand, as after any other look-up: what holds the hash is read, from the page cache
+         of the machine
+"""
 
 from __future__ import annotations
 

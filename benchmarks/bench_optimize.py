@@ -2,8 +2,9 @@
 a process that does nothing else), and what a cold prune costs before and after.
 
     in order      each run has a stretch of the paths, as days are appended
-    interleaved   neighbouring files are in different runs, as hashed names are: the windows of all runs are open at once
-"""  # noqa: W505
+    interleaved   neighbouring files are in different runs, as hashed names are: the windows of all runs are open at
+                  once
+"""
 
 from __future__ import annotations
 

@@ -102,7 +102,8 @@ def sealing(key: str | bytes | None) -> bytes | None:
     if not isinstance(data, bytes) or len(data) < _KEY_BYTES:
         what = f"{len(data)} bytes" if isinstance(data, bytes) else f"a {type(data).__name__}"
         raise ArgumentError(
-            f"Config(seal_key=...) or METAINDEX_SEAL_KEY is a secret of {_KEY_BYTES} bytes or more, as text or bytes; got {what}"
+            f"Config(seal_key=...) or METAINDEX_SEAL_KEY is a secret of {_KEY_BYTES} bytes or more, as text or bytes;"
+            f" got {what}"
         )
     return data
 

@@ -6,11 +6,12 @@ MetaIndexError (metaindex.expressions.errors)
 ├── IndexStateError                       the verb needs another state; says which, who holds it, the cure
 ├── ConcurrentWriteError                  a lost race that could not be rebased: refresh and try again
 ├── DamagedIndexError                     a run, manifest or entry is off, missing, or newer than this version reads
-│   └── ForeignIndexError                 an entry of a newer version, or under another seal: not for this program to mend
+│   └── ForeignIndexError                 an entry of a newer version, or under another seal: not for this program to
+                                          mend
 ├── BuildError                            rows of an index could not be built; nothing became visible
 ├── SettingError (ValueError)             a knob of Spark's rule has a value that it cannot have
 └── ScanError                             a reader cannot return exactly the rows asked for, and returns none
-"""  # noqa: W505
+"""
 
 from metaindex.expressions.errors import MetaIndexError
 

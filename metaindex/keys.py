@@ -1,15 +1,17 @@
 """Keys: fixed-width hashes of what never changes (RFC-27), and the fixed-size key of one statistic.
 
-    column_id     xxh64  of the column's stable name (`Leaf.stable`: the field id where the format has one, else the dotted path)
+    column_id     xxh64  of the column's stable name (`Leaf.stable`: the field id where the format has one, else the
+                         dotted path)
     partition_id  xxh64  of the canonical partition text (`model.partition_text`)
     key_id        xxh64  of a kind and the stable names of the columns that it keys together
     file_id       of what makes the bytes the same inside one table: path, size, time and sign (docs/decisions/0017)
-    key           column_id + partition_id + file_id, big-endian, 32 bytes: prefix search by column, or by column and partition
+    key           column_id + partition_id + file_id, big-endian, 32 bytes: prefix search by column, or by column and
+                  partition
 
 Ids are stored as signed int64 (the same bits), file ids as 16 bytes: the xxh3_128 of the path, with a hash of size,
 `modified_ms` and `etag` laid (XOR) over its last six bytes. So ids that share ten bytes are of one path, and those that
 share all are one file.
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 

@@ -3,11 +3,14 @@ nobody here can build; `scale` checks it against tables that can.
 
 Of n entries (distinct values of row groups), K distinct values, in F files:
 
-    entry         hash_bits + unit_bits (`kinds.values.rows.hash_layout`), sorted, delta-coded: in every miniblock of 32 the width of its largest gap, for which log2 of the mean gap + 3.1 was measured
-    repeats       r = n / K entries of a value stand close together; zstd takes back 65% of what their small gaps leave empty
-    a part        16,384 entries a row group, `kinds.values.by_hash.part_rows` a part; a footer has 218 bytes a row group, a manifest 307 a part
+    entry         hash_bits + unit_bits (`kinds.values.rows.hash_layout`), sorted, delta-coded: in every miniblock of 32
+                  the width of its largest gap, for which log2 of the mean gap + 3.1 was measured
+    repeats       r = n / K entries of a value stand close together; zstd takes back 65% of what their small gaps leave
+                  empty
+    a part        16,384 entries a row group, `kinds.values.by_hash.part_rows` a part; a footer has 218 bytes a row
+                  group, a manifest 307 a part
     a filter      `kinds.bloom.sizing`
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 

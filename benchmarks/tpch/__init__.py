@@ -1,16 +1,19 @@
 """TPC-H through Spark's own SQL: plain, with covering indexes by the rule, and beside what a careful person makes by
 hand (bucketed and sorted tables, Delta in Z-order). In turns, in one session.
 
-bounds    the queries that the indexes are for, beside the tables made by hand: CPU of the tasks, and of everything with planning and the rule; wall time, bytes read, exchanges and sorts that are left
+bounds    the queries that the indexes are for, beside the tables made by hand: CPU of the tasks, and of everything with
+          planning and the rule; wall time, bytes read, exchanges and sorts that are left
 z-order   in these bounds Delta in Z-order too
 queries   all 22 queries with the rule on and off: equal answers, times, bytes
-hybrid    a Delta table of which 0, 1, 10, 50% are appended after the index was built, and 0, 0.1, 10% of the rows are deleted
-deleted   look-ups over Delta (deletion vectors) and Iceberg (position deletes) before and after 10% of the rows are deleted
+hybrid    a Delta table of which 0, 1, 10, 50% are appended after the index was built, and 0, 0.1, 10% of the rows are
+          deleted
+deleted   look-ups over Delta (deletion vectors) and Iceberg (position deletes) before and after 10% of the rows are
+          deleted
 predicted bytes that the ranker expects of the indexes that it takes, and those read
 overhead  what the rule adds to a query that no index can help
 
 `python -m benchmarks tpch`, or `python -m benchmarks.tpch --scale 10 --format csv --parts bounds`.
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 

@@ -62,7 +62,10 @@ class Advice(Shown):
             for one in self.effects
         )
         parts: list[str | Tabular] = [
-            f"advice: {self.how}: {percent(max(self.saving, 0.0))} fewer files; of {self.files:,} a range over 1% of the rows reads",
+            (
+                f"advice: {self.how}: {percent(max(self.saving, 0.0))} fewer files; of {self.files:,} a range over 1%"
+                " of the rows reads"
+            ),
             TextTable(titles, rows),
             *(f"  {one};" if self.rewrite.format != "files" else f"  {one}" for one in self.rewrite.statements(name)),
         ]

@@ -105,7 +105,8 @@ class Clustering(Shown):
     def described(self, name: str | None) -> Sequence[str | Tabular]:
         """As it is printed. `name`: the table's in its catalog, for the statements."""
         parts: list[str | Tabular] = [
-            f"{self.table} ({self.format}) at version {self.version}: {counted(self.files, 'file')}, {human_bytes(self.size_bytes)}"
+            f"{self.table} ({self.format}) at version {self.version}: {counted(self.files, 'file')},"
+            f" {human_bytes(self.size_bytes)}"
         ]
         if self.columns:
             parts += ["", self.layout, "", _WORDS]
@@ -135,11 +136,13 @@ class Clustering(Shown):
             said.append("the table has no files at this version: there is nothing to lay out")
         elif not self.columns:
             said.append(
-                "no column has bounds in any file; an index of column statistics has them: create_index('stats', mi.ColumnStats())"
+                "no column has bounds in any file; an index of column statistics has them: create_index('stats',"
+                " mi.ColumnStats())"
             )
         if self.files_with_deletes:
             said.append(
-                f"{counted(self.files_with_deletes, 'file')} with deleted rows: bounds and rows are those of the file, deleted ones too"
+                f"{counted(self.files_with_deletes, 'file')} with deleted rows: bounds and rows are those of the file,"
+                " deleted ones too"
             )
         return [*said, *self.notes, *([self.sampled.said] if self.files and self.sampled.said else [])]
 
@@ -264,8 +267,8 @@ def _valid(values: pa.Array) -> Mask:
 
 
 _WORDS = (
-    "depth: how many files overlap at the worst point of a file's range (1: no other); constant: files with one value;\n"
-    "reads: share of all files that a value, or a range over 1% of the rows, cannot leave out, on average"
+    "depth: how many files overlap at the worst point of a file's range (1: no other); constant: files with one"
+    " value;\nreads: share of all files that a value, or a range over 1% of the rows, cannot leave out, on average"
 )
 
 

@@ -52,7 +52,8 @@ class Asked:
         number = share is None or (isinstance(share, int | float) and not isinstance(share, bool))
         if not number or (share is not None and not 0 <= share <= 1):
             raise ArgumentError(
-                f"a sample is a share of the table's bytes, from 0 (nothing is read) to 1; got {share!r}; give such as sample=0.01"
+                f"a sample is a share of the table's bytes, from 0 (nothing is read) to 1; got {share!r}; give such as"
+                " sample=0.01"
             )
 
 

@@ -44,7 +44,10 @@ class Sampled:
         if not self.files:
             return f"no advice: {self.reason}" if self.reason else ""
         share = percent(self.size_bytes / max(self.total_bytes, 1))
-        read = f"{counted(self.files, 'file')} ({human_bytes(self.size_bytes)}, {share} of the table) with {counted(self.rows, 'row')}"
+        read = (
+            f"{counted(self.files, 'file')} ({human_bytes(self.size_bytes)}, {share} of the table) with"
+            f" {counted(self.rows, 'row')}"
+        )
         why = f"; no advice: {self.reason}" if self.reason else ""
         return f"read for the advice: {read}; the limit was {human_bytes(self.limit_bytes)}{why}"
 

@@ -84,7 +84,8 @@ class Rewrite:
             parts = parse_path(name)
             if len(parts) < 2:
                 raise ArgumentError(
-                    f"a table of Iceberg is named with its catalog, such as lake.db.flights; got {name!r}; put the catalog first"
+                    f"a table of Iceberg is named with its catalog, such as lake.db.flights; got {name!r}; put the"
+                    " catalog first"
                 )
         else:
             parts = tuple(self.name.split(".")) if self.name else ("catalog", *self.path.rstrip("/").split("/")[-2:])

@@ -50,7 +50,8 @@ class TextRows:
         mode = next((str(value) for name, value in source.options if name.lower() == "mode"), "PERMISSIVE")
         if mode.upper() != "PERMISSIVE":
             raise BuildError(
-                f"a covering index of texts is read in the mode PERMISSIVE; the table's is {mode}, by which the rows depend on the columns of a query; build another kind"
+                f"a covering index of texts is read in the mode PERMISSIVE; the table's is {mode}, by which the rows"
+                " depend on the columns of a query; build another kind"
             )
         kinds, common = CommonValues.of(request, plan)
         columns, unknown = {}, np.zeros(len(request.files), np.bool_)
@@ -92,7 +93,8 @@ class TextRows:
         found = [ordinal_of.get(spark_key(uri)) for uri in shown]
         if None in found or len(set(found)) < len(ordinal_of):
             raise BuildError(
-                f"Spark reads the files of the snapshot; it lists {len(shown):,} of {len(ordinal_of):,}, or others; try again"
+                f"Spark reads the files of the snapshot; it lists {len(shown):,} of {len(ordinal_of):,}, or others; try"
+                " again"
             )
         numbers = pa.array(found, pa.int32())
         names = [_PATH, ORDINAL, *self.common.column_names]

@@ -91,8 +91,8 @@ def _check_no_table(target: Storage) -> None:
     )
     if table_file is not None:
         raise ArgumentError(
-            f"an export goes into a folder of its own; {target.root} is a table, as {table_file.path} says; choose another"
-            " folder"
+            f"an export goes into a folder of its own; {target.root} is a table, as {table_file.path} says; choose"
+            " another folder"
         )
 
 

@@ -32,8 +32,8 @@ def unlinked(error: OSError, where: str) -> OSError:
     if error.errno not in _NO_LINKS:
         return error
     return StorageError(
-        f"an index is written where put-if-absent has one winner, on disks by hard links; the file system of {where!r} has none ({error.strerror}); "
-        "choose another place with Config(index_location=...)"
+        f"an index is written where put-if-absent has one winner, on disks by hard links; the file system of {where!r}"
+        f" has none ({error.strerror}); choose another place with Config(index_location=...)"
     )
 
 

@@ -75,7 +75,8 @@ def met_link(error: OSError, folder: int, name: str) -> bool:
 
 def link_refused(where: str) -> StorageError:
     return StorageError(
-        f"an index stays in its folder and follows no link; {where!r} is one; remove the link (another place for indexes is chosen by Config(index_location=...))"
+        f"an index stays in its folder and follows no link; {where!r} is one; remove the link (another place for"
+        " indexes is chosen by Config(index_location=...))"
     )
 
 

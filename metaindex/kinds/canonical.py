@@ -158,7 +158,8 @@ def _refuse(values: pa.Array, bad: Mask | None) -> None:
     valid = valid_mask(values)
     if valid is None or bool((bad & valid).any()):
         raise UnkeyedValuesError(
-            f"times are keyed by whole microseconds and dates by whole days; a {values.type} here is finer, or beyond them; its file is always read"
+            f"times are keyed by whole microseconds and dates by whole days; a {values.type} here is finer, or beyond"
+            " them; its file is always read"
         )
 
 

@@ -29,7 +29,8 @@ def _refuse_unlike_bytes(schema: Schema, name: str) -> None:
     parts = parse_path(name)
     if any(leaf.parts == parts and leaf.field.logical == COLLATED for leaf in columns_of(schema)):
         raise UnknownColumnError(
-            f"an indexed column has values that are equal where their bytes are; {name!r} has not (a collation, or CHAR); choose another column"
+            f"an indexed column has values that are equal where their bytes are; {name!r} has not (a collation, or"
+            " CHAR); choose another column"
         )
 
 
@@ -44,7 +45,8 @@ def named(among: Sequence[Leaf], name: str, rule: str) -> Leaf:
         return found[0]
     if found:
         raise UnknownColumnError(
-            f"a column name fits one column; {name!r} fits {len(found)} when case is ignored; write it as the table does"
+            f"a column name fits one column; {name!r} fits {len(found)} when case is ignored; write it as the table"
+            " does"
         )
     names = [".".join(leaf.parts) for leaf in among]
     near = difflib.get_close_matches(name, names, 3, 0.5)

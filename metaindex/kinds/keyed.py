@@ -6,9 +6,11 @@ a file that could not be read for the key, or whose values of it do not mean for
 nothing is known: it is *unkeyed*, and every look-up keeps it. Everywhere else a value that the rows do not name is not
 in the file: a proof.
 
-    units      the numbers that a look-up gives: `ordinal << group_bits | group`, where group is the row group; with group_bits = 0 it is the file's ordinal
-    group      of row group i of n: i where n <= 2**group_bits, else i * 2**group_bits // n, so that neighbours share one; 0 for a file without row groups
-"""  # noqa: W505
+    units      the numbers that a look-up gives: `ordinal << group_bits | group`, where group is the row group; with
+               group_bits = 0 it is the file's ordinal
+    group      of row group i of n: i where n <= 2**group_bits, else i * 2**group_bits // n, so that neighbours share
+               one; 0 for a file without row groups
+"""
 
 from __future__ import annotations
 

@@ -323,7 +323,8 @@ def keys_of(kind: str, keys: Sequence[str | Sequence[str]]) -> tuple[tuple[str, 
         names = tuple(key) if isinstance(key, list | tuple) else (key,)
         if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
             raise ArgumentError(
-                f"a key is a column, or a tuple of different columns, as in {kind}('a') or {kind}(('a', 'b')); got {key!r}"
+                f"a key is a column, or a tuple of different columns, as in {kind}('a') or {kind}(('a', 'b')); got"
+                f" {key!r}"
             )
         out[names] = None
     if not out:

@@ -162,7 +162,8 @@ def asked(name: str, ask: Callable[[], _T]) -> _T:
         raise
     except (Exception, SystemExit) as error:
         raise DamagedIndexError(
-            f"a kind of another package raises nothing of its own; {name} raised {one_line(error)}; mend or upgrade that package"
+            f"a kind of another package raises nothing of its own; {name} raised {one_line(error)}; mend or upgrade"
+            " that package"
         ) from error
 
 

@@ -50,7 +50,8 @@ def kinds_at(specs: Sequence[KindSpec], schema: Schema) -> list[Kind]:
             gone = error
     if gone is not None and not found:
         raise UnknownColumnError(
-            f"{gone}; nothing is left that the index can keep: delete and vacuum it, and create one of columns that are there"
+            f"{gone}; nothing is left that the index can keep: delete and vacuum it, and create one of columns that are"
+            " there"
         ) from gone
     return found
 
@@ -74,12 +75,13 @@ def kind_at(spec: KindSpec, schema: Schema) -> Kind:
             if name not in ids:
                 raise
             raise UnknownColumnError(
-                f"{_RULE}; the one that was {name!r} when the index was made is gone, whatever it was called since, and "
-                f"there is no {name!r} now; create the index anew, of columns that are there"
+                f"{_RULE}; the one that was {name!r} when the index was made is gone, whatever it was called since, and"
+                f" there is no {name!r} now; create the index anew, of columns that are there"
             ) from error
         if found.stable in ids.values():
             raise UnknownColumnError(
-                f"{_RULE}; the one that was {name!r} is gone, and its name is another's of the index; create the index anew"
+                f"{_RULE}; the one that was {name!r} is gone, and its name is another's of the index; create the index"
+                " anew"
             )
         return name
 

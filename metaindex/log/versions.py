@@ -90,7 +90,8 @@ class Versions:
             parent = self._record(above)
             if parent is None or above in seen:
                 raise DamagedIndexError(
-                    f"a recorded version names a recorded parent; version {chain[-1].version} does not; refresh the index with mode='full'"
+                    f"a recorded version names a recorded parent; version {chain[-1].version} does not; refresh the"
+                    " index with mode='full'"
                 )
             seen.add(above)
             chain.append(parent[0])
@@ -165,7 +166,8 @@ class Versions:
         for run, named in (*dead.items(), *deletes.items()):
             if named and run in known and named.max() >= known[run]:
                 raise DamagedIndexError(
-                    f"a recorded version names files of its runs; one names file {named.max():,} of {known[run]:,}; refresh the index with mode='full'"
+                    f"a recorded version names files of its runs; one names file {named.max():,} of {known[run]:,};"
+                    " refresh the index with mode='full'"
                 )
         return LiveFiles(dead, deletes)
 
@@ -226,7 +228,8 @@ def from_text(text: str) -> BitMap:
         return BitMap.deserialize(base64.b64decode(text, validate=True))
     except (ValueError, TypeError, IndexError) as error:  # nothing at all is the last
         raise DamagedIndexError(
-            f"a recorded version has portable roaring bitmaps in base64; one is none ({error}); refresh the index with mode='full'"
+            f"a recorded version has portable roaring bitmaps in base64; one is none ({error}); refresh the index with"
+            " mode='full'"
         ) from error
 
 

@@ -164,7 +164,8 @@ def check(entry: IndexLogEntry) -> None:
         counts = (run.files, run.partitions, run.uncovered_files, *(key.unkeyed_files for key in run.keys))
         if run.files > most or max(counts) > max(run.files, 1):
             raise DamagedIndexError(
-                f"a run counts files that its bytes can hold; run {run.run!r} of {run.size_bytes:,} bytes counts {max(counts):,}; refresh the index with mode='full'"
+                f"a run counts files that its bytes can hold; run {run.run!r} of {run.size_bytes:,} bytes counts"
+                f" {max(counts):,}; refresh the index with mode='full'"
             )
 
 

@@ -79,7 +79,8 @@ class OpenIndex:
             data = self.storage.read(ref.path, 0, ref.size_bytes)
         except MetaIndexError as error:
             raise DamagedIndexError(
-                f"an object that an entry names can be read; {ref.path} of index {self.name!r} cannot ({error}); refresh with mode='full'"
+                f"an object that an entry names can be read; {ref.path} of index {self.name!r} cannot ({error});"
+                " refresh with mode='full'"
             ) from error
         self.count.add(len(data))
         return data
@@ -141,7 +142,8 @@ class OpenIndex:
         pieces = reader.each(asked, lambda one: self._rows_of_part(reader, one, names))
         if start != run.files:
             raise DamagedIndexError(
-                f"run {run.run} of index {self.name!r} has {run.files} files; its rows are {start}; refresh with mode='full'"
+                f"run {run.run} of index {self.name!r} has {run.files} files; its rows are {start}; refresh with"
+                " mode='full'"
             )
         return _joined(pieces) if pieces else _no_rows(names)
 
@@ -169,7 +171,8 @@ class OpenIndex:
         picked = _joined(taken)
         if not np.array_equal(numbers(picked.column("ordinal")), inside + start):
             raise DamagedIndexError(
-                f"`{part.kind}` has one row an ordinal, in order; run {reader.run.run} of index {self.name!r} has not; refresh with mode='full'"
+                f"`{part.kind}` has one row an ordinal, in order; run {reader.run.run} of index {self.name!r} has not;"
+                " refresh with mode='full'"
             )
         return picked.select(names)
 
@@ -223,7 +226,8 @@ class OpenIndex:
         parts = reader.parts("file_ids")
         if sum(part.rows for part in parts) != run.files:
             raise DamagedIndexError(
-                f"run {run.run} of index {self.name!r} has {run.files} files and another number of ids; refresh with mode='full'"
+                f"run {run.run} of index {self.name!r} has {run.files} files and another number of ids; refresh with"
+                " mode='full'"
             )
         holding = [(part, _groups_with(reader.footer(part), asked)) for part in parts]
         tables = [reader.read(part, groups, ["file_id", "ordinal"]) for part, groups in holding if groups]

@@ -3,12 +3,14 @@ kept.
 
 Two ways to the set of files, one way through it:
 
-    recorded   an index has recorded exactly the asked version: its own `files` rows are the list, the table's log is not replayed
-    snapshot   otherwise the table's own snapshot is the list; every index answers for those files that it finds by full identity
+    recorded   an index has recorded exactly the asked version: its own `files` rows are the list, the table's log is
+               not replayed
+    snapshot   otherwise the table's own snapshot is the list; every index answers for those files that it finds by full
+               identity
 
 Any error in an index takes that index out, says so in the report and the log, and the walk starts again without it: the
 answer is wider, never wrong.
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 

@@ -151,14 +151,16 @@ class PruneResult(Shown):
 
     def __str__(self) -> str:
         lines = [
-            f"{self.table} ({self.format}) at version {self.version}: read {self.kept_files:,} of {self.total_files:,} files, "
-            f"{human_bytes(self.kept_bytes)} of {human_bytes(self.total_bytes)}, planned in {self.seconds * 1000:.1f} ms"
+            f"{self.table} ({self.format}) at version {self.version}: read {self.kept_files:,} of {self.total_files:,}"
+            f" files, {human_bytes(self.kept_bytes)} of {human_bytes(self.total_bytes)}, planned in"
+            f" {self.seconds * 1000:.1f} ms"
         ]
         for one in self.indexes:
             if one.used:
                 lines.append(
-                    f"  {one.name}: dropped {one.dropped_files:,} files, {human_bytes(one.dropped_bytes)}, by {', '.join(self._by(one)) or 'nothing it knows'}; "
-                    f"{one.reads} reads, {human_bytes(one.bytes_read)}, {one.seconds * 1000:.1f} ms"
+                    f"  {one.name}: dropped {one.dropped_files:,} files, {human_bytes(one.dropped_bytes)}, by"
+                    f" {', '.join(self._by(one)) or 'nothing it knows'}; {one.reads} reads,"
+                    f" {human_bytes(one.bytes_read)}, {one.seconds * 1000:.1f} ms"
                     + (f" ({one.reason})" if one.reason else "")
                 )
             else:

@@ -51,7 +51,10 @@ class Suspects:
             what = _other_columns(recorded.schema, snapshot.schema) or strange
             if what:
                 any_found = True
-                reason = f"an index records a version as the table has it; of version {snapshot.version} it recorded {what}; {FULL_REFRESH}"
+                reason = (
+                    f"an index records a version as the table has it; of version {snapshot.version} it recorded {what};"
+                    f" {FULL_REFRESH}"
+                )
                 logger.warning("index %r is not used any more: %s", index.name, reason)
                 self._held[index.name] = (index.entry, reason)
         return any_found

@@ -31,7 +31,10 @@ def _known(run: RunRef) -> RunRef:
 def _unknown_keys(run: RunRef) -> str | None:
     newer = dict.fromkeys(why for key in run.keys if (why := registry.unknown(key)) is not None)
     if newer:
-        return f"run {run.run!r} has keys of a newer metaindex, which are not asked: one must know {', '.join(newer)}; upgrade metaindex, or install the package that brings the kind"
+        return (
+            f"run {run.run!r} has keys of a newer metaindex, which are not asked: one must know {', '.join(newer)};"
+            " upgrade metaindex, or install the package that brings the kind"
+        )
     wrong = dict.fromkeys(why for key in run.keys if (why := registry.senseless(key)) is not None)
     if wrong:
         return f"run {run.run!r} has keys that are not asked: {', '.join(wrong)}; recreate the index"

@@ -78,7 +78,10 @@ def _of_texts(part: Opaque, schema: pa.Schema | None) -> str:
         or not _TIME_LITERAL.search(part.text)
     ):
         return ""
-    return f" ({names[0]} is a column of texts: compare it with texts, or open CSV and JSON with schema= that names its type)"
+    return (
+        f" ({names[0]} is a column of texts: compare it with texts, or open CSV and JSON with schema= that names its"
+        " type)"
+    )
 
 
 def refuse_opaque(predicate: Predicate, engine: str, schema: pa.Schema | None = None) -> None:
@@ -86,7 +89,9 @@ def refuse_opaque(predicate: Predicate, engine: str, schema: pa.Schema | None = 
     found = [leaf for leaf in leaves(predicate) if isinstance(leaf, Opaque)]
     if found:
         raise ScanError(
-            f"every part of a predicate is applied to the rows; {engine} cannot apply \"{found[0].text}\"{_of_texts(found[0], schema)}; rewrite it with comparisons, IN, IS NULL and LIKE 'p%', or read with .to_spark(spark)"
+            f"every part of a predicate is applied to the rows; {engine} cannot apply"
+            f' "{found[0].text}"{_of_texts(found[0], schema)}; rewrite it with comparisons, IN, IS NULL and LIKE'
+            " 'p%', or read with .to_spark(spark)"
         )
 
 
@@ -115,7 +120,8 @@ class _FileReader:
             self._text = TextReader(self._format, options, snapshot.schema)
         elif self._format != "parquet":
             raise ScanError(
-                f"data files are read as Parquet, CSV or JSON; those of {snapshot.format} table {snapshot.table} are {self._format}; read with .to_spark(spark)"
+                f"data files are read as Parquet, CSV or JSON; those of {snapshot.format} table {snapshot.table} are"
+                f" {self._format}; read with .to_spark(spark)"
             )
         self._names = FileNames.of(snapshot)
         self._row_groups = RowGroups(scan.asked, snapshot.schema, scan.result, apart=apart, held=scan.footers)
@@ -182,7 +188,8 @@ class _FileReader:
             source = self._storage.open_input(path)
         except ObjectNotFoundError as error:
             raise ObjectNotFoundError(
-                f"a scan reads every file of the version or none; {where} is gone; scan anew, ask a version that is still whole, or restore the file"
+                f"a scan reads every file of the version or none; {where} is gone; scan anew, ask a version that is"
+                " still whole, or restore the file"
             ) from error
         with source:
             now = seen(self._storage, self._snapshot, row)
@@ -219,7 +226,8 @@ class _FileReader:
             equality.append(self._value_deletes[id(delete)])
         if self._text is not None:
             raise ScanError(
-                f"deletes are applied to rows of Parquet files; {self._format} files of table {self._snapshot.table} carry some; read with .to_spark(spark)"
+                f"deletes are applied to rows of Parquet files; {self._format} files of table {self._snapshot.table}"
+                " carry some; read with .to_spark(spark)"
             )
         return (DeletedPositions.of(deletes) if len(deletes.positions) else None), equality
 
@@ -229,7 +237,8 @@ class _FileReader:
             kind = files.column("iceberg_file_format")[row].as_py()
             if kind.lower() != "parquet":
                 raise ScanError(
-                    f"data files are read as Parquet, CSV or JSON; {where} is {kind.upper()}; read with .to_spark(spark)"
+                    f"data files are read as Parquet, CSV or JSON; {where} is {kind.upper()}; read with"
+                    " .to_spark(spark)"
                 )
 
 

@@ -95,7 +95,8 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no
 
     def __reduce__(self) -> NoReturn:
         raise ScanError(
-            "a scan's dataset belongs to the process that opened the table; it was to be pickled; open the table in the other process"
+            "a scan's dataset belongs to the process that opened the table; it was to be pickled; open the table in the"
+            " other process"
         )
 
     def _and(self, condition: pc.Expression | None) -> pc.Expression | None:
@@ -206,8 +207,9 @@ class _Refusing(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow has no t
 
 
 _FILES = (
-    "a scan's dataset gives rows by scanner, to_table and to_batches, with deletes applied; its files were to be read without them; "
-    "join, sort and write what .to_reader() or .to_table() gives, or take the files themselves from table.prune(...).paths"
+    "a scan's dataset gives rows by scanner, to_table and to_batches, with deletes applied; its files were to be read"
+    " without them; join, sort and write what .to_reader() or .to_table() gives, or take the files themselves from"
+    " table.prune(...).paths"
 )
 
 

@@ -85,7 +85,8 @@ def _refuse_deadly(scan: ScanPlan, store: fs.FileSystem, sizes: Mapping[str, int
                 found = _deadly(source)
         except CorruptTableError as error:
             raise CorruptTableError(
-                f"a data file must be a whole Parquet file; {describe(scan.snapshot, path)} is not ({error}); restore it, or remove it from the table"
+                f"a data file must be a whole Parquet file; {describe(scan.snapshot, path)} is not ({error}); restore"
+                " it, or remove it from the table"
             ) from error
         except UnsupportedFeatureError:
             return  # pyarrow says the same, by an error
@@ -180,7 +181,8 @@ def _store(scan: ScanPlan, table: DeltaTable | None, sizes: dict[str, int]) -> f
         from deltalake.fs import DeltaStorageHandler
     except ImportError as error:
         raise MissingDependencyError(
-            "the store of a Delta table is read by deltalake; it is not installed; install metaindex with the extra: metaindex[delta]"
+            "the store of a Delta table is read by deltalake; it is not installed; install metaindex with the extra:"
+            " metaindex[delta]"
         ) from error
     given: Any = table
     return fs.PyFileSystem(DeltaStorageHandler.from_table(given._table, given._storage_options, sizes))

@@ -74,8 +74,9 @@ def _loaded(loader: Any, name: str) -> Any:
         return loader.loadClass(f"metaindex.{name}")
     except Py4JJavaError as error:
         raise ScanError(
-            f"Spark reads the kept files by the format's own jars, as metaindex knows them; {name}.java does not fit those of this session; "
-            f"start it with metaindex.spark.spark_session, or with the jars that it takes ({error.java_exception})"
+            f"Spark reads the kept files by the format's own jars, as metaindex knows them; {name}.java does not fit"
+            " those of this session; start it with metaindex.spark.spark_session, or with the jars that it takes"
+            f" ({error.java_exception})"
         ) from error
 
 
@@ -112,5 +113,6 @@ def texts(column: pa.Array | pa.ChunkedArray) -> bytes:
 def refuse_unlisted(snapshot: Snapshot, paths: Sequence[str]) -> None:
     if paths:
         raise ScanError(
-            f"Spark must see the files that were kept; it does not list {describe(snapshot, paths[0])}; open the table again"
+            f"Spark must see the files that were kept; it does not list {describe(snapshot, paths[0])}; open the table"
+            " again"
         )

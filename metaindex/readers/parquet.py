@@ -49,14 +49,16 @@ def read_parquet(
             yield from reader.read(run)
     except pa.ArrowNotImplementedError as error:
         raise ScanError(
-            f"a data file's columns must be of types that Arrow reads; {where} has others ({error}); leave them out of columns, or read with .to_spark(spark)"
+            f"a data file's columns must be of types that Arrow reads; {where} has others ({error}); leave them out of"
+            " columns, or read with .to_spark(spark)"
         ) from error
     except StorageError:
         raise  # a store that does not answer is no damage
     except (pa.ArrowInvalid, OSError) as error:
         _refuse_encrypted(source, where, error)
         raise CorruptTableError(
-            f"a data file must be a whole Parquet file; {where} is not ({error}); restore it, or remove it from the table"
+            f"a data file must be a whole Parquet file; {where} is not ({error}); restore it, or remove it from the"
+            " table"
         ) from error
 
 
@@ -81,7 +83,9 @@ def _refuse_encrypted(source: pa.NativeFile, where: str, error: Exception) -> No
         hidden = encrypted_columns(lambda start, length: source.read_at(length, start), source.size())
     if hidden:
         raise ScanError(
-            f"what is encrypted in a data file is not read; {where} has the columns {', '.join(map(repr, hidden[:20]))} encrypted ({error}); leave them out of columns and of the predicate, or give Spark the keys and read with .to_spark(spark)"
+            f"what is encrypted in a data file is not read; {where} has the columns {', '.join(map(repr, hidden[:20]))}"
+            f" encrypted ({error}); leave them out of columns and of the predicate, or give Spark the keys and read"
+            " with .to_spark(spark)"
         ) from error
 
 
@@ -132,7 +136,8 @@ class _Reader:
             first += batch.num_rows
         if first != end:
             raise CorruptTableError(
-                f"a Parquet file holds the rows that its footer counts; {self._projection.where} gave {end - first} fewer; restore it"
+                f"a Parquet file holds the rows that its footer counts; {self._projection.where} gave {end - first}"
+                " fewer; restore it"
             )
 
     def check(self) -> None:
@@ -141,7 +146,8 @@ class _Reader:
         for field, at in zip(self._fields, self._plan.places, strict=True):
             if at is not None and not _fits(in_file[at].type, field.type):
                 raise ScanError(
-                    f"column {field.name!r} must hold values of {field.type}; in {self._projection.where} it is {in_file[at].type}, which may hold others; rewrite the file"
+                    f"column {field.name!r} must hold values of {field.type}; in {self._projection.where} it is"
+                    f" {in_file[at].type}, which may hold others; rewrite the file"
                 )
 
     def _columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
@@ -237,13 +243,15 @@ def _refuse_julian(values: pa.Array, field: Field, where: str) -> None:
         early = pc.any(pc.less(values.cast(pa.timestamp("us")).view(pa.int64()), _COMMON_MICROS)).as_py()
     elif pa.types.is_nested(values.type) and _holds_times(values.type):
         raise ScanError(
-            f"dates of the Julian calendar are read by Spark only; nested column {field.name!r} of {where} may hold some; read with .to_spark(spark)"
+            f"dates of the Julian calendar are read by Spark only; nested column {field.name!r} of {where} may hold"
+            " some; read with .to_spark(spark)"
         )
     else:
         return
     if early:
         raise ScanError(
-            f"dates of the Julian calendar are read by Spark only; column {field.name!r} of {where} holds some from before 1900; read with .to_spark(spark)"
+            f"dates of the Julian calendar are read by Spark only; column {field.name!r} of {where} holds some from"
+            " before 1900; read with .to_spark(spark)"
         )
 
 

@@ -99,8 +99,8 @@ class Projection:
         elif self.names.positional:
             if not top:
                 raise ScanError(
-                    f"a field inside a struct is found by its id or by the table's name mapping; {self.where} has no ids "
-                    f"and the table no mapping for {wanted.name!r}; read with .to_spark(spark)"
+                    f"a field inside a struct is found by its id or by the table's name mapping; {self.where} has no"
+                    f" ids and the table no mapping for {wanted.name!r}; read with .to_spark(spark)"
                 )
             found = [wanted.field_id - 1] if 1 <= wanted.field_id <= len(among.fields) else []
         elif self.names.by_id:
@@ -123,7 +123,8 @@ class Projection:
         """What a file without the column shows."""
         if not wanted.default_known:
             raise ScanError(
-                f"a file without a column shows the column's default; that of {wanted.name!r} is not known and {self.where} lacks the column; leave it out of columns"
+                f"a file without a column shows the column's default; that of {wanted.name!r} is not known and"
+                f" {self.where} lacks the column; leave it out of columns"
             )
         return constant(wanted.default, wanted.type, count)
 
@@ -152,7 +153,8 @@ class Projection:
             return self._value(target, values.dictionary_decode(), name)
         if pa.types.is_struct(target) and target.num_fields == 0:
             raise ScanError(
-                f"column {name!r} has a type that Arrow readers do not know; leave it out of columns, or read with .to_spark(spark)"
+                f"column {name!r} has a type that Arrow readers do not know; leave it out of columns, or read with"
+                " .to_spark(spark)"
             )
         if target.equals(_VARIANT) and pa.types.is_struct(values.type):
             return self._variant(values, name)
@@ -189,7 +191,8 @@ class Projection:
         names = {values.type.field(i).name for i in range(values.type.num_fields)}
         if names != {"metadata", "value"}:
             raise ScanError(
-                f"variants are read where they are stored whole; column {name!r} of {self.where} is shredded; read with .to_spark(spark)"
+                f"variants are read where they are stored whole; column {name!r} of {self.where} is shredded; read with"
+                " .to_spark(spark)"
             )
         return _structs(
             [pc.struct_field(values, n).cast(pa.binary()) for n in ("metadata", "value")], list(_VARIANT), values
@@ -206,7 +209,9 @@ class Projection:
             for child in children:
                 if self.names.mapped and child.field_id is None and not child.source:
                     raise ScanError(
-                        f"fields inside lists and maps of a table with mapped names are found by id or physical name; the table's schema has none for {child.name!r}; leave the column out of columns, or read with .to_spark(spark)"
+                        "fields inside lists and maps of a table with mapped names are found by id or physical name;"
+                        f" the table's schema has none for {child.name!r}; leave the column out of columns, or read"
+                        " with .to_spark(spark)"
                     )
         return Field(
             name=shown.name,
@@ -219,7 +224,8 @@ class Projection:
 
     def _refused(self, name: str, found: pa.DataType, target: pa.DataType) -> ScanError:
         return ScanError(
-            f"column {name!r} is {target} in the table; it is {found} in {self.where}, which Spark does not read as such either; rewrite the file with the table's type"
+            f"column {name!r} is {target} in the table; it is {found} in {self.where}, which Spark does not read as"
+            " such either; rewrite the file with the table's type"
         )
 
 

@@ -45,16 +45,19 @@ def data_scan(scan: ScanPlan, table: Table | None = None) -> KeptScan:
     details = snapshot.details
     if not isinstance(details, IcebergDetails):
         raise ScanError(
-            f"a pyiceberg scan is of an Iceberg table; {snapshot.table} is {snapshot.format}; read with .to_arrow() or .to_dataset()"
+            f"a pyiceberg scan is of an Iceberg table; {snapshot.table} is {snapshot.format}; read with .to_arrow() or"
+            " .to_dataset()"
         )
     if details.place.moved:
         raise ScanError(
-            f"pyiceberg opens files where the metadata says they are; table {details.metadata.location} was moved to {snapshot.table}; read with .to_arrow() or .to_dataset()"
+            f"pyiceberg opens files where the metadata says they are; table {details.metadata.location} was moved to"
+            f" {snapshot.table}; read with .to_arrow() or .to_dataset()"
         )
     given = table or _table_of(scan, details)
     if str(given.metadata.table_uuid) != str(details.metadata.table_uuid):
         raise ScanError(
-            f"a scan and the table that reads it are one; {given.metadata.location} is another table than {snapshot.table}; give its own pyiceberg table"
+            f"a scan and the table that reads it are one; {given.metadata.location} is another table than"
+            f" {snapshot.table}; give its own pyiceberg table"
         )
     pushed, residual = _split(scan)
     made = KeptScan(
@@ -164,7 +167,8 @@ def _as_of(metadata: TableMetadata, scan: ScanPlan) -> TableMetadata:
     snapshot_id = scan.snapshot.details.snapshot_id
     if not known or (snapshot_id and metadata.snapshot_by_id(snapshot_id) is None):
         raise ScanError(
-            f"the pyiceberg table must know the version that is read; that of {metadata.location} does not know {scan.snapshot.version}; load it again"
+            f"the pyiceberg table must know the version that is read; that of {metadata.location} does not know"
+            f" {scan.snapshot.version}; load it again"
         )
     return metadata.model_copy(update={"current_schema_id": schema_id})
 
@@ -183,7 +187,8 @@ def _tasks(scan: ScanPlan, metadata: TableMetadata, row_filter: Any) -> Iterator
     for entry in deletes.values():
         if entry["content"] == EQUALITY_DELETES:
             raise ScanError(
-                f"pyiceberg does not read equality deletes; {entry['location']} of {metadata.location} holds some of the rows asked for; read with .to_arrow() or .to_dataset()"
+                f"pyiceberg does not read equality deletes; {entry['location']} of {metadata.location} holds some of"
+                " the rows asked for; read with .to_arrow() or .to_dataset()"
             )
     for row in rows.tolist():
         file = _data_file(details.data.row(row, named=True), metadata, DataFileContent.DATA)

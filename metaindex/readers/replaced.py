@@ -57,7 +57,8 @@ def refuse_replaced(storage: Storage, snapshot: Snapshot, rows: Iterable[int]) -
 
 def _gone(snapshot: Snapshot, path: str) -> ObjectNotFoundError:
     return ObjectNotFoundError(
-        f"a scan reads every file of the version or none; {describe(snapshot, path)} is gone; scan anew, ask a version that is still whole, or restore the file"
+        f"a scan reads every file of the version or none; {describe(snapshot, path)} is gone; scan anew, ask a version"
+        " that is still whole, or restore the file"
     )
 
 
@@ -68,5 +69,6 @@ def _refuse_other(snapshot: Snapshot, row: int, path: str, found: ObjectInfo) ->
         had = table.column(name)[row].as_py()
         if had is not None and value is not None and had != value:
             raise ScanError(
-                f"a scan reads the files of its snapshot; {describe(snapshot, path)} was replaced ({name} is {value}, it was {had}); ask the present version"
+                f"a scan reads the files of its snapshot; {describe(snapshot, path)} was replaced ({name} is {value},"
+                f" it was {had}); ask the present version"
             )

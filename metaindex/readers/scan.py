@@ -46,11 +46,17 @@ class Scan(Shown, ScanPlan):
             columns = [f"  {error}"]
         return "\n".join(
             (
-                f"scan of {self.snapshot.table} ({self.snapshot.format}) at version {self.snapshot.version}: {kept:,} of {every:,} files",
+                (
+                    f"scan of {self.snapshot.table} ({self.snapshot.format}) at version {self.snapshot.version}:"
+                    f" {kept:,} of {every:,} files"
+                ),
                 *(() if self.predicate is None else (f"rows: {self._condition}",)),
                 "columns:",
                 *columns,
-                "nothing is read yet: to_arrow(), to_batches(), to_pandas(), to_duckdb(con), to_polars(), to_spark(spark) read it",
+                (
+                    "nothing is read yet: to_arrow(), to_batches(), to_pandas(), to_duckdb(con), to_polars(),"
+                    " to_spark(spark) read it"
+                ),
             )
         )
 
@@ -84,7 +90,8 @@ class Scan(Shown, ScanPlan):
             import pandas  # noqa: F401 - that it is there is the question
         except ImportError as error:
             raise MissingDependencyError(
-                "a pandas DataFrame needs pandas; it is not installed; install pandas, or take to_arrow() or to_polars()"
+                "a pandas DataFrame needs pandas; it is not installed; install pandas, or take to_arrow() or"
+                " to_polars()"
             ) from error
         return self.to_arrow().to_pandas()
 
@@ -120,7 +127,8 @@ class Scan(Shown, ScanPlan):
             from .pyiceberg import data_scan
         except ImportError as error:
             raise MissingDependencyError(
-                "a pyiceberg scan needs pyiceberg; it is not installed; install metaindex with the extra: metaindex[iceberg]"
+                "a pyiceberg scan needs pyiceberg; it is not installed; install metaindex with the extra:"
+                " metaindex[iceberg]"
             ) from error
         return data_scan(self.whole(), table)
 

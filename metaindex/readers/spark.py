@@ -1,13 +1,14 @@
 """A scan as a Spark DataFrame: Spark's own readers read the kept files and nothing else, on the executors.
 
     plain files   spark.read over the list of files, with the snapshot's schema and options
-    Delta         Delta's own relation of the version, over the `add` actions of the kept files (deletion vectors, column mapping)
+    Delta         Delta's own relation of the version, over the `add` actions of the kept files (deletion vectors,
+                  column mapping)
     Iceberg       scan tasks of the kept files, staged for a scan of the table (delete files, field ids)
 
 Spark asks the table for its schema and its protocol, not for its files: those are given to it, with all that the log
 says of them. Plain files have no log: a file that was replaced since it was listed is refused here; one that is
 replaced between this call and Spark's job is not noticed.
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ def data_frame(scan: ScanPlan, spark: SparkSession) -> DataFrame:
     check_running(spark)
     if not hasattr(spark, "_jsparkSession"):
         raise ScanError(
-            "files are kept or left out inside Spark's driver; a Spark Connect session has no way to it; use .to_arrow(), or a session of this process"
+            "files are kept or left out inside Spark's driver; a Spark Connect session has no way to it; use"
+            " .to_arrow(), or a session of this process"
         )
     _refuse_missing_files(spark)
     _refuse_other_values(scan.snapshot, spark)
@@ -96,7 +98,8 @@ def _filtered(scan: ScanPlan, frame: DataFrame) -> DataFrame:
         return frame.where(to_spark(predicate))
     if scan.predicate_text is None:
         raise ScanError(
-            f"every part of a predicate is applied to the rows; {opaque[0].text!r} is not SQL text that Spark was given; write the predicate as SQL"
+            f"every part of a predicate is applied to the rows; {opaque[0].text!r} is not SQL text that Spark was"
+            " given; write the predicate as SQL"
         )
     _refuse_other_zone(scan, predicate, frame.sparkSession)
     return frame.where(scan.predicate_text)
@@ -109,8 +112,9 @@ def _refuse_other_zone(scan: ScanPlan, predicate: Predicate, spark: SparkSession
     temporal = [c for c in columns(predicate) if c.parts in types and pa.types.is_temporal(types[c.parts])]
     if temporal and zone != scan.time_zone:
         raise ScanError(
-            f"times without a zone mean the same when files are chosen and when rows are; {temporal[0].name!r} is compared in {scan.time_zone} here "
-            f"and in {zone} by the session; set spark.sql.session.timeZone, or Config(time_zone={zone!r})"
+            f"times without a zone mean the same when files are chosen and when rows are; {temporal[0].name!r} is"
+            f" compared in {scan.time_zone} here and in {zone} by the session; set spark.sql.session.timeZone, or"
+            f" Config(time_zone={zone!r})"
         )
 
 
@@ -129,7 +133,8 @@ def _refuse_other_values(snapshot: Snapshot, spark: SparkSession) -> None:
         value = spark.conf.get(name, min(SETTINGS[name]))  # Spark refuses a default that the setting could not have
         if value and value.strip().lower() not in SETTINGS[name]:
             raise ScanError(
-                f"files are chosen by the values that stand in them; the session shows others, as it has {name}={value}; unset it"
+                "files are chosen by the values that stand in them; the session shows others, as it has"
+                f" {name}={value}; unset it"
             )
 
 

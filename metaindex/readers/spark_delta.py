@@ -38,7 +38,8 @@ def delta_frame(snapshot: Snapshot, rows: npt.NDArray[np.int64], spark: SparkSes
     )
     if frame is None:
         raise ScanError(
-            f"Spark must see the table that was asked; version {snapshot.version} of {snapshot.table} is another table's by now; open the table again"
+            f"Spark must see the table that was asked; version {snapshot.version} of {snapshot.table} is another"
+            " table's by now; open the table again"
         )
     return DataFrame(frame, spark)
 

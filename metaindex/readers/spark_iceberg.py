@@ -44,7 +44,8 @@ def iceberg_frame(snapshot: Snapshot, rows: npt.NDArray[np.int64], spark: SparkS
         session, key, metadata.file, json.dumps(metadata.schemas[schema_id])
     ):
         raise ScanError(
-            f"Spark must read the columns of the asked version; {metadata.file} has no schema with {', '.join(snapshot.schema.names)}; open the table again"
+            f"Spark must read the columns of the asked version; {metadata.file} has no schema with"
+            f" {', '.join(snapshot.schema.names)}; open the table again"
         )
     locations = details.data["location"].gather(rows.tolist()).to_arrow()
     sent = b"".join([counts(len(rows)), texts(locations), *_manifests(details, rows), *_deletes(details, rows)])

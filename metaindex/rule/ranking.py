@@ -1,15 +1,21 @@
 """What a way to read a scan costs, in bytes: the one number by which indexes, and no index, are ranked.
 
     source      what the needed columns take in the files that the scan would read; of CSV and JSON all of these files
-    index       what they take in the parts that the filters leave, and the source's price for files that the index lacks
-    shuffle     rows that stand in the buckets which a join or a group wants are not written, sent and read again: `SHUFFLED` times their bytes; nor sorted by a join, which rows of other files are merged
+    index       what they take in the parts that the filters leave, and the source's price for files that the index
+                lacks
+    shuffle     rows that stand in the buckets which a join or a group wants are not written, sent and read again:
+                `SHUFFLED` times their bytes; nor sorted by a join, which rows of other files are merged
                 into: `SORTED` times. A group's rows are put together before they are sent: of few keys hardly anything
                 is left to be saved
-    buckets     one without rows is a task all the same (`TASK`), and one with most of the rows keeps one core busy where others wait: from `HOT` on in a join or a window, whose exchange would bring a frequent
+    buckets     one without rows is a task all the same (`TASK`), and one with most of the rows keeps one core busy
+                where others wait: from `HOT` on in a join or a window, whose exchange would bring a frequent
                 key to one task as well (Spark splits what is larger in a join), from `HOT_GROUP` on in a group, of which each task of a plan with an exchange counts its own rows of the key
-    reuse       scans that are alike up to the exchange are read once by a plan that has exchanges, and each for itself by one that has none
-    pruning     where Spark leaves partitions out for a join when the query runs, the source, and what is shuffled of it, is `PRUNED` of what it would be; nobody knows before
-    deletes     the lineage of every row, which is read; a mask says what is deleted for nearly nothing. More than a mask holds are left out by a join: for nearly nothing as long as they lie in a
+    reuse       scans that are alike up to the exchange are read once by a plan that has exchanges, and each for itself
+                by one that has none
+    pruning     where Spark leaves partitions out for a join when the query runs, the source, and what is shuffled of
+                it, is `PRUNED` of what it would be; nobody knows before
+    deletes     the lineage of every row, which is read; a mask says what is deleted for nearly nothing. More than a
+                mask holds are left out by a join: for nearly nothing as long as they lie in a
                 core's cache (`CACHED`), `DELETED` bytes for each one more
 
 What the needed columns take is known of every index that is built: its log entry says it column by column. The same

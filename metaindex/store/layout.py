@@ -1,12 +1,14 @@
 """Where an index lies: beside its table, out of everyone's way.
 
-Delta, Iceberg   <table>/_metaindex/<index>/           engines, VACUUM and orphan removal pass over folders that start with "_"
+Delta, Iceberg   <table>/_metaindex/<index>/           engines, VACUUM and orphan removal pass over folders that start
+                                                       with "_"
 plain folders    <parent>/_metaindex/<folder>/<index>/ because an overwrite of the folder empties it
-several roots    <parent>/_metaindex/<base>-<hash of the patterns>/<index>/, where <parent>/<base> is the deepest folder above all roots, or basePath
+several roots    <parent>/_metaindex/<base>-<hash of the patterns>/<index>/, where <parent>/<base> is the deepest folder
+                 above all roots, or basePath
 elsewhere        <location>/<folder>-<hash of the table's path>/<index>/ when a location is configured
 
 The indexes of a namespace lie in `_namespaces/<namespace>/` of that folder: whoever does not name it does not see them.
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 

@@ -201,7 +201,8 @@ class JsonRows:
         except (ValueError, RecursionError) as error:
             if isinstance(error, _BrokenInside):
                 raise ScanError(
-                    f"a record that is broken inside an object has what Spark takes behind the break for its own; {where} has the line {raw[:80]!r}; mend it, or read with .to_spark(spark)"
+                    "a record that is broken inside an object has what Spark takes behind the break for its own;"
+                    f" {where} has the line {raw[:80]!r}; mend it, or read with .to_spark(spark)"
                 ) from None
             if _LONG_FORMS.search(raw):
                 raise ScanError(

@@ -1,12 +1,13 @@
 """Every value of a run read back: digests of manifest and footers, checksums of pages, and whether what is said in
 several places is the same.
 
-files            ordinals 0..N-1 in order of (partition, path); the ids follow from path and size; their digest is the entry's
+files            ordinals 0..N-1 in order of (partition, path); the ids follow from path and size; their digest is the
+                 entry's
 file_ids         the same ids, sorted
 partitions       follow from files
 facts            of the covered columns: see `FactRows.check`
 keys             see `key_runs`
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 

@@ -157,8 +157,9 @@ def history_remarks(found: History) -> list[str]:
     lag = found.lag
     if lag.versions:
         remarks.append(
-            f"lag from the table's commit to the index standing at it: median {duration(lag.median_ms)}, p99 {duration(lag.p99_ms)}, "
-            f"longest {duration(lag.longest_ms)}, over {counted(lag.versions, 'recorded version')}"
+            f"lag from the table's commit to the index standing at it: median {duration(lag.median_ms)}, p99"
+            f" {duration(lag.p99_ms)}, longest {duration(lag.longest_ms)}, over"
+            f" {counted(lag.versions, 'recorded version')}"
         )
     return remarks
 

@@ -122,17 +122,21 @@ def index_text(info: IndexInfo) -> str:
         "state": _state(info),
         "fresh": _fresh(info),
         "kinds": ", ".join(info.kinds) or "-",
-        "files": f"{info.files:,}"
-        + (f", {info.uncovered_files:,} of them uncovered and always read" if info.uncovered_files else ""),
+        "files": (
+            f"{info.files:,}"
+            + (f", {info.uncovered_files:,} of them uncovered and always read" if info.uncovered_files else "")
+        ),
         "behind": "" if info.new_files is None else _behind_in_words(info),
-        "newest": f"version {info.newest_version}, committed {moment(info.newest_ms or 0)}"
-        if info.newest_version
-        else "",
-        "size": f"{human_bytes(info.size_bytes)} in {counted(info.runs, 'run')}"
-        + (
-            ""
-            if info.stored_bytes is None
-            else f"; {human_bytes(info.stored_bytes)} on storage with what clean may remove"
+        "newest": (
+            f"version {info.newest_version}, committed {moment(info.newest_ms or 0)}" if info.newest_version else ""
+        ),
+        "size": (
+            f"{human_bytes(info.size_bytes)} in {counted(info.runs, 'run')}"
+            + (
+                ""
+                if info.stored_bytes is None
+                else f"; {human_bytes(info.stored_bytes)} on storage with what clean may remove"
+            )
         ),
         "changed": f"{moment(info.changed_ms)} (log entry {info.entry})",
         "location": info.location,
@@ -167,7 +171,8 @@ def _behind(info: IndexInfo) -> str:
 
 def _behind_in_words(info: IndexInfo) -> str:
     new = (
-        f"{counted(info.new_files or 0, 'file')} of the table, {human_bytes(info.new_bytes or 0)}, not covered and always read"
+        f"{counted(info.new_files or 0, 'file')} of the table, {human_bytes(info.new_bytes or 0)}, not covered and"
+        " always read"
         if info.new_files
         else "nothing"
     )

@@ -27,7 +27,8 @@ def syntax_tree(text: str, dialect: str) -> exp.Expression:
     except (SqlglotError, ValueError) as error:
         if quote := unclosed(text):
             raise ExpressionError(
-                f"a condition must be one SQL expression; {text[:80]!r} has a quote, {quote}, that is not closed; write {quote} at the end of the text or name"
+                f"a condition must be one SQL expression; {text[:80]!r} has a quote, {quote}, that is not closed; write"
+                f" {quote} at the end of the text or name"
             ) from None
         reason = " ".join(str(error).split())
         raise ExpressionError(f"a condition must be one SQL expression; {text[:80]!r}: {reason[:160]}") from None

@@ -105,8 +105,8 @@ class Protocol:
         features = set(self.reader_features)
         if catalog_features := features & _CATALOG_MANAGED:
             raise UnsupportedFeatureError(
-                f"{table} is catalog-managed (feature {sorted(catalog_features)[0]}): its catalog, not the folder, knows the"
-                " newest commits, so reading it by path could miss some; read it through its catalog"
+                f"{table} is catalog-managed (feature {sorted(catalog_features)[0]}): its catalog, not the folder,"
+                " knows the newest commits, so reading it by path could miss some; read it through its catalog"
             )
         if unknown := features - _SUPPORTED_READER_FEATURES:
             raise UnsupportedFeatureError(

@@ -54,7 +54,8 @@ def roots_of(
         if [literal(part) for part in split[: len(base)]] != [literal(part) for part in base]:
             where = f"basePath {base_path!r}" if base_path is not None else "one store"
             raise UnsupportedFeatureError(
-                f"all paths of a table lie below its base; {_joined(split)!r} is not below {where}; name another basePath"
+                f"all paths of a table lie below its base; {_joined(split)!r} is not below {where}; name another"
+                " basePath"
             )
     storage, _ = storage_for(_joined([literal(part) or part for part in base]), storage_options)
     relative = sorted({"/".join(_split(pattern)[len(base) :]) for pattern in patterns})

@@ -3,8 +3,9 @@ of a run.
 
 sizing                                        how many blocks a filter of so many values has
 blocks                                        the bits of a filter, and bits by files turned into files by bits
-layout                                        where a block of all filters of a class stands in a part, and how its bytes are checked
+layout                                        where a block of all filters of a class stands in a part, and how its
+                                              bytes are checked
 reader                                        look-ups
 distinct, spill, pieces, writer, collector    build: loaded by verbs that write
 stored, merge                                 filters read back, whole
-"""  # noqa: W505
+"""

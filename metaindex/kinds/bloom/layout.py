@@ -5,14 +5,15 @@ A row `(key_id, blocks, block, bits, ordinals)` holds some neighbouring blocks, 
 the size class whose filters have `blocks` blocks. `bits` are frames:
 
     frame     8 bytes, the xxh3_64 (little-endian) of what follows, seeded with where it stands; then the bytes
-    a row     one frame of sliced blocks, as many as make 16 KB (at least one); or, where one block is above 512 KB, 256 frames, each a vector of one block
+    a row     one frame of sliced blocks, as many as make 16 KB (at least one); or, where one block is above 512 KB, 256
+              frames, each a vector of one block
 
 A flipped bit would make a look-up lose a file: nothing is believed before its frame is checked. Rows stand uncompressed
 and plain in one page a row group, and a row group has rows of one class only: all lengths are known, so an offset is a
 multiplication. The first part of a key names the classes, which files are in them and with what row each part begins,
 in its footer (`metaindex.bloom_filters`), which is read before all else and has a digest: a file in no class has no
 value at all.
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 
@@ -130,7 +131,8 @@ def directory_from(data: bytes) -> Directory:
     said = json.loads(data)
     if said["version"] > 1:
         raise DamagedIndexError(
-            f"this metaindex reads directories of bloom filters of version 1; there is one of version {said['version']}; upgrade metaindex"
+            "this metaindex reads directories of bloom filters of version 1; there is one of version"
+            f" {said['version']}; upgrade metaindex"
         )
     classes = tuple(size_class(blocks, files) for blocks, files in said["classes"])
     count = said["members"]

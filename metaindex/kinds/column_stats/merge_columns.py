@@ -54,7 +54,8 @@ def merge_column(
         partial.append(partition_rows(window.combine_chunks(), domain))
     if rows != len(files.partition_ord):
         raise DamagedIndexError(
-            f"a run has one row a file and covered column; of {column.name!r} {rows} rows were found for {len(files.partition_ord)} files; refresh the index with mode='full'"
+            f"a run has one row a file and covered column; of {column.name!r} {rows} rows were found for"
+            f" {len(files.partition_ord)} files; refresh the index with mode='full'"
         )
     if len(partial) < 2:
         return partial[0] if partial else PARTITION_STATS.empty_table()
@@ -170,13 +171,17 @@ def rows_of_nothing(schema: pa.Schema, given: Mapping[str, pa.Array]) -> pa.Tabl
     false = {"lower_exact", "upper_exact"}
     zero = {"state", "trust"}
     columns = [
-        given[one.name]
-        if one.name in given
-        else constant(False, count, one.type)
-        if one.name in false
-        else constant(0, count, one.type)
-        if one.name in zero
-        else pa.nulls(count, one.type)
+        (
+            given[one.name]
+            if one.name in given
+            else (
+                constant(False, count, one.type)
+                if one.name in false
+                else constant(0, count, one.type)
+                if one.name in zero
+                else pa.nulls(count, one.type)
+            )
+        )
         for one in schema
     ]
     return pa.table(columns, schema=schema)

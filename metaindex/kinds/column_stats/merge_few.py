@@ -49,7 +49,8 @@ def merge_columns(
     rows = pa.concat_tables(found).combine_chunks()
     if rows.num_rows != count * len(columns):
         raise DamagedIndexError(
-            f"a run has one row a file and covered column; {rows.num_rows} rows were found for {count} files and {len(columns)} columns; refresh the index with mode='full'"
+            f"a run has one row a file and covered column; {rows.num_rows} rows were found for {count} files and"
+            f" {len(columns)} columns; refresh the index with mode='full'"
         )
     return _in_order(columns, rows, ids, files)
 

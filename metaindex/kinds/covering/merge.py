@@ -106,7 +106,8 @@ class CoveringMerge:
         taken = sum((stream.taken for stream in streams), RowSum())
         if taken != written or written.rows != sum(part.info.rows for part in parts):
             raise BuildError(
-                f"every row that is read is merged once; of {taken.rows:,} rows {written.rows:,} were; nothing became visible; report this"
+                f"every row that is read is merged once; of {taken.rows:,} rows {written.rows:,} were; nothing became"
+                " visible; report this"
             )
         return MergedPiece(number, tuple(parts), sum(stream.read for stream in streams))
 
@@ -114,7 +115,8 @@ class CoveringMerge:
         where = f"bucket {piece.bucket}" if piece.bucket is not None else "a range"
         runs = ", ".join(self.sources[number].run.run for number in sorted({number for number, _ in piece.parts}))
         return DamagedIndexError(
-            f"rows of a covering index are sorted, each in the bucket that it hashes to; {where} of runs {runs}: {what}; refresh the index with mode='full'"
+            f"rows of a covering index are sorted, each in the bucket that it hashes to; {where} of runs {runs}:"
+            f" {what}; refresh the index with mode='full'"
         )
 
 
@@ -147,12 +149,14 @@ def merge_rows(
 def _check(merge: CoveringMerge, found: Sequence[MergedPiece], rows: int) -> None:
     if [one.number for one in found] != list(range(len(merge.pieces))):
         raise BuildError(
-            f"every bucket is merged once; of {len(merge.pieces):,} {len(found):,} were told of; nothing became visible, try again"
+            f"every bucket is merged once; of {len(merge.pieces):,} {len(found):,} were told of; nothing became"
+            " visible, try again"
         )
     read = sum(one.read for one in found)
     if read != rows:
         raise BuildError(
-            f"every row of the runs that are merged is read once; of {rows:,} rows {read:,} were; nothing became visible, try again"
+            f"every row of the runs that are merged is read once; of {rows:,} rows {read:,} were; nothing became"
+            " visible, try again"
         )
 
 

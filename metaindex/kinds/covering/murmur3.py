@@ -3,12 +3,14 @@
     boolean, 8 to 32 bit integer, date     one word
     long, timestamp, decimal to 18 digits  two words (the unscaled value)
     float, double                          their bits, as one or two words; -0.0 is 0.0, NaN is one
-    string, binary                         words of four bytes, little-endian, then each byte that is left, signed, as a word of its own; mixed with the length
-    wider decimals                         as binary: the unscaled value, big-endian, as short as two's complement allows
+    string, binary                         words of four bytes, little-endian, then each byte that is left, signed, as a
+                                           word of its own; mixed with the length
+    wider decimals                         as binary: the unscaled value, big-endian, as short as two's complement
+                                           allows
 
 A column's hash is the seed of the next one's; NULL leaves the seed as it is.
 `org.apache.spark.unsafe.hash.Murmur3_x86_32` and `HashExpression` are the source.
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 

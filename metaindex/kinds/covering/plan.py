@@ -118,11 +118,13 @@ def _check(columns: Sequence[Leaf], indexed: int) -> None:
         name = ".".join(leaf.parts)
         if stored_type(leaf.type) is None:
             raise UnsupportedFeatureError(
-                f"a covering index stores types that Arrow and Spark carry unchanged; {name!r} is {leaf.type}; leave it out"
+                f"a covering index stores types that Arrow and Spark carry unchanged; {name!r} is {leaf.type}; leave"
+                " it out"
             )
         if leaf.field.partition and pa.types.is_timestamp(leaf.type) and leaf.type.tz is not None:
             raise UnsupportedFeatureError(
-                f"a stored value is the same for every session; partition column {name!r} is {leaf.type}, whose texts mean what the session's time zone says; leave it out"
+                f"a stored value is the same for every session; partition column {name!r} is {leaf.type}, whose texts"
+                " mean what the session's time zone says; leave it out"
             )
         if place < indexed and pa.types.is_nested(leaf.type):
             raise UnsupportedFeatureError(
@@ -131,5 +133,6 @@ def _check(columns: Sequence[Leaf], indexed: int) -> None:
     names = [leaf.stable.lower() for leaf in columns]
     if len({*names, ORDINAL, ROW, RUN}) < len(names) + 3:
         raise UnsupportedFeatureError(
-            f"the columns of a covering index differ without regard to case, and from {ORDINAL}, {ROW} and {RUN}; those given do not; leave one out"
+            f"the columns of a covering index differ without regard to case, and from {ORDINAL}, {ROW} and {RUN}; those"
+            " given do not; leave one out"
         )

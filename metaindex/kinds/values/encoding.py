@@ -3,16 +3,20 @@
     column type (at the build)                         key
     boolean, integer, date, time, timestamp,           the physical int64 (`metaindex.expressions.physical`) itself
     decimal of up to 18 digits
-    floats                                             8 bytes: the double, big-endian; sign bit flipped where it is positive, all bits where negative; -0.0 is 0.0; NaN is 8 bytes of 0xFF
+    floats                                             8 bytes: the double, big-endian; sign bit flipped where it is
+                                                       positive, all bits where negative; -0.0 is 0.0; NaN is 8 bytes of
+                                                       0xFF
     uint64, wider decimals                             the physical 16 bytes
-    text, binary                                       the bytes; of values longer than 255: their first 248, then the big-endian xxHash64 of the whole: 256 bytes, as no other has
-    several columns                                    of each part two bytes of length, big-endian, and its bytes; cut as texts are. Their order means nothing
+    text, binary                                       the bytes; of values longer than 255: their first 248, then the
+                                                       big-endian xxHash64 of the whole: 256 bytes, as no other has
+    several columns                                    of each part two bytes of length, big-endian, and its bytes; cut
+                                                       as texts are. Their order means nothing
 
 As a part of several columns an integer is 8 bytes: big-endian, sign bit flipped.
 
 Cut values are in order up to their first 248 bytes, and two that differ may (hardly) be the same 256 bytes: ranges err
 wide around them, and nothing is concluded from equality of cut bytes but that a file may hold the value.
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
 """The rows of the metadata partitions `values`, `value_keys` and `value_lists`, and the units they name (`kinds.keyed`
 says what a unit is).
 
-values                     one number a (value, unit): hash_top << unit_bits | unit, where hash_top is the top `hash_bits` bits of the value's hash; never negative
-value_keys, value_lists    the value's key (`values.encoding`) and the unit; a NULL row is a NULL of the column (keys of one column only). Keys that are integers stand in `key_int`
-"""  # noqa: W505
+values                     one number a (value, unit): hash_top << unit_bits | unit, where hash_top is the top
+                           `hash_bits` bits of the value's hash; never negative
+value_keys, value_lists    the value's key (`values.encoding`) and the unit; a NULL row is a NULL of the column (keys of
+                           one column only). Keys that are integers stand in `key_int`
+"""
 
 from __future__ import annotations
 

@@ -84,7 +84,8 @@ class StoredKeys:
             said = footer.range(self.column)
             if not said.known.all():
                 raise DamagedIndexError(
-                    f"the footer of {part.path} bounds the keys of its row groups; it does not; refresh the index with mode='full'"
+                    f"the footer of {part.path} bounds the keys of its row groups; it does not; refresh the index with"
+                    " mode='full'"
                 )
             start = next((at for at, least in enumerate(said.least) if least is not None), len(said.least))
             least, greatest = (self._vector(list(keys[start:])) for keys in (said.least, said.greatest))
