@@ -14,11 +14,11 @@ that was killed leaves belongs to no entry: `clean` removes it.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,10 +35,10 @@ from .key_build import BuiltKey, key_build
 from .key_scan import KeyScan, scan_keys
 from .protocol import BuildRequest, KeyBuild, Progress
 from .spark_schemas import GATHERED, WRITTEN, sql_schema
-from .spark_tasks import PIECES, part_of, written
+from .spark_tasks import part_of, written
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 SPILLS = "spills"
 """Where tasks leave what they found for the tasks that merge it: a folder beside those of the metadata partitions,
@@ -53,6 +53,8 @@ LEAST_HELD, _MOST_HELD, _HELD_SHARE = 128 << 20, 1 << 30, 4_000
 """What the collectors of a task hold together, and what a range takes that is merged: 128 MB, as workers often have no
 more than 384 MB beside the JVM; of tables beyond 500 GB a 4,000th of their bytes, up to 1 GB, as the objects times the
 ranges are what merging costs."""
+_NEXT_RANGE = 1 << 32
+"""The parts of a range are told of by numbers from its own times this on: a kind may write as many as it likes."""
 _TOLD = 100
 """Files with problems that a task names; it counts the others."""
 _STEPS = 2
@@ -126,19 +128,15 @@ class KeyJob:
     def _finish(self, finishers: Sequence[KeyFinisher]) -> list[list[PartInfo]]:
         """The parts of each key, in order."""
         ranges = [(place, number) for place, one in enumerate(finishers) for number in range(one.ranges)]
-        out: list[list[PartInfo]] = [[] for _ in finishers]
         if not ranges:
-            return out
+            return [[] for _ in finishers]
         task = FinishTask(tuple(finishers), tuple(ranges))
 
         def finish(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             return task.run(batches)
 
         numbers = self.spark.range(0, len(ranges), 1, min(len(ranges), _MOST_FINISHING))
-        rows = numbers.mapInArrow(finish, sql_schema(WRITTEN)).collect()
-        for row in sorted(rows, key=lambda row: int(row["number"])):
-            out[ranges[row["number"] // PIECES][0]].append(part_of(row))
-        return out
+        return task.parts(numbers.mapInArrow(finish, sql_schema(WRITTEN)).collect())
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +183,14 @@ class FinishTask:
         for batch in batches:
             for at in batch.column(0).to_pylist():
                 place, number = self.ranges[at]
-                yield from written(self.finishers[place].write(number), at * PIECES)
+                yield from written(self.finishers[place].write(number), at * _NEXT_RANGE)
+
+    def parts(self, rows: Sequence[Row | Mapping[str, Any]]) -> list[list[PartInfo]]:
+        """The parts of each key, in order, of what all the tasks said."""
+        out: list[list[PartInfo]] = [[] for _ in self.finishers]
+        for row in sorted(rows, key=lambda row: int(row["number"])):
+            out[self.ranges[row["number"] // _NEXT_RANGE][0]].append(part_of(row))
+        return out
 
 
 def tasks_for(request: BuildRequest, files_per_task: int) -> int:

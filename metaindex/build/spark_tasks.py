@@ -6,9 +6,9 @@ local builder's own code over a share of the files, so the two builders agree.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -91,6 +91,6 @@ def written(parts: Sequence[PartInfo], first: int) -> Iterator[pa.RecordBatch]:
         yield from pa.Table.from_pylist(rows, schema=WRITTEN).to_batches()
 
 
-def part_of(row: Row) -> PartInfo:
+def part_of(row: Row | Mapping[str, Any]) -> PartInfo:
     """A row of WRITTEN as what it says."""
     return PartInfo(**{name: row[name] for name in PartInfo.__dataclass_fields__})

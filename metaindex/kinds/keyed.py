@@ -14,6 +14,7 @@ in the file: a proof.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Protocol, runtime_checkable
@@ -22,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from metaindex.expressions.deadline import look
 from metaindex.expressions.literals import Literal
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.statistics import Interval, Mask
@@ -77,15 +79,20 @@ def part_number(place: int, part: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Spill:
-    """Where a collector puts what it cannot hold: a storage and a folder of its own there. `limit_bytes`: what it may
-    hold in memory. Plain data but for the storage, so that it travels to a task."""
+    """Where a collector puts what it cannot hold. Plain data but for the storage, so that it travels to a task.
+    `folder`: on Spark that of the run, which the collectors of all keys and tasks share. `limit_bytes`: what one may
+    hold in memory. Who closes a collector finds the folder empty; what was handed over is removed with the folder."""
 
     storage: Storage
     folder: str
     limit_bytes: int = 256 << 20
 
-    def path(self, name: str) -> str:
-        return f"{self.folder}/{name}" if self.folder else name
+    def fresh(self, what: str) -> str:
+        """A path that no other object has or gets: none of another key, of another task, or of a task that is run
+        again."""
+        from secrets import token_hex
+
+        return f"{self.folder}/{what}-{token_hex(8)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +106,23 @@ class Gathered:
     details: Mapping[str, object] = field(default_factory=dict)
 
 
+def unit(ordinal: int, group: int, groups: int, group_bits: int) -> int:
+    """The unit of a row group of a file that has so many."""
+    most = 1 << group_bits
+    return ordinal << group_bits | (group if groups <= most else group * most // groups)
+
+
 class TakesRows(Protocol):
     """Takes the rows of one key, file by file. For each file, in any order: `begin`, `add` for its rows in any pieces,
-    row group by row group, then `end` or `fail`."""
+    row group by row group, then `end` or `fail`. One thread calls, one file is under way at a time."""
 
     def begin(self, ordinal: int, groups: int) -> None:
         """The file that the next rows are of, and how many row groups it has (1 where its format has none)."""
 
     def add(self, group: int, values: Sequence[pa.Array]) -> None:
         """Rows of a row group: one array a column of the key, of the types of the table's columns or of types whose
-        values they take over unchanged (`kinds.canonical`)."""
+        values they take over unchanged (`kinds.canonical`). Where it raises UnkeyedValuesError, as `hash_key` does, or
+        an error of Arrow, `fail` is called next."""
 
     def end(self) -> None:
         """The file is whole."""
@@ -158,7 +172,8 @@ class KeyFinisher(Protocol):
         """How many ranges there are; 0 where nothing is to be written."""
 
     def write(self, number: int) -> list[PartInfo]:
-        """The parts of one range. In the order of the ranges they are the key's parts."""
+        """The parts of one range, with numbers (`KeyPlan.number`) that no other range has. In the order of the ranges
+        they are the key's parts."""
 
     def covered(self) -> tuple[CoveredKey, Units]:
         """The key as the log entry names it, and the ordinals that are unkeyed."""
@@ -239,8 +254,20 @@ class ReadsRanges(Protocol):
         """`between` of each interval. None as a whole where each is better asked by itself."""
 
 
-class EqualityReader:
+class EqualityReader(ABC):
     """What a `KeyReader` answers that knows of no order and of no NULL: nothing but `among`, which it adds."""
+
+    @abstractmethod
+    def among(self, values: Sequence[Sequence[Literal]]) -> Hits | None:
+        """See `KeyReader`."""
+
+    def among_each(self, lists: Sequence[Sequence[Sequence[Literal]]]) -> list[Hits | None]:
+        """See `ReadsMany`: as it stands, one list after the other."""
+        found = []
+        for values in lists:
+            look()
+            found.append(self.among(values))
+        return found
 
     def between(self, interval: Interval) -> Hits | None:
         return None

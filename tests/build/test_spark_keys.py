@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,16 +24,18 @@ from metaindex.build.protocol import BuildRequest, KeyBuild
 from metaindex.build.spark import SparkBuilder
 from metaindex.build.spark_keys import CollectTask, FinishTask, held_bytes_for, spill_of, tasks_for
 from metaindex.build.spark_schemas import FILE
-from metaindex.build.spark_tasks import PIECES, part_of
 from metaindex.errors import BuildError
 from metaindex.expressions.physical import physical_type
 from metaindex.formats.model import Leaf
 from metaindex.formats.storage_local import LocalStorage
+from metaindex.kinds import registry
 from metaindex.kinds.bloom.spec import Bloom
-from metaindex.kinds.keyed import Gathered
-from metaindex.kinds.kind import KeyKind, PlannedKey
+from metaindex.kinds.keyed import Gathered, Units
+from metaindex.kinds.kind import KeyKind, PlannedKey, WholeKind
 from metaindex.kinds.values.lists import ValueList
 from metaindex.kinds.values.spec import Values
+from metaindex.log.entry import CoveredKey
+from metaindex.store.layout import PartInfo
 from metaindex.store.writer import RunSink, new_run_id
 from tests.build.lake import fields_of, request_for, request_of_table, write
 from tests.build.scenarios import SCENARIOS
@@ -43,6 +45,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 KINDS: list[KeyKind] = [Values("x"), Values("x", by="value"), ValueList("x", limit=3), Bloom("x", fpp=0.01)]
+KINDS += [
+    kind(*KINDS[0].keys)
+    for kind in registry.KINDS
+    if issubclass(kind, WholeKind) and kind.name not in {asked.name for asked in KINDS}
+]
 
 
 def plans_of(request: BuildRequest, kinds: Sequence[KeyKind] = KINDS) -> list[PlannedKey]:
@@ -118,15 +125,52 @@ def by_tasks(
     finishers = [plan.kind.finisher(plan, sink, spill, count, some) for plan, some in zip(plans, gathered, strict=True)]
     ranges = [(place, number) for place, one in enumerate(finishers) for number in range(one.ranges)]
     finish = pickle.loads(pickle.dumps(FinishTask(tuple(finishers), tuple(ranges))))
-    parts: list[list[object]] = [[] for _ in plans]
-    for batch in finish.run(iter([pa.record_batch({"id": pa.array(range(len(ranges)))})])):
-        for row in batch.to_pylist():
-            parts[ranges[row["number"] // PIECES][0]].append(part_of(row))
+    parts = finished(finish)
     built = [
         BuiltKey(key, some, unkeyed)
         for (key, unkeyed), some in zip((f.covered() for f in finishers), parts, strict=True)
-    ]  # type: ignore[arg-type]
+    ]
     return read(key_build(built, sink, request, problems, scanned), index)
+
+
+def finished(task: FinishTask) -> list[list[PartInfo]]:
+    """The parts of each key, from one task for all ranges."""
+    batches = task.run(iter([pa.record_batch({"id": pa.array(range(len(task.ranges)))})]))
+    return task.parts([row for batch in batches for row in batch.to_pylist()])
+
+
+@dataclass(frozen=True)
+class ManyParts:
+    """A finisher whose ranges have as many parts as it likes."""
+
+    name: str
+    each: tuple[int, ...]
+
+    @property
+    def ranges(self) -> int:
+        return len(self.each)
+
+    def write(self, number: int) -> list[PartInfo]:
+        return [PartInfo(self.name, f"{self.name}/{number}/{part}", 1, 1, 1, "") for part in range(self.each[number])]
+
+    def covered(self) -> tuple[CoveredKey, Units]:
+        return CoveredKey(self.name, 0, ()), np.empty(0, np.int64)
+
+
+@given(st.lists(st.lists(st.sampled_from([0, 1, 99, 100, 101, 250]), max_size=3), min_size=1, max_size=3))
+def test_each_part_is_of_the_key_whose_range_wrote_it(sizes: list[list[int]]) -> None:
+    finishers = tuple(ManyParts(f"k{place}", tuple(each)) for place, each in enumerate(sizes))
+    ranges = tuple((place, number) for place, one in enumerate(finishers) for number in range(one.ranges))
+    expected = [[part for number in range(one.ranges) for part in one.write(number)] for one in finishers]
+    assert finished(FinishTask(finishers, ranges)) == expected
+
+
+def test_no_two_objects_of_tasks_and_keys_have_one_name(tmp_path: Path) -> None:
+    spill = spill_of(RunSink(LocalStorage(str(tmp_path)), "run"), 1)
+    again = pickle.loads(pickle.dumps(replace(spill, limit_bytes=2)))
+    paths = [one.fresh("rows") for one in (spill, again, spill)]
+    assert len(set(paths)) == 3
+    assert all(path.startswith("spills/run=run/rows-") for path in paths)
 
 
 @pytest.mark.parametrize("name", sorted(SCENARIOS))

@@ -3,8 +3,6 @@ block, so that a block of many files is one stretch to read."""
 
 from __future__ import annotations
 
-import secrets
-
 import numpy as np
 
 from metaindex.kinds.keyed import Spill
@@ -52,7 +50,7 @@ class WaitingFilters:
 
     def _put_away(self, left: int) -> None:
         """Writes the filters of the classes that take most memory."""
-        path = self._spill.path(f"filters-{secrets.token_hex(6)}")
+        path = self._spill.fresh("filters")
         out: list[bytes] = []
         offset = 0
         for blocks in sorted(self._held, key=lambda blocks: -blocks * len(self._held[blocks])):

@@ -3,7 +3,6 @@ values than memory are no trouble."""
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 
 import numpy as np
@@ -17,7 +16,7 @@ _GROUP_ROWS = 1 << 16
 
 def write_spill(spill: Spill, table: pa.Table) -> str:
     """A table sorted by its first column, durably. Its path."""
-    path = spill.path(f"{secrets.token_hex(8)}.spill")
+    path = spill.fresh("rows")
     out = pa.BufferOutputStream()
     pq.write_table(
         table,
