@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from metaindex.expressions.statistics import Mask
+from metaindex.expressions.vectors import compute
 from metaindex.log.entry import CoveredKey
 from metaindex.store.reader import RunReader
 
@@ -31,7 +31,7 @@ def stored_rows(reader: RunReader, key: CoveredKey) -> Iterator[pa.Table]:
         for start in range(0, len(footer.rows), _GROUPS_AT_ONCE):
             groups = range(start, min(start + _GROUPS_AT_ONCE, len(footer.rows)))
             table = reader.read(part, groups, names, keep=False)
-            mine = table.filter(pc.equal(table.column("key_id"), key.key_id))
+            mine = table.filter(compute("equal", table.column("key_id"), key.key_id))
             if mine.num_rows < table.num_rows:
                 raise Mismatch(f"part {part.path} has rows of another key", key.kind)
             yield mine.combine_chunks()

@@ -55,9 +55,9 @@ class Built:
         return [pa.concat_tables(tables).combine_chunks() if tables else pa.table({})]
 
 
-def plan_of(kind: KeyKind, types: Sequence[pa.DataType]) -> PlannedKey:
-    leaves = tuple(Leaf((Field(f"c{i}", t),)) for i, t in enumerate(types))
-    return PlannedKey.of(kind, leaves)
+def plan_of(kind: KeyKind, types: Sequence[pa.DataType], first: int = 0) -> PlannedKey:
+    """Of the columns from the one with the number `first` on, which is that of the key in its run, too."""
+    return PlannedKey.of(kind, tuple(Leaf((Field(f"c{i}", t),)) for i, t in enumerate(types, first)), first)
 
 
 def feed(collector: KeyCollector, ordinal: int, file: File, types: Sequence[pa.DataType], pieces: int = 1) -> None:
@@ -93,7 +93,7 @@ def written(
     pieces: int = 1,
 ) -> Built:
     """Builds a key. `limit`: of the spill. `shares`: of the files, each collected by itself and handed over (0: one
-    collector that closes)."""
+    collector that closes). They share the folder of the spill, as Spark's tasks do."""
     storage = LocalStorage(str(root))
     sink, plan = RunSink(storage, "run"), plan_of(kind, types)
     if not shares:
@@ -104,7 +104,7 @@ def written(
     else:
         gathered: list[Gathered] = []
         for share in range(shares):
-            one = plan.kind.collector(plan, sink, Spill(storage, f"spill/{share}", limit), len(files))
+            one = plan.kind.collector(plan, sink, Spill(storage, "spill", limit), len(files))
             for ordinal in range(share, len(files), shares):
                 feed(one, ordinal, files[ordinal], types, pieces)
             gathered.append(one.hand_over())
@@ -112,6 +112,23 @@ def written(
         parts = [part for number in range(finisher.ranges) for part in finisher.write(number)]
         key, unkeyed = finisher.covered()
     return on_disk(storage, sink.run, key, parts, unkeyed.tolist(), len(files))
+
+
+def written_apart(root: Path, kind: KeyKind, files: Sequence[File], types: Sequence[pa.DataType]) -> list[Built]:
+    """Builds a key of each column, one after the other, into one run."""
+    storage = LocalStorage(str(root))
+    sink, built = RunSink(storage, "run"), []
+    for place, t in enumerate(types):
+        plan = plan_of(kind, [t], first=place)
+        one = plan.kind.collector(plan, sink, Spill(storage, "spill"), len(files))
+        for ordinal, file in enumerate(files):
+            feed(one, ordinal, [[(row[place],) for row in rows] for rows in file], [t])
+        built.append(one.close())
+    every = [part for _, parts, _ in built for part in parts]
+    return [
+        replace(on_disk(storage, sink.run, key, every, unkeyed.tolist(), len(files)), parts=parts)
+        for key, parts, unkeyed in built
+    ]
 
 
 def on_disk(

@@ -7,7 +7,9 @@ by row group, without any data file; what is true of the rows is told by `expres
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -21,12 +23,26 @@ from metaindex.expressions.errors import LiteralTypeError
 from metaindex.expressions.evaluate import matches
 from metaindex.expressions.statistics import Interval
 from metaindex.formats.storage_local import LocalStorage
+from metaindex.kinds import registry
 from metaindex.kinds.canonical import answers_for
 from metaindex.kinds.keyed import Hits, ReadsMany, ReadsRanges, Spill
-from metaindex.kinds.kind import KeyKind
+from metaindex.kinds.kind import KeyKind, Kind
+from metaindex.log.entry import KindSpec
 from metaindex.store.reader import ReadCount
 from metaindex.store.writer import RunSink
-from tests.contract.built_keys import MANY, TINY, Built, File, feed, folder, merged, on_disk, plan_of, written
+from tests.contract.built_keys import (
+    MANY,
+    TINY,
+    Built,
+    File,
+    feed,
+    folder,
+    merged,
+    on_disk,
+    plan_of,
+    written,
+    written_apart,
+)
 from tests.strategies import TYPES, literals, values
 
 _PROFILE = settings.default.max_examples if settings.default is not None else 100
@@ -86,6 +102,7 @@ class KeyContract:
 
     def check(self, built: Built, hits: Hits | None, files: Sequence[File], predicate: Predicate) -> None:
         """Every file, and every row group, with such a row is kept; where answers are exact, no other."""
+        assert hits is None or hits.units is None or (np.diff(hits.units) > 0).all(), "units are sorted, each once"
         kept = self.kept(built, hits, len(files))
         for ordinal, file in enumerate(files):
             truth = some_row(file, predicate)
@@ -112,6 +129,35 @@ class KeyContract:
             for literal in asked:
                 self.check(built, reader.among([(literal,)]), files, Comparison(C, Op.EQ, literal))
             self.check(built, reader.among([(literal,) for literal in asked]), files, In(C, tuple(asked)))
+
+    def test_its_form_in_the_log_says_all_of_it(self) -> None:
+        asked = [self.kind(columns) for columns in (1, 2)]
+        assert asked[0] != asked[1]
+        for kind in asked:
+            assert registry.kind_named(kind.name) is type(kind), "it stands in kinds/registry.py, or has an entry point"
+            assert kind_from_log(kind) == kind
+            assert hash(kind_from_log(kind)) == hash(kind)
+            assert [list(key) for key in kind.keys] == kind.spec().properties["keys"]
+
+    @inherited
+    @given(st.data())
+    def test_the_keys_of_a_run_stand_apart(self, data: st.DataObject) -> None:
+        """Their rows share a folder, and neither hides the other's nor answers for it."""
+        types = data.draw(st.lists(st.sampled_from(TYPES), min_size=2, max_size=2))
+        files = data.draw(tables(types))
+        asked = [literals_ for t in types for literals_ in [(data.draw(literals(t)),)]]
+        asked += [(Literal(v),) for file in files for group in file for row in group for v in row if v is not None][:4]  # type: ignore[arg-type]
+        with folder() as a, folder() as b:
+            together = written_apart(a, self.kind(1), files, types)
+            for at, t in enumerate(types):
+                mine: list[File] = [[[(row[at],) for row in group] for group in file] for file in files]
+                alone = written(b / str(at), self.kind(1), mine, [t])
+                assert together[at].unkeyed == alone.unkeyed
+                for values_ in asked:
+                    one, other = (built.reader([t]).among([values_]) for built in (together[at], alone))
+                    assert (one is None) == (other is None)
+                    if one is not None and other is not None:
+                        assert one.mask(len(files)).tolist() == other.mask(len(files)).tolist()
 
     @inherited
     @given(st.data())
@@ -383,6 +429,10 @@ class KeyContract:
             count = ReadCount()
             built.reader([pa.string()], count).among([(Literal(value),)])
             assert 1 <= count.reads <= 3
+
+
+def kind_from_log(kind: KeyKind) -> Kind:
+    return registry.kind_from_spec(KindSpec(**json.loads(json.dumps(asdict(kind.spec())))))
 
 
 def within(value: object, low: Literal | None, high: Literal | None, opens: tuple[bool, bool]) -> bool:
