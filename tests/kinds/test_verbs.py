@@ -10,7 +10,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.kinds import registry
-from metaindex.kinds.kind import Kind
+from metaindex.kinds.kind import Kind, WholeKind
 from tests.contract.verbs import commands, story
 from tests.contract.verbs_lake import FORMATS, Lake
 from tests.kinds.null_files import NullFiles
@@ -27,6 +27,12 @@ KINDS: dict[str, tuple[Kind, str, int]] = {
     "value_lists": (mi.ValueList("user", ("user", "n")), "value_lists", LEFT_OUT),
     "covering": (mi.Covering("user", "n", buckets=3), "covering", 0),
     "covering_range": (mi.CoveringRange("user", "n"), "covering", 0),
+}
+KEYS = ("user", ("user", "n"))
+KINDS |= {
+    kind.name: (kind(*KEYS), kind.name, LEFT_OUT)
+    for kind in registry.KINDS
+    if issubclass(kind, WholeKind) and kind.name not in KINDS
 }
 HERE = [name for name, (kind, _, _) in KINDS.items() if not kind.needs_spark]
 
