@@ -24,8 +24,10 @@ from metaindex.readers.spark_jobs import setting
 from metaindex.spark import callbacks
 from metaindex.spark.running import check_running
 
+from .looking import looking
 from .ranking import CORES
 from .reading import read_survey
+from .reasons import Reason
 from .request import Survey
 from .settings import HINT, RuleConfig
 from .skipping import Skipping
@@ -53,7 +55,7 @@ class RuleCounts:
     asked: int  # plans of which metaindex was asked
     rewritten: int  # scans that leave files out
     failed: int  # in Spark or in metaindex; the plan was left as it was
-    timed_out: int
+    timed_out: int  # of plans, and of answers of metaindex; the plan was left as it was
     bad_settings: int  # values in the session's configuration that could not be read
     seconds: float  # in the optimizer, metaindex's answers included
     last_error: str
@@ -69,12 +71,13 @@ class Enabled:
     callback: Any  # held, as py4j holds it by its number
     sorted_buckets: bool = False  # was told to Spark, and is taken back
 
-    def planned(self, query: DataFrame, *, rewritten: bool) -> Any:
-        """A query execution of Spark's with, or without, the rule; it is planned and not run."""
+    def planned(self, query: DataFrame, *, rewritten: bool) -> tuple[Any, Reason | None]:
+        """A query execution of Spark's with, or without, the rule; it is planned and not run. And what went wrong, for
+        which the rule left it as it was."""
         state = query.sparkSession._jsparkSession.sessionState()
         execution = state.executePlan(query._jdf.queryExecution().logical(), getattr(state, "executePlan$default$2")())
-        self.rule.plan(execution, rewritten)
-        return execution
+        left = str(self.rule.plan(execution, rewritten))
+        return execution, Reason[left] if left else None
 
     def survey(self, execution: Any) -> Survey:
         """What the rule asks about an optimized plan (`MetaIndexRule.survey`)."""
@@ -109,18 +112,20 @@ def enable(
 
     disable(spark)
     ensure_callback_server_started(gateway_of(spark))
-    skipping = Skipping(config or Config(), dict(storage_options or {}), rule or RuleConfig(), _cores(spark))
+    rule = rule or RuleConfig()
+    skipping = Skipping(config or Config(), dict(storage_options or {}), rule, _cores(spark))
     token, callback = callbacks.function(skipping)
     with _LOCK:
         loader = _loader(spark)
         scans = _new(spark, loader, "metaindex.Scans")
         conf = spark._jsparkSession.sessionState().conf()
         ordered = spark.conf.get(SORTED_BUCKETS, None) is None
-        added = _new(spark, loader, "metaindex.MetaIndexRule", callback, token, scans, conf, ordered)
+        limit = _new(spark, loader, "metaindex.Limit", conf, float(rule.timeout_seconds))
+        added = _new(spark, loader, "metaindex.MetaIndexRule", callback, token, scans, conf, limit, ordered)
         planner = spark._jsparkSession.sessionState().planner()
-        grouping = _strategy(spark, loader, "metaindex.GroupStrategy", planner.Aggregation(), SORTED_BUCKETS)
-        merging = _strategy(spark, loader, "metaindex.MergeStrategy")
-        few = _strategy(spark, loader, "metaindex.BucketStrategy")
+        grouping = _strategy(spark, loader, "metaindex.GroupStrategy", limit, planner.Aggregation(), SORTED_BUCKETS)
+        merging = _strategy(spark, loader, "metaindex.MergeStrategy", limit)
+        few = _strategy(spark, loader, "metaindex.BucketStrategy", limit)
         strategies = tuple(one for one in (merging, grouping, few) if one is not None)
         _add(spark, "extraOptimizations", added)
         for one in strategies:
@@ -185,14 +190,14 @@ def counts(spark: SparkSession) -> RuleCounts:
     found = rule_of(spark)
     java = {name: _get(found.rule, name) for name in ("plans", "asked", "rewritten", "nanos")}
     ours, every = found.skipping.counts, (found.rule, *found.strategies)
-    failed = sum(int(_get(one, "failed")) for one in every)
+    failed, late = (sum(int(_get(one, name)) for one in every) for name in ("failed", "late"))
     error = next((said for said in (str(_get(one, "lastError")) for one in every) if said), "")
     return RuleCounts(
         int(java["plans"]),
         int(java["asked"]),
         int(java["rewritten"]),
         failed + ours.failed,
-        ours.timed_out,
+        ours.timed_out + late,
         ours.bad_settings,
         int(java["nanos"]) / 1e9,
         ours.last_error or error,
@@ -234,9 +239,13 @@ def _loader(spark: SparkSession) -> Any:
 
 
 def _sources() -> dict[str, bytes]:
-    """By the names of their classes."""
+    """By the names of their classes, with loops that end in time."""
     folder = (files(__package__) / "java").iterdir()
-    return {one.name.removesuffix(".java"): one.read_bytes() for one in folder if one.name.endswith(".java")}
+    return {
+        one.name.removesuffix(".java"): looking(one.read_text("utf-8")).encode()
+        for one in folder
+        if one.name.endswith(".java")
+    }
 
 
 def _loader_of(spark: SparkSession, sources: Mapping[str, bytes]) -> Any:

@@ -151,16 +151,17 @@ def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:
     if not hasattr(query, "sparkSession"):
         raise ArgumentError(f"an explanation is of a DataFrame; got {query!r}; give one, as spark.sql(...) makes it")
     found = rule_of(query.sparkSession)
-    before = found.planned(query, rewritten=False)
+    before, _ = found.planned(query, rewritten=False)
     survey = found.survey(before)
     rule = found.settings()
-    if survey.refused is not None or not rule.enabled:
-        reason = Reason[survey.refused] if survey.refused is not None and rule.enabled else Reason.DISABLED
+    after, wrong = found.planned(query, rewritten=True)
+    if survey.refused is not None or wrong is not None or not rule.enabled:
+        refused = Reason[survey.refused] if survey.refused is not None else wrong
+        reason = refused if refused is not None and rule.enabled else Reason.DISABLED
         scans = [ExplainedScan("the whole query", None, reason)]
     else:
         scans = _scans(found, survey.scans, rule)
         scans += [ExplainedScan(passed, None, Reason[why]) for passed, why in survey.passed]
-    after = found.planned(query, rewritten=True)
     shown = _text(after)
     read, read_bytes = executed(query.sparkSession, after) if run else (None, None)
     display = Display(rule.display_mode, rule.highlight_begin, rule.highlight_end)

@@ -14,6 +14,7 @@ class Reason(Enum):
     STREAM = "the plan reads a stream"
     SAMPLE = "a sample depends on which files are read"
     NOT_DETERMINISTIC = "an expression's value depends on more than its row, as input_file_name() does, and rand() wherever it chooses rows"
+    TOO_LATE = "what metaindex does in Spark was not done within spark.metaindex.timeoutSeconds"
     # of a scan
     OTHER_SOURCE = "no Delta or Iceberg table, nor one folder of files; or metaindex has rewritten it already"
     FILE_METADATA = "the query asks from which file a row comes"

@@ -30,7 +30,7 @@ class RuleConfig:
       deleted bytes in those of the index; shares of 1.
     * `use_bucket_spec`: a filter on a covering index reads it as a bucketed table, which leaves buckets out and takes
       one task a bucket.
-    * `timeout_seconds`: an answer that takes longer is not waited for.
+    * `timeout_seconds`: an answer that takes longer is not waited for, nor is the rule's own work in Spark's JVM.
     * `cache_expiry_seconds`: a table without an index that can be used is looked at again after so long.
     * `indexes`: names of the indexes that may be used; empty: all. `disabled_indexes`: those that may not. `hint`: of
       what is left, only these; `metaindex.hint` sets it for a block of code.

@@ -28,6 +28,10 @@ public class BucketStrategy extends Guarded {
   private static final TreeNodeTag TASKS = new TreeNodeTag("metaindex.tasks");
   private static final TreeNodeTag SEEN = new TreeNodeTag("metaindex.seen");
 
+  public BucketStrategy(Limit limit) {
+    super(limit);
+  }
+
   SparkPlan physical(LogicalPlan plan) {
     if (plan instanceof Join) {
       List every = new ArrayList();

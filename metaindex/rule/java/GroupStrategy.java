@@ -37,7 +37,8 @@ public class GroupStrategy extends Guarded {
   private final String sortedBuckets; // the setting by which Spark believes in the order of buckets
   private final Marks joined = new Marks(); // aggregates whose groups a join wants sorted
 
-  public GroupStrategy(SparkStrategy hashing, String sortedBuckets) {
+  public GroupStrategy(Limit limit, SparkStrategy hashing, String sortedBuckets) {
+    super(limit);
     this.hashing = hashing;
     this.sortedBuckets = sortedBuckets;
   }

@@ -4,18 +4,35 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
 
-/** A strategy that leaves a plan to Spark whatever goes wrong, and counts it. */
+/**
+ * A strategy that leaves a plan to Spark whatever goes wrong, or takes too long, and counts it. Spark asks node by node, and does not say where a plan begins: all strategies of a thread together may
+ * work a tenth of the time, and as long as a plan may take at once.
+ */
 public abstract class Guarded extends SparkStrategy {
-  public volatile long failed;
+  private static final int TENTH = 10;
+  private static final ThreadLocal SPENT = new ThreadLocal(); // {nanoseconds of work, since which moment}
+  private final Limit limit;
+  public volatile long failed, late;
   public volatile String lastError = "";
+
+  Guarded(Limit limit) {
+    this.limit = limit;
+  }
 
   /** The plan's physical one; null: it is Spark's. */
   abstract SparkPlan physical(LogicalPlan plan);
 
   public scala.collection.immutable.Seq apply(LogicalPlan plan) {
     java.util.List plans = new java.util.ArrayList();
+    long started = System.nanoTime(), most = limit.nanos();
+    long[] spent = (long[]) SPENT.get();
+    if (spent == null || started - spent[1] > TENTH * most) {
+      spent = new long[] {0, started};
+      SPENT.set(spent);
+    }
+    Deadline deadline = Deadline.in(most - spent[0]);
     try {
-      SparkPlan found = physical(plan);
+      SparkPlan found = spent[0] < most ? physical(plan) : null;
       if (found != null) {
         plans.add(found);
       }
@@ -23,8 +40,15 @@ public abstract class Guarded extends SparkStrategy {
       if (error instanceof VirtualMachineError && !(error instanceof StackOverflowError)) {
         throw (VirtualMachineError) error;
       }
-      failed++;
+      if (error instanceof Deadline.TooLate) {
+        late++;
+      } else {
+        failed++;
+      }
       lastError = String.valueOf(error);
+    } finally {
+      deadline.over();
+      spent[0] += System.nanoTime() - started;
     }
     return Scala.sequence(plans);
   }

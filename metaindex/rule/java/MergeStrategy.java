@@ -12,7 +12,8 @@ import org.apache.spark.sql.execution.SparkPlan;
 public class MergeStrategy extends Guarded {
   private static final TreeNodeTag KEYS = new TreeNodeTag("metaindex.keys");
 
-  public MergeStrategy() {
+  public MergeStrategy(Limit limit) {
+    super(limit);
     MergeSortedExec.check();
   }
 

@@ -18,7 +18,7 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * Asks metaindex, once a plan, which files its scans can leave out, and leaves those out. Whatever goes wrong leaves the plan as it was.
+ * Asks metaindex, once a plan, which files its scans can leave out, and leaves those out. Whatever goes wrong, or takes too long, leaves the plan as it was.
  *
  * Written for Janino, which compiles it inside Spark: no lambdas, no inference of generics, no bridge methods (so erased signatures are overridden).
  */
@@ -28,16 +28,19 @@ public class MetaIndexRule extends Rule {
   private final String token; // whoever asks without it is not this rule
   private final Scans scans;
   private final SQLConf conf; // the session's
+  private final Limit limit; // of the work of a plan, Python's apart, which has its own
   private final boolean ordered; // metaindex has told the session that buckets are sorted
   private final ThreadLocal busy = new ThreadLocal(); // what runs inside the callback is not rewritten
   private final ThreadLocal last = new ThreadLocal(); // the plan that was given back: rules are applied until nothing changes, and that one was asked about
+  private final ThreadLocal left = new ThreadLocal(); // why the last plan was left as it was, where anything went wrong: the name of a Reason
   public final Failures failures; // which the session tells of its queries
-  public volatile long plans, asked, rewritten, failed, nanos;
+  public volatile long plans, asked, rewritten, failed, late, nanos, turns;
   public volatile String lastError = "";
 
-  public MetaIndexRule(Function python, String token, Scans scans, SQLConf conf, boolean ordered) {
+  public MetaIndexRule(Function python, String token, Scans scans, SQLConf conf, Limit limit, boolean ordered) {
     this.python = python;
     this.token = token;
+    this.limit = limit;
     failures = new Failures(python, token);
     this.ordered = ordered;
     this.scans = scans;
@@ -57,38 +60,53 @@ public class MetaIndexRule extends Rule {
     }
     long started = System.nanoTime();
     busy.set(Boolean.TRUE);
+    left.remove();
+    Deadline deadline = Deadline.in(limit.nanos());
     try {
       plans++;
-      LogicalPlan after = rewrite((LogicalPlan) plan);
+      LogicalPlan after = rewrite((LogicalPlan) plan, deadline);
       if (after != plan) {
         last.set(new WeakReference(after));
       }
       return after;
     } catch (Throwable error) {
-      if (error instanceof VirtualMachineError && !(error instanceof StackOverflowError)) {
-        throw (VirtualMachineError) error;
-      }
-      failed++;
-      lastError = String.valueOf(error);
+      left.set(left(error));
       return plan;
     } finally {
+      deadline.over();
+      turns += deadline.turns();
       busy.remove();
       nanos += System.nanoTime() - started;
     }
   }
 
+  /** Counts what went wrong, and says which Reason it is. What is wrong with the JVM itself is not ours. */
+  private String left(Throwable error) {
+    if (error instanceof VirtualMachineError && !(error instanceof StackOverflowError)) {
+      throw (VirtualMachineError) error;
+    }
+    boolean tooLate = error instanceof Deadline.TooLate;
+    if (tooLate) {
+      late++;
+    } else {
+      failed++;
+    }
+    lastError = String.valueOf(error);
+    return tooLate ? "TOO_LATE" : "FAILED";
+  }
+
   private LogicalPlan unsorted(LogicalPlan plan) {
     try {
       return (LogicalPlan) plan.transformUp(new Unsorted());
-    } catch (RuntimeException error) {
-      failed++;
-      lastError = String.valueOf(error);
+    } catch (Throwable error) {
+      left(error);
       return plan;
     }
   }
 
-  /** For explanations: plans a query as it is with the rule, or without it. Other threads are not concerned. */
-  public void plan(Object execution, boolean rewritten) {
+  /** For explanations: plans a query as it is with the rule, or without it. Other threads are not concerned. Gives the name of the Reason for which it was left as it was, or "". */
+  public String plan(Object execution, boolean rewritten) {
+    left.remove();
     if (!rewritten) {
       busy.set(Boolean.TRUE);
     }
@@ -99,9 +117,10 @@ public class MetaIndexRule extends Rule {
         busy.remove();
       }
     }
+    return left.get() == null ? "" : (String) left.get();
   }
 
-  private LogicalPlan rewrite(LogicalPlan plan) {
+  private LogicalPlan rewrite(LogicalPlan plan, Deadline deadline) {
     Survey survey = new Survey(scans, plan);
     List found = survey.found;
     if (survey.refused != null || found.isEmpty()) {
@@ -110,7 +129,10 @@ public class MetaIndexRule extends Rule {
     ObjectNode request = request(found);
     failures.tell(request);
     asked++;
-    String reply = (String) python.apply(token + '\n' + Json.text(request));
+    String text = token + '\n' + Json.text(request);
+    long since = System.nanoTime();
+    String reply = (String) python.apply(text);
+    deadline.pausedSince(since);
     if (reply == null || reply.isEmpty()) {
       return plan;
     }
@@ -137,6 +159,7 @@ public class MetaIndexRule extends Rule {
     LogicalPlan after = changed ? (LogicalPlan) plan.transformUp(new Substitution(places)) : plan;
     after = hybrid.isEmpty() ? after : (LogicalPlan) after.transformUp(hybrid);
     after = changed ? (LogicalPlan) after.transformAllExpressions(new OtherSides(scans, survey, instead, hybrid)) : after;
+    deadline.over(); // what is changed in place is changed as a whole
     for (int i = 0; i < later.size(); i++) {
       try {
         ((IcebergTasks) later.get(i)).apply("covering", reply.hashCode());
@@ -207,17 +230,28 @@ public class MetaIndexRule extends Rule {
 
   /** For explanations: why nothing is asked about the plan, or what is asked about each of its scans, or why not. */
   public String survey(LogicalPlan plan) {
-    Survey survey = new Survey(scans, plan);
-    if (survey.refused != null) {
-      return Json.text(Json.object().put("refused", survey.refused));
+    Deadline deadline = Deadline.in(limit.nanos());
+    try {
+      Survey survey = new Survey(scans, plan);
+      if (survey.refused != null) {
+        return refused(survey.refused);
+      }
+      ObjectNode out = request(survey.found);
+      ArrayNode passed = out.putArray("passed");
+      for (int i = 0; i < survey.passed.size(); i++) {
+        String[] one = (String[]) survey.passed.get(i);
+        passed.addObject().put("scan", one[0]).put("why", one[1]);
+      }
+      return Json.text(out);
+    } catch (Throwable error) {
+      return refused(left(error));
+    } finally {
+      deadline.over();
     }
-    ObjectNode out = request(survey.found);
-    ArrayNode passed = out.putArray("passed");
-    for (int i = 0; i < survey.passed.size(); i++) {
-      String[] one = (String[]) survey.passed.get(i);
-      passed.addObject().put("scan", one[0]).put("why", one[1]);
-    }
-    return Json.text(out);
+  }
+
+  private static String refused(String why) {
+    return Json.text(Json.object().put("refused", why));
   }
 
   /** Settings of ours. */
