@@ -11,7 +11,7 @@ import pytest
 import metaindex as mi
 from metaindex.actions.merge_policy import MergePolicy
 from metaindex.readers.spark_jobs import setting
-from metaindex.rule.enabling import _loader_of, _sources, _strategy
+from metaindex.rule.enabling import _loader_of, _new, _sources, _strategy
 from tests.compiling import uncompiled
 from tests.rule.changing_lakes import Lake, asked, plan_of
 
@@ -161,8 +161,10 @@ def test_a_spark_with_other_insides_has_its_own_unions(spark: SparkSession) -> N
     sources, name = _sources(), "metaindex.MergeStrategy"
     broken = sources["MergeSortedExec"].replace(b"LocalTableScanExec(output()", b"LocalTableScanExec(1, output()")
     assert broken != sources["MergeSortedExec"]
-    assert _strategy(spark, _loader_of(spark, sources), name) is not None
-    assert _strategy(spark, _loader_of(spark, {**sources, "MergeSortedExec": broken}), name) is None
+    conf = spark._jsparkSession.sessionState().conf()
+    for texts, fits in ((sources, True), ({**sources, "MergeSortedExec": broken}, False)):
+        loader = _loader_of(spark, texts)
+        assert (_strategy(spark, loader, name, _new(spark, loader, "metaindex.Limit", conf, 1.0)) is not None) == fits
 
 
 def test_two_keys_and_a_side_without_rows_of_its_own(sorting: SparkSession, tmp_path: Path) -> None:

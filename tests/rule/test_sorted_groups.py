@@ -11,7 +11,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.readers.spark_jobs import setting
-from metaindex.rule.enabling import SORTED_BUCKETS, _loader_of, _sources, _strategy
+from metaindex.rule.enabling import SORTED_BUCKETS, _loader_of, _new, _sources, _strategy
 from tests.compiling import uncompiled
 from tests.rule.changing_lakes import asked
 
@@ -158,6 +158,8 @@ def test_a_spark_with_other_insides_hashes(spark: SparkSession) -> None:
     broken = sources["GroupStrategy"].replace(b"last.toSortAggregate()", b"last.toOtherAggregate()")
     assert broken != sources["GroupStrategy"]
     state = spark._jsparkSession.sessionState()
-    arguments = ("metaindex.GroupStrategy", state.planner().Aggregation(), SORTED_BUCKETS)
-    assert _strategy(spark, _loader_of(spark, sources), *arguments) is not None
-    assert _strategy(spark, _loader_of(spark, {**sources, "GroupStrategy": broken}), *arguments) is None
+    arguments = (state.planner().Aggregation(), SORTED_BUCKETS)
+    for texts, fits in ((sources, True), ({**sources, "GroupStrategy": broken}, False)):
+        loader = _loader_of(spark, texts)
+        limit = _new(spark, loader, "metaindex.Limit", state.conf(), 1.0)
+        assert (_strategy(spark, loader, "metaindex.GroupStrategy", limit, *arguments) is not None) == fits
