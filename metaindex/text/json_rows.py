@@ -1,22 +1,19 @@
 """Lines of JSON -> columns, with the rules of Spark's reader.
 
 A line that is no JSON object gives a row of NULLs, a line that is an array gives a row for each object in it, a blank
-line none. Names are matched exactly; of two fields with one name the last counts. A value of another type than its
-column's is NULL, and takes the list or map around it with it, while a struct keeps its other fields. What stands behind
-the object on its line is ignored. Refused are texts in single quotes, which Spark reads, and a line that is broken
-inside a column of objects: Spark goes on behind the break as if the object had ended, and gives other rows to a query
-that does not ask for the column.
+line none. Names are matched exactly; of two fields with one name the last counts (refused where its value is of another
+type: then the one before it does). A value of another type than its column's is NULL, and takes the list or map around
+it with it, while a struct keeps its other fields. What stands behind the object on its line is ignored. Refused are
+texts in single quotes and infinities as Java writes them, which Spark reads, and lines that are broken inside the value
+of a column where Spark goes on behind the break (`json_breaks`).
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import codecs
 import json
-import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -26,73 +23,39 @@ from metaindex.errors import ScanError
 from metaindex.formats.files import json_bounds
 from metaindex.formats.model import Field
 
-from .values import Uncertain, ValueRules, decimal_value, typed
+from . import json_breaks
+from .json_values import Bad, BadBytes, are_bytes, array_of, converter, decoder, holds_bytes
+from .values import Uncertain, ValueRules
 
 _BLANKS = "".join(map(chr, range(33)))
 _SPACE = re.compile(r"[ \t\n\r]*")
 _LINE = re.compile(rb"[^\r\n]+")
-_LONG_FORMS = re.compile(
-    rb"[\xc0\xc1][\x80-\xbf]|\xe0[\x80-\x9f][\x80-\xbf]|\xf0[\x80-\x8f][\x80-\xbf]{2}"
-    rb"|\xf4[\x90-\xbf][\x80-\xbf]{2}|[\xf5-\xf7][\x80-\xbf]{3}"
-)  # characters in more bytes than they need, or beyond Unicode
 _AT_ONCE = 50_000  # rows of objects in memory
 _MOST_LEVELS = 500
 _MOST_VALUES, _MOST_WHOLE_VALUES = 2_000_000, 10_000_000
 """Of one line, and of a file that is read whole. A value takes a hundred bytes in memory and two in a file, and a file
 may be packed."""
-_SPECIAL = {
-    "NaN": math.nan,
-    "Infinity": math.inf,
-    "+Infinity": math.inf,
-    "+INF": math.inf,
-    "-Infinity": -math.inf,
-    "-INF": -math.inf,
-}
-
-
-_Row: TypeAlias = dict[str, tuple[Any, str]]
-
-
-class _Bad(Exception):
-    """The value is none of its column's type."""
-
-
-class _BadBytes(_Bad):
-    """It is no base64: to Spark the whole array around the record is broken."""
+_Row: TypeAlias = dict[str, tuple[Any, str, bool]]
+"""Of each field its value, its text, and whether its name stands there for the second time."""
 
 
 class _BrokenInside(ValueError):
-    """The line is broken in the value of a column of objects."""
-
-
-class _Number(str):
-    """A number as it is written; `whole` tells an integer."""
-
-    __slots__ = ("whole",)
-    whole: bool
-
-
-def _integer(text: str) -> _Number:
-    number = _Number(text)
-    number.whole = True
-    return number
-
-
-def _fraction(text: str) -> _Number:
-    number = _Number(text)
-    number.whole = False
-    return number
+    """The line is broken in the value of a column, and Spark goes on behind the break."""
 
 
 class JsonRows:
     """`columns`: all that the table has in its files, whichever are asked. `line_end`: what ends a line; None: \\n, \\r
-    or \\r\\n."""
+    or \\r\\n. `decoded`: an encoding is named, so that Spark decodes the bytes before it parses them."""
 
-    def __init__(self, values: ValueRules, columns: tuple[Field, ...], line_end: bytes | None = None) -> None:
+    def __init__(
+        self, values: ValueRules, columns: tuple[Field, ...], line_end: bytes | None = None, *, decoded: bool = False
+    ) -> None:
         self._values = values
-        self._of_objects = frozenset(f.name for f in columns if _holds_objects(f.type))
+        self._types = {f.name: f.type for f in columns}
+        self._of_bytes = frozenset(f.name for f in columns if holds_bytes(f.type))
         self._line_end = line_end
-        self._decoder = json.JSONDecoder(parse_int=_integer, parse_float=_fraction, parse_constant=_fraction)
+        self._decoded = decoded
+        self._decoder = decoder()
 
     def parse(
         self, block: bytes, fields: tuple[Field, ...], where: str, head: bool
@@ -129,26 +92,25 @@ class JsonRows:
     def _arrays(self, rows: list[_Row], fields: tuple[Field, ...], where: str, in_arrays: bool) -> list[pa.Array]:
         arrays = []
         for f in fields:
-            convert = self._converter(f.type, f.name)
+            convert = converter(f.type, f.name, self._values)
             out = []
             for row in rows:
-                value, text = row.get(f.name, (None, ""))
+                value, text, again = row.get(f.name, (None, "", False))
                 try:
                     out.append(None if value is None else convert(value, text))
-                except _Bad as bad:
-                    if in_arrays and isinstance(bad, _BadBytes):
+                except Bad as bad:
+                    if again:
+                        raise _refused("two values", f, where) from None
+                    if in_arrays and isinstance(bad, BadBytes):
                         raise ScanError(
                             f"bytes are read as base64; {where} holds others in column {f.name!r} of an array, of which"
                             " Spark makes one row of NULLs; read with .to_spark(spark)"
                         ) from None
                     out.append(None)
                 except Uncertain as error:
-                    raise ScanError(
-                        f"a text file is read as Spark reads it, or refused; {where} holds {error} in column {f.name!r}"
-                        f" of type {f.type}; read with .to_spark(spark)"
-                    ) from None
+                    raise _refused(str(error), f, where) from None
             try:
-                arrays.append(_array(out, f.type))
+                arrays.append(array_of(out, f.type))
             except UnicodeEncodeError as error:
                 raise ScanError(
                     f"texts are UTF-8; {where} holds half a surrogate pair in column {f.name!r}; read with"
@@ -164,9 +126,11 @@ class JsonRows:
         kinds = [_fast_type(f.type) for f in fields]
         if not lines or None in kinds or not all(line[:1] == b"{" and line[-1:] == b"}" for line in lines):
             return None
+        block = b"\n".join(lines)
+        if self._of_bytes or not _is_utf8(block):  # Arrow does not look at fields that nobody asks for
+            return None
         import pyarrow.json as json_reader
 
-        block = b"\n".join(lines)
         schema = pa.schema([pa.field(f.name, kind) for f, kind in zip(fields, kinds, strict=True)])
         try:
             table = json_reader.read_json(
@@ -191,23 +155,31 @@ class JsonRows:
                 f"JSON that is read value by value has at most {most:,} values in a line, or {_MOST_WHOLE_VALUES:,} in"
                 f" a file with multiLine; {where} has more; split it, or read with .to_spark(spark)"
             )
+        raw = raw.removeprefix(codecs.BOM_UTF8)
         try:
-            line = raw.removeprefix(codecs.BOM_UTF8).decode()
+            line = json_breaks.text_of(raw, decoded=self._decoded)
+            if line is None:
+                return [{}]
             start = _SPACE.match(line).end()  # type: ignore[union-attr]  # it matches everywhere
             if line[start : start + 1] == "[":
                 return self._objects(line, start + 1, names)
             if line[start : start + 1] == "{":
                 return [self._object(line, start, names)[0]]
+        except json_breaks.OtherCharacters:
+            raise ScanError(
+                f"JSON is UTF-8; {where} has bytes that are none and that Spark shows as other characters in the line"
+                f" {raw[:80]!r}; write it anew, or read with .to_spark(spark)"
+            ) from None
         except (ValueError, RecursionError) as error:
             if isinstance(error, _BrokenInside):
                 raise ScanError(
-                    "a record that is broken inside an object has what Spark takes behind the break for its own;"
+                    "a record that is broken inside a value has what Spark takes behind the break for its own;"
                     f" {where} has the line {raw[:80]!r}; mend it, or read with .to_spark(spark)"
                 ) from None
-            if _LONG_FORMS.search(raw):
+            if isinstance(error, json.JSONDecodeError) and json_breaks.is_infinity(error):
                 raise ScanError(
-                    f"JSON is UTF-8; {where} has bytes that are none and that Spark shows as other characters in the"
-                    f" line {raw[:80]!r}; write it anew, or read with .to_spark(spark)"
+                    f"infinite numbers are Infinity, -Infinity or texts; {where} has others in the line {raw[:80]!r};"
+                    " read with .to_spark(spark)"
                 ) from None
             if b"'" in raw:
                 raise ScanError(
@@ -248,58 +220,20 @@ class JsonRows:
             at = _SPACE.match(line, at + 1).end()  # type: ignore[union-attr]
             try:
                 value, end = self._decoder.raw_decode(line, at)
-            except ValueError as error:
-                if name in self._of_objects and line[at : at + 1] in ("{", "["):
+            except json.JSONDecodeError as error:
+                if name in self._types and json_breaks.goes_on(self._types[name], at, error):
                     raise _BrokenInside from error
                 raise
+            if name in self._of_bytes and not are_bytes(value):
+                raise _BrokenInside
             if name in names:
-                row[name] = (value, line[at:end])
+                row[name] = (value, line[at:end], name in row)
             at = _SPACE.match(line, end).end()  # type: ignore[union-attr]
             if line[at : at + 1] == "}":
                 return row, at + 1
             if line[at : at + 1] != ",":
                 raise ValueError("no comma")
             at = _SPACE.match(line, at + 1).end()  # type: ignore[union-attr]
-
-    def _converter(self, t: pa.DataType, name: str) -> Callable[[Any, str], object]:
-        """From a value and its text to what `_array` takes; raises _Bad."""
-        is_ = pa.types
-        if is_.is_string(t) or is_.is_large_string(t):
-            return _text
-        if is_.is_binary(t) or is_.is_large_binary(t):
-            return _bytes
-        if is_.is_boolean(t):
-            return lambda v, _: v if isinstance(v, bool) else _bad()
-        if is_.is_signed_integer(t):
-            width = t.bit_width
-            return lambda v, _: _whole(v, width)
-        if is_.is_floating(t) and t.bit_width >= 32:
-            read = self._values.reader(t, name)
-            return lambda v, _: _double(v, read)
-        if is_.is_decimal(t):
-            read_decimal = self._values.reader(t, name)
-            return lambda v, _: _known(decimal_value(v, t) if isinstance(v, _Number) else read_decimal(_plain_text(v)))
-        if is_.is_date32(t):
-            read_day = self._values.reader(t, name)
-            return lambda v, _: _known(read_day(_plain_text(v)))
-        if is_.is_timestamp(t):
-            read_micros = self._values.reader(t, name)
-            return lambda v, _: _instant(v, t.tz is not None, read_micros)
-        if is_.is_struct(t):
-            inner = {
-                t.field(i).name: self._converter(t.field(i).type, f"{name}.{t.field(i).name}")
-                for i in range(t.num_fields)
-            }
-            return lambda v, _: _struct(v, inner)
-        if is_.is_list(t):
-            element = self._converter(t.value_type, f"{name}.element")
-            return lambda v, _: [_element(e, element) for e in v] if isinstance(v, list) else _bad()
-        if is_.is_map(t) and is_.is_string(t.key_type):
-            item = self._converter(t.item_type, f"{name}.value")
-            return lambda v, _: [(k, _element(e, item)) for k, e in v.items()] if isinstance(v, dict) else _bad()
-        raise ScanError(
-            f"column {name!r} is of type {t}, which JSON files are not read as here; read with .to_spark(spark)"
-        )
 
 
 def _hold_levels(text: bytes, where: str) -> None:
@@ -318,101 +252,18 @@ def _fast_type(t: pa.DataType) -> pa.DataType | None:
     return t if t in (pa.int32(), pa.int64(), pa.int16(), pa.float64(), pa.bool_()) else None
 
 
-def _holds_objects(t: pa.DataType) -> bool:
-    if pa.types.is_list(t):
-        return _holds_objects(t.value_type)
-    return bool(pa.types.is_struct(t) or pa.types.is_map(t))
-
-
-def _bad() -> object:
-    raise _Bad
-
-
-def _known(value: object) -> object:
-    return _bad() if value is None else value
-
-
-def _plain_text(v: Any) -> str:
-    if not isinstance(v, str) or isinstance(v, _Number):
-        raise _Bad
-    return v
-
-
-def _text(v: Any, text: str) -> str:
-    if isinstance(v, str):
-        return str(v)
-    if isinstance(v, bool):
-        return "true" if v else "false"
-    if not text:
-        raise Uncertain("an object or list inside another where a text is wanted")
-    return text
-
-
-def _bytes(v: Any, _: str) -> bytes:
+def _is_utf8(data: bytes) -> bool:
+    if data.isascii():
+        return True
     try:
-        return base64.b64decode(_plain_text(v), validate=True)
-    except (binascii.Error, ValueError):
-        raise _BadBytes from None
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
-def _whole(v: Any, width: int) -> int:
-    if not isinstance(v, _Number) or not v.whole or len(v) > 4000:
-        raise _Bad
-    number = int(v)
-    if width == 8 and 128 <= number <= 255:
-        return number - 256  # Spark takes a byte without sign too
-    if not -(1 << (width - 1)) <= number < 1 << (width - 1):
-        raise _Bad
-    return number
-
-
-def _double(v: Any, read: Callable[[str], object]) -> object:
-    if isinstance(v, _Number):
-        return _SPECIAL[v] if v in _SPECIAL else read(v)
-    return _SPECIAL.get(_plain_text(v)) if _plain_text(v) in _SPECIAL else _bad()
-
-
-def _instant(v: Any, zoned: bool, read: Callable[[str], object]) -> object:
-    if isinstance(v, _Number):
-        if zoned and v.whole and abs(int(v)) < 9_000_000_000_000:
-            return int(v) * 1_000_000
-        raise _Bad
-    return _known(read(_plain_text(v)))
-
-
-def _struct(v: Any, inner: dict[str, Callable[[Any, str], object]]) -> dict[str, object]:
-    if not isinstance(v, dict):
-        raise _Bad
-    out = {}
-    for name, convert in inner.items():
-        value = v.get(name)
-        try:
-            out[name] = None if value is None else convert(value, "")
-        except _Bad:
-            out[name] = None
-    return out
-
-
-def _element(v: Any, convert: Callable[[Any, str], object]) -> object:
-    return None if v is None else convert(v, "")
-
-
-def _array(values: list[Any], t: pa.DataType) -> pa.Array:
-    """Nested values keep days and microseconds as numbers, so the array is made of those and cast."""
-    if pa.types.is_nested(t):
-        return pa.array(values, _plain(t)).cast(t)
-    return typed(values, t)
-
-
-def _plain(t: pa.DataType) -> pa.DataType:
-    if pa.types.is_struct(t):
-        return pa.struct([pa.field(t.field(i).name, _plain(t.field(i).type)) for i in range(t.num_fields)])
-    if pa.types.is_list(t):
-        return pa.list_(_plain(t.value_type))
-    if pa.types.is_map(t):
-        return pa.map_(t.key_type, _plain(t.item_type))
-    if pa.types.is_date32(t):
-        return pa.int32()
-    if pa.types.is_timestamp(t):
-        return pa.timestamp("us")
-    return t
+def _refused(what: str, field: Field, where: str) -> ScanError:
+    return ScanError(
+        f"a text file is read as Spark reads it, or refused; {where} holds {what} in column {field.name!r} of type"
+        f" {field.type}; read with .to_spark(spark)"
+    )

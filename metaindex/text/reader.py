@@ -109,7 +109,8 @@ class TextReader:
         if file_format == "csv":
             self._rows = CsvRows(CsvDialect.of(given), in_file, values)
         else:
-            self._rows = JsonRows(values, in_file, None if self._line_end is None else self._line_end.encode())
+            line_end = None if self._line_end is None else self._line_end.encode()
+            self._rows = JsonRows(values, in_file, line_end, decoded=self._encoding.said)
 
     def read(self, source: pa.NativeFile, path: str, fields: tuple[Field, ...], where: str) -> Iterator[_Part]:
         stream = open_text(source, path)

@@ -37,9 +37,10 @@ _INTEGER = re.compile(r"[+-]?\d+")
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _TIMESTAMP = re.compile(
     r"([+-]?)([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:["
-    r" T](?:([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{0,9}))?)?)?"
-    r"\s*(Z|UTC|GMT|[+-][0-9]{1,2}(?::?[0-9]{2})?)?)?)?)?)?"
-)
+    r" T]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{0,9}))?"
+    r"[\x00-\x20]*(Z|UTC|GMT|[+-][0-9]{1,2}(?::?[0-9]{2})?)?)?)?)?)?)?"
+)  # a zone only behind seconds
+_OTHER_ZONE = re.compile(r"[+-]?\d{4,6}-\d{1,2}-\d{1,2}[ T]\d{1,2}:\d{1,2}:.*[A-Za-z+-]", re.DOTALL)
 _REGULAR_DATE = r"^\d{4}-\d{2}-\d{2}$"
 _REGULAR_TIMESTAMP = r"^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?$"
 
@@ -134,7 +135,7 @@ class ValueRules:
         text = s.strip(BLANKS)
         parts = _TIMESTAMP.fullmatch(text)
         if parts is None:
-            if re.match(r"[+-]?\d{4,6}-\d{1,2}-\d{1,2}[ T]\d{1,2}:.*[A-Za-z+-]", text) or re.match(r"T?\d{1,2}:", text):
+            if _OTHER_ZONE.match(text) or "GMT" in text or re.match(r"T?\d{1,2}:", text):
                 raise Uncertain(repr(s))  # a zone by name or with seconds, or a time of today
             if self.json and _INTEGER.fullmatch(text):
                 raise Uncertain(repr(s))

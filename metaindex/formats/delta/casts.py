@@ -68,9 +68,9 @@ _WHOLE = re.compile(r"([+-]?)(?:([0-9]+)(?:\.[0-9]*)?|\.[0-9]+)")
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "infinity": math.inf}
 _MOMENT = re.compile(
     r"([+-]?)([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:["
-    r" T]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{0,9}))?)?)?(.*))?)?)?",
+    r" T]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{0,9}))?(.*))?)?)?)?)?",
     re.DOTALL,
-)
+)  # a zone only behind seconds
 _ZONE = re.compile(r"[+-][0-9]{1,2}(?::?[0-9]{2})?")
 _LONGEST = 400  # of a number; longer ones are nothing a writer makes
 
