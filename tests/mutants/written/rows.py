@@ -140,8 +140,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a zone behind minutes",
         "metaindex/text/values.py",
-        r"[\x00-\x20]*(Z|UTC|GMT|[+-][0-9]{1,2}(?::?[0-9]{2})?)?)?)?)?)?)?)?",
-        r")?[\x00-\x20]*(Z|UTC|GMT|[+-][0-9]{1,2}(?::?[0-9]{2})?)?)?)?)?)?)?",
+        r"[\x00-\x20]*(Z|UTC|GMT|[+-][0-9]{1,2}(?::?[0-9]{2})?)?)?)?)?)?)?",
+        r")?[\x00-\x20]*(Z|UTC|GMT|[+-][0-9]{1,2}(?::?[0-9]{2})?)?)?)?)?)?",
         ("tests/readers/test_text_scan.py",),
         "a moment that is NULL to Spark is a value, and IS NULL loses its row",
     ),
