@@ -130,15 +130,16 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class WriteRows:
-    """Writes the sorted rows of one partition of Spark's: a bucket or a range. `tallied`: files end in tallies (those
-    read by Spark do not)."""
+    """Writes the sorted rows of one partition of Spark's: a bucket or a range. `size_bytes`: as for
+    `RowPlan.spread`."""
 
     sink: RunSink
     plan: RowPlan
+    size_bytes: int
 
     def run(self, batches: Iterator[pa.RecordBatch], partition: int, attempt: int) -> Iterator[pa.RecordBatch]:
         out, told = Written(), []
-        writer = self.plan.writer(self.sink, partition, attempt)
+        writer = self.plan.writer(self.sink, partition, attempt, self.size_bytes)
         for batch in batches:
             table = pa.Table.from_batches([batch])
             tallies = pc.less(table.column(ROW), NO_ROW)

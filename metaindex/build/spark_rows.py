@@ -145,8 +145,9 @@ class RowJob:
                 )
 
     def _write(self, plan: RowPlan, rows: Rows, asked: Ordinals) -> list[Written]:
-        frame = plan.spread(rows.frame(asked), self._stored_bytes(plan))
-        task = WriteRows(self.sink, plan)
+        size_bytes = self._stored_bytes(plan)
+        frame = plan.spread(rows.frame(asked), size_bytes)
+        task = WriteRows(self.sink, plan, size_bytes)
 
         def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             from pyspark import TaskContext

@@ -128,8 +128,8 @@ class RowPlan(Protocol):
         """Rows (`travelling`) over tasks, sorted in each. `size_bytes`: of data files, in the columns that are
         stored."""
 
-    def writer(self, sink: RunSink, task: int, attempt: int) -> RowWriter:
-        """What writes the rows of a task, under names that no other attempt has."""
+    def writer(self, sink: RunSink, task: int, attempt: int, size_bytes: int) -> RowWriter:
+        """What writes the rows of a task, under names that no other attempt has. `size_bytes`: as for `spread`."""
 
     def covered(self, sizes: RowSizes, unkeyed_files: int) -> CoveredKey:
         """The key as the log entry names it."""

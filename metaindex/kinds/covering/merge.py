@@ -31,7 +31,7 @@ from metaindex.store.writer import RunSink
 from .layout import PARTITION, CoveringLayout, said_of
 from .murmur3 import buckets_of
 from .order import Ascending, in_spark_order, sort_columns
-from .parts import PART_BYTES, RANGE_BYTES, PartWriter, read_groups, stored_parts
+from .parts import PART_BYTES, RANGE_BYTES, PartWriter, range_bytes, read_groups, stored_parts
 from .stretches import Stretch, stretches
 
 STRETCH_BYTES = 256 << 20
@@ -73,6 +73,7 @@ class CoveringMerge:
     place: int
     sources: tuple[Source, ...]
     pieces: tuple[Piece, ...]
+    part_bytes: int  # from which on the next part begins
 
     @property
     def sizes(self) -> list[int]:
@@ -90,8 +91,9 @@ class CoveringMerge:
         they should be."""
         piece, layout = self.pieces[number], self.layout
         tag = f"{attempt:06d}" if piece.bucket is not None else f"{number:06d}-{attempt:06d}"
-        most = RANGE_BYTES if piece.bucket is None else PART_BYTES
-        writer = PartWriter(self.sink, self.key_id, layout.stored, layout.indexed, self.place, tag, piece.bucket, most)
+        writer = PartWriter(
+            self.sink, self.key_id, layout.stored, layout.indexed, self.place, tag, piece.bucket, self.part_bytes
+        )
         names = with_lineage(layout.stored).names
         streams = [_Stream(self, piece, source) for source in sorted({source for source, _ in piece.parts})]
         keys = [f"_mi_sort{place}" for place in range(layout.indexed)]
@@ -138,6 +140,7 @@ def merge_rows(
         number(0) // PART_NUMBERS,
         sources,
         tuple(_pieces(parts, layout, len(sources))),
+        PART_BYTES if layout.buckets else range_bytes(sum(part.info.size_bytes for _, part in parts)),
     )
     found = sorted((write or in_threads)(merge), key=lambda one: one.number)
     _check(merge, found, sum(part.info.rows for _, part in parts))

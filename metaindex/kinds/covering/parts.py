@@ -35,7 +35,11 @@ GROUP_ROWS = 1_000_000
 GROUP_BYTES = 64 << 20
 """Rows of a row group, and bytes in memory."""
 PART_BYTES, RANGE_BYTES = 256 << 20, 64 << 20
-"""Of a part of a bucket and of a range, as stored, from which on the next begins: a part is put whole."""
+"""Of a part of a bucket, and the most of one of a range, as stored, from which on the next begins: a part is put
+whole."""
+RANGES, LEAST_RANGE_BYTES = 8, 8 << 20
+"""A small index in ranges has as many parts as buckets, none of less: several tasks read what a query keeps of it, and
+what is left out is left out by bounds."""
 SAMPLE_ROWS, DICTIONARY_BYTES = 1 << 16, 256 << 10
 """A column has a dictionary where half of so many rows have a value that came before, and its values take so much at
 most."""
@@ -46,6 +50,11 @@ _SPARK = {b"org.apache.spark.version": b"4.0.0"}
 MARK = b"metaindex.part"
 """In a footer the part's own path, and so its run, key and bucket: no two parts have one footer, whose digest stands in
 the manifest."""
+
+
+def range_bytes(size_bytes: int) -> int:
+    """From which on the next part of a range begins, of so many bytes in all ranges."""
+    return min(RANGE_BYTES, max(LEAST_RANGE_BYTES, size_bytes // RANGES))
 
 
 @dataclass(slots=True)

@@ -61,13 +61,14 @@ class CoveringPlan:
 
         return spread(rows, self.indexed, self.buckets, size_bytes)
 
-    def writer(self, sink: RunSink, task: int, attempt: int) -> RowWriter:
-        from .parts import PartWriter
+    def writer(self, sink: RunSink, task: int, attempt: int, size_bytes: int) -> RowWriter:
+        from .parts import PART_BYTES, PartWriter, range_bytes
         from .spark import TaskWriter
 
         tag = f"{attempt:06d}" if self.buckets else f"{task:06d}-{attempt:06d}"
         bucket = task if self.buckets else None
-        return TaskWriter(PartWriter(sink, self.key_id, self.stored, self.indexed, self.place, tag, bucket))
+        most = PART_BYTES if self.buckets else range_bytes(size_bytes)
+        return TaskWriter(PartWriter(sink, self.key_id, self.stored, self.indexed, self.place, tag, bucket, most))
 
     def covered(self, sizes: RowSizes, unkeyed_files: int) -> CoveredKey:
         """The key as the log entry names it."""

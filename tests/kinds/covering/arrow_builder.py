@@ -82,6 +82,6 @@ class ArrowBuilder(LocalBuilder):
         out: list[Written] = []
         for place in np.unique(places).tolist():
             some = iter(table.filter(pa.array(places == place)).to_batches(1000))
-            found = pa.Table.from_batches(list(WriteRows(sink, plan).run(some, place, attempt)))
+            found = pa.Table.from_batches(list(WriteRows(sink, plan, 0).run(some, place, attempt)))
             out += [one for _, one in unpickled(found.to_pylist()) if isinstance(one, Written)]
         return out

@@ -113,7 +113,8 @@ def test_ranges_are_merged_in_stretches(tmp_path: Path, monkeypatch: pytest.Monk
         table.refresh_index(name, builder=ArrowBuilder(ranges=4))
     before = Held.of(table, "c")
     table.optimize_index("whole", "full", builder="local")
-    monkeypatch.setattr(merging, "RANGE_BYTES", 0)  # of each piece's part, and in what is read for two stretches
+    monkeypatch.setattr(merging, "range_bytes", lambda size_bytes: 0)  # of each piece's part
+    monkeypatch.setattr(merging, "RANGE_BYTES", 0)  # in what is read for two stretches
     monkeypatch.setattr(merging, "STRETCH_BYTES", share)
     table.optimize_index("c", "full", builder="local")
     cut, whole = Held.of(table, "c"), Held.of(table, "whole")

@@ -55,6 +55,7 @@ def test_tasks_merge_what_this_process_merges(
 ) -> None:
     table = with_three_runs(spark, tmp_path, "c", "here")
     monkeypatch.setattr(merging, "RANGE_BYTES", 0)
+    monkeypatch.setattr(merging, "range_bytes", lambda size_bytes: 0)
     monkeypatch.setattr(merging, "STRETCH_BYTES", 1)
     before = Held.of(table, "c")
     said: list[tuple[str, int, int]] = []

@@ -9,10 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import metaindex as mi
+from metaindex.kinds.covering import parts
 from metaindex.kinds.covering.layout import CoveringLayout
-from metaindex.kinds.covering.parts import GROUP_ROWS, stored_parts
+from metaindex.kinds.covering.parts import GROUP_ROWS, LEAST_RANGE_BYTES, RANGE_BYTES, range_bytes, stored_parts
 from tests.tables import settle
 
 from .arrow_builder import ArrowBuilder
@@ -97,6 +100,31 @@ def test_keys_are_counted(tmp_path: Path) -> None:
                 changes += 1 + sum(one != other for one, other in pairwise(values))
             assert changes > 3
             assert CoveringLayout.of(key).sizes.keys == changes
+
+
+@given(st.integers(0, 1 << 50))
+def test_a_small_index_has_as_many_ranges_as_buckets(size_bytes: int) -> None:
+    ranges = -(-size_bytes // range_bytes(size_bytes))
+    assert LEAST_RANGE_BYTES <= range_bytes(size_bytes) <= RANGE_BYTES
+    assert ranges in (8, 9) or (ranges < 8) == (size_bytes < 8 * LEAST_RANGE_BYTES)
+
+
+def test_a_range_is_written_in_parts_that_follow_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = mi.open_table(str(parquet_folder(tmp_path / "lake", 2)))
+    monkeypatch.setattr(parts, "GROUP_ROWS", 20)
+    monkeypatch.setattr(parts, "LEAST_RANGE_BYTES", 0)
+    table.create_index("c", mi.CoveringRange("k", ["s"]), builder=ArrowBuilder(ranges=1))
+    held = Held.of(table, "c")
+    (run,) = held.runs
+    found = [
+        pq.read_table(pa.BufferReader(held.index.storage.read(part.path))).column(0).to_pylist()
+        for part in stored_parts(held.index.reader(run), held.key())
+    ]
+    assert len(found) > 2
+    assert all(len(values) == 20 for values in found[:-1])
+    every = [value for values in found for value in values]
+    assert every == sorted(every, key=lambda value: (value is not None, value))
+    assert len(every) == sum(pq.read_metadata(path).num_rows for path in (tmp_path / "lake").glob("*.parquet"))
 
 
 @pytest.mark.slow
