@@ -60,6 +60,7 @@ if TYPE_CHECKING:  # loaded when asked for
     from .rule import hint as hint
     from .rule import is_enabled as is_enabled
     from .table.frames import create_index as create_index
+    from .table.what_if import what_if as what_if
 
 __version__ = "0.1.0"
 
@@ -73,6 +74,10 @@ def __getattr__(name: str) -> object:
         from .table.frames import create_index
 
         return create_index
+    if name == "what_if":
+        from .table.what_if import what_if
+
+        return what_if
     if name == "hooks" or name in _OF_RULE:
         from importlib import import_module
 
@@ -135,4 +140,5 @@ __all__ = [
     "hooks",
     "is_enabled",
     "open_table",
+    "what_if",
 ]

@@ -82,20 +82,25 @@ def index_all(action: Create, snapshot: Snapshot, drop_runs: frozenset[str]) -> 
     built = build_run(action.ref, snapshot, rows, action.kinds, action.builder, action.sink, action.progress)
     record = None
     if action.target.settled:
-        deletes = BitMap(np.flatnonzero(pc.is_valid(snapshot.files.table.column("deletes")).to_numpy()[built.order]))
-        record = VersionRecord(
-            version=snapshot.version,
-            timestamp_ms=snapshot.timestamp_ms,
-            schema=0,
-            parent=None,
-            added=(built.ref.run,),
-            with_deletes={built.ref.run: to_text(deletes)} if deletes else {},
-            files=len(snapshot.files),
-            size_bytes=snapshot.files.size_bytes,
-            partition_columns=snapshot.partition_columns,
-        )
+        record = record_of(built, snapshot)
         record = action.records.fitting(record)
     return Change((built.ref,), drop_runs, record, snapshot.schema, notes=notes_of(built, action.target.settled))
+
+
+def record_of(built: BuiltRun, snapshot: Snapshot) -> VersionRecord:
+    """The version as the first record of an index whose only run has all its files."""
+    deletes = BitMap(np.flatnonzero(pc.is_valid(snapshot.files.table.column("deletes")).to_numpy()[built.order]))
+    return VersionRecord(
+        version=snapshot.version,
+        timestamp_ms=snapshot.timestamp_ms,
+        schema=0,
+        parent=None,
+        added=(built.ref.run,),
+        with_deletes={built.ref.run: to_text(deletes)} if deletes else {},
+        files=len(snapshot.files),
+        size_bytes=snapshot.files.size_bytes,
+        partition_columns=snapshot.partition_columns,
+    )
 
 
 def notes_of(built: BuiltRun, settled: bool) -> tuple[str, ...]:

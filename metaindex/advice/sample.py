@@ -75,13 +75,14 @@ def limit_of(share: float | None, total_bytes: int) -> int:
     return int(total_bytes * share)
 
 
-def chosen(files: FileTable, limit_bytes: int) -> Ints:
-    """The files to read: evenly spread over the partitions, in each over its age; the same ones each time."""
+def chosen(files: FileTable, limit_bytes: int, most: int = _FILES) -> Ints:
+    """The files to read, no more than `most`: evenly spread over the partitions, in each over its age; the same ones
+    each time."""
     table = files.table
     keys = [("partition", "ascending"), ("modified_ms", "ascending"), ("path", "ascending")]
     order = numbers(pc.sort_indices(table.select(["partition", "modified_ms", "path"]), keys).cast(pa.int64()))
     sizes = numbers(table.column("size_bytes")).astype(np.int64)
-    count = min(len(order), _FILES)
+    count = min(len(order), most)
     while count:
         places = ((np.arange(count) + 0.5) * len(order) / count).astype(np.int64)
         rows = order[places]
@@ -102,13 +103,13 @@ def read_sample(scan_of: Callable[[int], Scan], rows: Ints, leaves: Sequence[Lea
             some = np.linspace(0, table.num_rows - 1, most).astype(np.int64)
             table = table.take(from_vector(some, None, pa.int64()))
         for leaf, column in zip(leaves, values, strict=True):
-            column.append(to_physical(_of_leaf(table, leaf), leaf.type, upper=False))
+            column.append(to_physical(of_leaf(table, leaf), leaf.type, upper=False))
         places.append(np.full(table.num_rows, row, np.int64))
     joined = (pa.concat_arrays(column) for column in values)
     return SampleRows(tuple(joined), np.concatenate(places) if places else np.zeros(0, np.int64))
 
 
-def _of_leaf(table: pa.Table, leaf: Leaf) -> pa.Array:
+def of_leaf(table: pa.Table, leaf: Leaf) -> pa.Array:
     """The column, or the field inside structs: NULL where a struct around it is."""
     found = one_array(table.column(leaf.parts[0]))
     for part in leaf.parts[1:]:

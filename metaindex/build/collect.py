@@ -48,14 +48,21 @@ class Source:
     fields: tuple[Field, ...]  # the table's columns that stand in the files, in order
     scan_floats: bool
     without_nan: frozenset[str] = frozenset()
+    scans: bool = True  # False: no data is read, and the files where it would be are told as scanned
 
     @classmethod
-    def of(cls, request: BuildRequest) -> Source:
+    def of(cls, request: BuildRequest, *, scans: bool = True) -> Source:
         options = dict(request.snapshot.details.read_options())
         file_format = str(options.pop("file_format", "parquet"))
         in_files = tuple(one for one in request.snapshot.schema if not one.partition)
         return cls(
-            request.leaves, file_format, tuple(options.items()), in_files, request.scan_floats, request.without_nan
+            request.leaves,
+            file_format,
+            tuple(options.items()),
+            in_files,
+            request.scan_floats,
+            request.without_nan,
+            scans,
         )
 
 
@@ -157,6 +164,9 @@ def _scan_into(
 ) -> None:
     """Reads the wanted (leaf, file) pairs and puts what they say in the place of what was known."""
     rows = np.flatnonzero(wanted.any(axis=0))
+    if not source.scans:
+        found.scanned[rows] = True
+        return
     if not len(rows):
         return
 

@@ -30,16 +30,19 @@ from .protocol import Builder, BuildReport, BuildRequest, KeyBuild, Progress
 @dataclass(frozen=True, slots=True)
 class LocalBuilder:
     """Builds in this process. `threads`: files read at a time; by default one on a local disk, where reading is work
-    for the processor and threads only wait for each other, and 16 on an object store, where it is waiting."""
+    for the processor and threads only wait for each other, and 16 on an object store, where it is waiting. `scans`:
+    False reads no data for facts of columns, only footers; `BuildReport.files_scanned` then counts the files whose data
+    would have been read."""
 
     threads: int | None = None
+    scans: bool = True
 
     name = "local"
 
     def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
         """See `protocol.Builder`."""
         files = request.files.table
-        source = Source.of(request)
+        source = Source.of(request, scans=self.scans)
         collected = _collected(request, source, self._threads(request), progress)
         writer = _writer(request, collected, sink)
         leaves = (*request.leaves, *request.partition_leaves)

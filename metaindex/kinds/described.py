@@ -215,6 +215,10 @@ class FactKind(Kind):
         """The rows that it keeps."""
 
     @abstractmethod
+    def narrowed(self, columns: Sequence[str]) -> FactKind:
+        """The same of these columns alone."""
+
+    @abstractmethod
     def leaves(self, schema: Schema) -> list[Leaf]:
         """The columns to cover at a schema. UnknownColumnError, with the near names, for one that is not there;
         UnsupportedFeatureError for one that has no order."""

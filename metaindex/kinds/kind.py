@@ -104,6 +104,16 @@ class Listed:
     hashes: Sequence[str] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class AskedColumns:
+    """What queries ask of columns, by their dotted names, in the order of first use: those that have an order, those of
+    them that are compared for equality and whose values stand in the files, and those that lie in a range."""
+
+    named: tuple[str, ...] = ()
+    compared: tuple[str, ...] = ()
+    ranged: tuple[str, ...] = ()
+
+
 class Kind(ABC):
     """What a user asks for."""
 
@@ -130,6 +140,16 @@ class Kind(ABC):
     def command(cls) -> Command[Kind] | None:
         """What of `metaindex create` asks for it."""
         return None
+
+    @classmethod
+    def suggested(cls, asked: AskedColumns) -> Sequence[Kind]:
+        """Those of this kind that may help such queries; none where a user has to know better."""
+        return ()
+
+    @property
+    def title(self) -> str:
+        """As a person reads it in a line: `values(user_id)`."""
+        return self.name
 
     def sized(self, schema: Schema, table_bytes: int) -> Kind:
         """The same with what follows from the table's size, where the user did not say it."""
@@ -244,6 +264,11 @@ class KeyKind(Kind):
         self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int, gathered: Sequence[Gathered]
     ) -> KeyFinisher:
         """What writes a key of which several collectors gathered a share each."""
+
+    @property
+    def title(self) -> str:
+        keys = ("(" + ", ".join(key) + ")" if len(key) > 1 else key[0] for key in self.keys)
+        return f"{self.name}({', '.join(keys)})"
 
     @classmethod
     def command(cls) -> Command[Kind] | None:

@@ -178,6 +178,11 @@ class RowKind(Kind):
     indexed: tuple[str, ...]
     included: tuple[str, ...]
 
+    @property
+    def title(self) -> str:
+        included = f"; {', '.join(self.included)}" if self.included else ""
+        return f"{self.name}({', '.join(self.indexed)}{included})"
+
     @classmethod
     @abstractmethod
     def rows(cls) -> type[ServedRows]:

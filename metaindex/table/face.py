@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's s
     from metaindex.views.explanation import Explanation
     from metaindex.views.history import History
     from metaindex.views.info import IndexList
+    from metaindex.whatif.answer import WhatIf
 
     from .locate import Located
     from .search import Searched
@@ -222,6 +223,32 @@ class Table:
         from .layout import clustering
 
         return clustering(self._handle, columns, version=version, timestamp=timestamp, sample=sample, indexes=indexes)
+
+    def what_if(
+        self,
+        queries: object,
+        *candidates: Kind | Sequence[Kind],
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        sample: float | None = None,
+        indexes: Iterable[str] | None = None,
+    ) -> WhatIf:
+        """What would queries read if there were such an index, and what would it cost? Nothing is built or written.
+
+        `queries`: a condition, or a list of them, in any words that `prune` takes. `candidates`: a kind each, or a list
+        of kinds for one index of several; where none is given, those that follow from the columns of the queries. Of
+        each the files, row groups and bytes that a query reads now and then, the size of the index, processor time to
+        build it, and upkeep a day by the table's own history: estimates with the bounds of 90%, from files that are
+        read, built and asked in a temporary folder. `sample` is the share of the table's bytes that they may have
+        (default: 0.01, of a table of up to 32 MB all). Statistics that footers tell are weighed over all files,
+        exactly. `indexes` restricts those that queries use now. A query or a candidate that is wrong is told, and the
+        others go on. Raises ArgumentError, VersionNotFoundError.
+        """
+        from .weighing import weighed
+
+        return weighed(
+            self._handle, queries, candidates, version=version, timestamp=timestamp, sample=sample, indexes=indexes
+        )
 
     # -- indexes -------------------------------------------------------------------------------------------------------
 

@@ -47,6 +47,7 @@ NAMES = [
     "vacuum_index",
     "verify_index",
     "versions",
+    "what_if",
 ]
 
 

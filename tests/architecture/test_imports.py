@@ -54,6 +54,7 @@ ORDER: tuple[str, ...] = (
     "export",
     "views",
     "advice",
+    "whatif",
     "table",
     "hooks",
     "rule",

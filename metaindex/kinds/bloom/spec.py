@@ -10,7 +10,18 @@ import pyarrow as pa
 from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.statistics import Mask
-from metaindex.kinds.kind import KeyCheck, KeyRows, LayoutRule, Merged, MergeInto, PlannedKey, WholeKind, keys_of
+from metaindex.kinds.kind import (
+    AskedColumns,
+    KeyCheck,
+    KeyRows,
+    Kind,
+    LayoutRule,
+    Merged,
+    MergeInto,
+    PlannedKey,
+    WholeKind,
+    keys_of,
+)
 from metaindex.log.entry import CoveredKey, KindSpec
 
 if TYPE_CHECKING:
@@ -48,6 +59,10 @@ class Bloom(WholeKind):
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> Self:
         return cls(*said["keys"], fpp=said["fpp"])
+
+    @classmethod
+    def suggested(cls, asked: AskedColumns) -> Sequence[Kind]:
+        return [cls(*asked.compared)] if asked.compared else []
 
     @classmethod
     def command(cls) -> Command[Self]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from metaindex.expressions.errors import ArgumentError
@@ -11,6 +11,7 @@ from metaindex.expressions.records import dataclass
 from metaindex.formats.model import Leaf, Schema
 from metaindex.kinds.columns import find_leaf
 from metaindex.kinds.described import FactKind, FactRows
+from metaindex.kinds.kind import AskedColumns, Kind
 from metaindex.log.entry import KindSpec
 
 from .stored import ColumnStatsRows
@@ -59,6 +60,17 @@ class ColumnStats(FactKind):
     def of(cls, said: Mapping[str, Any]) -> Self:
         marks = {mark: bool(said.get(mark, mark == "scan_floats")) for mark in ("scan_floats", "trust_log")}
         return cls(*said.get("columns", []), **marks)
+
+    @classmethod
+    def suggested(cls, asked: AskedColumns) -> Sequence[Kind]:
+        return [cls(*asked.named)] if asked.named else []
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}({', '.join(self.columns) or '*'})"
+
+    def narrowed(self, columns: Sequence[str]) -> ColumnStats:
+        return ColumnStats(*columns, scan_floats=self.scan_floats, trust_log=self.trust_log)
 
     @classmethod
     def command(cls) -> Command[Self]:

@@ -11,6 +11,7 @@ from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.statistics import Mask
 from metaindex.kinds.kind import (
+    AskedColumns,
     KeyCheck,
     KeyKind,
     KeyRows,
@@ -170,6 +171,10 @@ class Values(KeyKind):
     @classmethod
     def stored(cls) -> Sequence[type[StoredKind]]:
         return (HashRows, ValueRows)
+
+    @classmethod
+    def suggested(cls, asked: AskedColumns) -> Sequence[Kind]:
+        return [cls(*asked.compared)] if asked.compared else []
 
     @classmethod
     def command(cls) -> Command[Self]:

@@ -1,0 +1,72 @@
+"""Candidates, by names that a person reads; and those that follow from queries where none is given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.normalize import gathered_form
+from metaindex.expressions.physical import physical_type
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.references import columns, leaves
+from metaindex.expressions.tree import Comparison, In, Op, Predicate, StartsWith
+from metaindex.formats.model import Leaf, Schema
+from metaindex.kinds.described import FactKind
+from metaindex.kinds.kind import AskedColumns, Kind
+from metaindex.kinds.registry import KINDS, check_kinds
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An index that might be created, of one kind or several."""
+
+    name: str
+    kinds: tuple[Kind, ...]
+
+    @property
+    def facts(self) -> tuple[Kind, ...]:
+        """Kinds that keep facts of columns."""
+        return tuple(kind for kind in self.kinds if isinstance(kind, FactKind))
+
+
+def named(given: Sequence[Kind | Sequence[Kind]]) -> list[Candidate]:
+    """Each is a kind, or several of one index. ArgumentError for what is neither."""
+    found: list[Candidate] = []
+    for one in given:
+        kinds = tuple(one) if isinstance(one, list | tuple) else (one,)
+        check_kinds(kinds)
+        name = " + ".join(kind.title for kind in kinds)
+        if any(name == other.name for other in found):
+            said = json.dumps([dict(kind.spec().properties) for kind in kinds], default=str)
+            name = f"{name} {said}"
+        if any(kinds == other.kinds for other in found):
+            raise ArgumentError(f"a candidate is given once; {name} was given twice; leave one out")
+        found.append(Candidate(name, kinds))
+    return found
+
+
+def following(trees: Iterable[Predicate], schema: Schema) -> list[Candidate]:
+    """What may help these queries, as the kinds of metaindex themselves suggest."""
+    by_name = {leaf.parts: leaf for leaf in schema.leaves() if physical_type(leaf.type) is not None}
+    known: dict[str, None] = {}
+    compared: dict[str, None] = {}
+    ranged: dict[str, None] = {}
+    for tree in trees:
+        known |= {ref.name: None for ref in columns(tree) if ref.parts in by_name}
+        for leaf in leaves(gathered_form(tree)):
+            match leaf:
+                case Comparison(op=Op.EQ | Op.NULL_SAFE_EQ, column=column) | In(column=column):
+                    if _in_files(by_name.get(column.parts)):
+                        compared[column.name] = None
+                case Comparison(op=Op.LT | Op.LE | Op.GT | Op.GE, column=column) | StartsWith(column=column):
+                    if _in_files(by_name.get(column.parts)):
+                        ranged[column.name] = None
+                case _:
+                    pass
+    asked = AskedColumns(tuple(known), tuple(compared), tuple(ranged))
+    return named([suggested for kind in KINDS for suggested in kind.suggested(asked)])
+
+
+def _in_files(leaf: Leaf | None) -> bool:
+    return leaf is not None and not any(one.partition for one in leaf.path)

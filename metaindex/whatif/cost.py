@@ -1,0 +1,116 @@
+"""What a candidate takes: from what it took over the sample, over half of it, and over a quarter.
+
+bytes      of each metadata partition in three ways: a row adds as much as those of the sample did; or bytes are a
+           power of the rows (what is one of many values adds less and less); or what a row adds falls with each
+           doubling of them as it did from the quarter to the whole sample. Expected is the middle of the three
+CPU        with the bytes of data files, beside what every build takes
+upkeep     what a day adds, at the table's own rate of commits
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.vectors import numbers, one_array, valid_mask
+from metaindex.formats.model import Snapshot
+
+from .answer import Rate, Upkeep
+from .posterior import Estimate, Floats
+from .trial import Rows, Trial
+
+_LOOSE = 0.05
+"""How far what the sample tells may be off."""
+_LEAST_SHARE = 0.4
+"""Of the processor time of the sample's files, what others take at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """Of some files: rows (bytes where some file does not tell) and bytes."""
+
+    rows: float
+    size_bytes: float
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, rows: Rows | None = None) -> Weight:
+        files = snapshot.files.table
+        counts = one_array(files.column("record_count"))
+        sizes = numbers(files.column("size_bytes")).astype(np.float64)
+        known = sizes if valid_mask(counts) is not None else numbers(counts).astype(np.float64)
+        if rows is not None:
+            known, sizes = known[rows], sizes[rows]
+        return cls(max(float(known.sum()), 1.0), max(float(sizes.sum()), 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A trial, and the files that it was over."""
+
+    trial: Trial
+    weight: Weight
+
+
+def size_of(trials: Sequence[Weighed], every: Weight) -> Estimate:
+    """Of the whole index. `trials`: the sample, a half, a quarter, as far as there are."""
+    last = trials[0]
+    times = every.rows / last.weight.rows
+    footers = float(last.trial.footer_bytes)
+    if times <= 1.0:
+        return Estimate.exactly(float(last.trial.size_bytes))
+    low = expected = high = footers
+    rows = np.array([one.weight.rows for one in trials])
+    for name in last.trial.part_bytes:
+        sizes = np.array([one.trial.part_bytes.get(name, 0) for one in trials], np.float64)
+        ways = _grown(sizes, rows, every.rows)
+        low += min(ways) * (1 - _LOOSE)
+        expected += float(np.mean(ways))
+        high += max(ways) * (1 + _LOOSE)
+    return Estimate(low, expected, high + footers * min(times - 1, 4.0))
+
+
+def _grown(sizes: Floats, rows: Floats, every: float) -> list[float]:
+    """Bytes of so many rows, each way that they may grow. `sizes` of `rows`: the largest first."""
+    size, least = float(sizes[0]), float(sizes[-1])
+    if len(sizes) < 2 or not least or rows[-1] >= rows[0]:
+        return [size * every / float(rows[0])]
+    slope = max(size - least, 0.0) / float(rows[0] - rows[-1])
+    power = float(np.clip(np.log(size / least) / np.log(rows[0] / rows[-1]), 0.0, 1.1))
+    ways = [size + slope * (every - float(rows[0])), size * float(every / rows[0]) ** power]
+    slopes = np.maximum(sizes[:-1] - sizes[1:], 0.0) / np.maximum(rows[:-1] - rows[1:], 1.0)
+    if len(slopes) > 1 and slopes[1] > 0:
+        middles = (rows[:-1] + rows[1:]) / 2
+        doublings = float(np.log2(middles[0] / middles[1])) or 1.0
+        falls = float(np.clip((slopes[0] / slopes[1]) ** (1 / doublings), 0.5, 1.0))
+        ways.append(size + _added(float(slopes[0]), float(middles[0]), float(rows[0]), every, falls))
+    return ways
+
+
+def _added(slope: float, middle: float, start: float, end: float, falls: float) -> float:
+    """Bytes from one number of rows to another, where a row adds `slope` at `middle`, and `falls` times as much with
+    each doubling."""
+    places = np.geomspace(start, end, 64)
+    added = slope * falls ** np.log2(np.sqrt(places[1:] * places[:-1]) / middle)
+    return float((added * np.diff(places)).sum())
+
+
+def build_seconds(trials: Sequence[Weighed], every: Weight) -> float:
+    """Of processor time."""
+    last, first = trials[0], trials[-1]
+    even = last.trial.cpu_seconds / last.weight.size_bytes
+    more = every.size_bytes - last.weight.size_bytes
+    slope = even
+    if last.weight.size_bytes > first.weight.size_bytes:
+        added = last.trial.cpu_seconds - first.trial.cpu_seconds
+        slope = added / (last.weight.size_bytes - first.weight.size_bytes)
+    return last.trial.cpu_seconds + more * float(np.clip(slope, _LEAST_SHARE * even, even))
+
+
+def upkeep_of(size: Estimate, seconds: float, rate: Rate, every: Weight) -> Upkeep | None:
+    """A day's; None where the table's rate is not known."""
+    if rate.reason:
+        return None
+    share = rate.bytes_a_day / every.size_bytes
+    return Upkeep(size.expected * share, seconds * share)

@@ -1,0 +1,214 @@
+"""What one query reads: now, and with a candidate. What stands already decides which files are read now, over all
+files; the candidate is tried on those of them that are in the sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import field
+
+import numpy as np
+
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.statistics import Mask
+from metaindex.expressions.tree import Predicate
+from metaindex.expressions.vectors import numbers
+from metaindex.formats.model import Leaf, Snapshot
+from metaindex.pruning.open_index import OpenIndex
+from metaindex.pruning.result import PruneResult
+from metaindex.readers.footer_groups import FooterGroups
+from metaindex.readers.scan import Scan
+
+from .answer import Reads
+from .asking import Standing
+from .posterior import Drawn, Estimate, Floats, Tried
+from .redraw import Draw, Shape, draws
+from .trial import Rows
+
+_DRAWS = 48
+_GROUPS = 4
+"""Of a file that has any, where none that was looked at has."""
+_LOOKED_AT = 8
+"""Draws of which the row groups are looked at, where the sample keeps no file of the query itself."""
+
+
+@dataclass(slots=True)
+class Sight:
+    """What is at hand to weigh candidates: the table, the rows of its files that were sampled, and readers of both."""
+
+    standing: Standing
+    sample: Rows
+    groups: FooterGroups
+    scan: Callable[[int, Sequence[Leaf]], Scan]
+    _draws: dict[Predicate, tuple[list[Draw], list[Mask]]] = field(default_factory=dict)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.standing.snapshot
+
+    @property
+    def sizes(self) -> Floats:
+        return numbers(self.snapshot.files.table.column("size_bytes")).astype(np.float64)
+
+    @property
+    def grouped(self) -> bool:
+        """Have the files row groups?"""
+        return self.snapshot.details.read_options().get("file_format", "parquet") == "parquet"
+
+    def groups_of(self, result: PruneResult, row: int) -> int:
+        """The row groups of a kept file that may match."""
+        path = self.snapshot.files.paths[row].as_py()
+        (found,) = self.groups.of(result, path, [result.walked])
+        return int(np.count_nonzero(found.kept))
+
+    def drawn(self, tree: Predicate, standing: Standing, rows: Rows) -> tuple[list[Draw], list[Mask]]:
+        """The query with other values, and what `standing` keeps of each; worked out once for what stands now, and once
+        for a candidate of which a part is exact. `rows`: the sampled files that it keeps of the query."""
+        if standing is not self.standing or tree not in self._draws:
+            shape = Shape.of(tree, self.snapshot.schema)
+            found: list[Draw] = []
+            if shape is not None and len(rows) > 1:
+                many = int(np.clip(2_000_000 // (len(self.snapshot.files) + 1), 16, _DRAWS))
+                try:
+                    found = draws(shape, rows, self.scan, self.snapshot.schema, many)
+                except (MetaIndexError, OSError):
+                    found = []  # the estimate is wider without
+            drawn = (found, [standing.kept(standing.answer(one.tree)) for one in found])
+            if standing is not self.standing:
+                return drawn
+            self._draws[tree] = drawn
+        return self._draws[tree]
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """What a query reads as things are. `groups`: by sampled row, of the kept ones."""
+
+    tree: Predicate
+    result: PruneResult
+    kept: Mask
+    groups: dict[int, int]
+    reads: Reads
+
+    @classmethod
+    def of(cls, tree: Predicate, sight: Sight) -> Now:
+        result = sight.standing.answer(tree)
+        kept = sight.standing.kept(result)
+        groups = _groups(sight, result, sight.sample[kept[sight.sample]])
+        files = Estimate.exactly(float(kept.sum()))
+        size = Estimate.exactly(float(sight.sizes[kept].sum()))
+        return cls(tree, result, kept, groups, Reads(files, _of_rest(sight, groups, kept), size))
+
+
+def with_candidate(
+    sight: Sight, now: Now, exact: Sequence[OpenIndex], sampled: Sequence[OpenIndex]
+) -> tuple[Reads, PruneResult]:
+    """What the query reads with a candidate. `exact`: what was built of it over all files that queries read now;
+    `sampled`: over the sample, none where its effect is exact."""
+    standing = sight.standing.with_more(*exact) if exact else sight.standing
+    kept, result = now.kept, now.result
+    if exact:
+        result = standing.answer(now.tree)
+        kept = now.kept & standing.kept(result)
+    rows = sight.sample[kept[sight.sample]]
+    if not sampled:
+        size = Estimate.exactly(float(sight.sizes[kept].sum()))
+        groups = _of_rest(sight, _groups(sight, result, rows), kept)
+        return Reads(Estimate.exactly(float(kept.sum())), groups, size), result
+    more = standing.with_more(*sampled)
+    result = more.answer(now.tree)
+    then = kept & more.kept(result)
+    left_rows = np.flatnonzero(kept & ~_mask(rows, len(kept)))
+    still = rows[then[rows]]
+    drawn, home_groups = _drawn(sight, now.tree, standing, more, rows) if len(left_rows) else (None, [])
+    tried = Tried(int(kept.sum()), len(rows), len(still), drawn)
+    others, weights = tried.others() if len(rows) else (np.array([0.0, len(left_rows)]), np.array([0.06, 0.94]))
+    sizes = sight.sizes
+    size_bytes = _bytes(others, sizes[left_rows], sizes[rows], sizes[still])
+    groups = _row_groups(sight, _groups(sight, result, still), others, weights, left_rows, home_groups)
+    return Reads(Estimate.of(others + len(still), weights), groups, Estimate.of(size_bytes, weights)), result
+
+
+def _drawn(
+    sight: Sight, tree: Predicate, standing: Standing, more: Standing, rows: Rows
+) -> tuple[Drawn | None, list[int]]:
+    """What came of the query with other values, and the row groups that are read of the files which these are of."""
+    found, before = sight.drawn(tree, standing, rows)
+    kept, asked, groups = [], [], []
+    for number, (one, stands) in enumerate(zip(found, before, strict=True)):
+        result = more.answer(one.tree)
+        others = np.array([row for row in rows.tolist() if row not in one.homes and stands[row]], np.int64)
+        mask = more.kept(result)
+        kept.append(int(mask[others].sum()))
+        asked.append(len(others))
+        if number < _LOOKED_AT and sight.grouped:
+            groups += [sight.groups_of(result, row) for row in sorted(one.homes) if mask[row]]
+    if not found:
+        return None, []
+    shape = Shape.of(tree, sight.snapshot.schema)
+    return Drawn(tuple(kept), tuple(asked), shape.values if shape is not None else 1), groups
+
+
+def _bytes(others: Floats, left: Floats, tried: Floats, kept: Floats) -> Floats:
+    """Particles of bytes, from those of files: files that are kept may be larger than others, as far as the sample says
+    so, and differ among each other."""
+    mean = float(tried.mean()) if len(tried) else 1.0
+    larger = (float(kept.sum()) + mean) / ((len(kept) + 1) * mean) if mean else 1.0
+    found = others * (float(left.mean()) * larger if len(left) else 0.0)
+    if len(left):
+        share = np.clip(others / len(left), 0.0, 1.0)
+        spread = np.sqrt(others * (1 - share)) * float(left.std())
+        found = found + np.random.default_rng(0).standard_normal(len(others)) * spread
+        found = np.clip(found, 0.0, float(left.sum()))
+    whole: Floats = found + float(kept.sum())
+    return whole
+
+
+def _groups(sight: Sight, result: PruneResult, rows: Rows) -> dict[int, int]:
+    return {row: sight.groups_of(result, row) for row in rows.tolist()} if sight.grouped else {}
+
+
+def _of_rest(sight: Sight, groups: dict[int, int], kept: Mask) -> Estimate | None:
+    """Of exactly these files."""
+    left = np.flatnonzero(kept & ~_mask(sight.sample, len(kept)))
+    return _row_groups(sight, groups, np.array([len(left)], np.float64), None, left, [])
+
+
+def _row_groups(
+    sight: Sight, groups: dict[int, int], others: Floats, weights: Floats | None, left: Rows, alike: Sequence[int]
+) -> Estimate | None:
+    """Of the kept files: those that were looked at, and as many others, of the files in the rows `left`. Larger files
+    have more, as far as those looked at say so. `alike`: row groups of files that are like these, where none was looked
+    at. None where the files have none, or nobody knows."""
+    if not sight.grouped:
+        return None
+    known = float(sum(groups.values()))
+    if not others.any():
+        return Estimate.exactly(known)
+    seen = np.array([*groups.values()] or list(alike), np.float64)
+    if not len(seen):
+        return None
+    count = len(seen)
+    mean, rest = float(seen.mean()), float(seen.std(ddof=1)) if count > 1 else float(seen.mean())
+    off = rest / np.sqrt(count)
+    if len(groups) > 2:
+        sizes = sight.sizes[list(groups)] - sight.sizes[left].mean()
+        slope = float(((sizes - sizes.mean()) * (seen - mean)).sum() / max(sizes.var() * count, 1.0))
+        rest = float(np.sqrt(((seen - mean - slope * (sizes - sizes.mean())) ** 2).sum() / (count - 2)))
+        mean = max(mean - slope * float(sizes.mean()), 0.0)
+        # A line through few points is less sure than its residuals say, the more so far from their middle.
+        off = rest * np.sqrt(1 / count + sizes.mean() ** 2 / max(sizes.var() * count, 1.0)) * (1 + 2 / count)
+    rng = np.random.default_rng(1)
+    if len(others) == 1:
+        others, weights = np.repeat(others, 2_000), None
+    means = np.maximum(mean + rng.standard_normal(len(others)) * off, 0.0)
+    if not seen.any():  # what was in none of them may be in others
+        means = rng.gamma(0.5, _GROUPS / len(seen), len(others))
+    within = rng.standard_normal(len(others)) * np.sqrt(others) * rest
+    return Estimate.of(np.maximum(known + np.round(others * means + within), known), weights)
+
+
+def _mask(rows: Rows, count: int) -> Mask:
+    found = np.zeros(count, np.bool_)
+    found[rows] = True
+    return found

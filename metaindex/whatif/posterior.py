@@ -1,0 +1,145 @@
+"""From the files of a sample to those of the table: how many would be kept?
+
+Of `total` files that a query reads now, `sampled` were tried, and the candidate keeps `kept` of them. How many of the
+others it keeps follows by Bayes:
+
+    nothing more is known    any share of them is as likely before (Jeffreys' prior)
+    the query names values   files keep such a value each by itself with a share p. How p is spread follows from values
+                             that were drawn from rows of the sample and asked of the sampled files that they were not
+                             drawn from (`Drawn`): the likeliest mixture of shares, by expectation and maximization. The
+                             value asked has a home, a file in which it is, which may be a sampled one or another one.
+                             It may also (`ABSENT`) be in no file, which are then kept by chance alone, and with a
+                             little weight (`UNLIKE`) it is like none of those drawn
+
+The answer is the median and the range that 90% of the particles are in: numbers of a generator with a fixed seed, so
+that equal questions have equal answers. Where all files were tried the number stands as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from metaindex.expressions.records import dataclass
+
+Floats = npt.NDArray[np.float64]
+
+PARTICLES = 20_000
+ABSENT = 0.1
+"""How likely a value that is asked is in no row of the table."""
+UNLIKE = 0.05
+_SEED = 17
+_ROUNDS = 60
+_LEAST = np.geomspace(1e-4, 0.5, 36)
+_GRID = np.concatenate([[0.0], _LEAST, 1 - _LEAST[-2::-1], [1.0]])
+_BY_CHANCE = 0.05
+"""Of files without a value, a share that a filter keeps all the same, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number as it is expected, and the bounds between which it is with 90%."""
+
+    low: float
+    expected: float
+    high: float
+
+    @classmethod
+    def exactly(cls, value: float) -> Estimate:
+        return cls(value, value, value)
+
+    @classmethod
+    def of(cls, particles: Floats, weights: Floats | None = None) -> Estimate:
+        """Of particles: their median, and the bounds of the middle 90%."""
+        order = np.argsort(particles, kind="stable")
+        weighed = np.ones(len(particles)) if weights is None else weights[order]
+        reached = np.cumsum(weighed) / weighed.sum()
+        low, middle, high = (float(particles[order[np.searchsorted(reached, q)]]) for q in (0.05, 0.5, 0.95))
+        return cls(low, middle, high)
+
+    @property
+    def exact(self) -> bool:
+        return self.low == self.high
+
+    def to_json(self) -> dict[str, float]:
+        """Plain data for machines."""
+        return {"low": self.low, "expected": self.expected, "high": self.high}
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What came of values that were drawn: of each, how many sampled files it was asked of beside its own, and how many
+    of them it kept. `values`: how many a query names."""
+
+    kept: tuple[int, ...]
+    asked: tuple[int, ...]
+    values: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What the sample says of one query: of `total` files that it reads now, `sampled` were tried, `kept` of them are
+    read with the candidate, too."""
+
+    total: int
+    sampled: int
+    kept: int
+    drawn: Drawn | None = None
+
+    def others(self) -> tuple[Floats, Floats]:
+        """Particles of how many files that were not tried are kept, and their weights."""
+        rng = np.random.default_rng(_SEED)
+        left, missed = self.total - self.sampled, self.sampled - self.kept
+        if not left:
+            return np.zeros(1), np.ones(1)
+        drawn = self.drawn
+        if drawn is None or not drawn.kept or drawn.values > self.total // 4:
+            shares = rng.beta(self.kept + 0.5, missed + 0.5, PARTICLES)
+            return rng.binomial(left, shares).astype(np.float64), np.ones(PARTICLES)
+        shares = rng.choice(_GRID, PARTICLES, p=mixture(drawn.kept, drawn.asked))
+        unlike = rng.random(PARTICLES) < UNLIKE
+        shares = np.where(unlike, rng.random(PARTICLES), shares)
+        absent = rng.random(PARTICLES) < ABSENT
+        by_chance = np.where(rng.random(PARTICLES) < 0.5, 0.0, _BY_CHANCE * rng.random(PARTICLES))
+        shares = np.where(absent, by_chance, shares)
+        homes = np.where(absent, 0, drawn.values)
+        inside = np.minimum(rng.binomial(homes, self.sampled / self.total), self.sampled)
+        outside = np.minimum(homes - inside, left)
+        weights = _likely(self.kept - inside, self.sampled - inside, shares)
+        if not weights.any():  # like nothing that was drawn
+            weights = np.ones(PARTICLES)
+            shares = rng.beta(self.kept + 0.5, missed + 0.5, PARTICLES)
+        return (outside + rng.binomial(left - outside, shares)).astype(np.float64), weights
+
+
+def mixture(kept: Sequence[int], asked: Sequence[int]) -> Floats:
+    """How likely each share of `_GRID` is, by what was drawn: of independent trials, `kept` of `asked`."""
+    hits, trials = np.array(kept, np.float64)[:, None], np.array(asked, np.float64)[:, None]
+    likely = _GRID[None, :] ** hits * (1 - _GRID[None, :]) ** (trials - hits)
+    even = np.full(len(_GRID), 1 / len(_GRID))
+    found = even
+    for _ in range(_ROUNDS):
+        parts = likely * found
+        parts /= np.maximum(parts.sum(axis=1, keepdims=True), 1e-300)
+        found = (parts.sum(axis=0) + even) / (len(kept) + 1)
+    weights: Floats = found / found.sum()
+    return weights
+
+
+def _likely(kept: npt.NDArray[np.int64], asked: npt.NDArray[np.int64], shares: Floats) -> Floats:
+    """How likely it is that so many of those asked are kept, each with its share; 0 where that cannot be."""
+    possible = (kept >= 0) & (kept <= asked)
+    kept, asked = np.where(possible, kept, 0), np.where(possible, asked, 0)
+    found: Floats = shares**kept * (1 - shares) ** (asked - kept) * _ways(asked, kept)
+    return np.where(possible, found, 0.0)
+
+
+def _ways(asked: npt.NDArray[np.int64], kept: npt.NDArray[np.int64]) -> Floats:
+    """Of how many ways so many of them can be chosen, relative to the most there are."""
+    most = int(asked.max(initial=0)) + 1
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
+    found = logs[asked] - logs[kept] - logs[asked - kept]
+    out: Floats = np.exp(found - found.max(initial=0.0))
+    return out

@@ -1,0 +1,113 @@
+"""The same query with other values: those that rows of the sample have in the columns that it compares. How many files
+keep them tells what to expect of a value that no file of the sample holds.
+
+A query is drawn anew where all that must hold of it are equalities of columns (with values of one row), or one IN list
+(a row a value), beside whatever else it asks, which stays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.advice.sample import of_leaf
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.expressions.literals import literal
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.references import conjuncts
+from metaindex.expressions.tree import And, ColumnRef, Comparison, In, Op, Predicate
+from metaindex.formats.model import Leaf, Schema
+from metaindex.pruning.condition import bound
+from metaindex.readers.scan import Scan
+
+from .trial import Rows
+
+MOST_VALUES = 64
+"""Of an IN list that is drawn anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A predicate as its parts, those at `places` to be drawn anew. `columns`: of them; `values`: rows a draw."""
+
+    parts: tuple[Predicate, ...]
+    places: tuple[int, ...]
+    columns: tuple[ColumnRef, ...]
+    values: int
+
+    @classmethod
+    def of(cls, tree: Predicate, schema: Schema) -> Shape | None:
+        """None where there is nothing to draw, or too much."""
+        partitions = {leaf.parts for leaf in schema.leaves() if any(one.partition for one in leaf.path)}
+        parts = conjuncts(tree)
+        places, columns, values = [], [], 1
+        for place, part in enumerate(parts):
+            match part:
+                case Comparison(op=Op.EQ, column=column) if column.parts not in partitions:
+                    pass
+                case In(column=column, values=several) if column.parts not in partitions:
+                    values = max(values, len(several))
+                case _:
+                    continue
+            places.append(place)
+            columns.append(column)
+        if not places or (values > 1 and len(places) > 1) or values > MOST_VALUES:
+            return None
+        return cls(parts, tuple(places), tuple(columns), values)
+
+    def leaves(self, schema: Schema) -> list[Leaf]:
+        """The columns as the table has them."""
+        by_name = {leaf.parts: leaf for leaf in schema.leaves()}
+        return [by_name[column.parts] for column in self.columns]
+
+    def filled(self, rows: Sequence[Sequence[object]], schema: Schema) -> Predicate:
+        """With the values of these rows, a value a column. Raises what a literal of no form raises."""
+        parts = list(self.parts)
+        for at, place in enumerate(self.places):
+            several = tuple(literal(row[at]) for row in rows)
+            column = self.columns[at]
+            parts[place] = Comparison(column, Op.EQ, several[0]) if len(several) == 1 else In(column, several)
+        return bound(And(tuple(parts)) if len(parts) > 1 else parts[0], schema)
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """A query with other values, and the rows of the snapshot's files that these are of."""
+
+    tree: Predicate
+    homes: frozenset[int]
+
+
+def draws(
+    shape: Shape, rows: Rows, scan: Callable[[int, Sequence[Leaf]], Scan], schema: Schema, many: int
+) -> list[Draw]:
+    """Up to `many` of them, with values of rows evenly spread over these files. Raises what a scan raises."""
+    leaves = shape.leaves(schema)
+    each = -(-many * shape.values // max(len(rows), 1))
+    pool = [(row, values) for row in rows.tolist() for values in _values(scan(row, leaves).to_arrow(), leaves, each)]
+    if len(pool) < shape.values:
+        return []
+    order = np.random.default_rng(len(pool)).permutation(len(pool))
+    found = []
+    for start in range(0, len(pool) - shape.values + 1, shape.values):
+        some = [pool[at] for at in order[start : start + shape.values]]
+        try:
+            tree = shape.filled([values for _, values in some], schema)
+        except (MetaIndexError, TypeError, ValueError):
+            continue  # a value that predicates have no form for
+        found.append(Draw(tree, frozenset(row for row, _ in some)))
+    return found[:many]
+
+
+def _values(table: pa.Table, leaves: Sequence[Leaf], many: int) -> Iterator[list[object]]:
+    """Of rows evenly spread over a file those without NULL and NaN."""
+    if not table.num_rows:
+        return
+    at = np.unique(np.linspace(0, table.num_rows - 1, min(many, table.num_rows)).astype(np.int64))
+    columns = [of_leaf(table, leaf).take(pa.array(at)).to_pylist() for leaf in leaves]
+    for values in zip(*columns, strict=True):
+        if not any(one is None or (isinstance(one, float) and math.isnan(one)) for one in values):
+            yield list(values)

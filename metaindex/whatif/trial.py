@@ -1,0 +1,99 @@
+"""A candidate, built over some files of a table into a temporary folder, as an index that can be asked: to the walk it
+is one that is behind its table. What it took is told: bytes by metadata partition, and processor time."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from metaindex.actions.change import Change, merged
+from metaindex.actions.create import record_of
+from metaindex.actions.runs import BuiltRun, build_run
+from metaindex.build.local import LocalBuilder
+from metaindex.expressions.records import dataclass
+from metaindex.formats.model import Snapshot
+from metaindex.formats.protocol import TableRef
+from metaindex.formats.storage_local import LocalStorage
+from metaindex.kinds.kind import Kind
+from metaindex.kinds.renames import with_ids
+from metaindex.log.entry import Content, IndexLogEntry, KindSpec, TableInfo
+from metaindex.log.states import State
+from metaindex.pruning.folder import plain_options
+from metaindex.pruning.open_index import OpenIndex
+from metaindex.store.reader import StoreCache
+from metaindex.store.writer import RunSink, new_run_id
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where trials are made: the table at a version, and a folder of the process's own."""
+
+    ref: TableRef
+    snapshot: Snapshot
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """`part_bytes`: by metadata partition, without footers; `footer_bytes` is all of these and the manifest.
+    `unread_files`: those whose data was not read although a build reads it."""
+
+    index: OpenIndex
+    part_bytes: dict[str, int]
+    footer_bytes: int
+    cpu_seconds: float
+    notes: tuple[str, ...] = ()
+    unread_files: int = 0
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(self.part_bytes.values()) + self.footer_bytes
+
+
+def tried(bench: Bench, name: str, kinds: Sequence[Kind], rows: Rows, *, scans: bool = True) -> Trial:
+    """Builds the kinds over the files in these rows. `scans`: may data be read, or footers alone? Of all files of the
+    table it is as if the index had been created. Raises what a build raises."""
+    snapshot = bench.snapshot
+    total = snapshot.files.size_bytes
+    specs = [with_ids(kind.sized(snapshot.schema, total).spec(), snapshot.schema) for kind in kinds]
+    sink = RunSink(LocalStorage(f"{bench.folder}/{uuid.uuid4().hex}"), new_run_id())
+    started = time.process_time()
+    built = build_run(bench.ref, snapshot, rows, specs, LocalBuilder(scans=scans), sink)
+    seconds = time.process_time() - started
+    entry = _entry(bench, name, specs, built)
+    index = OpenIndex.of(name, entry, sink.storage, StoreCache())
+    parts: dict[str, int] = {}
+    footers = built.ref.manifest_bytes
+    reader = index.reader(built.ref)
+    for part in (part for kind in sorted(reader.kinds()) for part in reader.parts(kind)):
+        parts[part.kind] = parts.get(part.kind, 0) + part.size_bytes - part.footer_bytes
+        footers += part.footer_bytes
+    notes = tuple(f"{path}: {why}" for path, why in built.report.uncovered[:3])
+    unread = built.report.files_scanned if not scans else 0
+    return Trial(index, parts, footers, seconds, notes, unread)
+
+
+def _entry(bench: Bench, name: str, specs: Sequence[KindSpec], built: BuiltRun) -> IndexLogEntry:
+    """As the log of an index would have it. The version is recorded where all of its files were built."""
+    snapshot = bench.snapshot
+    whole = built.ref.files == len(snapshot.files)
+    change = Change((built.ref,), record=record_of(built, snapshot) if whole else None, schema=snapshot.schema)
+    file_format = snapshot.details.read_options().get("file_format", "")
+    options = {**plain_options(bench.ref.options), "file_format": file_format}
+    entry = IndexLogEntry(
+        id=1,
+        name=name,
+        index_uuid=uuid.uuid4().hex,
+        nonce="",
+        stable=State.ACTIVE,
+        table=TableInfo(snapshot.table, snapshot.format, snapshot.table_uuid, options),
+        kinds=tuple(specs),
+    )
+    return replace(entry, content=merged(Content(), change, Content()))
