@@ -37,9 +37,20 @@ class HelpText(argparse.RawDescriptionHelpFormatter):
 class Parser(argparse.ArgumentParser):
     """An error is one line, not the usage of every option, and says where to read on."""
 
+    _apart = False  # options are taken out first, and words that have a place of their own then
+
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
-        """As the base, but a command says itself what it does not know: it knows its own options."""
+        """As the base, but options may stand amid the words of a command, and a command says itself what it does not
+        know: it knows its own options."""
         parsed, more = super().parse_known_args(args, namespace)
+        if self._apart:
+            return parsed, more
+        if more and self._subparsers is None:
+            self._apart = True
+            try:
+                parsed, more = super().parse_known_intermixed_args(args, namespace)
+            finally:
+                self._apart = False
         if more:
             first = more[0]
             known = [name for name in self._option_string_actions if name.startswith("--")]

@@ -1,5 +1,7 @@
 """Help teaches; a wrong command line is answered in a line, with the near word and exit code 2."""
 
+from pathlib import Path
+
 import pytest
 
 from metaindex.cli.main import COMMANDS
@@ -43,6 +45,22 @@ def test_a_wrong_command_line_is_one_line_and_exit_code_2(call: Call, words: lis
     assert answer.out == ""
     assert said in answer.err
     assert answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("indexes", "{t}", "--format", "parquet", "stats"),
+        ("scan", "{t}", "--limit", "1", "id >= 100", "--count"),
+        ("scan", "--count", "{t}", "--format", "parquet", "--", "id >= 100"),
+        ("watch", "{t}", "--once", "{t}"),
+    ],
+    ids=" ".join,
+)
+def test_options_stand_where_a_person_puts_them(call: Call, indexed: Path, words: tuple[str, ...]) -> None:
+    options = [word for word in words if word.startswith("--") and word != "--"]
+    answer = call(*(word.format(t=indexed) for word in words))
+    assert (answer.code, "unrecognized" in answer.err) == (0, False), (options, answer)
 
 
 def test_the_version_of_the_program_is_told(call: Call) -> None:
