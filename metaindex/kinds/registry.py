@@ -167,11 +167,6 @@ def asked(name: str, ask: Callable[[], _T]) -> _T:
         ) from error
 
 
-def kinds() -> Sequence[type[Kind]]:
-    """All of them."""
-    return (*KINDS, *others().values())
-
-
 def kind_named(name: str) -> type[Kind] | None:
     """The kind of a name, or None."""
     return _OWN.get(name) or _OTHERS.named(name)
@@ -293,10 +288,13 @@ def kind_from_spec(spec: KindSpec) -> Kind:
     here."""
     found = kind_named(spec.name)
     if found is None or spec.version > found.version:
-        newest = ", ".join(f"{kind.name} up to version {kind.version}" for kind in kinds())
-        cure = "upgrade metaindex" + ("" if found is not None else ", or install the package that brings the kind")
+        known, cure = "not known here", "install the package that brings it, or upgrade metaindex"
+        if found is not None:
+            brings = "the package that brings it" if stranger(spec.name) else "metaindex"
+            known, cure = f"known up to version {found.version}", f"upgrade {brings}"
         raise DamagedIndexError(
-            f"this metaindex knows the index kinds {newest}; the index has {spec.name} version {spec.version}; {cure}"
+            f"an index is read by the kinds that it was built with; {spec.name[:80]!r} version {spec.version} is"
+            f" {known}; {cure}"
         )
     try:
         return asked(spec.name, partial(found.of, dict(spec.properties)))
