@@ -106,10 +106,10 @@ class KeySource(Asking):
         alone = (keys for keys in self._keys.values() if len(keys[0].columns) == 1)
         return frozenset(key.columns[0] for keys in alone for key in keys if key.exact)
 
-    def by_kind(self) -> dict[str, KeySource]:
+    def by_kind(self) -> dict[str, KindSource]:
         """A source for each kind of its keys, with the answers that were given already."""
         return {
-            kind: KeySource(self.count, [k for k in self._all if k.kind == kind], self._combinations, self._answers)
+            kind: KindSource(self.count, [k for k in self._all if k.kind == kind], self._combinations, self._answers)
             for kind in dict.fromkeys(k.kind for k in self._all)
         }
 
@@ -195,6 +195,18 @@ class KeySource(Asking):
         if one.key.key_id not in self._readers:
             self._readers[one.key.key_id] = one.open()
         return self._readers[one.key.key_id]
+
+
+class KindSource(KeySource):
+    """The keys of one kind, for a report: it counts how often they were asked, and how often they answered."""
+
+    asked = answered = 0
+
+    def _answer(self, one: AskedKey, question: Question, combination: Combination | None) -> KeyAnswer | None:
+        answer = super()._answer(one, question, combination)
+        self.asked += 1
+        self.answered += answer is not None
+        return answer
 
 
 def _look_up_many(

@@ -83,7 +83,10 @@ class PruneResult(Shown):
         for one in self._walked.leaves():
             key = (one.leaf, one.index, one.kind)
             had = found.get(key)
-            found[key] = one if had is None else replace(had, dropped_files=had.dropped_files + one.dropped_files)
+            if had is not None:
+                dropped, answered = had.dropped_files + one.dropped_files, had.answered or one.answered
+                one = replace(had, dropped_files=dropped, answered=answered)
+            found[key] = one
         return tuple(found.values())
 
     @property

@@ -22,7 +22,7 @@ from metaindex.kinds.columns import columns_of
 from metaindex.kinds.registry import FACT_ROWS
 from metaindex.log.entry import RunRef
 
-from .key_source import KeySource
+from .key_source import KeySource, KindSource
 from .known import Known
 from .open_index import OpenIndex, Ordinals
 
@@ -127,6 +127,11 @@ class JoinedSources(KnowsRowGroups):
                 first = last
         return out
 
+    @property
+    def parts(self) -> list[PruningStatistics[Mask]]:
+        """The sources that are joined."""
+        return [portion.source for portion in self._portions]
+
     def knowing(self, column: ColumnRef) -> Mask:
         """The files of which the run in a portion knows the column."""
         out = np.zeros(self.count, np.bool_)
@@ -161,6 +166,18 @@ def in_file(source: PruningStatistics[Mask], question: Question, position: int, 
 def by_kind(source: PruningStatistics[Mask]) -> Mapping[str, PruningStatistics[Mask]]:
     """A source for each kind of answers."""
     return source.by_kind() if isinstance(source, KnowsRowGroups) else {"log": source}
+
+
+def asked_and_answered(source: PruningStatistics[Mask]) -> tuple[int, int]:
+    """How often the keys of a source of `by_kind` were asked so far, and how often they answered."""
+    match source:
+        case KindSource():
+            return source.asked, source.answered
+        case JoinedSources():
+            asked, answered = zip(*map(asked_and_answered, source.parts), strict=True) if source.parts else ((), ())
+            return sum(asked), sum(answered)
+        case _:
+            return 0, 0
 
 
 class FileSource(Asking):

@@ -24,7 +24,7 @@ from metaindex.formats.model import FileTable, Schema
 from .combined import Combination
 from .known import BoundPredicate
 from .open_index import OpenIndex
-from .sources import by_kind
+from .sources import asked_and_answered, by_kind
 
 logger = logging.getLogger("metaindex")
 
@@ -46,14 +46,15 @@ class Tally:
 @dataclass(frozen=True, slots=True)
 class LeafReport:
     """What one kind of one index (`index`: its name, or the table's log) answered to one part of a predicate: `leaf`,
-    with the NOT above it. `together`: the part is that several columns, which a key keys as one, have one of some
-    combinations of values."""
+    with the NOT above it. `answered`: not where every key that was asked had no answer to it. `together`: the part is
+    that several columns, which a key keys as one, have one of some combinations of values."""
 
     leaf: Predicate
     index: str
     kind: str
     dropped_files: int  # proved to hold no row for which the part is true
     together: Combination | None = None
+    answered: bool = True
 
 
 @dataclass(slots=True)
@@ -178,6 +179,7 @@ def leaf_reports(asked: BoundPredicate, sources: Sources, live: Mask | None = No
         if isinstance(part.child if isinstance(part, Not) else part, Opaque):
             continue
         for name, kind, source in kinds:
+            asked_before, answered_before = asked_and_answered(source)
             try:
                 out = ~may_match(part, source)
             except Exception as error:  # noqa: BLE001 - as in `guard`
@@ -185,7 +187,9 @@ def leaf_reports(asked: BoundPredicate, sources: Sources, live: Mask | None = No
                 continue
             dropped = int(np.count_nonzero(out if live is None else out & live))
             together = asked.combinations.get(part.column) if isinstance(part, IsNull) else None
-            found.append(LeafReport(part, name, kind, dropped, together))
+            times, answers_given = asked_and_answered(source)
+            answered = times == asked_before or answers_given > answered_before
+            found.append(LeafReport(part, name, kind, dropped, together, answered))
     return found
 
 

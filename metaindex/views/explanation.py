@@ -78,6 +78,8 @@ class Explanation(Shown):
             told = lines.setdefault(describe_leaf(one), [])
             if one.dropped_files:
                 told.append(f"{one.kind} of {one.index} {one.dropped_files:,}")
+            elif not one.answered:
+                told.append(f"{one.kind} of {one.index} does not answer that")
         return [f"  {part}: {', '.join(told) or 'nobody can prove any out'}" for part, told in lines.items()]
 
     def to_json(self) -> dict[str, object]:
@@ -86,7 +88,13 @@ class Explanation(Shown):
             "predicate": describe(self.result.predicate),
             **self.result.to_json(),
             "answered": [
-                {"part": describe_leaf(r), "index": r.index, "kind": r.kind, "dropped_files": r.dropped_files}
+                {
+                    "part": describe_leaf(r),
+                    "index": r.index,
+                    "kind": r.kind,
+                    "answered": r.answered,
+                    "dropped_files": r.dropped_files,
+                }
                 for r in self.result.leaves
             ],
             "coverage": [one.to_json() for one in self.coverage],
