@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,8 +17,8 @@ import pytest
 import metaindex as mi
 from metaindex.kinds import registry
 from metaindex.verify.report import Verification
+from tests.kinds.outside.installed import PACKAGE, lay_into
 
-PACKAGE = Path(__file__).parent / "package"
 RAISED = {
     "leaves": "raise SystemExit('this package wants another Python')",
     "fails": "raise RuntimeError('boom')",
@@ -49,14 +48,7 @@ class Unspeakable(Exception):
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder in which the package is installed, and its module can be written over."""
     place = tmp_path / "packages"
-    (place / "hash_set-0.0.1.dist-info").mkdir(parents=True)
-    shutil.copy(PACKAGE / "hash_set.py", place)
-    (place / "hash_set-0.0.1.dist-info" / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: hash-set\nVersion: 0.0.1\n"
-    )
-    (place / "hash_set-0.0.1.dist-info" / "entry_points.txt").write_text(
-        "[metaindex.kinds]\nhash_set = hash_set:HashSet\n"
-    )
+    lay_into(place)
     monkeypatch.syspath_prepend(str(place))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     found = registry._OTHERS
@@ -109,6 +101,7 @@ def answered(folder: Path) -> Verification:
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("what", RAISED)
+@pytest.mark.slow
 def test_queries_answer_whatever_it_does(package: Path, tmp_path: Path, place: str, what: str) -> None:
     folder = indexed(package, tmp_path / "t")
     text, deed = (PACKAGE / "hash_set.py").read_text(), RAISED[what]

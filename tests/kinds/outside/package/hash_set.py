@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from metaindex.expressions.literals import Literal
 from metaindex.expressions.statistics import Mask
 from metaindex.kinds.canonical import hash_key, hash_literals
-from metaindex.kinds.keyed import EqualityReader, Gathered, Hits, KeyPlan, Spill
+from metaindex.kinds.keyed import EqualityReader, Gathered, Hits, KeyPlan, Spill, unit
 from metaindex.kinds.kind import KeyRows, LayoutRule, Merged, MergeInto, Mismatch, WholeKind, keys_of
 from metaindex.kinds.stored_rows import check_ordinals, stored_rows
 from metaindex.log.entry import CoveredKey, KindSpec
@@ -23,6 +23,7 @@ from metaindex.store.writer import RunSink
 
 GROUP_BITS = 6
 SET_BYTES = 512  # 4,096 bits
+HELD_BYTES = SET_BYTES + 200  # an object in a dictionary
 ROWS = pa.schema([("key_id", pa.int64()), ("unit", pa.int64()), ("bits", pa.binary(SET_BYTES))])
 
 
@@ -45,12 +46,12 @@ class HashSet(WholeKind):
         return cls(*said["keys"])
 
     def collector(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> Collector:
-        return Collector(plan, sink)
+        return Collector(plan, sink, spill, files)
 
     def finisher(
         self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int, gathered: Sequence[Gathered]
     ) -> Finisher:
-        return Finisher(plan, sink, tuple(gathered))
+        return Finisher(plan, sink, spill, files, tuple(gathered))
 
     @classmethod
     def reader(cls, run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> Reader:
@@ -81,63 +82,88 @@ class HashSet(WholeKind):
 
 def written(key_id: int, sets: Mapping[int, bytes], sink: RunSink, number: int) -> list[PartInfo]:
     units = sorted(sets)
-    columns = [[key_id] * len(units), units, [sets[unit] for unit in units]]
+    columns = [[key_id] * len(units), units, [sets[place] for place in units]]
     table = pa.table([pa.array(column, f.type) for column, f in zip(columns, ROWS, strict=True)], schema=ROWS)
     return [sink.write("hash_set", table, number)] if units else []
 
 
 class Collector:
-    """See `KeyCollector`."""
+    """See `KeyCollector`. Sets of whole files are held packed, and put away where they are more than it may hold."""
 
-    def __init__(self, plan: KeyPlan, sink: RunSink) -> None:
-        self._plan, self._sink = plan, sink
-        self._sets: dict[int, np.ndarray[Any, np.dtype[np.bool_]]] = {}
+    def __init__(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> None:
+        self._plan, self._sink, self._spill, self._files = plan, sink, spill, files
+        self._open: dict[int, np.ndarray[Any, np.dtype[np.bool_]]] = {}  # of the file under way
+        self._held: dict[int, bytes] = {}
+        self._away: list[str] = []
         self._unkeyed: list[int] = []
-        self._ordinal, self._groups = -1, 1
+        self._entries, self._ordinal, self._groups = 0, -1, 1
 
     def begin(self, ordinal: int, groups: int) -> None:
         self._ordinal, self._groups = ordinal, groups
 
     def add(self, group: int, values: Sequence[pa.Array]) -> None:
         hashes, valid = hash_key(values)
-        most = 1 << GROUP_BITS
-        unit = self._ordinal << GROUP_BITS | (group if self._groups <= most else group * most // self._groups)
-        bits = self._sets.setdefault(unit, np.zeros(SET_BYTES * 8, np.bool_))
+        place = unit(self._ordinal, group, self._groups, GROUP_BITS)
+        bits = self._open.setdefault(place, np.zeros(SET_BYTES * 8, np.bool_))
         bits[(hashes if valid is None else hashes[valid]) >> np.uint64(52)] = True
 
     def end(self) -> None:
-        pass
+        full = {place: np.packbits(bits).tobytes() for place, bits in self._open.items() if bits.any()}
+        self._held.update(full)
+        self._entries += len(full)
+        self._open.clear()
+        if len(self._held) * HELD_BYTES > self._spill.limit_bytes:
+            self._put_away()
 
     def fail(self) -> None:
         self._unkeyed.append(self._ordinal)
-        for unit in [unit for unit in self._sets if unit >> GROUP_BITS == self._ordinal]:
-            del self._sets[unit]
+        self._open.clear()
 
     def close(self) -> tuple[CoveredKey, list[PartInfo], np.ndarray[Any, np.dtype[np.int64]]]:
-        finisher = Finisher(self._plan, self._sink, (self.hand_over(),))
+        finisher = Finisher(self._plan, self._sink, self._spill, self._files, (self.hand_over(),))
         parts = [part for number in range(finisher.ranges) for part in finisher.write(number)]
+        for path in self._away:
+            self._spill.storage.delete(path)
         key, unkeyed = finisher.covered()
         return key, parts, unkeyed
 
     def hand_over(self) -> Gathered:
-        sets = {unit: np.packbits(bits).tobytes() for unit, bits in self._sets.items() if bits.any()}
-        return Gathered((), len(sets), tuple(self._unkeyed), {"sets": sets})
+        if self._held:
+            self._put_away()
+        return Gathered(tuple(self._away), self._entries, tuple(self._unkeyed))
+
+    def _put_away(self) -> None:
+        self._away.append(self._spill.fresh("sets"))
+        records = [place.to_bytes(8, "little") + self._held[place] for place in sorted(self._held)]
+        self._spill.storage.put(self._away[-1], b"".join(records))
+        self._held.clear()
 
 
 @dataclass(frozen=True)
 class Finisher:
-    """See `KeyFinisher`."""
+    """See `KeyFinisher`. A range is of some of the files, whose sets are not more than a collector may hold."""
 
     plan: KeyPlan
     sink: RunSink
+    spill: Spill
+    files: int
     gathered: tuple[Gathered, ...]
-    ranges: int = field(default=1)
+
+    @property
+    def ranges(self) -> int:
+        size = sum(one.entries for one in self.gathered) * HELD_BYTES
+        return max(1, min(self.files, -(-size // self.spill.limit_bytes)))
 
     def write(self, number: int) -> list[PartInfo]:
+        first, last = (self.files * edge // self.ranges << GROUP_BITS for edge in (number, number + 1))
         sets: dict[int, bytes] = {}
-        for one in self.gathered:
-            sets.update(one.details["sets"])  # type: ignore[call-overload]
-        return written(self.plan.key_id, sets, self.sink, self.plan.number(0))
+        for path in (path for one in self.gathered for path in one.spills):
+            records = memoryview(self.spill.storage.read(path))
+            for at in range(0, len(records), 8 + SET_BYTES):
+                place = int.from_bytes(records[at : at + 8], "little")
+                if first <= place < last:
+                    sets[place] = bytes(records[at + 8 : at + 8 + SET_BYTES])
+        return written(self.plan.key_id, sets, self.sink, self.plan.number(number))
 
     def covered(self) -> tuple[CoveredKey, np.ndarray[Any, np.dtype[np.int64]]]:
         unkeyed = np.array(sorted(ordinal for one in self.gathered for ordinal in one.unkeyed), np.int64)
@@ -157,7 +183,7 @@ class Reader(EqualityReader):
         places = {one >> 52 for one in hashes if isinstance(one, int)}
         units, bits = self._run.derived(f"hash_set {self._key.key_id}", self._read)
         found = [
-            unit for unit, held in zip(units, bits, strict=True) if any(held[p >> 3] & 128 >> (p & 7) for p in places)
+            place for place, held in zip(units, bits, strict=True) if any(held[p >> 3] & 128 >> (p & 7) for p in places)
         ]
         return Hits(units=np.array(found, np.int64), group_bits=GROUP_BITS)
 
