@@ -54,7 +54,7 @@ demo: install ## the main job on real flights: index Parquet, CSV, Delta and Ice
 test: install ## every test, with Spark; ARGS="-k bloom" narrows
 	@$(RUN) -m pytest -ra -n 2 --dist worksteal $(ARGS)
 
-test-fast: $(PACKAGES) ## the tests that need no Java and no server, few examples each, within a minute
+test-fast: $(PACKAGES) ## the quick tests that need no Java and no server, few examples each: a minute or two
 	@METAINDEX_FAST=1 $(RUN) -m pytest -ra -n 2 --dist worksteal -m "not spark and not s3 and not slow" $(ARGS)
 
 s3-server: $(PACKAGES) ## build the S3 server of the tests, once (needs Go; without it those tests are skipped)

@@ -325,6 +325,7 @@ def unfinished(table: mi.Table) -> list[Path]:
 
 
 @pytest.mark.parametrize("killed", ["part-"], indirect=True)
+@pytest.mark.slow
 def test_cancel_removes_what_the_killed_put_left(killed: mi.Table) -> None:
     assert unfinished(killed)
     killed.cancel_index("stats")
@@ -333,6 +334,7 @@ def test_cancel_removes_what_the_killed_put_left(killed: mi.Table) -> None:
 
 @pytest.mark.parametrize("killed", ["part-"], indirect=True)
 @pytest.mark.parametrize("verb", ["clean", "erase", "vacuum"])
+@pytest.mark.slow
 def test_every_removal_finds_what_a_killed_put_of_a_run_left(killed: mi.Table, verb: str) -> None:
     """Of a run that nobody writes any more, at once: here the entry of its writer is gone, too."""
     folder = Path(killed.path).parent / "_metaindex"

@@ -188,6 +188,7 @@ def test_two_creates_at_once_have_one_winner(table: Table) -> None:
     assert len([o for o in objects(table) if o.startswith("stats/_manifests")]) == 1
 
 
+@pytest.mark.slow
 def test_a_killed_writer_leaves_the_stable_content_and_cancel_ends_it(table: Table) -> None:
     table.create_index("stats", mi.ColumnStats(), builder="local")
     code = f"""

@@ -70,6 +70,7 @@ class History:
 @pytest.mark.rotating
 @pytest.mark.filterwarnings("ignore:Delete operation did not match")
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_every_snapshot_answers_like_its_files(tmp_path: Path, seed: int) -> None:
     lake = History(tmp_path, seed)
     mi.open_table(lake.path).create_index("kept", mi.ColumnStats("id"), builder="local")

@@ -109,6 +109,7 @@ def test_without_pandas_the_error_says_what_to_install(table: mi.Table, monkeypa
         table.scan().to_pandas()
 
 
+@pytest.mark.slow
 def test_showing_loads_no_pandas(table: mi.Table) -> None:
     asked = f"import metaindex as mi, sys; t = mi.open_table({table.path!r}); " + "".join(
         f"repr({one}); {one}._repr_html_(); " for one in ("t.prune('t is null')", "t.scan('t is null')")

@@ -56,6 +56,7 @@ print(json.dumps([table.prune("a = 2").kept_files, said]))
 """
 
 
+@pytest.mark.slow
 def test_the_core_works_alone_and_says_which_extra_is_missing(tmp_path: Path) -> None:
     for number in range(3):
         write_deltalake(str(tmp_path), pa.table({"a": [number]}), mode="append")
@@ -86,6 +87,7 @@ def test_the_core_works_alone_and_says_which_extra_is_missing(tmp_path: Path) ->
     assert all(words.startswith("missing: ") for words in said.values()), said
 
 
+@pytest.mark.slow
 def test_spark_needs_no_other_extra(tmp_path: Path) -> None:
     """What is imported where Spark builds, reads and asks: pyspark alone is there."""
     modules = ("build.spark", "readers.spark", "readers.spark_iceberg", "rule.enabling", "hooks.spark")

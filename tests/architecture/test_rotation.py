@@ -96,6 +96,7 @@ def _family(run: set[str], name: str) -> list[str]:
     return [test for test in run if f"::{name}" in test]
 
 
+@pytest.mark.slow
 def test_a_run_of_all_takes_a_share_of_every_family(tmp_path: Path) -> None:
     run, told = _run(tmp_path)
     assert (len(_family(run, "test_one")), len(_family(run, "test_some"))) == (1, 1 + 2), told
@@ -106,6 +107,7 @@ def test_a_run_of_all_takes_a_share_of_every_family(tmp_path: Path) -> None:
     assert "rotation: 4 of 14 tests that rotate were run" in told
 
 
+@pytest.mark.slow
 def test_workers_take_the_same_share_and_say_so(tmp_path: Path) -> None:
     alone, _ = _run(tmp_path, METAINDEX_ROTATION="1234567")
     run, told = _run(tmp_path, "-p", "xdist", "-n", "2", METAINDEX_ROTATION="1234567")
@@ -113,6 +115,7 @@ def test_workers_take_the_same_share_and_say_so(tmp_path: Path) -> None:
     assert "rotation: 4 of 14 tests that rotate were run, the share of 1234567" in told
 
 
+@pytest.mark.slow
 def test_another_commit_has_another_share(tmp_path: Path) -> None:
     runs = [_run(tmp_path, METAINDEX_ROTATION=seed)[0] for seed in ("1234567", "89abcde", "f012345")]
     assert all(len(run) == 6 for run in runs)
@@ -141,18 +144,21 @@ def test_the_share_is_that_of_the_commit(tmp_path: Path) -> None:
     ],
     ids=str,
 )
+@pytest.mark.slow
 def test_who_asks_for_all_gets_all(tmp_path: Path, arguments: tuple[str, ...], environ: dict[str, str]) -> None:
     run, told = _run(tmp_path, *arguments, **environ)
     assert len(run) == EVERY, told
     assert "rotation: every case of the tests that rotate" in told
 
 
+@pytest.mark.slow
 def test_who_names_a_test_gets_it(tmp_path: Path) -> None:
     named = {f"test_suite.py::test_one[{case}]" for case in range(5)}
     assert _run(tmp_path, *named)[0] == named
     assert len(_run(tmp_path, "-k", "test_one")[0]) == 6
 
 
+@pytest.mark.slow
 def test_of_what_a_choice_leaves_one_runs(tmp_path: Path) -> None:
     """A family whose case of this commit is left out by a mark has another one."""
     deselected = [f"--deselect=test_suite.py::test_one[{case}]" for case in range(5)]
@@ -160,6 +166,7 @@ def test_of_what_a_choice_leaves_one_runs(tmp_path: Path) -> None:
     assert _family(run, "test_one") == ["test_suite.py::test_one[5]"]
 
 
+@pytest.mark.slow
 def test_a_test_of_a_mutant_is_not_marked(tmp_path: Path) -> None:
     assert all(is_a_mutants(test) for mutant in MUTANTS for test in mutant.tests)
     named = next(test for mutant in MUTANTS for test in mutant.tests if test.endswith(".py"))
@@ -175,6 +182,7 @@ def test_a_test_of_a_mutant_is_not_marked(tmp_path: Path) -> None:
     assert f"{place.name}::test_any" in {test.rpartition("/")[2] for test in run}, "mutants are run without Spark"
 
 
+@pytest.mark.slow
 def test_marks_say_what_they_mean(tmp_path: Path) -> None:
     (tmp_path / "test_wrong.py").write_text("import pytest\n\n@pytest.mark.rotating(3)\ndef test_any():\n    pass\n")
     assert "takes of=, family=, always= and kept= alone" in _run(tmp_path)[1]

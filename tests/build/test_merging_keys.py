@@ -43,6 +43,7 @@ def answers(path: Path, predicates: list[object], versions: Sequence[str | None]
 
 @settings(max_examples=2 if FEW else 15)
 @given(st.data())
+@pytest.mark.slow
 def test_merged_keys_answer_as_before(data: st.DataObject) -> None:
     schema = data.draw(strategies.schemas())
     columns = [".".join(column.parts) for column in schema]

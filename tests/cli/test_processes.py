@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
 METAINDEX = [sys.executable, "-m", "metaindex"]
 
 

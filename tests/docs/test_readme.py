@@ -20,6 +20,7 @@ def blocks(language: str) -> list[str]:
     return [text for named, text in found if named == language]
 
 
+@pytest.mark.slow
 def test_the_first_example_runs_and_prints_what_the_readme_says(tmp_path: Path) -> None:
     example = blocks("python")[0]
     ran = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=True)

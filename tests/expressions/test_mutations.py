@@ -149,6 +149,7 @@ def test_the_package_itself_is_never_wrong(corpus: Corpus) -> None:
 
 
 @pytest.mark.usefixtures("forget_copies")
+@pytest.mark.slow
 def test_every_guard_switched_off_is_found(corpus: Corpus) -> None:
     survivors = []
     for number, (module, old, new) in enumerate(MUTATIONS):

@@ -184,6 +184,7 @@ def test_patterns_say_what_thrift_says(data: bytes) -> None:
         assert _answer(data) == fast
 
 
+@pytest.mark.slow
 def test_no_footer_ends_the_process() -> None:
     """In a process of its own, which is what would end: 3,000 footers changed at random, their statistics asked."""
     count = 300 if os.environ.get("METAINDEX_FAST") else 3000

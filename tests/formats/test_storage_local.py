@@ -43,6 +43,7 @@ print(*won)
 """
 
 
+@pytest.mark.slow
 def test_put_if_absent_has_exactly_one_winner_among_processes(tmp_path: Path) -> None:
     said = raced(_RACER, [[str(tmp_path), str(me)] for me in range(4)])
     wins = {me: [int(n) for n in words.split()] for me, words in enumerate(said)}

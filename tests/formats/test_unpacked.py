@@ -49,6 +49,7 @@ def test_members_follow_each_other(members: list[bytes]) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.slow
 def test_a_bomb_is_refused_before_it_is_unpacked(form: str) -> None:
     pack, unpack = FORMS[form]
     bomb = pack(bytes(SIZE))

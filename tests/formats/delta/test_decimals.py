@@ -74,6 +74,7 @@ def check(found: Snapshot, written: pa.Table) -> None:
 @example([2**63 + 1], [(20, 0), (38, 0), (38, 2)])
 @example([-(10**38) + 1], [(38, scale) for scale in range(39)])
 @given(st.lists(digits | beside_powers | beside_int64, min_size=1, max_size=3), some_types)
+@pytest.mark.slow
 def test_deltalake_bounds_enclose_decimals(
     tmp_path_factory: pytest.TempPathFactory, numbers: list[int], types: list[tuple[int, int]]
 ) -> None:

@@ -156,6 +156,7 @@ STEP = st.sampled_from(
 
 @settings(max_examples=4)
 @given(st.lists(STEP, min_size=3, max_size=9))
+@pytest.mark.slow
 def test_random_histories(tmp_path_factory: pytest.TempPathFactory, steps: list[str]) -> None:
     path = tmp_path_factory.mktemp("table")
     write(path, rows(0, 8))

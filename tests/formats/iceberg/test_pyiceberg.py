@@ -153,6 +153,7 @@ def assert_bounds_hold(snapshot: Snapshot) -> None:
 
 @pytest.mark.filterwarnings("ignore:Delete operation did not match any records")
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.slow
 def test_random_histories_read_as_pyiceberg_reads_them(catalog: Any, seed: int) -> None:
     table = history(catalog, random.Random(seed), 8, f"t{seed}")
     ref = table_ref("unused", catalog=catalog, identifier=f"db.t{seed}")

@@ -27,6 +27,7 @@ def measured(count: int, blocks: int, probes: int = 400_000) -> float:
 
 
 @pytest.mark.parametrize("fpp", FPPS)
+@pytest.mark.slow
 def test_the_rate_of_filters_is_within_a_fifth_of_the_asked_one(fpp: float) -> None:
     for count in COUNTS:
         blocks = blocks_for(count, fpp)

@@ -149,6 +149,7 @@ def test_the_order_is_sparks(rows: list[tuple[float | None, str | None, int | No
     assert out_of_order(wide, names) == (given_order != found.column(ROW).to_pylist())
 
 
+@pytest.mark.slow
 def test_built_refreshed_merged_and_built_anew_are_the_same_rows(tmp_path: Path) -> None:
     root = parquet_folder(tmp_path / "lake", 2)
     table = mi.open_table(str(root))
