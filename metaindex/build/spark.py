@@ -155,7 +155,8 @@ class SparkBuilder:
     def _write(self, sink: RunSink, level: Level, rows: DataFrame, count: int) -> tuple[PartInfo, ...]:
         """Sorts the rows over all tasks and has each write its range."""
         schema, order = level.schema, level.order
-        task = WriteTask(sink, level)
+        ranges = max(1, -(-count // _ROWS_PER_RANGE))
+        task = WriteTask(sink, level, ranges)
 
         def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             from pyspark import TaskContext
@@ -163,7 +164,6 @@ class SparkBuilder:
             context = TaskContext.get()
             return task.run(batches, context.partitionId() if context is not None else 0)
 
-        ranges = -(-count // _ROWS_PER_RANGE)
         rows = rows.select(*schema.names)
         rows = rows.repartitionByRange(ranges, *order) if ranges > 1 else rows.coalesce(1)
         written = rows.sortWithinPartitions(*order).mapInArrow(write, sql_schema(WRITTEN))

@@ -35,7 +35,7 @@ from .key_build import BuiltKey, key_build
 from .key_scan import KeyScan, scan_keys
 from .protocol import BuildRequest, KeyBuild, Progress
 from .spark_schemas import GATHERED, WRITTEN, sql_schema
-from .spark_tasks import part_of, written
+from .spark_tasks import NEXT_RANGE, part_of, written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -53,8 +53,6 @@ LEAST_HELD, _MOST_HELD, _HELD_SHARE = 128 << 20, 1 << 30, 4_000
 """What the collectors of a task hold together, and what a range takes that is merged: 128 MB, as workers often have no
 more than 384 MB beside the JVM; of tables beyond 500 GB a 4,000th of their bytes, up to 1 GB, as the objects times the
 ranges are what merging costs."""
-_NEXT_RANGE = 1 << 32
-"""The parts of a range are told of by numbers from its own times this on: a kind may write as many as it likes."""
 _TOLD = 100
 """Files with problems that a task names; it counts the others."""
 _STEPS = 2
@@ -183,13 +181,13 @@ class FinishTask:
         for batch in batches:
             for at in batch.column(0).to_pylist():
                 place, number = self.ranges[at]
-                yield from written(self.finishers[place].write(number), at * _NEXT_RANGE)
+                yield from written(self.finishers[place].write(number), at * NEXT_RANGE)
 
     def parts(self, rows: Sequence[Row | Mapping[str, Any]]) -> list[list[PartInfo]]:
         """The parts of each key, in order, of what all the tasks said."""
         out: list[list[PartInfo]] = [[] for _ in self.finishers]
         for row in sorted(rows, key=lambda row: int(row["number"])):
-            out[self.ranges[row["number"] // _NEXT_RANGE][0]].append(part_of(row))
+            out[self.ranges[row["number"] // NEXT_RANGE][0]].append(part_of(row))
         return out
 
 

@@ -25,8 +25,8 @@ from .spark_schemas import FILE_ROWS, WRITTEN
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
-PIECES = 100
-"""Parts that one task may write: its part numbers begin at PIECES times the number of its partition."""
+NEXT_RANGE = 1 << 32
+"""The parts of a range are told of by numbers from its own times this on: it may have as many as it likes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +69,20 @@ def file_rows(source: Source, files: pa.Table, found: Collected) -> Iterator[pa.
 
 @dataclass(frozen=True, slots=True)
 class WriteTask:
-    """A range of sorted rows, to be written."""
+    """A range of sorted rows, of so many, to be written."""
 
     sink: RunSink
     level: Level
+    ranges: int
 
     def run(self, batches: Iterator[pa.RecordBatch], partition: int) -> Iterator[pa.RecordBatch]:
-        """Writes the batches as parts and says which (WRITTEN)."""
-        level, first = self.level, partition * PIECES
-        stream = PartStream(self.sink, level.partition, level.schema, level.columns, first)
+        """Writes the batches as parts, in numbers that no other range takes, and says which (WRITTEN)."""
+        level = self.level
+        stream = PartStream(self.sink, level.partition, level.schema, level.columns, partition, self.ranges)
         for batch in batches:
             table = pa.Table.from_batches([batch])
             stream.add(table.select(level.schema.names).cast(level.schema))
-        yield from written(stream.close(needed=False), first)
+        yield from written(stream.close(needed=False), partition * NEXT_RANGE)
 
 
 def written(parts: Sequence[PartInfo], first: int) -> Iterator[pa.RecordBatch]:

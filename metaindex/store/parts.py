@@ -14,13 +14,15 @@ from .writer import RunSink
 @dataclass(slots=True)
 class PartStream:
     """Takes tables in the order of their rows and writes a part whenever PART_ROWS have come together. `close` writes
-    what is left (an empty part when nothing came and one is `needed`)."""
+    what is left (an empty part when nothing came and one is `needed`). `first_number` and every `step`-th from it on
+    are the numbers of its parts: several streams that write into one folder take turns."""
 
     sink: RunSink
     kind: str
     schema: pa.Schema
     columns: Columns = COLUMNS
     first_number: int = 0
+    step: int = 1
     parts: list[PartInfo] = field(default_factory=list)
     waiting: list[pa.Table] = field(default_factory=list)
     waiting_rows: int = 0
@@ -46,4 +48,5 @@ class PartStream:
         if table.schema != self.schema:
             table = table.cast(self.schema)
         self.waiting, self.waiting_rows = [], 0
-        self.parts.append(self.sink.write(self.kind, table, self.first_number + len(self.parts), self.columns))
+        number = self.first_number + len(self.parts) * self.step
+        self.parts.append(self.sink.write(self.kind, table, number, self.columns))
