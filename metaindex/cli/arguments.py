@@ -231,6 +231,17 @@ def names(text: str) -> list[str]:
     return listed
 
 
+def share(text: str) -> float:
+    """Of the table's bytes."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= 1:
+        raise argparse.ArgumentTypeError(f"a share is a number from 0 to 1, such as 0.01; got {text!r}")
+    return found
+
+
 def at_least_zero(text: str) -> int:
     if not text.isascii() or not text.isdigit():
         raise argparse.ArgumentTypeError(f"a whole number from 0 on is needed; got {text!r}")

@@ -24,7 +24,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--sample",
-        type=_share,
+        type=arguments.share,
         metavar="SHARE",
         help="the files read for the advice may have this share of the table's bytes; 0: nothing is read, no advice. "
         "Default: 0.01, of a table of up to 32 MB all; never more than 64 files",
@@ -36,16 +36,6 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
     arguments.version(parser)
     arguments.only_indexes(parser)
-
-
-def _share(text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise argparse.ArgumentTypeError(f"a share is a number from 0 to 1, such as 0.01; got {text!r}")
-    return share
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:

@@ -31,5 +31,10 @@ def kinds_of(args: argparse.Namespace) -> list[Kind]:
     return [kind for command, kinds in asked for kind in (kinds or command.kinds(args, alone))]
 
 
+def named_kinds(args: argparse.Namespace) -> list[Kind]:
+    """The kinds that were asked for by name; none where no option names one."""
+    return [kind for command in (*_OWN, *_of_others()) for kind in command.kinds(args, False)]
+
+
 def _of_others() -> Sequence[Command[Kind]]:
     return [command for kind in others().values() if (command := kind.command()) is not None]

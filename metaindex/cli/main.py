@@ -37,6 +37,7 @@ from . import (
     vacuum,
     verify,
     watch,
+    whatif,
 )
 from .arguments import DONE, EXIT_CODES, FAILED, INTERRUPTED, HelpText, NotUnderstood, Parser, near
 from .command import Command
@@ -56,6 +57,7 @@ COMMANDS: tuple[Command, ...] = (
     search.COMMAND,
     explain.COMMAND,
     clustering.COMMAND,
+    whatif.COMMAND,
     diff.COMMAND,
     export.COMMAND,
     disable.COMMAND,
@@ -84,6 +86,8 @@ _MEANT = {
     "compact": "optimize",
     "check": "verify",
     "find": "locate",
+    "what-if": "whatif",
+    "estimate": "whatif",
 }
 """What other programs call our commands."""
 

@@ -239,7 +239,9 @@ class WhatIf(Shown):
         share = percent(sample.size_bytes / max(sample.total_bytes, 1))
         read = f"{counted(sample.files, 'file')} ({human_bytes(sample.size_bytes)}, {share} of the table)"
         limit = human_bytes(sample.limit_bytes)
-        return f"read for this: {read}; the limit was {limit}. The range in brackets holds the truth with 90%"
+        estimated = any(not each.exact for one in self.queries for each in one.effects)
+        bounds = "; a range in brackets holds the truth with 90%" if estimated else ""
+        return f"read for this: {read}; the limit was {limit}{bounds}"
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""

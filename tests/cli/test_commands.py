@@ -247,6 +247,22 @@ def test_create_indexes_an_older_version(call: Call, tmp_path: Path) -> None:
     assert call("create", root, "none", "--version", "9", "--builder", "local").code != 0
 
 
+def test_whatif_weighs_what_is_named_and_what_follows(call: Call, indexed: Path) -> None:
+    found = call("whatif", indexed, "--where", "id = 3", "--no-indexes", "--json").json
+    names = [one["candidate"] for one in found["candidates"]]
+    assert names == ["column_stats(id)", "values(id)", "bloom_filters(id)"]
+    assert found["queries"][0]["now"]["files"]["expected"] >= 1
+    words = ("--where", "id = 3", "--where", "nothing = 3", "--values", "id", "--bloom", "id")
+    answer = call("whatif", indexed, *words)
+    assert answer.code == 0
+    assert "bloom_filters(id)" in answer.out
+    assert "1 of 2 questions not answered" in answer.out
+    both = call("whatif", indexed, *words, "--together", "--json").json
+    assert [one["candidate"] for one in both["candidates"]] == ["values(id) + bloom_filters(id)"]
+    assert call("whatif", indexed, "--where", "id = 3", "--sample", "2").code == 2
+    assert call("whatif", indexed).code == 2
+
+
 def test_clustering_measures_and_advises(call: Call, indexed: Path) -> None:
     found = call("clustering", indexed, "--json").json
     assert {one["column"] for one in found["columns"]} >= {"id", "month"}

@@ -52,10 +52,11 @@ def test_each_guide_that_can_run_is_run() -> None:
         "needle": "",
         "s3": "s3",
         "text": "",
+        "whatif": "",
     }
 
 
-@pytest.mark.parametrize("name", ["erase", "fresh", "layout", "needle", "text"])
+@pytest.mark.parametrize("name", ["erase", "fresh", "layout", "needle", "text", "whatif"])
 def test_a_guide_runs(name: str, tmp_path: Path) -> None:
     code = snippets(GUIDES / f"{name}.md", "")
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
