@@ -131,6 +131,13 @@ class RowPlan(Protocol):
     def writer(self, sink: RunSink, task: int, attempt: int, size_bytes: int) -> RowWriter:
         """What writes the rows of a task, under names that no other attempt has. `size_bytes`: as for `spread`."""
 
+    def tried(self, rows: pa.Table, sink: RunSink) -> RowSizes:
+        """What some rows (`with_lineage(stored)`, in any order) take where they are put as those of a part: for who
+        weighs an index that is not built."""
+
+    def parts_at(self, size_bytes: float) -> int:
+        """In how many parts the rows of so many stored bytes stand."""
+
     def covered(self, sizes: RowSizes, unkeyed_files: int) -> CoveredKey:
         """The key as the log entry names it."""
 

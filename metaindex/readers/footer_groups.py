@@ -69,6 +69,20 @@ class FooterGroups:
             stated = []  # whatever a footer says that cannot be understood proves nothing
         return [KeptGroups(rows, self._judged(part, result, path, len(rows), stated)) for part in parts]
 
+    def chunk_bytes(self, path: str) -> dict[str, int]:
+        """By dotted path of a leaf in the file, what its chunks take, compressed; nothing where the footer cannot be
+        read."""
+        footer = self._footer(path)
+        found: dict[str, int] = {}
+        if footer is None:
+            return found
+        for group in range(footer[1].num_row_groups):
+            chunks = footer[1].row_group(group)
+            for place in range(chunks.num_columns):
+                chunk = chunks.column(place)
+                found[chunk.path_in_schema] = found.get(chunk.path_in_schema, 0) + chunk.total_compressed_size
+        return found
+
     def _judged(
         self, part: Predicate, result: PruneResult, path: str, count: int, stated: Sequence[PruningStatistics[Mask]]
     ) -> Mask:

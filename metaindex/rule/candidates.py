@@ -23,12 +23,23 @@ from metaindex.kinds.served import ORDINAL, ROW, RowLayout, ServedRows, StoredPa
 from metaindex.kinds.spark_types import is_whole, width
 from metaindex.log.entry import CoveredKey
 from metaindex.pruning.open_index import OpenIndex
+from metaindex.pruning.ranking import (
+    CORES,
+    HOT,
+    HOT_GROUP,
+    KEY_SHARE,
+    PRUNED,
+    Offer,
+    buckets_left,
+    share_read,
+    share_sent,
+    unevenness,
+)
 from metaindex.pruning.serving import Serving, serving, usable_runs
 from metaindex.table.asked import at_version
 from metaindex.table.face import Table, handle_of
 
 from . import scans, seen_parts
-from .ranking import CORES, HOT, HOT_GROUP, KEY_SHARE, PRUNED, Offer, buckets_left, share_read, share_sent, unevenness
 from .reasons import Reason
 from .replaced import replaced
 from .request import Scan

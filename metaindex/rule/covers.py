@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from metaindex.pruning.ranking import JoinOf, choose
 from metaindex.pruning.result import human_bytes
 
 from . import scans
 from .candidates import Candidate, Offered, as_they_are
-from .ranking import JoinOf, choose
 from .reasons import Reason
 from .request import JoinSide, Scan
 from .settings import RuleConfig

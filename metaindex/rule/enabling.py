@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, Final
 from metaindex.config import Config
 from metaindex.expressions.errors import ArgumentError, UnsupportedFeatureError
 from metaindex.expressions.records import dataclass
+from metaindex.pruning.ranking import CORES
 from metaindex.readers.jvm import gateway_of, jvm_of
 from metaindex.readers.spark_jobs import setting
 from metaindex.spark import callbacks
 from metaindex.spark.running import check_running
 
 from .looking import looking
-from .ranking import CORES
 from .reading import read_survey
 from .reasons import Reason
 from .request import Survey

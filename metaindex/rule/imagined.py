@@ -6,9 +6,9 @@ from metaindex.expressions.build import parse_path
 from metaindex.formats.model import Schema
 from metaindex.kinds.served import RowKind
 from metaindex.kinds.spark_types import TEXT_BYTES, width
+from metaindex.pruning.ranking import PRUNED, Offer, asked_of, share_read
 
 from . import scans
-from .ranking import PRUNED, Offer, asked_of, share_read
 from .reasons import Reason
 from .request import Scan
 

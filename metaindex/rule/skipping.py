@@ -27,6 +27,7 @@ from metaindex.expressions.errors import UnknownColumnError, UnsupportedFeatureE
 from metaindex.expressions.references import columns
 from metaindex.expressions.tree import And, Opaque, Predicate
 from metaindex.formats.model import Schema
+from metaindex.pruning.ranking import CORES
 from metaindex.pruning.result import PruneResult
 from metaindex.table.face import Table, handle_of, queries_of
 
@@ -34,7 +35,6 @@ from . import parquet_scans, scans, seen_parts, text_scans
 from .candidates import Offered, offered
 from .cover_reply import told
 from .covers import Cover, cover_now, ranked
-from .ranking import CORES
 from .reading import Requests
 from .reasons import Reason
 from .replaced import looked_at_once, proved_now

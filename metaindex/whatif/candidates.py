@@ -15,6 +15,7 @@ from metaindex.formats.model import Leaf, Schema
 from metaindex.kinds.described import FactKind
 from metaindex.kinds.kind import AskedColumns, Kind
 from metaindex.kinds.registry import KINDS, check_kinds
+from metaindex.kinds.served import RowKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,11 @@ class Candidate:
     def facts(self) -> tuple[Kind, ...]:
         """Kinds that keep facts of columns."""
         return tuple(kind for kind in self.kinds if isinstance(kind, FactKind))
+
+    @property
+    def copies(self) -> tuple[RowKind, ...]:
+        """Kinds that keep rows of the table."""
+        return tuple(kind for kind in self.kinds if isinstance(kind, RowKind))
 
 
 def named(given: Sequence[Kind | Sequence[Kind]]) -> list[Candidate]:

@@ -9,7 +9,7 @@ upkeep     what a day adds, at the table's own rate of commits
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -47,23 +47,29 @@ class Weight:
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """A trial, and the files that it was over."""
+    """What was built over some files: bytes by what they are of, those of footers, processor time."""
 
-    trial: Trial
     weight: Weight
+    part_bytes: Mapping[str, int]
+    footer_bytes: int
+    cpu_seconds: float
+
+    @classmethod
+    def of(cls, trial: Trial, weight: Weight) -> Weighed:
+        return cls(weight, trial.part_bytes, trial.footer_bytes, trial.cpu_seconds)
 
 
 def size_of(trials: Sequence[Weighed], every: Weight) -> Estimate:
     """Of the whole index. `trials`: the sample, a half, a quarter, as far as there are."""
     last = trials[0]
     times = every.rows / last.weight.rows
-    footers = float(last.trial.footer_bytes)
+    footers = float(last.footer_bytes)
     if times <= 1.0:
-        return Estimate.exactly(float(last.trial.size_bytes))
+        return Estimate.exactly(footers + sum(last.part_bytes.values()))
     low = expected = high = footers
     rows = np.array([one.weight.rows for one in trials])
-    for name in last.trial.part_bytes:
-        sizes = np.array([one.trial.part_bytes.get(name, 0) for one in trials], np.float64)
+    for name in last.part_bytes:
+        sizes = np.array([one.part_bytes.get(name, 0) for one in trials], np.float64)
         ways = _grown(sizes, rows, every.rows)
         low += min(ways) * (1 - _LOOSE)
         expected += float(np.mean(ways))
@@ -99,13 +105,13 @@ def _added(slope: float, middle: float, start: float, end: float, falls: float) 
 def build_seconds(trials: Sequence[Weighed], every: Weight) -> float:
     """Of processor time."""
     last, first = trials[0], trials[-1]
-    even = last.trial.cpu_seconds / last.weight.size_bytes
+    even = last.cpu_seconds / last.weight.size_bytes
     more = every.size_bytes - last.weight.size_bytes
     slope = even
     if last.weight.size_bytes > first.weight.size_bytes:
-        added = last.trial.cpu_seconds - first.trial.cpu_seconds
+        added = last.cpu_seconds - first.cpu_seconds
         slope = added / (last.weight.size_bytes - first.weight.size_bytes)
-    return last.trial.cpu_seconds + more * float(np.clip(slope, _LEAST_SHARE * even, even))
+    return last.cpu_seconds + more * float(np.clip(slope, _LEAST_SHARE * even, even))
 
 
 def upkeep_of(size: Estimate, seconds: float, rate: Rate, every: Weight) -> Upkeep | None:

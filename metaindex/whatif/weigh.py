@@ -29,8 +29,10 @@ from metaindex.views.words import counted
 from .answer import Cost, Effect, QueryWeighed, Rate, Reads, WhatIf
 from .asking import Standing
 from .candidates import Candidate, following
+from .copy import Copy, copied, read_of
 from .cost import Weighed, Weight, build_seconds, size_of, upkeep_of
 from .effect import Now, Sight, with_candidate
+from .posterior import Estimate
 from .trial import Bench, Rows, Trial, tried
 
 logger = logging.getLogger("metaindex")
@@ -79,6 +81,7 @@ class _Built:
     cost: Cost
     exact: list[Trial] = field(default_factory=list)
     sampled: list[Trial] = field(default_factory=list)
+    copies: list[Copy] = field(default_factory=list)  # of a candidate that keeps rows
 
 
 def weigh(asked: Asked, hand: AtHand) -> WhatIf:
@@ -99,7 +102,7 @@ def weigh(asked: Asked, hand: AtHand) -> WhatIf:
     with tempfile.TemporaryDirectory(prefix="metaindex-") as folder:
         bench = Bench(hand.ref, snapshot, folder)
         built = [
-            _build(bench, one, known, sample, np.flatnonzero(wanted), rate, footers=limit > 0) for one in candidates
+            _build(bench, sight, one, known, np.flatnonzero(wanted), rate, footers=limit > 0) for one in candidates
         ]
         queries = [
             QueryWeighed(_text(query), problem=tree)
@@ -168,9 +171,9 @@ def _text(query: object) -> str:
 
 def _build(
     bench: Bench,
+    sight: Sight,
     candidate: Candidate,
     trees: Sequence[Predicate],
-    sample: Rows,
     wanted: Rows,
     rate: Rate,
     *,
@@ -178,17 +181,21 @@ def _build(
 ) -> _Built:
     """Whatever goes wrong with a candidate is told as its problem."""
     try:
-        exact = _exact(bench, candidate, trees, wanted) if footers and len(sample) < len(bench.snapshot.files) else []
+        whole = len(sight.sample) == len(bench.snapshot.files)
+        exact = _exact(bench, candidate, trees, wanted) if footers and not whole else []
         out = _Built(Cost(candidate.name), exact)
-        if not len(sample):
+        if not len(sight.sample):
             return out
-        trials = _trials(bench, candidate, in_order(bench.snapshot.files.table, sample)[1])
-        trial, every = trials[0].trial, Weight.of(bench.snapshot)
-        size, seconds = size_of(trials, every), build_seconds(trials, every)
-        notes = tuple(f"a file of the sample is left uncovered: {note}" for note in trial.notes)
-        out.cost = Cost(candidate.name, size, seconds, upkeep_of(size, seconds, rate, every), notes=notes)
+        portions = _portions(bench, sight.sample)
+        if candidate.copies:
+            return _copied(bench, sight, candidate, portions, rate)
+        trials = [tried(bench, f"what if {candidate.name}", candidate.kinds, some) for some in reversed(portions)][::-1]
+        weighed = [Weighed.of(one, Weight.of(bench.snapshot, some)) for one, some in zip(trials, portions, strict=True)]
+        notes = tuple(f"a file of the sample is left uncovered: {note}" for note in trials[0].notes)
+        every = Weight.of(bench.snapshot)
+        out.cost = _cost(candidate, size_of(weighed, every), build_seconds(weighed, every), rate, every, notes)
         if not (exact and len(candidate.facts) == len(candidate.kinds)):
-            out.sampled = [trial]
+            out.sampled = [trials[0]]
         return out
     except MetaIndexError as error:
         return _Built(Cost(candidate.name, problem=str(error)))
@@ -197,17 +204,32 @@ def _build(
         return _Built(Cost(candidate.name, problem=str(error) or type(error).__name__))
 
 
-def _trials(bench: Bench, candidate: Candidate, ordered: Rows) -> list[Weighed]:
-    """Over the sample; where it is not the table, over a half and a quarter of it, too. The smallest is built first:
-    what is loaded by the first build counts for nothing then."""
-    portions = [ordered]
-    if len(ordered) < len(bench.snapshot.files):
-        portions += [ordered[::step] for step in (2, 4) if len(ordered) >= 2 * step]
-    found = [
-        Weighed(tried(bench, f"what if {candidate.name}", candidate.kinds, some), Weight.of(bench.snapshot, some))
-        for some in reversed(portions)
-    ]
-    return found[::-1]
+def _cost(
+    candidate: Candidate, size: Estimate, seconds: float, rate: Rate, every: Weight, notes: tuple[str, ...]
+) -> Cost:
+    return Cost(candidate.name, size, seconds, upkeep_of(size, seconds, rate, every), notes=notes)
+
+
+def _copied(bench: Bench, sight: Sight, candidate: Candidate, portions: Sequence[Rows], rate: Rate) -> _Built:
+    """A candidate that keeps rows. Spark builds it: what it takes here is the least."""
+    if len(candidate.kinds) > 1:
+        raise ArgumentError(
+            f"a covering index is a candidate of its own; {candidate.name} has other kinds, too; give them one by one"
+        )
+    copy = copied(bench, sight, candidate.copies[0], portions)
+    every = Weight.of(bench.snapshot)
+    notes = ("Spark builds it, in more processor time than this, and reads it for queries that need no other columns",)
+    cost = _cost(candidate, copy.size, build_seconds(copy.trials, every), rate, every, notes)
+    return _Built(cost, copies=[copy])
+
+
+def _portions(bench: Bench, sample: Rows) -> list[Rows]:
+    """The sample; where it is not the table, a half and a quarter of it, too. The smallest is built first: what is
+    loaded by the first build counts for nothing then."""
+    ordered = in_order(bench.snapshot.files.table, sample)[1]
+    if len(ordered) == len(bench.snapshot.files):
+        return [ordered]
+    return [ordered, *(ordered[::step] for step in (2, 4) if len(ordered) >= 2 * step)]
 
 
 def _exact(bench: Bench, candidate: Candidate, trees: Sequence[Predicate], wanted: Rows) -> list[Trial]:
@@ -230,6 +252,9 @@ def _effect(sight: Sight, now: Now, built: _Built) -> Effect:
     name = built.cost.candidate
     if built.cost.problem:
         return Effect(name, now.reads, 0, "it cannot be built")
+    if built.copies:
+        found = read_of(sight, now, built.copies[0])
+        return Effect(name, found.reads or now.reads, tried_on, found.note, found.instead_of)
     exact, sampled = [one.index for one in built.exact], [one.index for one in built.sampled]
     if not exact and not sampled:
         return Effect(name, now.reads, 0, "not tried: no file was read")

@@ -13,7 +13,7 @@ from metaindex.expressions.records import dataclass
 from metaindex.formats.model import Leaf, Schema
 from metaindex.keys import column_id, key_id
 from metaindex.kinds.columns import columns_of, named
-from metaindex.kinds.served import ORDINAL, ROW, RUN, RowSizes, RowWriter
+from metaindex.kinds.served import ORDINAL, ROW, RUN, RowSizes, RowWriter, sizes_of
 from metaindex.kinds.spark_types import spark_schema, stored_type
 from metaindex.log.entry import CoveredColumn, CoveredKey
 
@@ -69,6 +69,20 @@ class CoveringPlan:
         bucket = task if self.buckets else None
         most = PART_BYTES if self.buckets else range_bytes(size_bytes)
         return TaskWriter(PartWriter(sink, self.key_id, self.stored, self.indexed, self.place, tag, bucket, most))
+
+    def tried(self, rows: pa.Table, sink: RunSink) -> RowSizes:
+        from .order import in_spark_order, sort_columns
+        from .parts import PartWriter
+
+        keyed, names = sort_columns(rows, self.indexed)
+        writer = PartWriter(sink, self.key_id, self.stored, self.indexed, self.place, "000000", None)
+        writer.add(in_spark_order(keyed, names).select(rows.column_names))
+        return sizes_of(writer.close())
+
+    def parts_at(self, size_bytes: float) -> int:
+        from .parts import range_bytes
+
+        return self.buckets or max(1, -int(-size_bytes // range_bytes(int(size_bytes))))
 
     def covered(self, sizes: RowSizes, unkeyed_files: int) -> CoveredKey:
         """The key as the log entry names it."""

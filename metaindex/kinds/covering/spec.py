@@ -15,7 +15,7 @@ from metaindex.expressions.statistics import Mask
 from metaindex.expressions.tree import ColumnRef, Predicate
 from metaindex.formats.model import Schema
 from metaindex.kinds.columns import columns_of, named
-from metaindex.kinds.kind import KeyRows, LayoutRule, Merged, MergeInto
+from metaindex.kinds.kind import AskedColumns, KeyRows, Kind, LayoutRule, Merged, MergeInto
 from metaindex.kinds.served import RowKind, RowPlan, ServedRows, StoredPart
 from metaindex.log.entry import CoveredKey, KindSpec
 
@@ -206,6 +206,13 @@ class CoveringRange(RowKind):
 
     def buckets_at(self, size_bytes: float) -> int:
         return 0
+
+    @classmethod
+    def suggested(cls, asked: AskedColumns) -> Sequence[Kind]:
+        if not asked.ranged:
+            return []
+        first = asked.ranged[0]
+        return [cls([first], [name for name in asked.named if name != first])]
 
     @classmethod
     def command(cls) -> Command[Self]:

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from metaindex.expressions import col
 from metaindex.formats.model import Field, Schema
 from metaindex.kinds.covering.spec import BUCKETS, Covering, CoveringRange
-from metaindex.rule.imagined import imagined
-from metaindex.rule.ranking import (
+from metaindex.pruning.ranking import (
     CACHED,
     HOT_GROUP,
     MARGIN,
@@ -30,6 +29,7 @@ from metaindex.rule.ranking import (
     share_sent,
     unevenness,
 )
+from metaindex.rule.imagined import imagined
 from metaindex.rule.reasons import Reason
 from metaindex.rule.request import Delta, Filters, Group, JoinSide, Need, Scan
 from metaindex.rule.scans import alike, wants

@@ -67,14 +67,17 @@ MARGIN: Final = 0.95
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What the filters say of one column: that it equals one of `equal` values (0: not that), or lies in a range with
-    so many ends (0: nothing is said)."""
+    so many ends (0: nothing is said). `measured`: the share of the rows, where somebody has counted."""
 
     equal: int = 0
     ends: int = 0
+    measured: float | None = None
 
     @property
     def share(self) -> float:
         """Of the rows."""
+        if self.measured is not None:
+            return self.measured
         if self.equal:
             return min(1.0, EQUAL * self.equal)
         return BETWEEN if self.ends > 1 else ONE_SIDED if self.ends else 1.0

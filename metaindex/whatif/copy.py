@@ -1,0 +1,199 @@
+"""A covering index as a candidate: rows of the sample are put as its rows would be, for their size; the share of the
+rows that a query's conditions on its first column keep is counted on the sample, and priced as the rule of Spark's
+optimizer prices it (`pruning.ranking`), with what was counted in place of its constants."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.advice.sample import of_leaf
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.references import columns, conjuncts
+from metaindex.expressions.tree import And, ColumnRef, Predicate
+from metaindex.expressions.vectors import from_vector
+from metaindex.formats.storage_local import LocalStorage
+from metaindex.kinds.columns import columns_of, named
+from metaindex.kinds.served import LINEAGE, RowKind, RowPlan, with_lineage
+from metaindex.kinds.spark_types import TEXT_BYTES, width
+from metaindex.pruning.ranking import Offer, asked_of, share_read
+from metaindex.store.writer import RunSink, new_run_id
+
+from .answer import Reads
+from .cost import Weighed, Weight, size_of
+from .effect import Now, Sight
+from .posterior import Estimate, Floats
+from .trial import Bench, Rows
+
+_Z = 1.645
+"""A normal number is within so many standard deviations with 90%."""
+_PAGE_ROWS = 20_000
+"""Of a page, of which no part is read alone."""
+_GUESSED = "no sampled file tells the share of its rows, which is guessed"
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """`kind` with its buckets; `plan`: its columns at the version. `trials`: the sample, a half, a quarter."""
+
+    kind: RowKind
+    plan: RowPlan
+    trials: tuple[Weighed, ...]
+    size: Estimate
+    needed: Estimate  # of the size what a query reads: all but lineage
+    page_bytes: float  # of that in a page of each column
+
+    @property
+    def names(self) -> list[tuple[str, ...]]:
+        return [leaf.parts for leaf in self.plan.columns]
+
+
+def copied(bench: Bench, sight: Sight, kind: RowKind, portions: Sequence[Rows]) -> Copy:
+    """Puts the rows of these files, and of fewer. Raises what a scan, or the kind, raises."""
+    schema = bench.snapshot.schema
+    total = bench.snapshot.files.size_bytes
+    sized = kind.sized(schema, total)
+    assert isinstance(sized, RowKind), "a kind that keeps rows stays one"
+    plan = sized.planned(schema, 0)
+    sink = RunSink(LocalStorage(f"{bench.folder}/{new_run_id()}"), new_run_id())
+    trials: list[Weighed] = []
+    table = pa.table({})
+    for rows in reversed(portions):  # what is loaded by the first counts for nothing then
+        started = time.process_time()
+        table = _rows(sight, plan, rows)
+        sizes = plan.tried(table, replace(sink, run=new_run_id()))
+        seconds = time.process_time() - started
+        trials.append(Weighed(Weight.of(bench.snapshot, rows), dict(sizes.column_bytes), 0, seconds))
+    trials.reverse()
+    every = Weight.of(bench.snapshot)
+    lineage = {one.name for one in LINEAGE}
+    read = [
+        replace(one, part_bytes={name: size for name, size in one.part_bytes.items() if name not in lineage})
+        for one in trials
+    ]
+    page = sum(read[0].part_bytes.values()) * _PAGE_ROWS / max(table.num_rows, 1)  # of the sample, built last
+    return Copy(sized, plan, tuple(trials), size_of(trials, every), size_of(read, every), page)
+
+
+def _rows(sight: Sight, plan: RowPlan, rows: Rows) -> pa.Table:
+    """The stored columns of all rows of these files, with lineage."""
+    tables = []
+    for ordinal, row in enumerate(rows.tolist()):
+        table = sight.scan(row, plan.columns).to_arrow()
+        stored = [of_leaf(table, leaf).cast(one.type) for leaf, one in zip(plan.columns, plan.stored, strict=True)]
+        count = table.num_rows
+        ordinals = from_vector(np.full(count, ordinal, np.int32), None, pa.int32())
+        places = from_vector(np.arange(count, dtype=np.int64), None, pa.int64())
+        tables.append(pa.Table.from_arrays([*stored, ordinals, places], schema=with_lineage(plan.stored)))
+    return pa.concat_tables(tables)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyRead:
+    """What a query reads of a copy, or why the rule would read the table. `instead_of`: what the same columns take in
+    the files that it reads now."""
+
+    reads: Reads | None
+    instead_of: float = 0.0
+    note: str = ""
+
+
+def read_of(sight: Sight, now: Now, copy: Copy) -> CopyRead:
+    """By the rules of covering indexes: all columns of the query are there, and it asks the first one."""
+    missing = [ref.name for ref in columns(now.tree) if ref.parts not in copy.names]
+    if missing:
+        return CopyRead(None, note=f"it does not have the column {missing[0]}")
+    first = ColumnRef(copy.names[0])
+    asked = asked_of(conjuncts(now.tree))
+    if first not in asked:
+        return CopyRead(None, note=f"the query asks nothing of its first column, {first.name}")
+    counted = _share(sight, now.tree, first)
+    indexed = [".".join(parts) for parts in copy.names[: copy.plan.indexed]]
+    buckets = copy.kind.buckets_at(sight.snapshot.files.size_bytes)
+    shares = [asked[first].share] * 3 if counted is None else [counted.low, counted.expected, counted.high]
+    left = [share_read({indexed[0]: replace(asked[first], measured=share)}, indexed, buckets) for share in shares]
+    sizes = (copy.needed.low, copy.needed.expected, copy.needed.high)
+    low, expected, high = (
+        float(min(max(size * share, copy.page_bytes), size)) for size, share in zip(sizes, left, strict=True)
+    )
+    source = _source(sight, now, copy)
+    if Offer("", source, expected, True, frozenset(), buckets, ()).alone <= 0:
+        return CopyRead(None, note="the table is read: the columns take no more in the files that it reads now")
+    parts = copy.plan.parts_at(copy.size.expected)
+    if buckets:
+        some = min(buckets, asked[first].equal) if asked[first].equal and len(indexed) == 1 else buckets
+        files = Estimate.exactly(float(some))
+    else:  # a range begins and ends in the midst of parts
+        few = [min(parts, max(1.0, np.floor(share * parts))) for share in shares]
+        files = Estimate(float(few[0]), float(few[1]), float(min(parts, few[2] + 1)))
+    note = "" if counted is not None else _GUESSED
+    return CopyRead(Reads(files, None, Estimate(low, expected, high)), source, note)
+
+
+def _share(sight: Sight, tree: Predicate, first: ColumnRef) -> Estimate | None:
+    """Of all rows, those for which the conditions on a column alone are true: counted in sampled files of those that
+    statistics and indexes leave for these conditions; in the others there is none."""
+    parts = tuple(part for part in conjuncts(tree) if set(columns(part)) == {first})
+    if not parts:
+        return None
+    alone = And(parts) if len(parts) > 1 else parts[0]
+    kept = sight.standing.kept(sight.standing.answer(alone))
+    rows = sight.sample[kept[sight.sample]]
+    if not kept.any():
+        return Estimate.exactly(0.0)
+    if not len(rows):
+        return None
+    leaf = named(columns_of(sight.snapshot.schema), first.name, "a condition names columns of the table")
+    counts: list[tuple[int, int]] = []
+    for row in rows.tolist():
+        plan = sight.scan(row, [leaf])
+        try:
+            every = plan.to_arrow().num_rows
+            counts.append((replace(plan, predicate=alone).to_arrow().num_rows, every))
+        except (MetaIndexError, OSError):
+            continue
+    if not counts:
+        return None
+    hits, trials = (np.array(one, np.float64) for one in zip(*counts, strict=True))
+    scope = Weight.of(sight.snapshot, np.flatnonzero(kept)).rows / Weight.of(sight.snapshot).rows
+    return _of_rows(hits, trials, scope, whole=len(rows) == int(kept.sum()))
+
+
+def _of_rows(hits: Floats, trials: Floats, scope: float, *, whole: bool) -> Estimate:
+    """The share with its bounds: files are alike as far as those of the sample are."""
+    share = float(hits.sum() / max(trials.sum(), 1.0))
+    if whole:
+        return Estimate.exactly(share * scope)
+    count = len(hits)
+    spread = float(np.sqrt(((hits - share * trials) ** 2).sum() / max(count - 1, 1)) / max(trials.mean(), 1.0))
+    off = _Z * spread / np.sqrt(count) * (1 + 2 / count) if count > 1 else share
+    least = 3.0 / max(trials.sum(), 1.0)  # what was seen in no row may be in so many
+    return Estimate(max(share - off, 0.0) * scope, share * scope, min(max(share + off, least), 1.0) * scope)
+
+
+def _source(sight: Sight, now: Now, copy: Copy) -> float:
+    """What the columns take in the files that the query reads now: by the footers of the sampled ones, else by the
+    widths of their types; of CSV and JSON all of these files."""
+    size = float(sight.sizes[now.kept].sum())
+    if not sight.grouped:
+        return size
+    shares = [share for row in sight.sample.tolist() if (share := _stored_share(sight, row, copy)) is not None]
+    if shares:
+        return size * float(np.mean(shares))
+    whole = sum(width(one.type) for one in sight.snapshot.schema.fields) or 1
+    widths = {leaf.parts: width(leaf.type) for leaf in columns_of(sight.snapshot.schema)}
+    return size * min(1.0, sum(widths.get(parts, TEXT_BYTES) for parts in copy.names) / whole)
+
+
+def _stored_share(sight: Sight, row: int, copy: Copy) -> float | None:
+    """Of a file's bytes, what the chunks of these columns have; None where its footer does not tell."""
+    path = sight.snapshot.files.paths[row].as_py()
+    chunks = sight.groups.chunk_bytes(path)
+    sources = [".".join(leaf.source) for leaf in copy.plan.columns]
+    inside = [size for name, size in chunks.items() if any(f"{name}.".startswith(f"{one}.") for one in sources)]
+    return sum(inside) / max(float(sight.sizes[row]), 1.0) if inside else None

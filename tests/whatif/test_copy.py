@@ -1,0 +1,98 @@
+"""Covering indexes as candidates: their size, and what queries would read of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import metaindex as mi
+from tests.tables import FORMATS, settle
+from tests.whatif.test_what_if import filled, tree
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def wide(folder: Path, files: int = 20, count: int = 20_000) -> mi.Table:
+    """Rows whose `at` lies anywhere, with a column of texts that no query of these tests needs."""
+    rng = np.random.default_rng(3)
+    lake = folder / "lake"
+    lake.mkdir()
+    for number in range(files):
+        columns = {
+            "at": pa.array(rng.integers(0, 100_000, count), mask=rng.random(count) < 0.1),
+            "user": rng.integers(0, 5_000, count),
+            "text": [f"a text that is long, of row {one}" for one in rng.integers(0, 10**9, count)],
+        }
+        pq.write_table(pa.table(columns), lake / f"f{number:03d}.parquet")
+    settle(lake)
+    return mi.open_table(str(lake))
+
+
+def test_the_share_of_the_rows_is_counted(tmp_path: Path) -> None:
+    table = wide(tmp_path)
+    kind = mi.CoveringRange("at", ["user"])
+    before = tree(tmp_path)
+    found = table.what_if(["at between 10000 and 39999", "at < 100", "at is null"], kind, sample=0.3)
+    assert tree(tmp_path) == before
+    assert 3 <= found.sampled.files < 20
+    cost = found.cost("covering_range(at; user)")
+    assert cost.problem == ""
+    assert cost.size_bytes is not None
+    read = {query.query: query.effects[0].reads.size_bytes for query in found.queries}
+    assert read["at between 10000 and 39999"].expected / read["at is null"].expected == pytest.approx(2.7, rel=0.15)
+    for query, share in (("at between 10000 and 39999", 0.27), ("at is null", 0.1)):
+        (effect,) = found[query].effects
+        assert read[query].expected < share * cost.size_bytes.expected  # lineage is not read
+        assert read[query].low < read[query].expected < read[query].high
+        assert 0 < effect.instead_of_bytes < 0.5 * found.size_bytes  # without the texts
+    assert found["at < 100"].effects[0].reads.size_bytes.expected < 0.1 * cost.size_bytes.expected
+
+
+@pytest.mark.parametrize("format_", sorted(FORMATS))
+def test_every_format_has_rows_to_copy(tmp_path: Path, format_: str) -> None:
+    table = filled(tmp_path, format_)
+    found = table.what_if("id between 100 and 300", mi.Covering("id", ["name"], buckets=8), mi.CoveringRange("id"))
+    assert [cost.problem for cost in found.candidates] == ["", ""]
+    assert all(cost.size_bytes is not None and cost.size_bytes.expected > 500 for cost in found.candidates)
+
+
+def test_why_it_would_not_be_read(tmp_path: Path) -> None:
+    table = filled(tmp_path, "delta")
+    queries = ["cat = 3", "name = 'n041'", "id = 77"]
+    found = table.what_if(queries, mi.Covering("name", ["id"]))
+    notes = [query.effects[0].note for query in found.queries]
+    assert notes[0] == "it does not have the column cat"
+    assert notes[2] == "the query asks nothing of its first column, name"
+    for query in (found["cat = 3"], found["id = 77"]):
+        assert query.effects[0].reads == query.now
+
+
+def test_a_copy_is_a_candidate_of_its_own(tmp_path: Path) -> None:
+    table = filled(tmp_path, "parquet")
+    found = table.what_if("id = 77", [mi.Covering("id"), mi.Values("id")], mi.Covering("idd"))
+    problems = [cost.problem for cost in found.candidates]
+    assert "a candidate of its own" in problems[0]
+    assert "there is no 'idd'" in problems[1]
+
+
+def test_a_copy_in_ranges_follows_from_a_range(tmp_path: Path) -> None:
+    table = filled(tmp_path, "parquet")
+    names = [cost.candidate for cost in table.what_if("id between 100 and 130 and cat = 3").candidates]
+    assert names[-1] == "covering_range(id; cat)"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", [mi.CoveringRange("at", ["user"]), mi.Covering("user", ["at"], buckets=8)])
+def test_the_size_is_that_of_what_spark_builds(spark: SparkSession, tmp_path: Path, kind: mi.CoveringRange) -> None:
+    table = wide(tmp_path)
+    (weighed,) = table.what_if("at < 100", kind, sample=0.3).candidates
+    outcome = mi.open_table(table.path, spark=spark).create_index("i", kind, builder="spark")
+    (run,) = outcome.entry.content.runs
+    assert weighed.size_bytes is not None
+    assert weighed.size_bytes.expected == pytest.approx(run.size_bytes, rel=0.2)
