@@ -30,10 +30,10 @@ class AskedAgain:
         self._values[ordinal] = {}
 
     def add(self, group: int, values: Sequence[pa.Array]) -> None:
-        found = self._values[self._ordinal]
-        if len(found) < MOST_VALUES:
+        distinct = self._values[self._ordinal]
+        if len(distinct) < MOST_VALUES:
             rows = zip(*(column.to_pylist() for column in values), strict=True)
-            found.update((row, None) for row in rows if None not in row)
+            distinct.update((row, None) for row in rows if None not in row)
 
     def end(self) -> None:
         """Nothing: it is asked when all files are read."""

@@ -235,14 +235,14 @@ def hash_literal(literal: Literal, column_type: pa.DataType) -> int | Absent | N
     cannot be said, and every file is kept."""
     if literal.is_nan and pa.types.is_floating(plain_type(column_type)):
         return _hash_int(_NAN)
-    found = physical_interval(Interval(literal, literal), column_type)
-    if found is None:
+    stored = physical_interval(Interval(literal, literal), column_type)
+    if stored is None:
         return None
-    if found.empty:
+    if stored.empty:
         return NO_VALUE
-    if found.low is None or found.low != found.high:
+    if stored.low is None or stored.low != stored.high:
         return None
-    return _hash_physical(found.low, plain_type(column_type))
+    return _hash_physical(stored.low, plain_type(column_type))
 
 
 def hash_literals(literals: Sequence[Literal], types: Sequence[pa.DataType]) -> int | Absent | None:
@@ -255,7 +255,9 @@ def hash_literals(literals: Sequence[Literal], types: Sequence[pa.DataType]) -> 
         return NO_VALUE
     if None in hashes:
         return None
-    return xxhash.xxh64_intdigest(b"".join(one.to_bytes(8, "little") for one in hashes if isinstance(one, int)))
+    return xxhash.xxh64_intdigest(
+        b"".join(hashed.to_bytes(8, "little") for hashed in hashes if isinstance(hashed, int))
+    )
 
 
 def hash_all_literals(values: Sequence[Sequence[Literal]], types: Sequence[pa.DataType]) -> Hashes | None:
@@ -267,11 +269,11 @@ def hash_all_literals(values: Sequence[Sequence[Literal]], types: Sequence[pa.Da
             return fast
     out = []
     for literals in values:
-        found = hash_literals(literals, types)
-        if found is None:
+        hashed = hash_literals(literals, types)
+        if hashed is None:
             return None
-        if isinstance(found, int):
-            out.append(found)
+        if isinstance(hashed, int):
+            out.append(hashed)
     return np.array(out, np.uint64)
 
 
@@ -287,11 +289,11 @@ def hash_each_list(
             return fast, np.array([number for number, _ in flat], np.intp), frozenset()
     hashes, owners, unsaid = [], [], set()
     for number, value in flat:
-        found = hash_literals(value, types)
-        if found is None:
+        hashed = hash_literals(value, types)
+        if hashed is None:
             unsaid.add(number)
-        elif isinstance(found, int):
-            hashes.append(found)
+        elif isinstance(hashed, int):
+            hashes.append(hashed)
             owners.append(number)
     return np.array(hashes, np.uint64), np.array(owners, np.intp), frozenset(unsaid)
 

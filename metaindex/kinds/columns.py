@@ -14,15 +14,13 @@ from metaindex.formats.model import COLLATED, Leaf, Schema
 def find_leaf(schema: Schema, name: str) -> Leaf:
     """The leaf that a dotted name means, which can be indexed: see `named`."""
     try:
-        found = named(schema.leaves(), name, "an indexed column is a primitive column of the table")
+        leaf = named(schema.leaves(), name, "an indexed column is a primitive column of the table")
     except UnknownColumnError:
         _refuse_unlike_bytes(schema, name)
         raise
-    if physical_type(found.type) is None:
-        raise UnsupportedFeatureError(
-            f"an indexed column has an order; {name!r} is {found.type}; choose another column"
-        )
-    return found
+    if physical_type(leaf.type) is None:
+        raise UnsupportedFeatureError(f"an indexed column has an order; {name!r} is {leaf.type}; choose another column")
+    return leaf
 
 
 def _refuse_unlike_bytes(schema: Schema, name: str) -> None:
@@ -40,12 +38,12 @@ def named(among: Sequence[Leaf], name: str, rule: str) -> Leaf:
     parts = parse_path(name)
     exact = [leaf for leaf in among if leaf.parts == parts]
     folded = [leaf for leaf in among if [p.lower() for p in leaf.parts] == [p.lower() for p in parts]]
-    found = exact or folded
-    if len(found) == 1:
-        return found[0]
-    if found:
+    fitting = exact or folded
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
         raise UnknownColumnError(
-            f"a column name fits one column; {name!r} fits {len(found)} when case is ignored; write it as the table"
+            f"a column name fits one column; {name!r} fits {len(fitting)} when case is ignored; write it as the table"
             " does"
         )
     names = [".".join(leaf.parts) for leaf in among]

@@ -67,7 +67,7 @@ def _first_sentence(docstring: str | None) -> str:
 
 
 def _key(text: str) -> Key:
-    found = tuple(name.strip() for name in text.split(","))
-    if not all(found):
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
         raise argparse.ArgumentTypeError(f"a key is a column, or columns separated by commas; got {text!r}")
-    return found
+    return names

@@ -78,7 +78,7 @@ def facts_of(
         nans = constant(0, count, pa.int64())
     if pa.types.is_floating(domain):
         # NaN compares to nothing. The two zeros are equal: both lie inside, for readers that tell them apart.
-        lower, upper = (pc.if_else(sure(pc.is_nan(one)), None, one) for one in (lower, upper))
+        lower, upper = (pc.if_else(sure(pc.is_nan(bound)), None, bound) for bound in (lower, upper))
         lower = pc.if_else(sure(pc.equal(lower, 0.0)), -0.0, lower)
         upper = pc.if_else(sure(pc.equal(upper, 0.0)), 0.0, upper)
     elif pa.types.is_binary(domain):
@@ -119,7 +119,8 @@ def unknown_facts(type_: pa.DataType, count: int) -> pa.Table:
     schema = facts_schema(type_)
     said = {"state": int(StatState.UNKNOWN), "trust": int(Trust.NONE), "lower_exact": False, "upper_exact": False}
     arrays = [
-        constant(said[one.name], count, one.type) if one.name in said else pa.nulls(count, one.type) for one in schema
+        constant(said[field.name], count, field.type) if field.name in said else pa.nulls(count, field.type)
+        for field in schema
     ]
     return pa.Table.from_arrays(arrays, schema=schema)
 
@@ -177,11 +178,13 @@ def _cut(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array
 
 def take_bounds(bounds: ColumnBounds, rows: npt.NDArray[np.int64]) -> ColumnBounds:
     """The bounds of the files `rows`."""
-    whole = next((len(v) for one in fields(ColumnBounds) if isinstance(v := getattr(bounds, one.name), pa.Array)), -1)
+    whole = next(
+        (len(v) for field in fields(ColumnBounds) if isinstance(v := getattr(bounds, field.name), pa.Array)), -1
+    )
     if whole == len(rows) and np.array_equal(rows, np.arange(whole)):
         return bounds
     at = pa.array(rows)
-    arrays = {one.name: getattr(bounds, one.name) for one in fields(ColumnBounds) if one.name != "type"}
+    arrays = {field.name: getattr(bounds, field.name) for field in fields(ColumnBounds) if field.name != "type"}
     return replace(bounds, **{name: None if values is None else values.take(at) for name, values in arrays.items()})
 
 
@@ -205,5 +208,5 @@ def plain(values: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def joined(pieces: Sequence[pa.Array | pa.ChunkedArray], type_: pa.DataType) -> pa.Array:
     """Pieces as one array."""
-    chunks = [chunk for one in pieces for chunk in (one.chunks if isinstance(one, pa.ChunkedArray) else (one,))]
+    chunks = [chunk for piece in pieces for chunk in (piece.chunks if isinstance(piece, pa.ChunkedArray) else (piece,))]
     return pa.concat_arrays(chunks) if chunks else pa.array([], type_)

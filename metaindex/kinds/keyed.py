@@ -159,7 +159,7 @@ def add_groups(collector: TakesRows, groups: Sequence[tuple[int, int]], values: 
     else:
         start = 0
         for group, rows in groups:
-            collector.add(group, [one.slice(start, rows) for one in values])
+            collector.add(group, [column.slice(start, rows) for column in values])
             start += rows
 
 
@@ -263,11 +263,11 @@ class EqualityReader(ABC):
 
     def among_each(self, lists: Sequence[Sequence[Sequence[Literal]]]) -> list[Hits | None]:
         """See `ReadsMany`: as it stands, one list after the other."""
-        found = []
+        answers = []
         for values in lists:
             look()
-            found.append(self.among(values))
-        return found
+            answers.append(self.among(values))
+        return answers
 
     def between(self, interval: Interval) -> Hits | None:
         return None

@@ -81,24 +81,24 @@ class _Others:
         from importlib.metadata import entry_points
 
         importlib.invalidate_caches()
-        found: dict[str, type[WholeKind]] = {}
+        known: dict[str, type[WholeKind]] = {}
         try:
             points = sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value))
         except Exception as error:  # noqa: BLE001 - one damaged package among all that are installed
             _LOGGER.warning("index kinds of other packages are not known: they cannot be listed (%s)", one_line(error))
-            return found
+            return known
         for point in points:
             try:
                 kind = point.load()
-                why = _unfit(kind, found)
+                why = _unfit(kind, known)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's package, whatever is wrong with it
                 kind, why = None, f"it cannot be loaded ({first_line(error)})"
             if why is None:
-                found[kind.name] = kind
+                known[kind.name] = kind
             elif (point.value, why) not in self._told:
                 self._told.add((point.value, why))
                 _LOGGER.warning("the index kind %r of entry point %r is left out: %s", point.name, point.value, why)
-        return found
+        return known
 
 
 def _places() -> object:
@@ -125,7 +125,7 @@ def others() -> Mapping[str, type[WholeKind]]:
 _LOGGER = logging.getLogger("metaindex")
 
 
-def _unfit(kind: object, found: Mapping[str, object]) -> str | None:
+def _unfit(kind: object, known: Mapping[str, object]) -> str | None:
     """Why a stranger's class is no kind that can be added, or None."""
     if not (isinstance(kind, type) and issubclass(kind, WholeKind)):
         return "it is no subclass of metaindex.kinds.kind.WholeKind"
@@ -133,7 +133,7 @@ def _unfit(kind: object, found: Mapping[str, object]) -> str | None:
         return f"it does not say {', '.join(missing)}"
     if not _NAME.fullmatch(getattr(kind, "name", "")) or kind.name != kind.partition:
         return "its name, which is that of its partition, is not made of small letters, digits and _"
-    if kind.name in _TAKEN or kind.name in found:
+    if kind.name in _TAKEN or kind.name in known:
         return f"the name {kind.name!r} is taken"
     if wrong := [name for name, type_ in _SAID.items() if not isinstance(getattr(kind, name), type_)]:
         return f"its {wrong[0]} is no {_SAID[wrong[0]].__name__}"
@@ -179,9 +179,9 @@ def stored_kind(partition: str) -> type[StoredKind] | None:
 
 def rows_of(key: CoveredKey) -> type[StoredKind]:
     """The rows of a key that is `readable`."""
-    found = stored_kind(key.kind)
-    assert found is not None, "keys that are not known are not asked"
-    return found
+    kind = stored_kind(key.kind)
+    assert kind is not None, "keys that are not known are not asked"
+    return kind
 
 
 def looked_up_rows(key: CoveredKey) -> type[LookedUpRows]:
@@ -286,18 +286,18 @@ def check_kinds(some: Sequence[object]) -> None:
 def kind_from_spec(spec: KindSpec) -> Kind:
     """The kind that a log entry names. DamagedIndexError, with advice, for a kind or a version that is not known
     here."""
-    found = kind_named(spec.name)
-    if found is None or spec.version > found.version:
+    kind = kind_named(spec.name)
+    if kind is None or spec.version > kind.version:
         known, cure = "not known here", "install the package that brings it, or upgrade metaindex"
-        if found is not None:
+        if kind is not None:
             brings = "the package that brings it" if stranger(spec.name) else "metaindex"
-            known, cure = f"known up to version {found.version}", f"upgrade {brings}"
+            known, cure = f"known up to version {kind.version}", f"upgrade {brings}"
         raise DamagedIndexError(
             f"an index is read by the kinds that it was built with; {spec.name[:80]!r} version {spec.version} is"
             f" {known}; {cure}"
         )
     try:
-        return asked(spec.name, partial(found.of, dict(spec.properties)))
+        return asked(spec.name, partial(kind.of, dict(spec.properties)))
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedIndexError(
             f"an index kind has the properties that it was asked with; {spec.name} has not "

@@ -41,19 +41,19 @@ def with_ids(spec: KindSpec, schema: Schema) -> KindSpec:
 def kinds_at(specs: Sequence[KindSpec], schema: Schema) -> list[Kind]:
     """The kinds with the names that their columns have at a schema, without what was of a column that is gone: the
     others are kept up. UnknownColumnError where nothing is left."""
-    found: list[Kind] = []
+    kinds: list[Kind] = []
     gone: UnknownColumnError | None = None
     for spec in specs:
         try:
-            found.append(kind_at(spec, schema))
+            kinds.append(kind_at(spec, schema))
         except UnknownColumnError as error:
             gone = error
-    if gone is not None and not found:
+    if gone is not None and not kinds:
         raise UnknownColumnError(
             f"{gone}; nothing is left that the index can keep: delete and vacuum it, and create one of columns that are"
             " there"
         ) from gone
-    return found
+    return kinds
 
 
 def kind_at(spec: KindSpec, schema: Schema) -> Kind:
@@ -70,7 +70,7 @@ def kind_at(spec: KindSpec, schema: Schema) -> Kind:
         if parts is not None:
             return quoted(parts)
         try:
-            found = named(columns, name, _RULE)
+            leaf = named(columns, name, _RULE)
         except UnknownColumnError as error:
             if name not in ids:
                 raise
@@ -78,7 +78,7 @@ def kind_at(spec: KindSpec, schema: Schema) -> Kind:
                 f"{_RULE}; the one that was {name!r} when the index was made is gone, whatever it was called since, and"
                 f" there is no {name!r} now; create the index anew, of columns that are there"
             ) from error
-        if found.stable in ids.values():
+        if leaf.stable in ids.values():
             raise UnknownColumnError(
                 f"{_RULE}; the one that was {name!r} is gone, and its name is another's of the index; create the index"
                 " anew"
@@ -97,14 +97,14 @@ def _left(properties: Mapping[str, object], now: Callable[[str], str]) -> dict[s
             continue
         left = []
         gone: UnknownColumnError | None = None
-        for one in listed:
+        for item in listed:
             try:
-                for name in [one] if isinstance(one, str) else one:
+                for name in [item] if isinstance(item, str) else item:
                     now(name)
             except UnknownColumnError as error:
                 gone = error
             else:
-                left.append(one)
+                left.append(item)
         if gone is not None and not left:
             raise gone
         out[place] = left

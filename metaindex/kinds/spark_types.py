@@ -83,12 +83,14 @@ def _nested(t: pa.DataType) -> pa.DataType | None:
         return pa.map_(pa.field("key", key, nullable=False), pa.field("value", value))
     if is_.is_struct(t) and t.num_fields:
         inner = [t.field(at) for at in range(t.num_fields)]
-        if {(one.name, one.type) for one in inner} == _VARIANT or len({one.name.lower() for one in inner}) < len(inner):
+        if {(field.name, field.type) for field in inner} == _VARIANT or len(
+            {field.name.lower() for field in inner}
+        ) < len(inner):
             return None
-        types = [stored_type(one.type) for one in inner]
-        if any(one is None for one in types):
+        types = [stored_type(field.type) for field in inner]
+        if any(type_ is None for type_ in types):
             return None
-        return pa.struct([pa.field(one.name, found) for one, found in zip(inner, types, strict=True)])
+        return pa.struct([pa.field(field.name, stored) for field, stored in zip(inner, types, strict=True)])
     return None
 
 
@@ -106,22 +108,22 @@ def spark_type(t: pa.DataType) -> Any:
     if pa.types.is_list(t):
         return {"type": "array", "elementType": spark_type(t.value_type), "containsNull": True}
     if pa.types.is_map(t):
-        found = {"type": "map", "keyType": spark_type(t.key_type), "valueType": spark_type(t.item_type)}
-        return {**found, "valueContainsNull": True}
+        described = {"type": "map", "keyType": spark_type(t.key_type), "valueType": spark_type(t.item_type)}
+        return {**described, "valueContainsNull": True}
     fields = [t.field(at) for at in range(t.num_fields)]
-    return {"type": "struct", "fields": [_field(one.name, one.type) for one in fields]}
+    return {"type": "struct", "fields": [_field(field.name, field.type) for field in fields]}
 
 
 def spark_schema(fields: Sequence[pa.Field]) -> str:
     """Columns of stored types as the JSON of a StructType."""
     return json.dumps(
-        {"type": "struct", "fields": [_field(one.name, one.type) for one in fields]}, separators=(",", ":")
+        {"type": "struct", "fields": [_field(field.name, field.type) for field in fields]}, separators=(",", ":")
     )
 
 
 def arrow_schema(text: str) -> pa.Schema:
     """The stored columns that the JSON of a StructType names: what `spark_schema` was made of."""
-    return pa.schema([pa.field(one["name"], _arrow(one["type"])) for one in json.loads(text)["fields"]])
+    return pa.schema([pa.field(field["name"], _arrow(field["type"])) for field in json.loads(text)["fields"]])
 
 
 def _field(name: str, t: pa.DataType) -> dict[str, Any]:
@@ -145,4 +147,4 @@ def _arrow(said: Any) -> pa.DataType:
                 pa.field("key", _arrow(said["keyType"]), nullable=False), pa.field("value", _arrow(said["valueType"]))
             )
         case _:
-            return pa.struct([pa.field(one["name"], _arrow(one["type"])) for one in said["fields"]])
+            return pa.struct([pa.field(field["name"], _arrow(field["type"])) for field in said["fields"]])

@@ -207,8 +207,8 @@ def _rows(mask: npt.NDArray[np.bool_]) -> slice | _Ints | None:
     """The rows that a step is for; None where there is none."""
     if mask.all():
         return slice(None)
-    found = np.flatnonzero(mask)
-    return found if len(found) else None
+    rows = np.flatnonzero(mask)
+    return rows if len(rows) else None
 
 
 def _take_stripes(hashes: Hashes, words: npt.NDArray[np.unsignedinteger], starts: _Ints, stripes: _Ints) -> None:

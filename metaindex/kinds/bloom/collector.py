@@ -92,8 +92,8 @@ class BloomFinisher:
     @classmethod
     def of(cls, plan: KeyPlan, sink: RunSink, spill: Spill, files: int, gathered: Sequence[Gathered]) -> BloomFinisher:
         """From what the collectors of all shares handed over."""
-        chunks = [chunk for one in gathered for chunk in cast(list[Chunk], one.details["chunks"])]
-        return cls(plan, sink, pieces_of(spill, chunks), [ordinal for one in gathered for ordinal in one.unkeyed])
+        chunks = [chunk for share in gathered for chunk in cast(list[Chunk], share.details["chunks"])]
+        return cls(plan, sink, pieces_of(spill, chunks), [ordinal for share in gathered for ordinal in share.unkeyed])
 
     @property
     def ranges(self) -> int:

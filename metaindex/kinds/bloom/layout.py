@@ -109,16 +109,16 @@ class Directory:
         """The files of a class, ascending: its first bit, its second ... None: the first files of the run."""
         return None if not len(self.member) else np.flatnonzero(self.member == number + 1)
 
-    def part(self, one: SizeClass, row: int) -> int:
+    def part(self, class_: SizeClass, row: int) -> int:
         """The number of the part that holds a row."""
-        return bisect_right(self.starts, (one.blocks, row * one.span)) - 1
+        return bisect_right(self.starts, (class_.blocks, row * class_.span)) - 1
 
     def encoded(self) -> bytes:
         raw = self.member.astype("<u2").tobytes()
         packed = base64.b64encode(pa.compress(raw, codec="zstd", asbytes=True)).decode() if raw else ""
         said = {
             "version": 1,
-            "classes": [[one.blocks, one.files] for one in self.classes],
+            "classes": [[class_.blocks, class_.files] for class_ in self.classes],
             "starts": self.starts,
             "members": len(self.member),
             "member": packed,
@@ -141,9 +141,9 @@ def directory_from(data: bytes) -> Directory:
     return Directory(classes, starts, np.frombuffer(raw, "<u2").astype(np.uint16, copy=False))
 
 
-def seed(key_id: int, one: SizeClass, block: int, vector: int = -1) -> int:
+def seed(key_id: int, class_: SizeClass, block: int, vector: int = -1) -> int:
     """Of the check of a frame: bytes that stand in another place do not pass. `vector`: -1 for whole blocks."""
-    return xxhash.xxh3_64_intdigest(struct.pack("<qiiii", key_id, one.blocks, one.files, block, vector))
+    return xxhash.xxh3_64_intdigest(struct.pack("<qiiii", key_id, class_.blocks, class_.files, block, vector))
 
 
 def framed(payload: bytes | memoryview, seed_: int) -> bytes:

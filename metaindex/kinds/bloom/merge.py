@@ -18,6 +18,6 @@ def merge_filters(
     key: CoveredKey, sources: Sequence[KeyRows], sink: RunSink, number: Callable[[int], int]
 ) -> tuple[dict[str, int | str], list[PartInfo]]:
     """See `StoredKind.merge`."""
-    found = [piece for run, _, places in sources for piece in stored_pieces(run, key.key_id, places)]
-    writer = FilterWriter(key.key_id, found)
+    pieces = [piece for run, _, places in sources for piece in stored_pieces(run, key.key_id, places)]
+    writer = FilterWriter(key.key_id, pieces)
     return writer.layout, [writer.write(part, sink, number(part)) for part in range(writer.parts)]

@@ -69,6 +69,6 @@ class Assembled:
 
     def read(self, first: int, count: int) -> Bytes:
         """So many blocks of each filter, from one on: [block, file, 32]."""
-        found = [piece.read(first, count) for piece in self._pieces]
-        bits = found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+        blocks = [piece.read(first, count) for piece in self._pieces]
+        bits = blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
         return bits if self._order is None else bits[:, self._order]

@@ -92,15 +92,17 @@ class StoredFilters:
 
     def read(self, frames: Sequence[Frame]) -> list[Bytes]:
         """What stands in them. DamagedIndexError where it is not what was written there."""
-        found = []
-        data = self._run.stretches([(one.part, one.start, one.length) for one in frames])
-        for one, held in zip(frames, data, strict=True):
-            size_class = self.directory.classes[one.number]
-            payload = unframed(held, seed(self._key_id, size_class, one.row * size_class.span, one.vector))
+        payloads = []
+        data = self._run.stretches([(asked.part, asked.start, asked.length) for asked in frames])
+        for frame, held in zip(frames, data, strict=True):
+            size_class = self.directory.classes[frame.number]
+            payload = unframed(held, seed(self._key_id, size_class, frame.row * size_class.span, frame.vector))
             if payload is None:
-                raise self._run.damaged(one.part.path, f"{one.length} bytes at {one.start} do not have their check")
-            found.append(np.frombuffer(payload, np.uint8))
-        return found
+                raise self._run.damaged(
+                    frame.part.path, f"{frame.length} bytes at {frame.start} do not have their check"
+                )
+            payloads.append(np.frombuffer(payload, np.uint8))
+        return payloads
 
     def _part(self, number: int) -> PartInfo:
         if not 0 <= number < len(self._parts):
@@ -112,17 +114,17 @@ class StoredFilters:
     def _directory(self) -> Directory:
         part = self._parts[0]
         footer = self._run.footer(part)
-        found = footer.derived.get(DIRECTORY)
-        if found is None:
+        directory = footer.derived.get(DIRECTORY)
+        if directory is None:
             said = (footer.metadata.metadata or {}).get(DIRECTORY)
             if said is None:
                 raise self._run.damaged(part.path, "its footer does not say which filters there are")
-            found = footer.derived[DIRECTORY] = directory_from(said)
-        if len(found.member) > self._run.run.files:
+            directory = footer.derived[DIRECTORY] = directory_from(said)
+        if len(directory.member) > self._run.run.files:
             raise self._run.damaged(
-                part.path, f"it has filters of {len(found.member)} files, the run {self._run.run.files}"
+                part.path, f"it has filters of {len(directory.member)} files, the run {self._run.run.files}"
             )
-        return found
+        return directory
 
     def _groups(self, part: PartInfo) -> tuple[list[tuple[int, int]], list[int]]:
         """Of each row group, blocks and block of its first row, and where the first value stands."""
@@ -133,7 +135,7 @@ class StoredFilters:
 
     def _places(self, part: PartInfo, footer: Footer) -> tuple[list[tuple[int, int]], list[int]]:
         blocks, first = footer.range("blocks"), footer.range("block")
-        by_blocks = {one.blocks: one for one in self.directory.classes}
+        by_blocks = {class_.blocks: class_ for class_ in self.directory.classes}
         bases = []
         for group, rows in enumerate(footer.rows.tolist()):
             chunk = footer.metadata.row_group(group).column(footer.columns["bits"])
@@ -170,7 +172,7 @@ class BloomReader(EqualityReader):
             look()
             assert filters is not None
             self._take(filters, hashes[start : start + size], owners[start : start + size], out)
-        return [None if number in unsaid else Hits(files=one) for number, one in enumerate(out)]
+        return [None if number in unsaid else Hits(files=files) for number, files in enumerate(out)]
 
     def _take(self, filters: StoredFilters, hashes: Hashes, owners: Ints, out: Matrix) -> None:
         """Marks, for the owner of each of some hashes (ascending), the files that may have it."""
@@ -188,9 +190,9 @@ class BloomReader(EqualityReader):
 
     def holding(self, hashes: Hashes) -> Mask:
         """A truth a file: may it have a value of one of these hashes (ascending)? Unkeyed files are False."""
-        found = np.zeros(self._run.run.files, np.bool_)
+        holders = np.zeros(self._run.run.files, np.bool_)
         if not len(hashes):
-            return found
+            return holders
         filters = StoredFilters(self._run, self._key.key_id)
         for some in _at_once(_needs(filters, hashes)):
             for need, read in zip(some, _read(filters, some), strict=True):
@@ -198,10 +200,10 @@ class BloomReader(EqualityReader):
                 here = files_of(_any_of(read, need, size_class), size_class.files)
                 ordinals = filters.ordinals(need.number)
                 if ordinals is None:
-                    found[: size_class.files] |= here
+                    holders[: size_class.files] |= here
                 else:
-                    found[ordinals[here]] = True
-        return found
+                    holders[ordinals[here]] = True
+        return holders
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,12 +257,12 @@ def _read(filters: StoredFilters, needs: Sequence[_Need]) -> list[list[Bytes]]:
 
 def _any_of(read: list[Bytes], need: _Need, size_class: SizeClass) -> Bytes:
     """The files that one of the hashes may be in, as a vector."""
-    found: Bytes | None = None
+    united: Bytes | None = None
     for some in _all_eight(read, need, size_class):
         any_of = np.bitwise_or.reduce(some, axis=0)
-        found = any_of if found is None else found | any_of
-    assert found is not None
-    return found
+        united = any_of if united is None else united | any_of
+    assert united is not None
+    return united
 
 
 def _each_of(read: list[Bytes], need: _Need, size_class: SizeClass) -> Iterator[Bytes]:

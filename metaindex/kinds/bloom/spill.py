@@ -74,6 +74,6 @@ def pieces_of(spill: Spill, chunks: list[Chunk]) -> list[FilterPiece]:
 
 def _together(blocks: int, filters: list[tuple[int, Bytes]]) -> HeldPiece:
     bits = np.empty((blocks, len(filters), BLOCK_BYTES), np.uint8)
-    for at, (_, one) in enumerate(filters):
-        bits[:, at] = one
+    for at, (_, filter_) in enumerate(filters):
+        bits[:, at] = filter_
     return HeldPiece(blocks, np.array([ordinal for ordinal, _ in filters], np.int64), bits)

@@ -37,16 +37,19 @@ class StoredPiece:
 
     def _load(self, first: int, count: int) -> None:
         """All blocks of the rows that the asked ones are in, and some rows behind."""
-        one = self._class
-        low, high = first // one.span, -(-(first + count) // one.span)
-        high = min(one.rows, max(high, low + _AHEAD_BYTES // one.length(0)))
+        size_class = self._class
+        low, high = first // size_class.span, -(-(first + count) // size_class.span)
+        high = min(size_class.rows, max(high, low + _AHEAD_BYTES // size_class.length(0)))
         rows = list(range(low, high))
-        vectors = range(BLOCK_BITS) if one.by_vector else (-1,)
+        vectors = range(BLOCK_BITS) if size_class.by_vector else (-1,)
         read = self._filters.read(
             [self._filters.frame(self._number, row, vector) for row in rows for vector in vectors]
         )
-        bits = unsliced(np.concatenate(read).reshape(-1, one.block_bytes), one.files)
-        self._first, self._held = low * one.span, bits[:, self._kept] if len(self._kept) < one.files else bits
+        bits = unsliced(np.concatenate(read).reshape(-1, size_class.block_bytes), size_class.files)
+        self._first, self._held = (
+            low * size_class.span,
+            bits[:, self._kept] if len(self._kept) < size_class.files else bits,
+        )
 
 
 def stored_pieces(run: RunReader, key_id: int, places: Ints) -> Iterator[FilterPiece]:

@@ -33,26 +33,28 @@ def check_filters(reader: RunReader, key: CoveredKey, unkeyed: Mask) -> None:
     filters = StoredFilters(reader, key.key_id)
     classes = filters.directory.classes
     listed = dict(_listed(reader, key))
-    for number, one in enumerate(classes):
+    for number, size_class in enumerate(classes):
         ordinals = filters.ordinals(number)
-        ordinals = np.arange(one.files) if ordinals is None else ordinals
-        if not np.array_equal(listed.get(one.blocks, []), ordinals):
+        ordinals = np.arange(size_class.files) if ordinals is None else ordinals
+        if not np.array_equal(listed.get(size_class.blocks, []), ordinals):
             raise Mismatch(f"{named(key)} lists other files of a class than its directory has", PARTITION)
-        if len(ordinals) != one.files or ordinals[-1] >= len(unkeyed):
+        if len(ordinals) != size_class.files or ordinals[-1] >= len(unkeyed):
             raise Mismatch(f"{named(key)} has filters of other files than its directory counts", PARTITION)
         if unkeyed[ordinals].any():
             raise Mismatch(f"{named(key)} has filters of files of which it is said to know nothing", PARTITION)
-        _read_all(filters, number, one)
-    expected = [(one.blocks, row * one.span, one.length(row)) for one in classes for row in range(one.rows)]
+        _read_all(filters, number, size_class)
+    expected = [
+        (class_.blocks, row * class_.span, class_.length(row)) for class_ in classes for row in range(class_.rows)
+    ]
     if list(_rows(reader, key)) != expected:
         raise Mismatch(f"the rows of {named(key)} are not those of its classes", PARTITION)
 
 
-def _read_all(filters: StoredFilters, number: int, one: SizeClass) -> None:
-    at_once = max(1, _FRAME_BYTES // one.length(0))
-    for first in range(0, one.rows, at_once):
-        rows = range(first, min(first + at_once, one.rows))
-        vectors = range(BLOCK_BITS) if one.by_vector else (-1,)
+def _read_all(filters: StoredFilters, number: int, size_class: SizeClass) -> None:
+    at_once = max(1, _FRAME_BYTES // size_class.length(0))
+    for first in range(0, size_class.rows, at_once):
+        rows = range(first, min(first + at_once, size_class.rows))
+        vectors = range(BLOCK_BITS) if size_class.by_vector else (-1,)
         filters.read([filters.frame(number, row, vector) for row in rows for vector in vectors])
 
 
@@ -128,7 +130,7 @@ def filter_bytes(reader: RunReader, key: CoveredKey) -> npt.NDArray[np.int64]:
     """By ordinal how large a file's filter is: 0 of a file without values."""
     sizes = np.zeros(reader.run.files, np.int64)
     filters = StoredFilters(reader, key.key_id)
-    for number, one in enumerate(filters.directory.classes):
+    for number, size_class in enumerate(filters.directory.classes):
         ordinals = filters.ordinals(number)
-        sizes[np.arange(one.files) if ordinals is None else ordinals] = 32 * one.blocks
+        sizes[np.arange(size_class.files) if ordinals is None else ordinals] = 32 * size_class.blocks
     return sizes

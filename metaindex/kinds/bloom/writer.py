@@ -78,8 +78,8 @@ class FilterWriter:
             if number == 0:
                 writer.add_key_value_metadata({DIRECTORY.decode(): self._directory().encoded().decode()})
             for stretch in self._parts[number]:
-                one = self._classes[stretch.number]
-                at_once = max(1, GROUP_BYTES // one.length(stretch.first))
+                class_ = self._classes[stretch.number]
+                at_once = max(1, GROUP_BYTES // class_.length(stretch.first))
                 for first in range(stretch.first, stretch.first + stretch.rows, at_once):
                     count = min(at_once, stretch.first + stretch.rows - first)
                     writer.write_table(self._rows(stretch.number, first, count), row_group_size=count)
@@ -88,16 +88,18 @@ class FilterWriter:
         return _stored(sink, path, out.getvalue(), rows, self._key_id)
 
     def _rows(self, number: int, first: int, count: int) -> pa.Table:
-        one = self._classes[number]
-        blocks = [(first + row) * one.span for row in range(count)]
-        total = sum(one.spanned(first + row) for row in range(count))
+        class_ = self._classes[number]
+        blocks = [(first + row) * class_.span for row in range(count)]
+        total = sum(class_.spanned(first + row) for row in range(count))
         bits = sliced(self._filters[number].read(blocks[0], total))
-        values = [self._value(one, block, bits[block - blocks[0] : block - blocks[0] + one.span]) for block in blocks]
+        values = [
+            self._value(class_, block, bits[block - blocks[0] : block - blocks[0] + class_.span]) for block in blocks
+        ]
         numbers = np.array(blocks, np.int32)
         return pa.table(
             [
                 pa.array(np.full(count, self._key_id, np.int64)),
-                pa.array(np.full(count, one.blocks, np.int32)),
+                pa.array(np.full(count, class_.blocks, np.int32)),
                 pa.array(numbers),
                 pa.array(values, pa.large_binary()),
                 pa.array([self._filters[number].ordinals if block == 0 else None for block in blocks], ROWS[-1].type),
@@ -105,36 +107,36 @@ class FilterWriter:
             schema=ROWS,
         )
 
-    def _value(self, one: SizeClass, block: int, bits: Bytes) -> bytes:
-        if not one.by_vector:
-            return framed(bits.tobytes(), seed(self._key_id, one, block))
+    def _value(self, class_: SizeClass, block: int, bits: Bytes) -> bytes:
+        if not class_.by_vector:
+            return framed(bits.tobytes(), seed(self._key_id, class_, block))
         frames = bits.reshape(BLOCK_BITS, -1)
         return b"".join(
-            framed(vector.data, seed(self._key_id, one, block, number)) for number, vector in enumerate(frames)
+            framed(vector.data, seed(self._key_id, class_, block, number)) for number, vector in enumerate(frames)
         )
 
     def _directory(self) -> Directory:
         starts = [
             (self._classes[p[0].number].blocks, p[0].first * self._classes[p[0].number].span) for p in self._parts if p
         ]
-        return Directory(self._classes, tuple(starts), _members([one.ordinals for one in self._filters]))
+        return Directory(self._classes, tuple(starts), _members([piece.ordinals for piece in self._filters]))
 
 
 def _cut(classes: Sequence[SizeClass]) -> list[list[_Stretch]]:
     """All rows, in order, as parts."""
     parts: list[list[_Stretch]] = [[]]
     room = PART_BYTES
-    for number, one in enumerate(classes):
+    for number, class_ in enumerate(classes):
         row = 0
-        while row < one.rows:
-            fit = room // one.length(0)
+        while row < class_.rows:
+            fit = room // class_.length(0)
             if not fit and parts[-1]:
                 parts.append([])
                 room = PART_BYTES
                 continue
-            rows = min(max(fit, 1), one.rows - row)
+            rows = min(max(fit, 1), class_.rows - row)
             parts[-1].append(_Stretch(number, row, rows))
-            room -= rows * one.length(0)
+            room -= rows * class_.length(0)
             row += rows
     return parts
 
@@ -145,9 +147,9 @@ def _members(
     """See `Directory.member`."""
     if not ordinals or (len(ordinals) == 1 and ordinals[0][-1] == len(ordinals[0]) - 1):
         return np.zeros(0, np.uint16)
-    member = np.zeros(max(int(one[-1]) for one in ordinals) + 1, np.uint16)
-    for number, one in enumerate(ordinals):
-        member[one] = number + 1
+    member = np.zeros(max(int(listed[-1]) for listed in ordinals) + 1, np.uint16)
+    for number, files in enumerate(ordinals):
+        member[files] = number + 1
     return member
 
 

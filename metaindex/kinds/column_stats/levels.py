@@ -48,7 +48,9 @@ class BothLevels(Asking):
             return self._files.many(questions)
         out = np.ones((len(questions), self.count), np.bool_)
         stored = (self._columns.get(question.column) for question in questions)
-        levels = grouped((one is not None and one.partition, q) for one, q in zip(stored, questions, strict=True))
+        levels = grouped(
+            (column is not None and column.partition, q) for column, q in zip(stored, questions, strict=True)
+        )
         for by_partition, (places, some) in levels.items():
             if not by_partition:
                 out[places] = self._files.many(some)

@@ -48,15 +48,15 @@ def of_column(run: RunReader, column: CoveredColumn, partition: str | None) -> p
     type_ = type_from_text(column.type_text)
     suffix = STORED_AS[domain_of(type_)] if type_ is not None and physical_type(type_) is not None else "bytes"
     names = [n for n in COLUMN_STATS.names if not n.startswith(("lower_", "upper_")) or n.endswith(("exact", suffix))]
-    found = [pa.schema([COLUMN_STATS.field(n) for n in names]).empty_table()]
+    tables = [pa.schema([COLUMN_STATS.field(n) for n in names]).empty_table()]
     wanted = {"column_id": column.column_id} | ({} if partition is None else {"partition_id": partition_id(partition)})
     for part in run.parts("column_stats"):
         footer = run.footer(part)
         held = [set(groups_holding(footer, name, [key])) for name, key in wanted.items()]
         groups = sorted(set.intersection(*held))
         if groups:
-            found.append(run.read(part, groups, names))
-    table = pa.concat_tables(found[1:] or found)
+            tables.append(run.read(part, groups, names))
+    table = pa.concat_tables(tables[1:] or tables)
     for name, key in wanted.items():
         table = table.filter(pc.equal(table.column(name), key))
     return table.sort_by("ordinal").rename_columns([n.removesuffix(f"_{suffix}") for n in names])

@@ -96,7 +96,7 @@ def merge_partition_column(sources: Sequence[RunReader], files: MergedFiles, col
     type_ = type_from_text(column.type_text)
     domain = domain_of(type_) if type_ is not None else pa.int64()
     known = np.full(files.partitions.num_rows, False)
-    found = []
+    tables = []
     for number, source in enumerate(sources):
         if all(c.stable != column.stable for c in source.run.columns):
             continue
@@ -106,10 +106,10 @@ def merge_partition_column(sources: Sequence[RunReader], files: MergedFiles, col
             fresh = np.flatnonzero(places >= 0)
             fresh = fresh[~known[places[fresh]]]
             known[places[fresh]] = True
-            found.append(_put(table.take(pa.array(fresh)), "partition_ord", places[fresh]))
+            tables.append(_put(table.take(pa.array(fresh)), "partition_ord", places[fresh]))
     rest = np.flatnonzero(~known).astype(np.int32)
     ids = files.partitions.column("partition_id").combine_chunks().take(pa.array(rest))
-    found.append(
+    tables.append(
         rows_of_nothing(
             PARTITION_STATS,
             {
@@ -120,7 +120,7 @@ def merge_partition_column(sources: Sequence[RunReader], files: MergedFiles, col
             },
         )
     )
-    table = partition_rows(pa.concat_tables(found).combine_chunks(), domain)
+    table = partition_rows(pa.concat_tables(tables).combine_chunks(), domain)
     rows = (
         pa.table({"at": pa.array(files.partition_ord), "rows": files.records})
         .group_by("at", use_threads=False)
@@ -172,17 +172,17 @@ def rows_of_nothing(schema: pa.Schema, given: Mapping[str, pa.Array]) -> pa.Tabl
     zero = {"state", "trust"}
     columns = [
         (
-            given[one.name]
-            if one.name in given
+            given[field.name]
+            if field.name in given
             else (
-                constant(False, count, one.type)
-                if one.name in false
-                else constant(0, count, one.type)
-                if one.name in zero
-                else pa.nulls(count, one.type)
+                constant(False, count, field.type)
+                if field.name in false
+                else constant(0, count, field.type)
+                if field.name in zero
+                else pa.nulls(count, field.type)
             )
         )
-        for one in schema
+        for field in schema
     ]
     return pa.table(columns, schema=schema)
 

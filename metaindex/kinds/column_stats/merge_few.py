@@ -27,7 +27,7 @@ def merge_columns(
     count = len(files.partition_ord)
     ids = np.array([column.column_id for column in columns], np.int64)
     owner = _owners(columns, sources, files, blank)
-    found = [COLUMN_STATS.empty_table()]
+    tables = [COLUMN_STATS.empty_table()]
     for number, source in enumerate(sources):
         for table in stream(source, "column_stats", COLUMN_STATS, None, 1):
             stored = np.asarray(table.column("column_id").to_numpy())
@@ -35,7 +35,7 @@ def merge_columns(
             places = files.ordinals[number][np.asarray(table.column("ordinal").to_numpy())]
             kept = np.flatnonzero(places >= 0)  # of files that stay
             kept = kept[(ids[at[kept]] == stored[kept]) & (owner[at[kept], places[kept]] == number)]
-            found.append(_placed(table.take(pa.array(kept)), files, places[kept]))
+            tables.append(_placed(table.take(pa.array(kept)), files, places[kept]))
     column, place = np.nonzero(owner < 0)
     if len(column):
         partition = pa.array(files.partition_ord[place])
@@ -45,8 +45,8 @@ def merge_columns(
             "ordinal": pa.array(place.astype(np.int32)),
             "partition_id": files.partitions.column("partition_id").combine_chunks().take(partition),
         }
-        found.append(rows_of_nothing(COLUMN_STATS, given))
-    rows = pa.concat_tables(found).combine_chunks()
+        tables.append(rows_of_nothing(COLUMN_STATS, given))
+    rows = pa.concat_tables(tables).combine_chunks()
     if rows.num_rows != count * len(columns):
         raise DamagedIndexError(
             f"a run has one row a file and covered column; {rows.num_rows} rows were found for {count} files and"

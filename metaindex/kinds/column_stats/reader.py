@@ -127,10 +127,10 @@ class RunStatistics(ManyFiles):
             return np.ones((len(questions), self.count), np.bool_)
         out = np.zeros((len(questions), self.count), np.bool_)
 
-        def found(part: PartInfo) -> _ManyFound:
+        def matching(part: PartInfo) -> _ManyFound:
             return self._found_many(part, column, stored, needs, lambda s: s.many(questions))
 
-        for rows, units in self._reader.each(holding, found):
+        for rows, units in self._reader.each(holding, matching):
             number, at = np.nonzero(rows)
             out[number, units[at]] = True
         return out
@@ -182,18 +182,18 @@ class RunStatistics(ManyFiles):
         if stored is None or (stored.partition and self._units.kind == "column_stats"):
             return self.constant(True)
         key = (question, column)
-        found = self._answers.get(key)
-        if found is None:
-            found = self._answers[key] = self._load(column, stored, needs, ask)
-        return found
+        mask = self._answers.get(key)
+        if mask is None:
+            mask = self._answers[key] = self._load(column, stored, needs, ask)
+        return mask
 
     def _load(self, column: ColumnRef, stored: StoredColumn, needs: Needs, ask: Ask) -> Mask:
         holding = self._holding(stored)
         if not holding:
             return self.constant(True)
         answer = self.constant(False)
-        for found in self._reader.each(holding, lambda part: self._found(part, column, stored, needs, ask)):
-            answer[found] = True
+        for ordinals in self._reader.each(holding, lambda part: self._found(part, column, stored, needs, ask)):
+            answer[ordinals] = True
         return answer
 
     def _found(
@@ -291,15 +291,15 @@ class _Span:
 
 
 def _span(footer: Footer, column: str) -> _Span:
-    found = footer.derived.get(column)
-    if found is None:
+    spans = footer.derived.get(column)
+    if spans is None:
         limits = np.iinfo(np.int64)
         ranged = footer.range(column)
         known = np.array([k and v is not None for k, v in zip(ranged.known, ranged.least, strict=True)], np.bool_)
         least = np.array([v if k else limits.min for k, v in zip(known, ranged.least, strict=True)], np.int64)
         greatest = np.array([v if k else limits.max for k, v in zip(known, ranged.greatest, strict=True)], np.int64)
-        found = footer.derived[column] = _Span(least, greatest, known)
-    return found
+        spans = footer.derived[column] = _Span(least, greatest, known)
+    return spans
 
 
 def _within(part: PartInfo, column_id: int) -> bool:
@@ -374,11 +374,11 @@ def _ones(where: Mask) -> pa.Array:
 
 def _counts(footer: Footer, name: str) -> npt.NDArray[np.int64]:
     """The greatest count in each group, -1 where some row's is unknown."""
-    found = footer.range(name)
+    ranges = footer.range(name)
     out = np.full(len(footer.rows), -1, np.int64)
     for g in range(len(out)):
-        if found.known[g] and found.nulls[g] == 0:
-            out[g] = found.greatest[g]
+        if ranges.known[g] and ranges.nulls[g] == 0:
+            out[g] = ranges.greatest[g]
     return out
 
 
@@ -387,12 +387,12 @@ def _nan_counts(footer: Footer) -> pa.Array:
     return from_vector(counts, counts >= 0, pa.int64())
 
 
-def _physical(found: list[Any], known: npt.NDArray[np.bool_], suffix: str) -> pa.Array:
+def _physical(bounds: list[Any], known: npt.NDArray[np.bool_], suffix: str) -> pa.Array:
     if suffix == "bytes":
-        return from_bytes([v if k and isinstance(v, bytes) else None for v, k in zip(found, known, strict=True)])
+        return from_bytes([v if k and isinstance(v, bytes) else None for v, k in zip(bounds, known, strict=True)])
     dtype, type_ = (np.int64, pa.int64()) if suffix == "int" else (np.float64, pa.float64())
-    data = np.zeros(len(found), dtype)
-    there = np.fromiter((v is not None for v in found), np.bool_, len(found)) & known
+    data = np.zeros(len(bounds), dtype)
+    there = np.fromiter((v is not None for v in bounds), np.bool_, len(bounds)) & known
     for g in np.flatnonzero(there):
-        data[g] = found[g]
+        data[g] = bounds[g]
     return from_vector(data, there, type_)

@@ -148,10 +148,10 @@ def _put(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
 def _filled(columns: dict[str, pa.Array | pa.ChunkedArray], count: int, schema: pa.Schema) -> pa.Table:
     """A table of the schema; what is not given is null."""
     arrays = []
-    for one in schema:
-        found = columns.get(one.name)
-        if found is None:
-            arrays.append(pa.nulls(count, one.type))
+    for field in schema:
+        values = columns.get(field.name)
+        if values is None:
+            arrays.append(pa.nulls(count, field.type))
         else:
-            arrays.append(plain(found) if found.type == one.type else plain(found).cast(one.type))
+            arrays.append(plain(values) if values.type == field.type else plain(values).cast(field.type))
     return pa.Table.from_arrays(arrays, schema=schema)

@@ -85,11 +85,11 @@ def rows_together(
         nothing = pa.nulls(count, domain)
         mine = [domain_of(leaf.type) == domain for leaf in leaves]
         for side in ("lower", "upper"):
-            pieces = [one.column(side) if yes else nothing for one, yes in zip(facts, mine, strict=True)]
+            pieces = [table.column(side) if yes else nothing for table, yes in zip(facts, mine, strict=True)]
             whole[f"{side}_{suffix}"] = joined(pieces, domain)
     for field in COLUMN_STATS:
         if field.name not in whole:
-            whole[field.name] = joined([one.column(field.name) for one in facts], field.type)
+            whole[field.name] = joined([table.column(field.name) for table in facts], field.type)
     rows = pa.Table.from_arrays([whole[name] for name in COLUMN_STATS.names], schema=COLUMN_STATS)
     return in_stored_order(rows, np.repeat(np.arange(columns), count), columns, count, len(np.unique(partition_ord)))
 
@@ -115,7 +115,7 @@ def in_stored_order(
 
 def _each_its_own(rows: pa.Table) -> pa.Table:
     """The aggregates where every partition has one file: what is said of the file."""
-    one = pa.repeat(pa.scalar(1, pa.int32()), rows.num_rows)
+    ones = pa.repeat(pa.scalar(1, pa.int32()), rows.num_rows)
     return pa.Table.from_arrays(
-        [one if name == "file_count" else rows.column(name) for name in PARTITION_STATS.names], schema=PARTITION_STATS
+        [ones if name == "file_count" else rows.column(name) for name in PARTITION_STATS.names], schema=PARTITION_STATS
     )

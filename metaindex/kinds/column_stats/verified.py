@@ -103,8 +103,8 @@ def _wrong(stored: pa.Table, truth: pa.Table, type_: pa.DataType) -> npt.NDArray
         wrong.append(pc.and_(exact, sure(pc.not_equal(said, true))))
     wrong += [pc.not_equal(stored.column(n), truth.column(n)) for n in ("null_count", "nan_count", "value_count")]
     out = np.zeros(stored.num_rows, np.bool_)
-    for one in wrong:
-        out |= np.asarray(sure(one).to_numpy(), np.bool_)
+    for mask in wrong:
+        out |= np.asarray(sure(mask).to_numpy(), np.bool_)
     return out
 
 
@@ -117,11 +117,11 @@ def _told(row: dict[str, Any], domain: pa.DataType | None) -> str:
 
 def _column(run: RunReader, kind: str, schema: pa.Schema, column: int) -> pa.Table:
     """The rows of a column, as stored."""
-    found = [schema.empty_table()]
+    tables = [schema.empty_table()]
     for part in run.parts(kind):
         ids = run.footer(part).range("column_id")
         groups = [g for g in range(len(ids.known)) if not ids.known[g] or ids.least[g] <= column <= ids.greatest[g]]
         if groups:
             table = run.read(part, groups, schema.names, keep=False).cast(schema)
-            found.append(table.filter(pc.equal(table.column("column_id"), column)))
-    return pa.concat_tables(found).combine_chunks()
+            tables.append(table.filter(pc.equal(table.column("column_id"), column)))
+    return pa.concat_tables(tables).combine_chunks()

@@ -94,10 +94,10 @@ def aggregated(
 
 def partition_values(column: PartitionColumn) -> pa.Table:
     """PARTITION_STATS of a column whose values are those of partitions."""
-    found = []
+    tables = []
     for start in range(0, max(len(column.no_value), 1), PART_ROWS):
         some = slice(start, start + PART_ROWS)
-        found.append(
+        tables.append(
             partition_column_rows(
                 column.leaf,
                 column.bounds if column.bounds is None else take_bounds(column.bounds, column.rows[some]),
@@ -107,4 +107,4 @@ def partition_values(column: PartitionColumn) -> pa.Table:
                 column.partitions,
             )
         )
-    return aggregated(found, column.leaf, column.partition_ord, column.partitions.num_rows)
+    return aggregated(tables, column.leaf, column.partition_ord, column.partitions.num_rows)

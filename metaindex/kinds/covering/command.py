@@ -25,7 +25,7 @@ class CoveringCommand(Generic[T]):
         self._option, self._make, self._names = option, make, names
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        groups = [one for one in parser._action_groups if one.title == _TITLE]
+        groups = [group_ for group_ in parser._action_groups if group_.title == _TITLE]
         group = groups[0] if groups else parser.add_argument_group(_TITLE)
         group.add_argument(
             self._option, action="append", nargs="+", default=[], metavar="WHAT=", help=_TEXT[self._option]
@@ -36,20 +36,22 @@ class CoveringCommand(Generic[T]):
 
     def _said(self, words: list[str]) -> dict[str, Any]:
         """The parameters of a covering kind: `indexed=a,b included=c buckets=8`."""
-        option, found = self._option, dict[str, Any]()
+        option, options = self._option, dict[str, Any]()
         for word in words:
             name, equals, value = word.partition("=")
-            if not equals or name not in self._names or name in found:
+            if not equals or name not in self._names or name in options:
                 raise ArgumentError(
-                    f"{option} is followed by {', '.join(f'{one}=' for one in self._names)} each once at most; "
+                    f"{option} is followed by {', '.join(f'{name_}=' for name_ in self._names)} each once at most; "
                     f"got {word!r}; as in {option} indexed=day included=a,b"
                 )
             try:
-                found[name] = (
-                    int(value) if name == "buckets" else [one.strip() for one in value.split(",") if one.strip()]
+                options[name] = (
+                    int(value)
+                    if name == "buckets"
+                    else [column.strip() for column in value.split(",") if column.strip()]
                 )
             except ValueError as error:
                 raise ArgumentError(f"buckets is a number; got {value!r}; as in buckets=64") from error
-        if not found.get("indexed"):
+        if not options.get("indexed"):
             raise ArgumentError(f"{option} indexes at least one column; none is named; say {option} indexed=COLUMN")
-        return found
+        return options

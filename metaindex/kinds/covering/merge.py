@@ -83,7 +83,7 @@ class CoveringMerge:
     def tidy(self, pieces: Sequence[MergedPiece]) -> None:
         """See `pieces.RowMerge`."""
         remove_strays(
-            self.sink, PARTITION, {part.info.path for one in pieces for part in one.parts}, f"{self.place:03d}-"
+            self.sink, PARTITION, {part.info.path for piece in pieces for part in piece.parts}, f"{self.place:03d}-"
         )
 
     def write(self, number: int, attempt: int = 0) -> MergedPiece:
@@ -131,7 +131,7 @@ def merge_rows(
 ) -> tuple[dict[str, int | str], list[PartInfo]]:
     """See `StoredKind.merge`. `write`: threads of this process where it is not given."""
     layout = CoveringLayout.of(key)
-    parts = [(at, one) for at, (reader, covered, _) in enumerate(some) for one in stored_parts(reader, covered)]
+    parts = [(at, part) for at, (reader, covered, _) in enumerate(some) for part in stored_parts(reader, covered)]
     sources = tuple(Source(reader.run, ordinals) for reader, _, ordinals in some)
     merge = CoveringMerge(
         sink,
@@ -142,20 +142,20 @@ def merge_rows(
         tuple(_pieces(parts, layout, len(sources))),
         PART_BYTES if layout.buckets else range_bytes(sum(part.info.size_bytes for _, part in parts)),
     )
-    found = sorted((write or in_threads)(merge), key=lambda one: one.number)
-    _check(merge, found, sum(part.info.rows for _, part in parts))
-    written = [part for one in found for part in one.parts]
+    pieces = sorted((write or in_threads)(merge), key=lambda piece: piece.number)
+    _check(merge, pieces, sum(part.info.rows for _, part in parts))
+    written = [part for piece in pieces for part in piece.parts]
     kept = {name: value for name, value in key.layout.items() if not name.startswith("bytes:")}
-    return {**kept, **said_of(sizes_of(written))}, [one.info for one in written]
+    return {**kept, **said_of(sizes_of(written))}, [part.info for part in written]
 
 
-def _check(merge: CoveringMerge, found: Sequence[MergedPiece], rows: int) -> None:
-    if [one.number for one in found] != list(range(len(merge.pieces))):
+def _check(merge: CoveringMerge, pieces: Sequence[MergedPiece], rows: int) -> None:
+    if [piece.number for piece in pieces] != list(range(len(merge.pieces))):
         raise BuildError(
-            f"every bucket is merged once; of {len(merge.pieces):,} {len(found):,} were told of; nothing became"
+            f"every bucket is merged once; of {len(merge.pieces):,} {len(pieces):,} were told of; nothing became"
             " visible, try again"
         )
-    read = sum(one.read for one in found)
+    read = sum(piece.read for piece in pieces)
     if read != rows:
         raise BuildError(
             f"every row of the runs that are merged is read once; of {rows:,} rows {read:,} were; nothing became"
@@ -169,10 +169,13 @@ def _pieces(parts: Sequence[tuple[int, StoredPart]], layout: CoveringLayout, sou
         buckets: dict[int | None, list[tuple[int, PartInfo]]] = {}
         for source, part in parts:
             buckets.setdefault(part.bucket, []).append((source, part.info))
-        return [Piece(bucket, tuple(some)) for bucket, some in sorted(buckets.items(), key=lambda one: one[0] or 0)]
+        return [
+            Piece(bucket, tuple(some))
+            for bucket, some in sorted(buckets.items(), key=lambda bucket_and_parts: bucket_and_parts[0] or 0)
+        ]
     share = max(STRETCH_BYTES, 2 * RANGE_BYTES * sources)  # what is read for two stretches is less than half of a share
     cut = stretches([part.info for _, part in parts], share) if parts else []
-    touched = [(one, tuple((at, part.info) for at, part in parts if one.touches(part.info))) for one in cut]
+    touched = [(stretch, tuple((at, part.info) for at, part in parts if stretch.touches(part.info))) for stretch in cut]
     return [Piece(None, some, stretch) for stretch, some in touched if some]
 
 

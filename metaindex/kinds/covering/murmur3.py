@@ -38,8 +38,8 @@ def buckets_of(columns: Sequence[pa.Array], count: int) -> npt.NDArray[np.int32]
 
 def hashed(column: pa.Array, seeds: Words) -> Words:
     """The hash of each value, of a type that may be indexed, with a seed of its own."""
-    found, valid = _hash(column, seeds), valid_mask(column)
-    return found if valid is None else np.where(valid, found, seeds)
+    hashes, valid = _hash(column, seeds), valid_mask(column)
+    return hashes if valid is None else np.where(valid, hashes, seeds)
 
 
 def _hash(column: pa.Array, seeds: Words) -> Words:
@@ -110,8 +110,8 @@ def _of_bytes(column: pa.Array, seeds: Words) -> Words:
     whole = lengths // 4 * 4
     for place in range(3):
         rows = np.flatnonzero(lengths > whole + place)
-        one = held[starts[rows] + whole[rows] + place].view(np.int8).astype(np.int32)
-        out[rows] = _mixed(out[rows], one.view(np.uint32))
+        byte = held[starts[rows] + whole[rows] + place].view(np.int8).astype(np.int32)
+        out[rows] = _mixed(out[rows], byte.view(np.uint32))
     return _end(out, lengths.astype(np.uint32))
 
 

@@ -44,11 +44,11 @@ def in_spark_order(table: pa.Table, keys: list[str]) -> pa.Table:
 
 def out_of_order(table: pa.Table, keys: list[str]) -> bool:
     """Is some row with `sort_columns` below the one before it, by these columns and by lineage?"""
-    one, two = table.slice(0, max(table.num_rows - 1, 0)), table.slice(1)
-    undecided = pa.chunked_array([pa.repeat(True, one.num_rows)])
-    wrong = pa.chunked_array([pa.repeat(False, one.num_rows)])
+    earlier, later = table.slice(0, max(table.num_rows - 1, 0)), table.slice(1)
+    undecided = pa.chunked_array([pa.repeat(True, earlier.num_rows)])
+    wrong = pa.chunked_array([pa.repeat(False, earlier.num_rows)])
     for name in (*keys, ORDINAL, ROW):
-        a, b = one.column(name), two.column(name)
+        a, b = earlier.column(name), later.column(name)
         less = pc.fill_null(pc.less(b, a), False)
         less = pc.or_(less, pc.and_(pc.is_null(b), pc.is_valid(a)))
         same = pc.or_(pc.fill_null(pc.equal(a, b), False), pc.and_(pc.is_null(a), pc.is_null(b)))

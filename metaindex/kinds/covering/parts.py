@@ -185,7 +185,10 @@ def _repeats(column: pa.ChunkedArray, sorted_: bool) -> bool:
 def _leaves(schema: pa.Schema, wanted: Callable[[str, pa.DataType], bool]) -> list[str]:
     """The leaves, as pyarrow names them, that are wanted by the name of their column and their own type."""
     return [
-        ".".join((one.name, *below)) for one in schema for below, leaf in _paths(one.type) if wanted(one.name, leaf)
+        ".".join((column.name, *below))
+        for column in schema
+        for below, leaf in _paths(column.type)
+        if wanted(column.name, leaf)
     ]
 
 
@@ -222,16 +225,16 @@ def _end_of_pages(metadata: pq.FileMetaData) -> int:
 
 
 def _column_bytes(metadata: pq.FileMetaData, stored: pa.Schema) -> dict[str, int]:
-    found, at = {}, 0
-    for one in with_lineage(stored):
-        leaves = len(list(_paths(one.type)))
-        found[one.name] = sum(
+    sizes, at = {}, 0
+    for column in with_lineage(stored):
+        leaves = len(list(_paths(column.type)))
+        sizes[column.name] = sum(
             metadata.row_group(group).column(leaf).total_compressed_size
             for group in range(metadata.num_row_groups)
             for leaf in range(at, at + leaves)
         )
         at += leaves
-    return found
+    return sizes
 
 
 def _bound(row: pa.Table) -> str:
@@ -250,12 +253,12 @@ def _bound(row: pa.Table) -> str:
 def stored_parts(reader: RunReader, key: CoveredKey) -> list[StoredPart]:
     """The parts of a covering key in a run, in order of their bucket or range. One read: the manifest (cached)."""
     hashed = CoveringLayout.of(key).buckets > 0
-    found = [
+    parts = [
         StoredPart(part, bucket_of(part.path) if hashed else None)
         for part in reader.parts(PARTITION)
         if part.first_key == key.key_id
     ]
-    return sorted(found, key=lambda one: (one.bucket or 0, one.path))
+    return sorted(parts, key=lambda part: (part.bucket or 0, part.path))
 
 
 def bucket_of(path: str) -> int:

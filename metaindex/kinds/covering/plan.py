@@ -51,9 +51,9 @@ class CoveringPlan:
         """The columns as they are stored, under their stable names, which are those of every run; lineage apart."""
         fields = []
         for leaf in self.columns:
-            found = stored_type(leaf.type)
-            assert found is not None, "checked when it was planned"
-            fields.append(pa.field(leaf.stable, found))
+            stored = stored_type(leaf.type)
+            assert stored is not None, "checked when it was planned"
+            fields.append(pa.field(leaf.stable, stored))
         return pa.schema(fields)
 
     def spread(self, rows: DataFrame, size_bytes: int) -> DataFrame:

@@ -41,23 +41,21 @@ class _Bounds(ManyFiles):
         self._greatest = [bytes.fromhex(part.info.greatest or "") for part in parts]
 
     def some_between(self, column: ColumnRef, interval: Interval) -> Mask:
-        found = encode_interval(interval, self._type, self._type) if column == self._column else None
-        if found is None:
+        keys = encode_interval(interval, self._type, self._type) if column == self._column else None
+        if keys is None:
             return self.constant(True)
-        return (
-            self.constant(False) if isinstance(found, Absent) else self._touched(_bytes(found.low), _bytes(found.high))
-        )
+        return self.constant(False) if isinstance(keys, Absent) else self._touched(_bytes(keys.low), _bytes(keys.high))
 
     def some_among(self, column: ColumnRef, values: Sequence[Literal]) -> Mask:
         if column != self._column:
             return self.constant(True)
         out = self.constant(False)
         for value in values:
-            found = encode_literal(value, self._type, self._type)
-            if found is None:
+            key = encode_literal(value, self._type, self._type)
+            if key is None:
                 return self.constant(True)
-            if not isinstance(found, Absent):
-                low, high = _around(_bytes(found))
+            if not isinstance(key, Absent):
+                low, high = _around(_bytes(key))
                 out |= self._touched(low, high)
         return out
 
@@ -99,5 +97,5 @@ def _around(key: bytes | None) -> tuple[bytes | None, bytes | None]:
 def _bytes(key: Key | None) -> bytes | None:
     if key is None or isinstance(key, bytes):
         return key
-    found: bytes = as_bytes(pa.array([key], pa.int64()))[0].as_py()
-    return found
+    encoded: bytes = as_bytes(pa.array([key], pa.int64()))[0].as_py()
+    return encoded

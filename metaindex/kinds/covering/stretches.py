@@ -59,7 +59,7 @@ def stretches(parts: Sequence[PartInfo], share_bytes: int) -> list[Stretch]:
 
 def _bounds(part: PartInfo) -> tuple[bytes | None, bytes | None]:
     """None: not known."""
-    least, greatest = (None if one is None else bytes.fromhex(one)[:KEPT] for one in (part.least, part.greatest))
+    least, greatest = (None if bound is None else bytes.fromhex(bound)[:KEPT] for bound in (part.least, part.greatest))
     return least, greatest
 
 

@@ -47,9 +47,9 @@ def encode_all_literals(
 ) -> Keys | None:
     """Many keys, ascending, each once, those without a value left out; None where one of them cannot be said."""
     if len(stored) == 1 and len(values) >= _MANY:
-        found = _encode_plain([literal.value for (literal,) in values], plain_type(stored[0]), plain_type(now[0]))
-        if found is not None:
-            return found
+        plain = _encode_plain([literal.value for (literal,) in values], plain_type(stored[0]), plain_type(now[0]))
+        if plain is not None:
+            return plain
     keys: set[Key] = set()
     for literals in values:
         key = encode_literals(literals, stored, now)
@@ -126,11 +126,11 @@ def encode_literals(
     parts: list[Key] = []
     doubt = False
     for literal, old, new in zip(literals, stored, now, strict=True):
-        found = encode_literal(literal, old, new)
-        if isinstance(found, Absent):
+        key = encode_literal(literal, old, new)
+        if isinstance(key, Absent):
             return NO_VALUE
-        if found is not None:
-            parts.append(found)
+        if key is not None:
+            parts.append(key)
         else:
             doubt = True
     if doubt:
@@ -145,10 +145,10 @@ def encode_literal(literal: Literal, stored: pa.DataType, now: pa.DataType) -> K
     """See `encode_literals`."""
     if literal.is_nan and pa.types.is_floating(plain_type(now)):
         return NAN if pa.types.is_floating(plain_type(stored)) else NO_VALUE
-    found = physical_interval(Interval(literal, literal), now)
-    if found is None:
+    physical = physical_interval(Interval(literal, literal), now)
+    if physical is None:
         return None
-    within = _in_stored(found, plain_type(stored), plain_type(now))
+    within = _in_stored(physical, plain_type(stored), plain_type(now))
     if within is None or within.empty:
         return NO_VALUE if within is not None else None
     if within.low is None or within.low != within.high:
@@ -170,11 +170,11 @@ def encode_each_interval(
     old, new = plain_type(stored), plain_type(now)
     alike, nan = _alike(old, new), may_be_nan(stored)
 
-    def encoded(found: PhysicalInterval | None) -> KeyRange | Absent | None:
-        within = found if found is None or alike else _in_stored(found, old, new)
+    def encoded(physical: PhysicalInterval | None) -> KeyRange | Absent | None:
+        within = physical if physical is None or alike else _in_stored(physical, old, new)
         return None if within is None else NO_VALUE if within.empty else _range_of(within, nan)
 
-    return [encoded(one) for one in physical_intervals(intervals, now)]
+    return [encoded(interval) for interval in physical_intervals(intervals, now)]
 
 
 def _range_of(within: PhysicalInterval, nan: bool) -> KeyRange | Absent:
@@ -235,17 +235,17 @@ def _cut_one(value: bytes) -> bytes:
 # ------------------------------------------
 
 
-def _in_stored(found: PhysicalInterval, stored: pa.DataType, now: pa.DataType) -> PhysicalInterval | None:
+def _in_stored(physical: PhysicalInterval, stored: pa.DataType, now: pa.DataType) -> PhysicalInterval | None:
     """Stored values are those of the present type exactly (`canonical.answers_for`), but numbers in another domain,
     unit or scale."""
-    if found.empty or _alike(stored, now):
-        return found
-    low = None if found.low is None else _number(found.low, now)
-    high = None if found.high is None else _number(found.high, now)
+    if physical.empty or _alike(stored, now):
+        return physical
+    low = None if physical.low is None else _number(physical.low, now)
+    high = None if physical.high is None else _number(physical.high, now)
     if physical_type(stored) == pa.float64() or physical_type(stored) is None:
         return None
-    low_at = None if low is None else _place(low, stored, upwards=True, beyond=found.low_open)
-    high_at = None if high is None else _place(high, stored, upwards=False, beyond=found.high_open)
+    low_at = None if low is None else _place(low, stored, upwards=True, beyond=physical.low_open)
+    high_at = None if high is None else _place(high, stored, upwards=False, beyond=physical.high_open)
     least, greatest = _limits(stored)
     empty = (low_at is not None and low_at > greatest) or (high_at is not None and high_at < least)
     empty = empty or (low_at is not None and high_at is not None and low_at > high_at)

@@ -98,8 +98,8 @@ class HashFinisher(Finisher):
     def write(self, number: int) -> list[PartInfo]:
         width = (1 << 64) // self.ranges
         low, high = number * width - (1 << 63), (number + 1) * width - (1 << 63)
-        layout, torn, found = self.layout, torn_of(self.gathered), [np.empty(0, np.int64)]
-        for path in (path for one in self.gathered for path in one.spills):
+        layout, torn, in_range = self.layout, torn_of(self.gathered), [np.empty(0, np.int64)]
+        for path in (path for share in self.gathered for path in share.spills):
             for table in read_spill(self.spill, path, low, high):
                 signed = numbers(table.column("hash"))
                 start, end = np.searchsorted(signed, low), np.searchsorted(signed, high - 1, side="right")
@@ -108,8 +108,8 @@ class HashFinisher(Finisher):
                 if len(torn):
                     kept = ~np.isin(raw >> 32, torn)
                     hashes, raw = hashes[kept], raw[kept]
-                found.append(packed(hashes, units_of(raw, layout.group_bits), layout))
-        entries = distinct(np.concatenate(found))
+                in_range.append(packed(hashes, units_of(raw, layout.group_bits), layout))
+        entries = distinct(np.concatenate(in_range))
         return write_entries(self.plan, self.sink, entries, number * _PARTS_A_RANGE, self.entries)
 
 

@@ -188,13 +188,13 @@ class ValueFinisher(Finisher):
 
     @property
     def ranges(self) -> int:
-        return len(self._cuts()) + 1 if any(one.spills for one in self.gathered) else 0
+        return len(self._cuts()) + 1 if any(share.spills for share in self.gathered) else 0
 
     def _cuts(self) -> list[Any]:
         """The first key of each range but the first."""
-        size = sum(int(str(one.details["bytes"])) for one in self.gathered)
+        size = sum(int(str(share.details["bytes"])) for share in self.gathered)
         wanted = size * _RANGE_BYTES // self.spill.limit_bytes
-        samples = sorted(key for one in self.gathered for key in _samples(one))
+        samples = sorted(key for share in self.gathered for key in _samples(share))
         picked = [samples[len(samples) * at // (wanted + 1)] for at in range(1, wanted + 1)] if samples else []
         return sorted(set(picked))
 
@@ -203,7 +203,7 @@ class ValueFinisher(Finisher):
         low, high = (cuts[number - 1] if number else None), (cuts[number] if number < len(cuts) else None)
         torn = torn_of(self.gathered)
         keys, raw = [], []
-        for path in (path for one in self.gathered for path in one.spills):
+        for path in (path for share in self.gathered for path in share.spills):
             for table in read_spill(self.spill, path, low, high):
                 table = table.filter(_inside(table.column("key"), low, high)).combine_chunks()
                 units = numbers(table.column("raw"))
@@ -217,11 +217,11 @@ class ValueFinisher(Finisher):
         return write_keys(self.plan, self.sink, self.layout, every, units, number * _PARTS_A_RANGE, self.entries)
 
 
-def _samples(one: Gathered) -> list[Any]:
+def _samples(share: Gathered) -> list[Any]:
     """Integers, or bytes."""
-    found = one.details["samples"]
-    assert isinstance(found, list)
-    return found
+    samples = share.details["samples"]
+    assert isinstance(samples, list)
+    return samples
 
 
 def _inside(keys: pa.ChunkedArray, low: Key | None, high: Key | None) -> pa.ChunkedArray:

@@ -36,11 +36,11 @@ def carried_parts(sources: Sequence[tuple[StoredKeys, Stays]], least_rows: int) 
     """In order of their keys. `least_rows`: fewer are merged again."""
     out = []
     for at, (stored, stays) in enumerate(sources):
-        others = [one for number, (one, _) in enumerate(sources) if number != at]
+        others = [other for number, (other, _) in enumerate(sources) if number != at]
         parts = stored.parts()
         alone = [
             part.rows >= least_rows
-            and not any(_reaches(one, part, low, high) for one in others)
+            and not any(_reaches(other, part, low, high) for other in others)
             and stays(stored.units(part, stored.row_groups(part), keep=False))
             for part, low, high in zip(parts.parts, parts.least, parts.greatest, strict=True)
         ]
@@ -49,16 +49,16 @@ def carried_parts(sources: Sequence[tuple[StoredKeys, Stays]], least_rows: int) 
             Carried(stored, part, low) for part, low, mine in zip(parts.parts, parts.least, alone, strict=True) if mine
         ]
     # Those of one key that fills several parts stay in their order: such parts are of one source.
-    return sorted(out, key=lambda one: one.least)
+    return sorted(out, key=lambda carried: carried.least)
 
 
 def _reaches(other: StoredKeys, part: PartInfo, low: Key, high: Key) -> bool:
     """May a source have rows between the bounds of a part?"""
     parts = other.parts()
     first, last = np.searchsorted(parts.greatest, low), np.searchsorted(parts.least, high, side="right")
-    for one in parts.parts[int(first) : int(last)]:
-        nulls = part.least == "" and one.least == ""  # both begin with NULL, or with the empty text
-        if nulls or len(other.groups(one).between(low, high)):
+    for neighbour in parts.parts[int(first) : int(last)]:
+        nulls = part.least == "" and neighbour.least == ""  # both begin with NULL, or with the empty text
+        if nulls or len(other.groups(neighbour).between(low, high)):
             return True
     return False
 

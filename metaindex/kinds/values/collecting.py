@@ -56,13 +56,13 @@ class GroupCollector(ABC, Generic[T]):
         """See `keyed.KeyCollector`."""
         self._keep(group, self._made(values))
 
-    def _keep(self, group: int, found: T) -> None:
-        size = int(found.nbytes)
+    def _keep(self, group: int, keys: T) -> None:
+        size = int(keys.nbytes)
         if group != self._group or (self._pending_bytes + size) * self.held > self._spill.limit_bytes:
             self._take_group()
             self._group = group
-        if len(found):
-            self._pending.append(found)
+        if len(keys):
+            self._pending.append(keys)
             self._pending_bytes += size
 
     def end(self) -> None:
@@ -75,7 +75,7 @@ class GroupCollector(ABC, Generic[T]):
         self._pending, self._pending_bytes = [], 0
         if len(self._spills) > self._spills_before:
             self._torn, self._mark = True, 0  # what was put aside of the file is left out when it is read back
-        self._bytes -= sum(int(found.nbytes) for found, _ in self._done[self._mark :])
+        self._bytes -= sum(int(held.nbytes) for held, _ in self._done[self._mark :])
         del self._done[self._mark :]
         self._entries = self._entries_before
         self._unkeyed.append(self._ordinal)
@@ -108,18 +108,23 @@ class GroupCollector(ABC, Generic[T]):
         pending, self._pending, self._pending_bytes = self._pending, [], 0
         if not pending:
             return
-        found = self._distinct(pending)
-        self._done.append((found, raw_unit(self._ordinal, self._group, self._groups_here)))
-        self._entries += len(found)
-        self._bytes += int(found.nbytes)
+        distinct = self._distinct(pending)
+        self._done.append((distinct, raw_unit(self._ordinal, self._group, self._groups_here)))
+        self._entries += len(distinct)
+        self._bytes += int(distinct.nbytes)
         if self._bytes * self.held > self._spill.limit_bytes:
             self._put_aside()
 
     def _taken(self) -> tuple[list[T], Units]:
         """All that is held, in the order of the raw units, with the raw unit of each value; it is let go."""
-        done, self._done, self._bytes, self._mark = sorted(self._done, key=lambda one: one[1]), [], 0, 0
-        raw = np.repeat(np.array([unit for _, unit in done], np.int64), [len(found) for found, _ in done])
-        return [found for found, _ in done], raw
+        done, self._done, self._bytes, self._mark = (
+            sorted(self._done, key=lambda keys_and_unit: keys_and_unit[1]),
+            [],
+            0,
+            0,
+        )
+        raw = np.repeat(np.array([unit for _, unit in done], np.int64), [len(keys) for keys, _ in done])
+        return [keys for keys, _ in done], raw
 
     @property
     def _unkeyed_units(self) -> Units:
@@ -158,27 +163,27 @@ class Finisher(ABC):
     def close(self) -> tuple[CoveredKey, list[PartInfo], Units]:
         """Writes all ranges, here, and removes what was put aside. As `keyed.KeyCollector.close`."""
         parts = [part for number in range(self.ranges) for part in self.write(number)]
-        remove_spills(self.spill, tuple(path for one in self.gathered for path in one.spills))
+        remove_spills(self.spill, tuple(path for share in self.gathered for path in share.spills))
         key, unkeyed = self.covered()
         return key, parts, unkeyed
 
     @property
     def entries(self) -> int:
         """Of all shares together."""
-        return sum(one.entries for one in self.gathered)
+        return sum(share.entries for share in self.gathered)
 
 
 def unkeyed_of(gathered: Sequence[Gathered]) -> Units:
     """The ordinals that are unkeyed, of all shares."""
-    return np.array(sorted(ordinal for one in gathered for ordinal in one.unkeyed), np.int64)
+    return np.array(sorted(ordinal for share in gathered for ordinal in share.unkeyed), np.int64)
 
 
 def torn_of(gathered: Sequence[Gathered]) -> Units:
     """The ordinals whose rows are left out when spills are read back: those of files that failed after something of
     them was put aside."""
-    return unkeyed_of(gathered) if any(one.details["torn"] for one in gathered) else np.empty(0, np.int64)
+    return unkeyed_of(gathered) if any(share.details["torn"] for share in gathered) else np.empty(0, np.int64)
 
 
 def most_groups(gathered: Sequence[Gathered]) -> int:
     """The row groups of the file that has most."""
-    return max((int(str(one.details["groups"])) for one in gathered), default=1)
+    return max((int(str(share.details["groups"])) for share in gathered), default=1)

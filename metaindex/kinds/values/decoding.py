@@ -25,10 +25,10 @@ def decoded(key: int | bytes, types: Sequence[pa.DataType]) -> tuple[object, ...
     if len(types) == 1:
         return (_value(key, types[0]),)
     values: list[object] = []
-    for one in types:
+    for type_ in types:
         if len(key) < 2 or len(key) < 2 + (size := int.from_bytes(key[:2], "big")) or size >= CUT:
             return None
-        values.append(_value(key[2 : 2 + size], one))
+        values.append(_value(key[2 : 2 + size], type_))
         key = key[2 + size :]
     return None if key else tuple(values)
 

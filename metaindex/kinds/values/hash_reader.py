@@ -65,10 +65,10 @@ class HashReader(EqualityReader):
             places, who = spread(top_of, asked.reshape(-1), owners)
             units.append(entries[places] & ((1 << layout.unit_bits) - 1))
             whose.append(who)
-        found = by_owner(units, whose, len(lists))
+        by_list = by_owner(units, whose, len(lists))
         return [
-            None if number in unsaid else Hits(units=one, group_bits=layout.group_bits)
-            for number, one in enumerate(found)
+            None if number in unsaid else Hits(units=holders, group_bits=layout.group_bits)
+            for number, holders in enumerate(by_list)
         ]
 
     def nan(self) -> Hits | None:
@@ -83,10 +83,10 @@ class HashReader(EqualityReader):
         layout = self._layout
         shift = np.uint64(64 - layout.hash_bits)
         tops = np.unique(hashes >> shift) if len(hashes) > 1 else hashes >> shift
-        found = self._entries(tops)
-        if not found:
+        matching = self._entries(tops)
+        if not matching:
             return Hits(units=_NONE, group_bits=layout.group_bits)
-        entries = found[0] if len(found) == 1 else np.concatenate(found)
+        entries = matching[0] if len(matching) == 1 else np.concatenate(matching)
         units = entries & ((1 << layout.unit_bits) - 1)
         return Hits(units=units if len(tops) == 1 else np.unique(units), group_bits=layout.group_bits)
 
@@ -110,15 +110,15 @@ class HashReader(EqualityReader):
         low = value >> 64 - layout.hash_bits << layout.unit_bits
         high = low + (1 << layout.unit_bits) - 1
         parts = self._parts()
-        found: list[Units] = []
+        matching: list[Units] = []
         for at in range(int(parts.greatest.searchsorted(low)), int(parts.least.searchsorted(high, "right"))):
             part = parts.parts[at]
             least, greatest = self._bounds(part)
             groups = list(range(int(greatest.searchsorted(low)), int(least.searchsorted(high, "right"))))
             if groups:
                 entries = numbers(self._run.read(part, groups, ["entry"]).column("entry"))
-                found.append(entries[entries.searchsorted(low) : entries.searchsorted(high, "right")])
-        units = found[0] if len(found) == 1 else np.concatenate(found) if found else _NONE
+                matching.append(entries[entries.searchsorted(low) : entries.searchsorted(high, "right")])
+        units = matching[0] if len(matching) == 1 else np.concatenate(matching) if matching else _NONE
         return Hits(units=units & ((1 << layout.unit_bits) - 1), group_bits=layout.group_bits)
 
     def _bounds(self, part: PartInfo) -> tuple[Units, Units]:
@@ -130,9 +130,9 @@ class HashReader(EqualityReader):
             bounds = footer.derived["entry"] = (np.array(said.least, np.int64), np.array(said.greatest, np.int64))
         return bounds
 
-    def _in_part(self, one: tuple[PartInfo, Units, Units]) -> Units:
+    def _in_part(self, part_and_bounds: tuple[PartInfo, Units, Units]) -> Units:
         """The entries of a part within any of the ranges, which are sorted and apart."""
-        part, lows, highs = one
+        part, lows, highs = part_and_bounds
         least, greatest = self._bounds(part)
         first = np.searchsorted(greatest, lows, side="left")
         last = np.searchsorted(least, highs, side="right")
@@ -155,5 +155,5 @@ class HashReader(EqualityReader):
             ]
             return _Parts(parts, *bounds)
 
-        found: _Parts = self._run.derived(f"{self._key.kind} {self._key.key_id}", load)
-        return found
+        loaded: _Parts = self._run.derived(f"{self._key.kind} {self._key.key_id}", load)
+        return loaded

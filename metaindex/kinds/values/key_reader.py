@@ -72,27 +72,30 @@ class KeyValueReader:
         keys, owners, unsaid = encode_each_list(lists, self._stored, self._now)
         asked = in_order(keys, self._keys.type)
         place = {key: at for at, key in enumerate(asked.tolist())}
-        found = [one for some in self._each_part(asked, self._equal_each_in) for one in some]
+        rows = [row for some in self._each_part(asked, self._equal_each_in) for row in some]
         who = np.array(owners, np.int64)
         wants = np.array([place[key] for key in keys], np.int64)
-        spread_ = [(units, *spread(which, wants, who)) for units, which in found]
+        spread_ = [(units, *spread(which, wants, who)) for units, which in rows]
         each = by_owner([units[places] for units, places, _ in spread_], [o for _, _, o in spread_], len(lists))
-        return [None if number in unsaid else Hits(units=one, group_bits=self._bits) for number, one in enumerate(each)]
+        return [
+            None if number in unsaid else Hits(units=holders, group_bits=self._bits)
+            for number, holders in enumerate(each)
+        ]
 
     def between(self, interval: Interval) -> Hits | None:
         if not self._single:
             return None
-        found = encode_interval(interval, self._stored[0], self._now[0])
-        if found is None:
+        keys = encode_interval(interval, self._stored[0], self._now[0])
+        if keys is None:
             return None
-        return self._hits([]) if isinstance(found, Absent) else self._inside(found)
+        return self._hits([]) if isinstance(keys, Absent) else self._inside(keys)
 
     def between_each(self, intervals: Sequence[Interval]) -> list[Hits | None] | None:
         """See `keyed.ReadsRanges`."""
         if not self._single:
             return [None] * len(intervals)
         asked = encode_each_interval(intervals, self._stored[0], self._now[0])
-        ranges = [one for one in asked if isinstance(one, KeyRange)]
+        ranges = [key_range for key_range in asked if isinstance(key_range, KeyRange)]
         held = self._rows_inside(ranges)
         rows = None if held is None else rows_of_each(held[0], ranges)
         units = None if held is None or rows is None else units_of_each(held[1], *rows)
@@ -100,8 +103,10 @@ class KeyValueReader:
             return None
         told = iter(units)
         return [
-            None if one is None else Hits(units=_NONE if isinstance(one, Absent) else next(told), group_bits=self._bits)
-            for one in asked
+            None
+            if interval_ is None
+            else Hits(units=_NONE if isinstance(interval_, Absent) else next(told), group_bits=self._bits)
+            for interval_ in asked
         ]
 
     def other(self, values: Sequence[Literal]) -> Hits | None:
@@ -110,13 +115,13 @@ class KeyValueReader:
         asked = [encode_literal(literal, self._stored[0], self._now[0]) for literal in values]
         if None in asked:
             return None
-        keys = (one for one in asked if one is not None and not isinstance(one, Absent))
+        keys = (key for key in asked if key is not None and not isinstance(key, Absent))
         return self._every(in_order(keys, self._keys.type))
 
     def null(self) -> Hits | None:
         if not self._single:
             return None
-        found = []
+        null_units = []
         for part in self._keys.parts().parts:
             if part.least != "":
                 break
@@ -125,8 +130,8 @@ class KeyValueReader:
                 return None
             for keys, units in self._read(part, groups):
                 valid = valid_mask(keys)
-                found.append(_NONE if valid is None else units[~valid])
-        return self._hits(found)
+                null_units.append(_NONE if valid is None else units[~valid])
+        return self._hits(null_units)
 
     def value(self) -> Hits | None:
         return self._every(in_order([], self._keys.type)) if self._single else None
@@ -140,7 +145,7 @@ class KeyValueReader:
 
     def _equal(self, asked: Keys) -> list[Units]:
         """The units of keys that are among some, which are sorted."""
-        return [units for found in self._each_part(asked, self._equal_in) for units in found]
+        return [units for in_part in self._each_part(asked, self._equal_in) for units in in_part]
 
     def _each_part(self, asked: Keys, work: Callable[[tuple[PartInfo, Keys, int]], _R]) -> list[_R]:
         """Parts that may hold some of the keys, each with those and the place of the first of them. They are looked
@@ -151,13 +156,13 @@ class KeyValueReader:
         pieces = zip(parts.parts, first.tolist(), last.tolist(), strict=True)
         return self._run.each([(part, asked[start:end], start) for part, start, end in pieces if start < end], work)
 
-    def _equal_in(self, one: tuple[PartInfo, Keys, int]) -> list[Units]:
-        part, asked, _ = one
+    def _equal_in(self, wanted: tuple[PartInfo, Keys, int]) -> list[Units]:
+        part, asked, _ = wanted
         return [units[_equal_rows(keys, asked)] for keys, units in self._read(part, self._holding(part, asked))]
 
-    def _equal_each_in(self, one: tuple[PartInfo, Keys, int]) -> list[tuple[Units, Units]]:
+    def _equal_each_in(self, wanted: tuple[PartInfo, Keys, int]) -> list[tuple[Units, Units]]:
         """Units, and the place of the key that each is of, ascending."""
-        part, asked, first = one
+        part, asked, first = wanted
         out = []
         for keys, units in self._read(part, self._holding(part, asked)):
             rows, which = _rows_of_each(keys, asked)
@@ -177,7 +182,7 @@ class KeyValueReader:
 
     def _inside(self, range_: KeyRange) -> Hits | None:
         parts, low, high = self._keys.parts(), range_.low, range_.high
-        found: list[Units] = []
+        matching: list[Units] = []
         read = 0
         for at, part in enumerate(parts.parts):
             if (low is not None and parts.greatest[at] < low) or (high is not None and parts.least[at] > high):
@@ -191,10 +196,12 @@ class KeyValueReader:
             edges = [g for g in here if not _within(groups, g, low, high)]
             whole = sorted(set(here) - set(edges))
             for keys, units in self._read(part, [groups.start + g for g in edges]):
-                found.append(units[_between(keys, low, high)])
+                matching.append(units[_between(keys, low, high)])
             if whole:
-                found.append(self._keys.units(part, [groups.start + g for g in whole], keep=len(whole) <= _FEW_GROUPS))
-        return self._hits(found)
+                matching.append(
+                    self._keys.units(part, [groups.start + g for g in whole], keep=len(whole) <= _FEW_GROUPS)
+                )
+        return self._hits(matching)
 
     def _rows_inside(self, ranges: Sequence[KeyRange]) -> tuple[pa.Array, Units] | None:
         """The keys and units of the row groups in which some key of the ranges may be, in order. None: too many."""
@@ -206,17 +213,17 @@ class KeyValueReader:
             wanted.append((part, inside.tolist()))
         if sum(len(groups) for _, groups in wanted) > _MOST_GROUPS:
             return None
-        found = [rows for part, groups in wanted for rows in self._read(part, groups)]
-        if not found:
+        matching = [rows for part, groups in wanted for rows in self._read(part, groups)]
+        if not matching:
             return pa.nulls(0, self._keys.type), _NONE
-        return pa.concat_arrays([keys for keys, _ in found]), np.concatenate([units for _, units in found])
+        return pa.concat_arrays([keys for keys, _ in matching]), np.concatenate([units for _, units in matching])
 
     def _every(self, but: Keys) -> Hits | None:
         """Where a key is that equals none of some; of a cut key that is not known."""
         parts = self._keys.parts().parts
         if sum(-(-part.rows // ROW_GROUP_ROWS) for part in parts) > _MOST_WHOLE[self._kind]:
             return None
-        found = []
+        matching = []
         for part in parts:
             for keys, units in self._read(part, self._keys.row_groups(part)):
                 valid = valid_mask(keys)
@@ -227,11 +234,11 @@ class KeyValueReader:
                     if keys.type != pa.int64():
                         same &= numbers(compute("binary_length", keys)) < CUT
                     mask &= ~same
-                found.append(units[mask])
-        return self._hits(found)
+                matching.append(units[mask])
+        return self._hits(matching)
 
-    def _hits(self, found: list[Units]) -> Hits:
-        units = _each_once(np.concatenate(found)) if found else _NONE
+    def _hits(self, matching: list[Units]) -> Hits:
+        units = _each_once(np.concatenate(matching)) if matching else _NONE
         return Hits(units=units.astype(np.int64, copy=False), group_bits=self._bits)
 
     def _read(self, part: PartInfo, groups: Sequence[int]) -> Iterator[tuple[pa.Array, Units]]:
@@ -264,8 +271,8 @@ def _equal_rows(keys: pa.Array, asked: Keys) -> npt.NDArray[np.int64]:
         nulls: int = keys.null_count
         held: Units = numbers(keys)[nulls:]
         return spans(held.searchsorted(asked), held.searchsorted(asked, "right")) + nulls
-    found = compute("is_in", keys, options=SetLookupOptions(from_bytes(asked.tolist()), skip_nulls=True))
-    return np.flatnonzero(truths(found, null=False))
+    mask = compute("is_in", keys, options=SetLookupOptions(from_bytes(asked.tolist()), skip_nulls=True))
+    return np.flatnonzero(truths(mask, null=False))
 
 
 def _rows_of_each(keys: pa.Array, asked: Keys) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -275,10 +282,10 @@ def _rows_of_each(keys: pa.Array, asked: Keys) -> tuple[npt.NDArray[np.int64], n
         held: Units = numbers(keys)[nulls:]
         first, last = held.searchsorted(asked), held.searchsorted(asked, "right")
         return spans(first, last) + nulls, np.repeat(np.arange(len(asked)), last - first)
-    found = compute("index_in", keys, options=SetLookupOptions(from_bytes(asked.tolist()), skip_nulls=True))
-    valid = valid_mask(found)
-    rows = np.flatnonzero(np.ones(len(found), np.bool_) if valid is None else valid)
-    return rows, numbers(found)[rows].astype(np.int64)
+    places = compute("index_in", keys, options=SetLookupOptions(from_bytes(asked.tolist()), skip_nulls=True))
+    valid = valid_mask(places)
+    rows = np.flatnonzero(np.ones(len(places), np.bool_) if valid is None else valid)
+    return rows, numbers(places)[rows].astype(np.int64)
 
 
 def _between(keys: pa.Array, low: Key | None, high: Key | None) -> slice:

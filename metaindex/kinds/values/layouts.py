@@ -19,6 +19,6 @@ VALUE_LAYOUT: Final = LayoutRule(BITS, {"by": ("value",), "key": ("int64",)}, NU
 def values_carry_over(old: pa.DataType, new: pa.DataType) -> bool:
     """Are the bytes of values that were written under one type those that the same values have under another?"""
     decimals = pa.types.is_decimal(old) or pa.types.is_decimal(new)
-    temporal = any(pa.types.is_temporal(one) for one in (old, new))
+    temporal = any(pa.types.is_temporal(type_) for type_ in (old, new))
     alike = physical_type(old) == physical_type(new) and not decimals and not temporal
     return bool(answers_for(old, new) and alike)

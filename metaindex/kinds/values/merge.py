@@ -49,15 +49,15 @@ def merge_entries(
     out = _Parts(key, sink, number, total, layout.columns)
     windows = (total // window_rows).bit_length()  # so many halvings of the range of hashes
     for window in range(1 << windows):
-        found = [np.empty(0, np.int64)]
+        in_window = [np.empty(0, np.int64)]
         for run, source, places in some:
             bits = Layout.of(source.layout)
             low, high = (at << (bits.hash_bits - windows + bits.unit_bits) for at in (window, window + 1))
             for entries in _entries(run, source, low, high):
                 top = entries >> (bits.unit_bits + bits.hash_bits - layout.hash_bits) << layout.unit_bits
                 units, kept = _renumbered(entries & ((1 << bits.unit_bits) - 1), bits, layout, places)
-                found.append((top | units)[kept])
-        out.add(entry_rows(key.key_id, distinct(np.concatenate(found))))
+                in_window.append((top | units)[kept])
+        out.add(entry_rows(key.key_id, distinct(np.concatenate(in_window))))
     return layout.as_mapping(), out.close()
 
 
@@ -79,10 +79,10 @@ def merge_values(
     least_rows = part_rows(total) // 2 if least_carried is None else least_carried
     carried = carried_parts(stays, least_rows)
     left = [_left(stored, carried) for stored, _, _ in sources]
-    cuts = _cuts([one for parts in left for one in parts], window_rows)
+    cuts = _cuts([part for parts in left for part in parts], window_rows)
     out = _Parts(key, sink, number, total, layout.columns)
     low: Key | None = None
-    for high in [*sorted({*cuts, *(one.least for one in carried)}), None]:
+    for high in [*sorted({*cuts, *(carried_part.least for carried_part in carried)}), None]:
         keys, units = [], []
         for (_, bits, places), parts in zip(sources, left, strict=True):
             for some_keys, old in _keys(parts, low, high):
@@ -148,7 +148,7 @@ _Left = list[tuple[StoredKeys, PartInfo, Key, Key]]
 
 def _left(stored: StoredKeys, carried: Sequence[Carried]) -> _Left:
     """The parts of a source that are not carried over."""
-    over = {one.part.path for one in carried if one.stored is stored}
+    over = {carried_part.part.path for carried_part in carried if carried_part.stored is stored}
     parts = stored.parts()
     every = zip(parts.parts, parts.least, parts.greatest, strict=True)
     return [(stored, part, least, greatest) for part, least, greatest in every if part.path not in over]
@@ -156,7 +156,7 @@ def _left(stored: StoredKeys, carried: Sequence[Carried]) -> _Left:
 
 def _cuts(left: _Left, window_rows: int) -> list[Any]:
     """First keys of windows: the least keys of row groups are evenly spread over the rows."""
-    least = sorted(one for stored, part, _, _ in left for one in stored.groups(part).least)
+    least = sorted(key_ for stored, part, _, _ in left for key_ in stored.groups(part).least)
     step = max(1, window_rows // ROW_GROUP_ROWS)
     return sorted(set(least[step::step]))
 
@@ -188,15 +188,17 @@ class _Parts:
 
     def add(self, table: pa.Table) -> None:
         self._waiting.append(table)
-        while sum(one.num_rows for one in self._waiting) >= self._rows:
+        while sum(waiting.num_rows for waiting in self._waiting) >= self._rows:
             whole = pa.concat_tables(self._waiting)
             self._write(whole.slice(0, self._rows))
             self._waiting = [whole.slice(self._rows)]
 
-    def carry(self, one: Carried) -> None:
+    def carry(self, carried: Carried) -> None:
         """A part that goes over as it is, behind all rows so far."""
         self.close()
-        self.written.append(self._sink.copy(one.part, one.stored.whole(one.part), self._number(len(self.written))))
+        self.written.append(
+            self._sink.copy(carried.part, carried.stored.whole(carried.part), self._number(len(self.written)))
+        )
 
     def close(self) -> list[PartInfo]:
         rest, self._waiting = [table for table in self._waiting if table.num_rows], []

@@ -52,8 +52,8 @@ def _refined(
 
 def _shared(least: bytes, greatest: bytes) -> int:
     """How many first bytes all keys between them have in common."""
-    for at, (one, other) in enumerate(zip(least, greatest, strict=False)):
-        if one != other:
+    for at, (byte, other) in enumerate(zip(least, greatest, strict=False)):
+        if byte != other:
             return at
     return min(len(least), len(greatest))
 

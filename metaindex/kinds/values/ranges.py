@@ -35,8 +35,8 @@ _TOGETHER: Final = 1 << 22
 
 def holding_some(least: Keys, greatest: Keys, ranges: Sequence[KeyRange]) -> Places:
     """Of things in order of their keys, those that may have one of some range."""
-    first = _places(greatest, [one.low for one in ranges], "left", 0)
-    last = _places(least, [one.high for one in ranges], "right", len(least))
+    first = _places(greatest, [range_.low for range_ in ranges], "left", 0)
+    last = _places(least, [range_.high for range_ in ranges], "right", len(least))
     return covered(first, last, len(least))
 
 
@@ -50,8 +50,8 @@ def rows_of_each(keys: pa.Array, ranges: Sequence[KeyRange]) -> tuple[Places, Pl
         return None
     else:
         held = np.array(keys[nulls:].to_pylist(), object)
-    first = _places(held, [one.low for one in ranges], "left", 0)
-    last = _places(held, [one.high for one in ranges], "right", len(held))
+    first = _places(held, [range_.low for range_ in ranges], "left", 0)
+    last = _places(held, [range_.high for range_ in ranges], "right", len(held))
     return first + nulls, np.maximum(first, last) + nulls
 
 
@@ -79,7 +79,7 @@ def units_of_each(units: Units, first: Places, last: Places) -> list[Units] | No
 
 def _looked_at(distinct: Units, which: Places, first: Places, last: Places) -> list[Units]:
     """`which`: of each row, the place of its unit among the distinct ones."""
-    found: list[Units] = [distinct[:0]] * len(first)
+    units: list[Units] = [distinct[:0]] * len(first)
     order = np.argsort(first, kind="stable")
     step = max(1, _TOGETHER // max(1, len(distinct)))
     end = len(which)
@@ -96,6 +96,6 @@ def _looked_at(distinct: Units, which: Places, first: Places, last: Places) -> l
         bounds = owners.searchsorted(np.arange(len(here) + 1)).tolist()
         some = distinct[places]
         for owner, (start, stop) in zip(here.tolist(), pairwise(bounds), strict=True):
-            found[owner] = some[start:stop]
+            units[owner] = some[start:stop]
         behind, end = where[0], int(starts[0])
-    return found
+    return units

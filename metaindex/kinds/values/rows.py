@@ -115,13 +115,13 @@ def key_layout(files: int, groups: int, integers: bool = False) -> Layout:
 def merged_layout(sources: Sequence[Layout], files: int, entries: int) -> Layout:
     """The bits of a run merged of others: hashes as short as the shortest. Row groups keep their numbers where these
     mean the same in all sources and there is room for them."""
-    ordinal_bits, by_hash = bits_of_ordinals(files), min(one.hash_bits for one in sources)
-    groups, group_bits = max(one.groups for one in sources), max(one.group_bits for one in sources)
+    ordinal_bits, by_hash = bits_of_ordinals(files), min(layout.hash_bits for layout in sources)
+    groups, group_bits = max(layout.groups for layout in sources), max(layout.group_bits for layout in sources)
     needed = entries.bit_length() + _LEAST_SPARE_BITS if by_hash else 0
     room = 63 - ordinal_bits - group_bits >= needed
-    if not room or any(one.shared and one.group_bits != group_bits for one in sources):
+    if not room or any(layout.shared and layout.group_bits != group_bits for layout in sources):
         group_bits = 0
-    hash_bits, integers = min(by_hash, 63 - ordinal_bits - group_bits), all(one.integers for one in sources)
+    hash_bits, integers = min(by_hash, 63 - ordinal_bits - group_bits), all(layout.integers for layout in sources)
     return Layout(hash_bits, ordinal_bits + group_bits, group_bits, groups, integers)
 
 

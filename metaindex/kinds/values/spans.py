@@ -42,8 +42,8 @@ def by_owner(units: Sequence[_Places], owners: Sequence[_Places], count: int) ->
     return [every[start:end] for start, end in pairwise(bounds)]
 
 
-def spread(found: _Places, asked: _Places, owners: _Places) -> tuple[_Places, _Places]:
+def spread(places: _Places, asked: _Places, owners: _Places) -> tuple[_Places, _Places]:
     """Of things that were found for what was `asked` (sorted numbers of it, each as often as it found something), each
     as often as somebody asked: its place, and who."""
-    first, last = found.searchsorted(asked), found.searchsorted(asked, "right")
+    first, last = places.searchsorted(asked), places.searchsorted(asked, "right")
     return spans(first, last), np.repeat(owners, last - first)

@@ -73,14 +73,14 @@ class StoredKeys:
             )
             return Parts(parts, *bounds)
 
-        found: Parts = self._run.derived(f"{self._key.kind} {self._key.key_id}", load)
-        return found
+        loaded: Parts = self._run.derived(f"{self._key.kind} {self._key.key_id}", load)
+        return loaded
 
     def groups(self, part: PartInfo) -> Groups:
         """The row groups of a part."""
         footer = self._run.footer(part)
-        found: Groups | None = footer.derived.get("key")
-        if found is None:
+        groups: Groups | None = footer.derived.get("key")
+        if groups is None:
             said = footer.range(self.column)
             if not said.known.all():
                 raise DamagedIndexError(
@@ -89,8 +89,8 @@ class StoredKeys:
                 )
             start = next((at for at, least in enumerate(said.least) if least is not None), len(said.least))
             least, greatest = (self._vector(list(keys[start:])) for keys in (said.least, said.greatest))
-            found = footer.derived["key"] = Groups(start, least, greatest, np.flatnonzero(said.nulls).tolist())
-        return found
+            groups = footer.derived["key"] = Groups(start, least, greatest, np.flatnonzero(said.nulls).tolist())
+        return groups
 
     def read(self, part: PartInfo, groups: Sequence[int], *, keep: bool) -> Iterator[tuple[pa.Array, Units]]:
         """Keys and units of some row groups, in order, in a piece or several."""
@@ -128,7 +128,7 @@ class StoredKeys:
         return self._run.damaged(f"{self._key.kind}/{self._run.run.run}", what)
 
     def _type(self, text: str) -> pa.DataType:
-        found = type_from_text(text)
-        if found is None:
+        type_ = type_from_text(text)
+        if type_ is None:
             raise self._damaged(f"the type {text[:80]!r} of a column is not known")
-        return found
+        return type_

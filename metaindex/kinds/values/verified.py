@@ -59,12 +59,12 @@ def check_values(reader: RunReader, key: CoveredKey, unkeyed: Mask) -> None:
 def _ascending(rows: pa.Table, column: str) -> bool:
     """By key with NULL first, then by unit, each row once."""
     keys, units = (rows.column(name).combine_chunks() for name in (column, "unit"))
-    one, two = keys.slice(0, len(keys) - 1), keys.slice(1)
+    earlier, two = keys.slice(0, len(keys) - 1), keys.slice(1)
     later = pc.greater(units.slice(1), units.slice(0, len(units) - 1))
-    less = pc.fill_null(pc.less(one, two), False)
-    same = pc.fill_null(pc.equal(one, two), False)
-    nulls = pc.and_(pc.is_null(one), pc.is_null(two))
-    from_null = pc.and_(pc.is_null(one), pc.is_valid(two))
+    less = pc.fill_null(pc.less(earlier, two), False)
+    same = pc.fill_null(pc.equal(earlier, two), False)
+    nulls = pc.and_(pc.is_null(earlier), pc.is_null(two))
+    from_null = pc.and_(pc.is_null(earlier), pc.is_valid(two))
     fine = pc.or_(pc.or_(less, from_null), pc.and_(pc.or_(same, nulls), later))
     return bool(pc.all(fine, min_count=0).as_py())
 
@@ -142,15 +142,15 @@ def _entries_apart(
 ) -> tuple[Units, Units]:
     """See `_RowCheck._apart`."""
     mask = (1 << layout.unit_bits) - 1
-    expected, found = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    expected, does_store = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for table in tables:
         hashes, raw = unsigned(table.column("hash")) ^ _SIGN, table.column("raw").to_numpy()
         mine = asked[raw >> 32]
         expected.append(packed(hashes[mine], units_of(raw[mine], layout.group_bits), layout))
     for table in stored:
         entries = table.column("entry").to_numpy()
-        found.append(entries[asked[(entries & mask) >> layout.group_bits]])
-    should, does = distinct(np.concatenate(expected)), np.concatenate(found)
+        does_store.append(entries[asked[(entries & mask) >> layout.group_bits]])
+    should, does = distinct(np.concatenate(expected)), np.concatenate(does_store)
     return np.setdiff1d(should, does, assume_unique=True) & mask, np.setdiff1d(does, should, assume_unique=True) & mask
 
 
@@ -163,7 +163,7 @@ def _values_apart(
 ) -> tuple[Units, Units]:
     """The same. `type_`: of the keys."""
     nothing = _rows(pa.nulls(0, type_), np.zeros(0, np.int64))
-    expected, found = [nothing], [nothing]
+    expected, does_store = [nothing], [nothing]
     for table in tables:
         raw = table.column("raw").to_numpy()
         mine = asked[raw >> 32]
@@ -172,8 +172,8 @@ def _values_apart(
         )
     for keys, units in stored:
         mine = asked[units >> layout.group_bits]
-        found.append(_rows(keys.filter(pa.array(mine)), units[mine]))
-    should, does = pa.concat_tables(expected), pa.concat_tables(found)
+        does_store.append(_rows(keys.filter(pa.array(mine)), units[mine]))
+    should, does = pa.concat_tables(expected), pa.concat_tables(does_store)
     return _without(should, does), _without(does, should)
 
 

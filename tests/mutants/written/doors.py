@@ -153,7 +153,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a dataset that ends the process",
         "metaindex/readers/deltalake.py",
-        "        if found:\n            raise _refused(",
+        "        if deadly:\n            raise _refused(",
         "        if False:\n            raise _refused(",
         ("tests/api/test_encrypted_columns.py",),
         "pyarrow ends the process on a file with encrypted columns",

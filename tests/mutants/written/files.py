@@ -106,8 +106,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a footer of before",
         "metaindex/readers/footer.py",
-        "if found is None or found[0] != now:",
-        "if found is None:",
+        "if held is None or held[0] != now:",
+        "if held is None:",
         ("tests/readers/test_held_footers.py",),
         "row groups of a replaced file are passed over by the footer of the old one",
     ),

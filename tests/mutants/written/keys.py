@@ -59,8 +59,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "files of a bloom class by place",
         "metaindex/kinds/bloom/reader.py",
-        "                    found[ordinals[here]] = True\n",
-        "                    found[: size_class.files] |= here\n",
+        "                    holders[ordinals[here]] = True\n",
+        "                    holders[: size_class.files] |= here\n",
         (*_BLOOM, "tests/contract", "tests/pruning/test_keyed_tables.py"),
         "filters of some files answer for others",
     ),
@@ -75,8 +75,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "files without a key",
         "metaindex/pruning/key_source.py",
-        "return found | self.asked.unkeyed_files() if self.asked.key.unkeyed_files else found",
-        "return found",
+        "return files | self.asked.unkeyed_files() if self.asked.key.unkeyed_files else files",
+        "return files",
         ("tests/pruning/test_key_source.py",),
         "files of which a key knows nothing are proved out by it",
     ),
