@@ -54,7 +54,7 @@ class Source:
     def of(cls, request: BuildRequest, *, scans: bool = True) -> Source:
         options = dict(request.snapshot.details.read_options())
         file_format = str(options.pop("file_format", "parquet"))
-        in_files = tuple(one for one in request.snapshot.schema if not one.partition)
+        in_files = tuple(column for column in request.snapshot.schema if not column.partition)
         return cls(
             request.leaves,
             file_format,
@@ -133,27 +133,27 @@ def _collect_parquet(storage: Storage, source: Source, paths: list[str], sizes: 
     facts = _footer_facts(columns, len(paths))
     wanted = [_to_scan(column, source.scan_floats) & readable for column in columns]
     problems = {row: footers.failures[row].as_py() for row in np.flatnonzero(~readable).tolist()}
-    found = Collected(facts, problems, np.zeros(len(paths), np.bool_))
+    collected = Collected(facts, problems, np.zeros(len(paths), np.bool_))
     if wanted:
-        _scan_into(found, storage, source, paths, sizes, threads, scan_parquet, np.array(wanted, np.bool_))
-    _leave_out(found, source, paths)
-    return found
+        _scan_into(collected, storage, source, paths, sizes, threads, scan_parquet, np.array(wanted, np.bool_))
+    _leave_out(collected, source, paths)
+    return collected
 
 
 def _collect_scanned(
     storage: Storage, source: Source, paths: list[str], sizes: list[int], threads: int, scanner: Scanner
 ) -> Collected:
     """Formats without footers: every file is read for every column."""
-    found = _without_facts(source, len(paths), "")
-    found.problems = {}
+    collected = _without_facts(source, len(paths), "")
+    collected.problems = {}
     wanted = np.ones((len(source.leaves), len(paths)), np.bool_)
-    _scan_into(found, storage, source, paths, sizes, threads, scanner, wanted)
-    _leave_out(found, source, paths)
-    return found
+    _scan_into(collected, storage, source, paths, sizes, threads, scanner, wanted)
+    _leave_out(collected, source, paths)
+    return collected
 
 
 def _scan_into(
-    found: Collected,
+    collected: Collected,
     storage: Storage,
     source: Source,
     paths: list[str],
@@ -165,7 +165,7 @@ def _scan_into(
     """Reads the wanted (leaf, file) pairs and puts what they say in the place of what was known."""
     rows = np.flatnonzero(wanted.any(axis=0))
     if not source.scans:
-        found.scanned[rows] = True
+        collected.scanned[rows] = True
         return
     if not len(rows):
         return
@@ -189,9 +189,9 @@ def _scan_into(
     by_leaf: list[tuple[list[int], list[ColumnScan]]] = [([], []) for _ in source.leaves]
     for row, result in zip(rows.tolist(), results, strict=True):
         if isinstance(result, str):
-            found.problems[row] = result
+            collected.problems[row] = result
             continue
-        found.scanned[row] = True
+        collected.scanned[row] = True
         scans = iter(result)
         for place in np.flatnonzero(wanted[:, row]).tolist():
             by_leaf[place][0].append(row)
@@ -199,8 +199,8 @@ def _scan_into(
     for place, (places, scans_) in enumerate(by_leaf):
         if places:
             where = np.array(places, np.int64)
-            better = _scanned_facts(scans_, source.leaves[place], found.facts[place].take(pa.array(where)))
-            found.facts[place] = replace_rows(found.facts[place], where, better)
+            better = _scanned_facts(scans_, source.leaves[place], collected.facts[place].take(pa.array(where)))
+            collected.facts[place] = replace_rows(collected.facts[place], where, better)
 
 
 def _told(column: FooterColumn, without_nan: frozenset[str]) -> FooterColumn:
@@ -217,7 +217,9 @@ def _footer_facts(columns: Sequence[FooterColumn], count: int) -> list[pa.Table]
         some = columns[start : start + at_once]
         said = [_footer_bounds(column) for column in some]
         sizes = ([column.compressed_bytes for column in some], [column.uncompressed_bytes for column in some])
-        facts += facts_together([one for one, _ in said], count, [trust for _, trust in said], *sizes)
+        facts += facts_together(
+            [column_bounds for column_bounds, _ in said], count, [trust for _, trust in said], *sizes
+        )
     return facts
 
 
@@ -260,14 +262,14 @@ def _without_facts(source: Source, count: int, why: str) -> Collected:
     return Collected(facts, dict.fromkeys(range(count), why), np.zeros(count, np.bool_))
 
 
-def _leave_out(found: Collected, source: Source, paths: list[str]) -> None:
+def _leave_out(collected: Collected, source: Source, paths: list[str]) -> None:
     """Nothing is said of files with a problem, not even what their footers did say."""
-    if not found.problems:
+    if not collected.problems:
         return
-    rows = np.array(sorted(found.problems), np.int64)
+    rows = np.array(sorted(collected.problems), np.int64)
     for place, leaf in enumerate(source.leaves):
-        found.facts[place] = replace_rows(found.facts[place], rows, unknown_facts(leaf.type, len(rows)))
+        collected.facts[place] = replace_rows(collected.facts[place], rows, unknown_facts(leaf.type, len(rows)))
     for row in rows.tolist():
         for ending, name in _FOREIGN.items():
             if paths[row].lower().endswith(ending):
-                found.problems[row] = f"{name} data files are not read for statistics"
+                collected.problems[row] = f"{name} data files are not read for statistics"

@@ -136,18 +136,18 @@ def _physical(scans: Sequence[ColumnScan], side: str, type_: pa.DataType) -> tup
     for place, scan in enumerate(scans):
         if values := getattr(scan, side):
             groups.setdefault(values[0].type, []).append(place)
-    found, rounded = [], ([pa.nulls(0, domain)], [pa.nulls(0, domain)])
+    known, rounded = [], ([pa.nulls(0, domain)], [pa.nulls(0, domain)])
     for places in groups.values():
         for some in _castable(scans, places, side, type_):
             values = pa.concat_arrays([getattr(scans[place], side)[0] for place in some])
             fit = promoted(values, type_)
             if fit is None or physical_type(type_) is None:
                 continue
-            found += some
+            known += some
             for up in (False, True):
                 rounded[up].append(to_physical(fit, type_, upper=up))
     at = np.full(len(scans), -1, np.int64)
-    at[found] = np.arange(len(found))
+    at[known] = np.arange(len(known))
     take = pa.array(at, mask=at < 0)
     return pa.concat_arrays(rounded[0]).take(take), pa.concat_arrays(rounded[1]).take(take)
 

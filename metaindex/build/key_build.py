@@ -54,8 +54,8 @@ def build_keys(
         collectors = [plan.kind.collector(plan, sink, Spill(storage, str(plan.place), limit), count) for plan in plans]
         report = scan_keys(request.ref.storage, source, numbered, collectors, threads, progress)
         built = []
-        for one in collectors:
-            built.append(BuiltKey(*one.close()))
+        for collector in collectors:
+            built.append(BuiltKey(*collector.close()))
             if progress is not None:
                 progress("keys written", len(built), len(plans))
     return key_build(built, sink, request, report.problems, report.files_scanned)
@@ -65,11 +65,11 @@ def key_build(
     built: Sequence[BuiltKey], sink: RunSink, request: BuildRequest, problems: dict[int, str], files_scanned: int
 ) -> KeyBuild:
     """What was built of all keys, with the rows of `unkeyed`."""
-    unkeyed = write_unkeyed(sink, [(one.key.key_id, one.unkeyed) for one in built])
+    unkeyed = write_unkeyed(sink, [(key.key.key_id, key.unkeyed) for key in built])
     paths = request.files.table.column("path")
     return KeyBuild(
-        keys=tuple(one.key for one in built),
-        parts=(*(part for one in built for part in one.parts), *unkeyed),
+        keys=tuple(key.key for key in built),
+        parts=(*(part for key in built for part in key.parts), *unkeyed),
         uncovered=tuple((paths[ordinal].as_py(), why) for ordinal, why in sorted(problems.items())[:100]),
         uncovered_files=len(problems),
         files_scanned=files_scanned,

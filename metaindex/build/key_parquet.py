@@ -56,17 +56,17 @@ class ParquetOpener:
             footer, metadata = open_footer(lambda start, length: bytes(source.read_at(length, start)), size)
             shape, _ = shape_of(self._layouts, footer, metadata, self._shapes)
             opened = pq.ParquetFile(source, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=ahead)
-            found = ParquetKeyFile(source, opened, groups=metadata.num_row_groups)
+            file = ParquetKeyFile(source, opened, groups=metadata.num_row_groups)
             schema = opened.schema_arrow
             columns = FileColumns(schema)
             for leaf, place in zip(self.leaves, shape.places, strict=True):
-                _put(found, schema, columns, leaf, place)
+                _put(file, schema, columns, leaf, place)
             if ahead and size <= _AHEAD:
-                found.read_now()
+                file.read_now()
         except BaseException:
             source.close()
             raise
-        return found
+        return file
 
 
 @dataclass(slots=True)
@@ -179,10 +179,10 @@ def _constant(leaf: Leaf, place: AbsentLeaf) -> pa.Array | None:
 
 
 def _type_of(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType:
-    found = schema.field(schema.get_field_index(path[0])).type
+    type_ = schema.field(schema.get_field_index(path[0])).type
     for part in path[1:]:
-        found = found.field(found.get_field_index(part)).type
-    return found
+        type_ = type_.field(type_.get_field_index(part)).type
+    return type_
 
 
 def _values(table: pa.Table, place: _Place) -> pa.Array:
@@ -203,9 +203,9 @@ def _values(table: pa.Table, place: _Place) -> pa.Array:
     return values if place.clock is None else values.view(place.clock)
 
 
-def _held(found: pa.DataType, wanted: pa.DataType) -> pa.DataType:
+def _held(stored: pa.DataType, wanted: pa.DataType) -> pa.DataType:
     """A UUID is its 16 bytes to a column of those; to one of texts it is another type."""
-    return wanted if is_uuid(found) and found.storage_type == wanted else found
+    return wanted if is_uuid(stored) and stored.storage_type == wanted else stored
 
 
 def _wide(type_: pa.DataType) -> pa.DataType:

@@ -50,14 +50,14 @@ class KeyScan:
     @property
     def leaves(self) -> tuple[Leaf, ...]:
         """The columns of all keys that are read from the files, each once."""
-        found = {leaf.stable: leaf for plan in self.plans for leaf in plan.leaves if not leaf.field.partition}
-        return tuple(found.values())
+        by_name = {leaf.stable: leaf for plan in self.plans for leaf in plan.leaves if not leaf.field.partition}
+        return tuple(by_name.values())
 
     @classmethod
     def of(cls, request: BuildRequest, plans: Sequence[PlannedKey]) -> KeyScan:
         options = dict(request.snapshot.details.read_options())
         file_format = str(options.pop("file_format", "parquet"))
-        in_files = tuple(one for one in request.snapshot.schema if not one.partition)
+        in_files = tuple(column for column in request.snapshot.schema if not column.partition)
         columns = {leaf.stable: leaf for plan in plans for leaf in plan.leaves if leaf.field.partition}
         constants = {stable: partition_constants(request, leaf) for stable, leaf in columns.items()}
         return cls(tuple(plans), file_format, tuple(options.items()), in_files, constants)
@@ -98,14 +98,14 @@ def scan_keys(
         except UNREADABLE as error:
             return f"cannot read {row[0]!r}: {_line(error)}"
 
-    for done, ((path, _, ordinal, partition), found) in enumerate(in_turn(load, rows, threads)):
-        if isinstance(found, str):
-            problem: str | None = found
+    for done, ((path, _, ordinal, partition), file) in enumerate(in_turn(load, rows, threads)):
+        if isinstance(file, str):
+            problem: str | None = file
             _leave_out(collectors, ordinal)
             report.unread.add(ordinal)
         else:
-            with found:
-                problem, unread = _file(source, collectors, found, path, ordinal, _constants(source, partition))
+            with file:
+                problem, unread = _file(source, collectors, file, path, ordinal, _constants(source, partition))
             if unread:
                 report.unread.add(ordinal)
             report.files_scanned += 1
@@ -145,9 +145,9 @@ def _constants(source: KeyScan, partition: int) -> dict[str, pa.Array | None]:
 
 
 def _leave_out(collectors: Sequence[TakesRows], ordinal: int) -> None:
-    for one in collectors:
-        one.begin(ordinal, 1)
-        one.fail()
+    for collector in collectors:
+        collector.begin(ordinal, 1)
+        collector.fail()
 
 
 def _file(
@@ -162,20 +162,20 @@ def _file(
     it is that it cannot be read."""
     told: list[str] = []
     live: dict[int, TakesRows] = {}
-    for place, (plan, one) in enumerate(zip(source.plans, collectors, strict=True)):
-        one.begin(ordinal, max(1, file.groups))
+    for place, (plan, collector) in enumerate(zip(source.plans, collectors, strict=True)):
+        collector.begin(ordinal, max(1, file.groups))
         why = _why_not(plan, file, constants)
         if why is None:
-            live[place] = one
+            live[place] = collector
         else:
-            one.fail()
+            collector.fail()
             told.append(why)
     try:
         wanted = {leaf.stable for place in live for leaf in source.plans[place].leaves} & file.present
         for groups, columns in file.batches(wanted):
-            for place, one in list(live.items()):
+            for place, collector in list(live.items()):
                 try:
-                    add_groups(one, *_rows(source.plans[place], groups, columns, file, constants))
+                    add_groups(collector, *_rows(source.plans[place], groups, columns, file, constants))
                 except (UnkeyedValuesError, pa.ArrowException) as error:
                     live.pop(place).fail()
                     told.append(f"{_name(source.plans[place])}: {_line(error)}")
@@ -189,11 +189,11 @@ def _file(
     except StorageUnavailableError:
         raise
     except UNREADABLE as error:
-        for one in live.values():
-            one.fail()
+        for collector in live.values():
+            collector.fail()
         return f"cannot read {path!r}: {_line(error)}", True
-    for one in live.values():
-        one.end()
+    for collector in live.values():
+        collector.end()
     return "; ".join(dict.fromkeys(told)) or None, False
 
 
@@ -215,16 +215,16 @@ def _rows(
 ) -> tuple[Sequence[tuple[int, int]], list[pa.Array]]:
     """The arrays of a key, as long as each other, and the row groups that they are of. Where no part of the key is in
     the file, one row speaks for all of a row group."""
-    found: list[pa.Array | None] = [columns.get(leaf.stable) for leaf in plan.leaves]
-    rows = next((len(one) for one in found if one is not None), None)
+    arrays: list[pa.Array | None] = [columns.get(leaf.stable) for leaf in plan.leaves]
+    rows = next((len(array) for array in arrays if array is not None), None)
     if rows is None:
         groups, rows = [(group, 1) for group, _ in groups], len(groups)
     out = []
-    for leaf, values in zip(plan.leaves, found, strict=True):
+    for leaf, values in zip(plan.leaves, arrays, strict=True):
         if values is None:
-            one = constants.get(leaf.stable) if leaf.field.partition else file.constants[leaf.stable]
-            assert one is not None
-            values = pa.repeat(one[0], rows)
+            constant = constants.get(leaf.stable) if leaf.field.partition else file.constants[leaf.stable]
+            assert constant is not None
+            values = pa.repeat(constant[0], rows)
         out.append(values)
     return groups, out
 

@@ -39,9 +39,9 @@ class TextOpener:
         actual = storage.head(path).size_bytes
         if actual != size:
             raise pa.ArrowInvalid(f"the snapshot says {size} bytes, the file has {actual}")
-        found = TextKeyFile(self.scanner, storage, path, size, self.leaves)
-        found.present = {leaf.stable for leaf in self.leaves}
-        return found
+        file = TextKeyFile(self.scanner, storage, path, size, self.leaves)
+        file.present = {leaf.stable for leaf in self.leaves}
+        return file
 
 
 @dataclass(slots=True)
@@ -66,9 +66,9 @@ class TextKeyFile(KeyFile):
         for values in blocks or ():
             count = len(values[0])
             rows += count
-            columns = {leaf.stable: one for leaf, one in zip(certain, values, strict=True)}
-            for name, one in columns.items():
-                present[name] += count - one.null_count
+            columns = {leaf.stable: array for leaf, array in zip(certain, values, strict=True)}
+            for name, array_ in columns.items():
+                present[name] += count - array_.null_count
             # A column that cannot be read is NULL here, and unfit in the end.
             lost = {leaf.stable: pa.nulls(count, leaf.type) for leaf in leaves if leaf.stable not in columns}
             yield [(0, count)], columns | lost
@@ -85,7 +85,7 @@ class TextKeyFile(KeyFile):
             if len(leaves) == 1:
                 self.unfit[leaves[0].stable] = str(error)
                 return [], []
-            return [leaf for one in leaves for leaf in self._certain([one])[0]], None
+            return [leaf for alone in leaves for leaf in self._certain([alone])[0]], None
         return leaves, held if self.size <= _HELD else None
 
     def _check(self, leaves: list[Leaf], present: Mapping[str, int]) -> None:
@@ -95,8 +95,8 @@ class TextKeyFile(KeyFile):
             return
         texts = dict.fromkeys((leaf.stable for leaf in typed), 0)
         for values in columns_of(self.scanner.texts, self.storage, self.path, [leaf_as_text(leaf) for leaf in typed]):
-            for leaf, one in zip(typed, values, strict=True):
-                texts[leaf.stable] += len(one) - one.null_count
+            for leaf, array in zip(typed, values, strict=True):
+                texts[leaf.stable] += len(array) - array.null_count
         for leaf in typed:
             if bad := texts[leaf.stable] - present[leaf.stable]:
                 self.unfit[leaf.stable] = f"{bad} values do not parse as {leaf.type}"

@@ -96,7 +96,7 @@ def _writer(request: BuildRequest, collected: Collected, sink: RunSink) -> FactW
     ids = request.partitions.sort_by("partition_ord").column("partition_id").combine_chunks()
     if len(request.files) * len(request.leaves) > MOST_ROWS:
         return FACT_ROWS.writer(sink, request.partition_ord, ids)
-    facts = [unpacked(one) for one in collected.facts]
+    facts = [unpacked(packed) for packed in collected.facts]
     return FACT_ROWS.few(sink, request.partition_ord, ids, request.leaves, facts)
 
 

@@ -34,7 +34,7 @@ def scan_parquet(storage: Storage, path: str, size: int, leaves: Sequence[Leaf])
             raise pa.ArrowInvalid(f"the snapshot says {size} bytes, the file has {source.size()}")
         file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=False)
         scans = [ColumnScan() for _ in leaves]
-        found: list[_Place] = []
+        located: list[_Place] = []
         columns = FileColumns(file.schema_arrow)
         for leaf, scan in zip(leaves, scans, strict=True):
             try:
@@ -45,25 +45,27 @@ def scan_parquet(storage: Storage, path: str, size: int, leaves: Sequence[Leaf])
             if place is None:
                 scan.unread = "the file has no such column"
             else:
-                found.append(_Place(*place, leaf, scan))
+                located.append(_Place(*place, leaf, scan))
         try:
-            _read(file, found)
+            _read(file, located)
         except pa.ArrowNotImplementedError:
             # One column is beyond Arrow: the others are still told.
-            for one in found:
-                _reset(one.scan)
+            for place_ in located:
+                _reset(place_.scan)
                 try:
-                    _read(file, [one])
+                    _read(file, [place_])
                 except pa.ArrowNotImplementedError as error:
-                    one.scan.unread = str(error)
-        for one in found:
-            one.scan.close()
-            least = one.scan.least
-            int96 = file.schema.column(one.index).physical_type == "INT96"
+                    place_.scan.unread = str(error)
+        for place_ in located:
+            place_.scan.close()
+            least = place_.scan.least
+            int96 = file.schema.column(place_.index).physical_type == "INT96"
             if least and is_old(file.metadata, least[0].type, int96, least[0]):
-                one.scan.unfit = "dates or timestamps were written in an older calendar"
-            if one.scan.unread is None and one.scan.rows != file.metadata.num_rows:
-                raise pa.ArrowInvalid(f"the footer says {file.metadata.num_rows} rows, its pages hold {one.scan.rows}")
+                place_.scan.unfit = "dates or timestamps were written in an older calendar"
+            if place_.scan.unread is None and place_.scan.rows != file.metadata.num_rows:
+                raise pa.ArrowInvalid(
+                    f"the footer says {file.metadata.num_rows} rows, its pages hold {place_.scan.rows}"
+                )
         return scans
 
 
@@ -136,7 +138,7 @@ class FileColumns:
 
     def __init__(self, schema: pa.Schema) -> None:
         self._every = list(_leaves(list(schema), (), (), 0))
-        self._has_ids = any(_field_id(one) is not None for one in _all_fields(list(schema)))
+        self._has_ids = any(_field_id(field) is not None for field in _all_fields(list(schema)))
         self._by_id: dict[int | None, list[_Hit]] = {}
         self._by_name: dict[tuple[str, ...], list[_Hit]] = {}
         for names, fields, index in self._every:
@@ -150,7 +152,7 @@ class FileColumns:
         number = leaf.field.field_id
         if number is not None and self._has_ids:
             hits = self._by_id.get(number, [])
-        elif number is not None and all(one.mapped is not None for one in leaf.path):
+        elif number is not None and all(field.mapped is not None for field in leaf.path):
             hits = [(names, index) for names, _, index in self._every if _is_mapped(names, leaf)]
         else:
             hits = self._by_name.get(tuple(map(alike, leaf.source)), [])
@@ -166,7 +168,7 @@ def _is_mapped(names: tuple[str, ...], leaf: Leaf) -> bool:
     """Do these names lead to the column by the table's name mapping?"""
     if len(names) != len(leaf.path):
         return False
-    return all(name in (one.mapped or ()) for name, one in zip(names, leaf.path, strict=True))
+    return all(name in (field.mapped or ()) for name, field in zip(names, leaf.path, strict=True))
 
 
 _Leaf = tuple[tuple[str, ...], tuple[pa.Field, ...], int]
@@ -174,20 +176,20 @@ _Leaf = tuple[tuple[str, ...], tuple[pa.Field, ...], int]
 
 def _leaves(level: list[pa.Field], names: tuple[str, ...], above: tuple[pa.Field, ...], start: int) -> Iterator[_Leaf]:
     """The primitive columns that stand under structs only, with the names and fields that lead to each."""
-    for one in level:
-        path, fields = (*names, one.name), (*above, one)
-        if pa.types.is_struct(one.type):
-            yield from _leaves(list(one.type), path, fields, start)
-        elif not pa.types.is_nested(one.type):
+    for field in level:
+        path, fields = (*names, field.name), (*above, field)
+        if pa.types.is_struct(field.type):
+            yield from _leaves(list(field.type), path, fields, start)
+        elif not pa.types.is_nested(field.type):
             yield path, fields, start
-        start += _width(one.type)
+        start += _width(field.type)
 
 
 def _all_fields(level: list[pa.Field]) -> Iterator[pa.Field]:
-    for one in level:
-        yield one
-        if pa.types.is_nested(one.type) and not pa.types.is_dictionary(one.type):
-            yield from _all_fields([one.type.field(at) for at in range(one.type.num_fields)])
+    for field in level:
+        yield field
+        if pa.types.is_nested(field.type) and not pa.types.is_dictionary(field.type):
+            yield from _all_fields([field.type.field(at) for at in range(field.type.num_fields)])
 
 
 def _width(type_: pa.DataType) -> int:
@@ -195,7 +197,7 @@ def _width(type_: pa.DataType) -> int:
     if isinstance(type_, pa.BaseExtensionType):
         return _width(type_.storage_type)
     if pa.types.is_struct(type_):
-        return sum(_width(one.type) for one in type_)
+        return sum(_width(field.type) for field in type_)
     if pa.types.is_map(type_):
         return _width(type_.key_type) + _width(type_.item_type)
     if pa.types.is_nested(type_):

@@ -39,9 +39,9 @@ def prepared(request: BuildRequest) -> tuple[list[Facts], Mask]:
     at_once = max(1, _ROWS_AT_ONCE // len(request.files))
     for start in range(0, len(request.leaves), at_once):
         some = request.leaves[start : start + at_once]
-        found = _log_bounds(request.snapshot.details, some)
+        bounds = _log_bounds(request.snapshot.details, some)
         for leaf in some:
-            stated = _stated(request, [leaf], [found.pop(0)])[0]  # its memory is the next column's
+            stated = _stated(request, [leaf], [bounds.pop(0)])[0]  # its memory is the next column's
             enough &= _says_enough(stated, _nan_wanted(request, leaf))
             facts.append(packed(stated))
     return facts, enough
@@ -51,7 +51,7 @@ def _few(request: BuildRequest) -> tuple[list[Facts], Mask]:
     """As `prepared`, all leaves at once."""
     count = len(request.files)
     facts = _stated(request, request.leaves, _log_bounds(request.snapshot.details, request.leaves))
-    whole = pa.concat_tables([one.select(_ASKED) for one in facts]) if facts else None
+    whole = pa.concat_tables([stated.select(_ASKED) for stated in facts]) if facts else None
     wanted = pa.array(np.repeat(np.array([_nan_wanted(request, leaf) for leaf in request.leaves], np.bool_), count))
     said = np.ones(0, np.bool_) if whole is None else _says_enough(whole, wanted)
     return list(facts), np.asarray(said.reshape(len(facts), count).all(axis=0), np.bool_)
@@ -68,18 +68,18 @@ def completed(facts: list[Facts], enough: Mask, read: Collected) -> Collected:
     return Collected(whole, {int(rows[row]): why for row, why in read.problems.items()}, scanned)
 
 
-def _stated(request: BuildRequest, leaves: Sequence[Leaf], found: Sequence[ColumnBounds | None]) -> list[pa.Table]:
+def _stated(request: BuildRequest, leaves: Sequence[Leaf], listed: Sequence[ColumnBounds | None]) -> list[pa.Table]:
     count = len(request.files)
     none = constant(0, count, pa.int64())
     said = []
-    for bounds, leaf in zip(found, leaves, strict=True):
+    for bounds, leaf in zip(listed, leaves, strict=True):
         if bounds is not None:
             taken = replace(take_bounds(bounds, request.snapshot_rows), type=leaf.type)
             said.append(replace(taken, nan_count=none) if told(leaf, request.without_nan) else taken)
     facts = iter(facts_together(said, count, [Trust.LOG] * len(said)))
     return [
         unknown_facts(leaf.type, count) if bounds is None else next(facts)
-        for bounds, leaf in zip(found, leaves, strict=True)
+        for bounds, leaf in zip(listed, leaves, strict=True)
     ]
 
 

@@ -53,7 +53,7 @@ class CommonValues:
     def of(cls, request: BuildRequest, plan: RowPlan) -> tuple[npt.NDArray[np.int32], CommonValues]:
         """And the kind of each file of the request."""
         tops = [leaf.path[0] for leaf in plan.columns]
-        asked = [place for place, one in enumerate(tops) if one.partition or not _defaults_known(one)]
+        asked = [place for place, top in enumerate(tops) if top.partition or not _defaults_known(top)]
         iceberg = request.snapshot.format == "iceberg"
         if not asked:
             return np.zeros(len(request.files), np.int32), cls({}, {}, not iceberg)
@@ -62,12 +62,12 @@ class CommonValues:
         values: dict[int, tuple[pa.Array, pa.Array]] = {}
         fields: dict[tuple[int, int], Field] = {}
         for place in asked:
-            one = tops[place]
-            if one.partition:
-                found = [partitions.known(one, row) for row in rows]
-                known = pa.array([value is not None for value in found])
-                some = [pa.nulls(1, one.type) if v is None else pa.repeat(v.cast(one.type), 1) for v in found]
-                values[place] = (pa.concat_arrays(some) if some else pa.nulls(0, one.type), known)
+            column = tops[place]
+            if column.partition:
+                scalars = [partitions.known(column, row) for row in rows]
+                known = pa.array([value is not None for value in scalars])
+                some = [pa.nulls(1, column.type) if v is None else pa.repeat(v.cast(column.type), 1) for v in scalars]
+                values[place] = (pa.concat_arrays(some) if some else pa.nulls(0, column.type), known)
             pruned = chain(plan.columns[place])
             for kind, row in enumerate(rows):
                 shown = partitions.missing(pruned, row)

@@ -78,7 +78,7 @@ class ReadRows:
 
 
 def _tally(schema: pa.Schema, ordinal: int, says: int) -> pa.RecordBatch:
-    nulls = [pa.nulls(1, one.type) for one in list(schema)[:-2]]
+    nulls = [pa.nulls(1, column.type) for column in list(schema)[:-2]]
     return pa.RecordBatch.from_arrays(
         [*nulls, pa.array([ordinal], pa.int32()), pa.array([says], pa.int64())], schema=schema
     )

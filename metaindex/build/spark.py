@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from metaindex.kinds.pieces import MergedPiece, RowMerge
 
-_OURS = {f"{one.__module__}.{one.__qualname__}: ": one for one in (DamagedIndexError, OutsideTableError)}
+_OURS = {f"{error.__module__}.{error.__qualname__}: ": error for error in (DamagedIndexError, OutsideTableError)}
 """How a Python worker says what is no failure of Spark."""
 _STEPS = 3
 _ROWS_PER_RANGE = PART_ROWS * 6 // 10  # ranges are estimated from a sample: some come out larger
@@ -167,8 +167,8 @@ class SparkBuilder:
         rows = rows.select(*schema.names)
         rows = rows.repartitionByRange(ranges, *order) if ranges > 1 else rows.coalesce(1)
         written = rows.sortWithinPartitions(*order).mapInArrow(write, sql_schema(WRITTEN))
-        found = tuple(part_of(row) for row in sorted(written.collect(), key=lambda row: int(row["number"])))
-        return found or (sink.write(level.partition, schema.empty_table(), 0, level.columns),)
+        parts = tuple(part_of(row) for row in sorted(written.collect(), key=lambda row: int(row["number"])))
+        return parts or (sink.write(level.partition, schema.empty_table(), 0, level.columns),)
 
     def _partitions(self, request: BuildRequest, rows: DataFrame) -> DataFrame:
         """The rows of partitions: the aggregates of the files' rows, and the values of partition columns."""

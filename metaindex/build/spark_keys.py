@@ -94,11 +94,11 @@ class KeyJob:
             progress("keys built", 2, _STEPS)
         finally:
             _remove_spills(self.sink)
-        covered = [one.covered() for one in finishers]
+        covered = [finisher.covered() for finisher in finishers]
         built = [BuiltKey(key, some, unkeyed) for (key, unkeyed), some in zip(covered, parts, strict=True)]
-        problems = {ordinal: why for one in scanned for ordinal, why in one.problems.items()}
-        found = key_build(built, self.sink, self.request, problems, sum(one.opened for one in scanned))
-        return replace(found, uncovered_files=sum(one.uncovered for one in scanned))
+        problems = {ordinal: why for report in scanned for ordinal, why in report.problems.items()}
+        built_keys = key_build(built, self.sink, self.request, problems, sum(report.opened for report in scanned))
+        return replace(built_keys, uncovered_files=sum(report.uncovered for report in scanned))
 
     def _collect(self, files: DataFrame, count: int) -> tuple[list[list[Gathered]], list[_Scanned]]:
         """What the tasks gathered of each key, and what they tell."""
@@ -116,7 +116,7 @@ class KeyJob:
                 scanned.append(value)
             else:
                 gathered[row["place"]].append(value)
-        told = sum(one.files for one in scanned)
+        told = sum(report.files for report in scanned)
         if told != count:  # a file without rows would be taken for one without values
             raise BuildError(
                 f"every file of a run is read for its keys; Spark's tasks told of {told:,} of {count:,}; try again, or build without Spark"
@@ -125,7 +125,7 @@ class KeyJob:
 
     def _finish(self, finishers: Sequence[KeyFinisher]) -> list[list[PartInfo]]:
         """The parts of each key, in order."""
-        ranges = [(place, number) for place, one in enumerate(finishers) for number in range(one.ranges)]
+        ranges = [(place, number) for place, finisher in enumerate(finishers) for number in range(finisher.ranges)]
         if not ranges:
             return [[] for _ in finishers]
         task = FinishTask(tuple(finishers), tuple(ranges))
@@ -159,12 +159,12 @@ class CollectTask:
         collectors = [plan.kind.collector(plan, self.sink, spill, self.files) for plan in self.source.plans]
         threads = 4 if "://" in self.storage.root else 1
         report = scan_keys(self.storage, self.source, files, collectors, threads)
-        found: list[object] = [one.hand_over() for one in collectors]
+        results: list[object] = [collector.hand_over() for collector in collectors]
         told = dict(sorted(report.problems.items())[:_TOLD])
-        found.append(_Scanned(told, len(report.problems), report.files_scanned, files.num_rows))
+        results.append(_Scanned(told, len(report.problems), report.files_scanned, files.num_rows))
         columns = [
             pa.array([*range(len(collectors)), -1], pa.int32()),
-            pa.array([pickle.dumps(one) for one in found], pa.binary()),
+            pa.array([pickle.dumps(result) for result in results], pa.binary()),
         ]
         yield pa.RecordBatch.from_arrays(columns, schema=GATHERED)
 

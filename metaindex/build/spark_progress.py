@@ -61,7 +61,7 @@ def _tasks(context: SparkContext, tag: str) -> tuple[int, int]:
     """Of the jobs with the tag: tasks that are done, and tasks of the stages that have begun. Others may never: what
     they would do, a job before has done."""
     tracker = context.statusTracker()
-    found = [tracker.getStageInfo(stage) for stage in stage_ids(context, tag)]
-    begun = [stage for stage in found if stage is not None and (stage.numActiveTasks or stage.numCompletedTasks)]
+    infos = [tracker.getStageInfo(stage) for stage in stage_ids(context, tag)]
+    begun = [stage for stage in infos if stage is not None and (stage.numActiveTasks or stage.numCompletedTasks)]
     known = sum(stage.numTasks for stage in begun)
     return min(sum(stage.numCompletedTasks for stage in begun), known), known

@@ -104,7 +104,7 @@ class RowJob:
                 built.append(self._build(plan))
             progress("covering indexes written", done + 1, len(plans))
         for partition in {plan.partition for plan in plans}:
-            remove_strays(self.sink, partition, {part.path for one in built for part in one.parts})
+            remove_strays(self.sink, partition, {part.path for built_rows in built for part in built_rows.parts})
         return key_build_of(built, self.request, self.sink)
 
     def _build(self, plan: RowPlan) -> BuiltRows:
@@ -117,14 +117,14 @@ class RowJob:
             written = self._write(plan, rows, asked) if len(asked) else []
             early, late = doubted(written)
             if len(early) or len(late):
-                found = rows.doubts(np.concatenate([early, late]))
-                unkeyed |= found
-                if len(late) or len(found) < len(early):
+                doubtful = rows.doubts(np.concatenate([early, late]))
+                unkeyed |= doubtful
+                if len(late) or len(doubtful) < len(early):
                     continue  # what was written holds rows of files in doubt, or lacks those of some that can be read after all
                 asked = np.setdiff1d(asked, early)
             if rows.tallied:
                 check_written(written, asked)
-            parts = [part for one in written for part in one.parts]
+            parts = [part for task in written for part in task.parts]
             return BuiltRows(plan.covered(sizes_of(parts), len(unkeyed)), tuple(part.info for part in parts), unkeyed)
         raise BuildError(
             "data files stay as they are while they are indexed; some were in doubt each time anew; try again later"
@@ -157,8 +157,8 @@ class RowJob:
                 raise BuildError("parts are written by tasks of Spark; there is none; report this")
             return task.run(batches, context.partitionId(), context.taskAttemptId())
 
-        found = unpickled(frame.mapInArrow(write, sql_schema(GATHERED)).collect())
-        return [one for _, one in sorted(found, key=lambda pair: pair[0]) if isinstance(one, Written)]
+        results = unpickled(frame.mapInArrow(write, sql_schema(GATHERED)).collect())
+        return [result for _, result in sorted(results, key=lambda pair: pair[0]) if isinstance(result, Written)]
 
     def _stored_bytes(self, plan: RowPlan) -> int:
         """Of the data files, in the columns that are stored."""
@@ -220,11 +220,11 @@ def key_build_of(built: Sequence[BuiltRows], request: BuildRequest, sink: RunSin
     """What was built of all plans, with the rows of `unkeyed`."""
     paths = request.files.paths
     why: dict[int, str] = {}
-    for one in built:
-        why |= one.unkeyed
+    for built_rows in built:
+        why |= built_rows.unkeyed
     return KeyBuild(
-        keys=tuple(one.key for one in built),
-        parts=(*(part for one in built for part in one.parts), *_write_unkeyed(built, sink)),
+        keys=tuple(rows.key for rows in built),
+        parts=(*(part for rows in built for part in rows.parts), *_write_unkeyed(built, sink)),
         uncovered=tuple((paths[ordinal].as_py(), said) for ordinal, said in sorted(why.items())[:100]),
         uncovered_files=len(why),
         files_scanned=len(paths) - len(why),
@@ -232,7 +232,7 @@ def key_build_of(built: Sequence[BuiltRows], request: BuildRequest, sink: RunSin
 
 
 def _write_unkeyed(built: Sequence[BuiltRows], sink: RunSink) -> list[PartInfo]:
-    some = sorted((one.key.key_id, ordinal) for one in built for ordinal in one.unkeyed)
+    some = sorted((rows.key.key_id, ordinal) for rows in built for ordinal in rows.unkeyed)
     if not some:
         return []
     ids, ordinals = pa.array([key for key, _ in some], pa.int64()), pa.array([o for _, o in some], pa.int32())
@@ -253,8 +253,8 @@ def doubted(written: Sequence[Written]) -> tuple[Ordinals, Ordinals]:
 
 def _tallies(written: Sequence[Written]) -> tuple[Ordinals, npt.NDArray[np.int64]]:
     return (
-        np.concatenate([np.zeros(0, np.int32), *(one.tallied for one in written)]),
-        np.concatenate([np.zeros(0, np.int64), *(one.tallies for one in written)]),
+        np.concatenate([np.zeros(0, np.int32), *(task.tallied for task in written)]),
+        np.concatenate([np.zeros(0, np.int64), *(task.tallies for task in written)]),
     )
 
 
@@ -267,7 +267,7 @@ def check_written(written: Sequence[Written], asked: Ordinals) -> None:
         raise BuildError(
             f"every file of a run is read once; Spark's tasks told of {len(ordinals):,}, {len(asked):,} were asked; try again"
         )
-    given, taken = sum_of_counts(ordinals, rows), sum((one.rows for one in written), RowSum())
+    given, taken = sum_of_counts(ordinals, rows), sum((task.rows for task in written), RowSum())
     if given != taken:
         raise BuildError(
             f"every row that is read is written once; of {given.rows:,} rows read {taken.rows:,} were written; nothing became visible, try again"

@@ -58,9 +58,9 @@ def merge_on_spark(spark: SparkSession, merge: RowMerge, progress: Progress) -> 
     numbers = spark.range(0, count, 1, tasks_for(sizes, spark.sparkContext.defaultParallelism))
     with tasks_told(spark, progress, PIECES_MERGED, count):
         rows = numbers.mapInArrow(write, sql_schema(GATHERED)).collect()
-    found = [one for _, one in unpickled(rows) if isinstance(one, MergedPiece)]
-    merge.tidy(found)
-    return found
+    pieces = [piece for _, piece in unpickled(rows) if isinstance(piece, MergedPiece)]
+    merge.tidy(pieces)
+    return pieces
 
 
 def tasks_for(sizes: Sequence[int], at_once: int) -> int:

@@ -90,13 +90,13 @@ class TextRows:
         storage, paths = self.request.ref.storage, self.request.files.paths
         ordinal_of = {our_key(storage.uri(paths[at].as_py())): at for at in ordinals.tolist()}
         shown = [re.sub("^file:/+", "file:/", uri) for uri in frame.inputFiles()]
-        found = [ordinal_of.get(spark_key(uri)) for uri in shown]
-        if None in found or len(set(found)) < len(ordinal_of):
+        ordinals_shown = [ordinal_of.get(spark_key(uri)) for uri in shown]
+        if None in ordinals_shown or len(set(ordinals_shown)) < len(ordinal_of):
             raise BuildError(
                 f"Spark reads the files of the snapshot; it lists {len(shown):,} of {len(ordinal_of):,}, or others; try"
                 " again"
             )
-        numbers = pa.array(found, pa.int32())
+        numbers = pa.array(ordinals_shown, pa.int32())
         names = [_PATH, ORDINAL, *self.common.column_names]
         common = [column.combine_chunks().take(numbers) for column in self.common.columns]
         return self.spark.createDataFrame(
@@ -112,10 +112,10 @@ def _problems(spark: SparkSession, request: BuildRequest) -> dict[int, str]:
     def checked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return check.run(batches)
 
-    zeros = [pa.repeat(pa.scalar(0, one.type), count) for one in list(FILE)[3:]]
+    zeros = [pa.repeat(pa.scalar(0, field.type), count) for field in list(FILE)[3:]]
     files = pa.Table.from_arrays(
         [pa.array(range(count), pa.int32()), *(request.files.table.column(n) for n in ("path", "size_bytes")), *zeros],
         schema=FILE,
     )
-    found = spark.createDataFrame(files).mapInArrow(checked, sql_schema(KEYED)).filter("problem IS NOT NULL")
-    return {row["ordinal"]: row["problem"] for row in found.select("ordinal", "problem").collect()}
+    unreadable = spark.createDataFrame(files).mapInArrow(checked, sql_schema(KEYED)).filter("problem IS NOT NULL")
+    return {row["ordinal"]: row["problem"] for row in unreadable.select("ordinal", "problem").collect()}

@@ -19,7 +19,7 @@ FILE = pa.schema(
 
 FILE_ROWS = pa.schema(
     [
-        *(one.with_nullable(True) for one in FACT_ROWS.files.schema),
+        *(field.with_nullable(True) for field in FACT_ROWS.files.schema),
         pa.field("first", pa.bool_()),  # the row of the file's first column: what is said once a file stands there
         pa.field("path", pa.string()),  # of a file with a problem
         pa.field("problem", pa.string()),
@@ -61,4 +61,4 @@ _SQL = {
 
 def sql_schema(schema: pa.Schema) -> str:
     """The schema in Spark's words."""
-    return ", ".join(f"`{one.name}` {_SQL[one.type]}" for one in schema)
+    return ", ".join(f"`{field.name}` {_SQL[field.type]}" for field in schema)

@@ -42,26 +42,28 @@ class ReadTask:
         for batch in batches:
             files = pa.Table.from_batches([batch])
             if files.num_rows:
-                found = collect(self.storage, self.source, files.column("path"), files.column("size_bytes"), threads)
-                yield from file_rows(self.source, files, found)
+                collected = collect(
+                    self.storage, self.source, files.column("path"), files.column("size_bytes"), threads
+                )
+                yield from file_rows(self.source, files, collected)
 
 
-def file_rows(source: Source, files: pa.Table, found: Collected) -> Iterator[pa.RecordBatch]:
+def file_rows(source: Source, files: pa.Table, collected: Collected) -> Iterator[pa.RecordBatch]:
     """FILE_ROWS of the files, column by column."""
     columns = [files.column(name).combine_chunks() for name in ("ordinal", "partition_ord", "partition_id")]
     count = files.num_rows
-    problems = pa.array([found.problems.get(row) for row in range(count)], pa.string())
+    problems = pa.array([collected.problems.get(row) for row in range(count)], pa.string())
     paths = pa.array(
-        [files.column("path")[row].as_py() if row in found.problems else None for row in range(count)], pa.string()
+        [files.column("path")[row].as_py() if row in collected.problems else None for row in range(count)], pa.string()
     )
     for place, leaf in enumerate(source.leaves):
-        rows = FACT_ROWS.rows(leaf, found.facts[place], *columns)
+        rows = FACT_ROWS.rows(leaf, collected.facts[place], *columns)
         first = place == 0
         said = [
             pa.repeat(first, count),
             paths if first else pa.nulls(count, pa.string()),
             problems if first else pa.nulls(count, pa.string()),
-            pa.array(found.scanned) if first else pa.repeat(False, count),
+            pa.array(collected.scanned) if first else pa.repeat(False, count),
         ]
         table = pa.Table.from_arrays([*rows.columns, *said], schema=FILE_ROWS)
         yield from table.combine_chunks().to_batches()

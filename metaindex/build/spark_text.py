@@ -124,8 +124,8 @@ class TextTask:
             facts = [self._facts(table, place, leaf) for place, leaf in enumerate(self.source.leaves)]
             out = np.array(sorted(problems), np.int64)
             facts = [
-                replace_rows(one, out, unknown_facts(leaf.type, len(out)))
-                for one, leaf in zip(facts, self.source.leaves, strict=True)
+                replace_rows(facts_of_leaf, out, unknown_facts(leaf.type, len(out)))
+                for facts_of_leaf, leaf in zip(facts, self.source.leaves, strict=True)
             ]
             scanned = np.ones(table.num_rows, np.bool_)
             scanned[out] = False
@@ -166,7 +166,7 @@ def _aggregate(spark: SparkSession, source: Source, uris: list[str], *, texts: b
     """One row a file: `key` and the aggregates of every leaf; with `texts`, only how many texts there are."""
     from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
-    frame = text_frame(spark, source, uris, [as_text(one) for one in source.fields] if texts else source.fields)
+    frame = text_frame(spark, source, uris, [as_text(field) for field in source.fields] if texts else source.fields)
     aggregates: list[Column] = []
     for place, leaf in enumerate(source.leaves):
         column = F.col(quoted(leaf.parts))
@@ -193,7 +193,7 @@ def text_frame(spark: SparkSession, source: Source, uris: list[str], fields: Seq
     from pyspark.sql.pandas.types import from_arrow_schema
     from pyspark.sql.types import StringType, StructField, StructType
 
-    arrow = pa.schema([pa.field(one.name, one.type) for one in fields])
+    arrow = pa.schema([pa.field(field.name, field.type) for field in fields])
     # A moment without a zone stays one, whatever the session prefers: as an instant, a text with a zone is a value.
     columns = from_arrow_schema(arrow, prefer_timestamp_ntz=True)
     schema = StructType([*columns, StructField(CORRUPT, StringType())])

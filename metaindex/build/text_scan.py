@@ -31,7 +31,7 @@ class TextScanner:
     @classmethod
     def of(cls, file_format: str, options: Mapping[str, object], fields: tuple[Field, ...]) -> TextScanner:
         """Raises ScanError where an option is not honoured: no file can be read then."""
-        texts = Schema(tuple(as_text(one) for one in fields))
+        texts = Schema(tuple(as_text(field) for field in fields))
         return cls(TextReader(file_format, options, Schema(fields)), TextReader(file_format, options, texts))
 
     def __call__(self, storage: Storage, path: str, size: int, leaves: Sequence[Leaf]) -> list[ColumnScan]:
@@ -60,13 +60,15 @@ class TextScanner:
     def _scan(self, storage: Storage, path: str, leaves: Sequence[Leaf]) -> list[ColumnScan]:
         scans = [ColumnScan() for _ in leaves]
         for values in columns_of(self.values, storage, path, leaves):
-            for scan, one in zip(scans, values, strict=True):
-                scan.add(one)
+            for scan, array in zip(scans, values, strict=True):
+                scan.add(array)
         doubtful = [i for i, scan in enumerate(scans) if scan.nulls and not _is_text(leaves[i].type)]
         if doubtful:
             present = [0] * len(doubtful)
             for texts in columns_of(self.texts, storage, path, [leaf_as_text(leaves[i]) for i in doubtful]):
-                present = [count + len(one) - one.null_count for count, one in zip(present, texts, strict=True)]
+                present = [
+                    count + len(array_) - array_.null_count for count, array_ in zip(present, texts, strict=True)
+                ]
             for i, count in zip(doubtful, present, strict=True):
                 if count != scans[i].rows - scans[i].nulls:
                     scans[
@@ -82,15 +84,15 @@ def columns_of(reader: TextReader, storage: Storage, path: str, leaves: Sequence
     tops = tuple(dict.fromkeys(leaf.path[0] for leaf in leaves))
     with storage.open_input(path) as source:
         for _, _, arrays in reader.read(source, path, tops, path):
-            by_name = {one.name: array for one, array in zip(tops, arrays, strict=True)}
+            by_name = {field.name: array for field, array in zip(tops, arrays, strict=True)}
             yield [_descend(by_name[leaf.path[0].name], leaf) for leaf in leaves]
 
 
 def _descend(values: pa.Array, leaf: Leaf) -> pa.Array:
     indices = []
     type_ = values.type
-    for one in leaf.path[1:]:
-        indices.append(type_.get_field_index(one.name))
+    for field in leaf.path[1:]:
+        indices.append(type_.get_field_index(field.name))
         type_ = type_.field(indices[-1]).type
     return pc.struct_field(values, indices=indices) if indices else values
 

@@ -24,26 +24,26 @@ def facts_together(
 ) -> list[pa.Table]:
     """For the bounds of each column in `count` files, what `facts_of` makes of them."""
     out: dict[int, pa.Table] = {}
-    kinds = [(domain_of(one.type), pa.types.is_floating(one.type)) for one in bounds]
+    kinds = [(domain_of(column.type), pa.types.is_floating(column.type)) for column in bounds]
     for kind in dict.fromkeys(kinds):
-        mine = [place for place, one in enumerate(kinds) if one == kind]
+        mine = [place for place, kind_ in enumerate(kinds) if kind_ == kind]
         some = [bounds[place] for place in mine]
 
         def every(values: Sequence[pa.Array | pa.ChunkedArray | None], type_: pa.DataType) -> pa.Array:
-            return joined([pa.nulls(count, type_) if one is None else one.cast(type_) for one in values], type_)
+            return joined([pa.nulls(count, type_) if value is None else value.cast(type_) for value in values], type_)
 
         def sizes(of: Sequence[pa.Array | None] | None, places: Sequence[int]) -> pa.Array | None:
             return None if of is None else every([of[place] for place in places], pa.int64())
 
         whole = ColumnBounds(
             some[0].type,
-            every([one.lower for one in some], kind[0]),
-            every([one.upper for one in some], kind[0]),
-            every([one.null_count for one in some], pa.int64()),
-            every([one.nan_count for one in some], pa.int64()),
-            every([one.row_count for one in some], pa.int64()),
-            every([one.lower_exact for one in some], pa.bool_()),
-            every([one.upper_exact for one in some], pa.bool_()),
+            every([column.lower for column in some], kind[0]),
+            every([column.upper for column in some], kind[0]),
+            every([column.null_count for column in some], pa.int64()),
+            every([column.nan_count for column in some], pa.int64()),
+            every([column.row_count for column in some], pa.int64()),
+            every([column.lower_exact for column in some], pa.bool_()),
+            every([column.upper_exact for column in some], pa.bool_()),
         )
         said = [constant(int(t), count, pa.int8()) if isinstance(t, Trust) else t for t in (trusts[p] for p in mine)]
         facts = facts_of(

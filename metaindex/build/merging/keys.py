@@ -44,7 +44,7 @@ def keys_together(a: Sequence[CoveredKey], b: Sequence[CoveredKey]) -> tuple[Cov
         other = others[key.key_id]
         if not (readable(key) and readable(other)):
             return None
-        columns = [_together(rows_of(key), one, two) for one, two in zip(key.columns, other.columns, strict=True)]
+        columns = [_together(rows_of(key), column, two) for column, two in zip(key.columns, other.columns, strict=True)]
         known = [column for column in columns if column is not None]
         if len(known) < len(columns):
             return None
@@ -92,20 +92,20 @@ def merge_keys(
 def unkeyed_of(source: RunReader) -> dict[int, Units]:
     """Of each key of a run, the ordinals of which it knows nothing. DamagedIndexError where they are not as many as the
     log entry says."""
-    found: dict[int, list[npt.NDArray[np.int64]]] = {}
+    by_key: dict[int, list[npt.NDArray[np.int64]]] = {}
     for part in source.parts("unkeyed"):
         table = source.read(part, range(len(source.footer(part).rows)), ["key_id", "ordinal"], keep=False)
         ids = np.asarray(table.column("key_id").to_numpy())
         for key in np.unique(ids).tolist():
-            found.setdefault(key, []).append(
+            by_key.setdefault(key, []).append(
                 np.asarray(table.column("ordinal").to_numpy())[ids == key].astype(np.int64)
             )
-    out = {key: np.unique(np.concatenate(ordinals)) for key, ordinals in found.items()}
-    for one in source.run.keys:
-        count = len(out.get(one.key_id, _NONE))
-        if count != one.unkeyed_files:
+    out = {key: np.unique(np.concatenate(ordinals)) for key, ordinals in by_key.items()}
+    for said in source.run.keys:
+        count = len(out.get(said.key_id, _NONE))
+        if count != said.unkeyed_files:
             raise DamagedIndexError(
-                f"run {source.run.run} names {one.unkeyed_files} files of which a key knows nothing; {count} are there; refresh the index with mode='full'"
+                f"run {source.run.run} names {said.unkeyed_files} files of which a key knows nothing; {count} are there; refresh the index with mode='full'"
             )
     return out
 
@@ -123,7 +123,7 @@ def _mine(places: Ordinals, owner: npt.NDArray[np.int32], number: int, unkeyed: 
 
 
 def _covered(source: RunReader, key: CoveredKey) -> CoveredKey:
-    return next(one for one in source.run.keys if one.key_id == key.key_id)
+    return next(covered for covered in source.run.keys if covered.key_id == key.key_id)
 
 
 def _together(rows: type[StoredKind], a: CoveredColumn, b: CoveredColumn) -> CoveredColumn | None:
