@@ -46,31 +46,34 @@ def with_combinations(
     combined keys that some index has."""
     if not keys:
         return predicate, {}
-    found: dict[ColumnRef, Combination] = {}
-    walked = _added(gathered_form(predicate), {}, sorted(keys), found, 0)
-    return (walked, found) if found else (predicate, {})
+    combinations: dict[ColumnRef, Combination] = {}
+    walked = _added(gathered_form(predicate), {}, sorted(keys), combinations, 0)
+    return (walked, combinations) if combinations else (predicate, {})
 
 
 _Fixed = Mapping[ColumnRef, tuple[Literal, ...]]
 
 
 def _added(
-    p: Predicate, above: _Fixed, keys: Sequence[Columns], found: dict[ColumnRef, Combination], depth: int
+    p: Predicate, above: _Fixed, keys: Sequence[Columns], combinations: dict[ColumnRef, Combination], depth: int
 ) -> Predicate:
     """`above`: what the ANDs around this part fix. What stands under NOT is left as it is."""
     if depth > _DEEPEST:
         return p
     match p:
         case Or():
-            return Or(tuple(_added(part, above, keys, found, depth + 1) for part in p.parts))
+            return Or(tuple(_added(part, above, keys, combinations, depth + 1) for part in p.parts))
         case And():
             here = dict(_fixed(p.parts))
-            more = [_leaf(asked, found) for asked in _combinations(here, above, keys)]
+            more = [_leaf(asked, combinations) for asked in _combinations(here, above, keys)]
             inside = {**above, **here}
-            parts = [_added(part, inside, keys, found, depth + 1) if isinstance(part, Or) else part for part in p.parts]
+            parts = [
+                _added(part, inside, keys, combinations, depth + 1) if isinstance(part, Or) else part
+                for part in p.parts
+            ]
             return And((*parts, *more))
         case Comparison() | In():
-            more = [_leaf(asked, found) for asked in _combinations(dict(_fixed((p,))), above, keys)]
+            more = [_leaf(asked, combinations) for asked in _combinations(dict(_fixed((p,))), above, keys)]
             return And((p, *more)) if more else p
         case _:
             return p
@@ -97,7 +100,7 @@ def _combinations(here: _Fixed, above: _Fixed, keys: Sequence[Columns]) -> Itera
                 yield Combination(key, tuple(itertools.product(*values)))
 
 
-def _leaf(asked: Combination, found: dict[ColumnRef, Combination]) -> IsNull:
-    column = ColumnRef((_MARK, str(len(found))))
-    found[column] = asked
+def _leaf(asked: Combination, combinations: dict[ColumnRef, Combination]) -> IsNull:
+    column = ColumnRef((_MARK, str(len(combinations))))
+    combinations[column] = asked
     return IsNull(column)

@@ -62,7 +62,7 @@ class IndexFolder:
     def missing(self, said: str, name: str) -> IndexNotFoundError:
         """The error of an index that is not there: a folder without a log counts for none."""
         names = self.names()
-        there = [one for one in names if self.log(one).numbers()]
+        there = [other for other in names if self.log(other).numbers()]
         gone = (
             f" (its folder at {self.log(name).storage.root} has no log)" if name in names and name not in there else ""
         )
@@ -84,7 +84,7 @@ class IndexFolder:
             raise IndexNotFoundError(
                 f"there is no index named {', '.join(sorted(missing))}; there are: {', '.join(names) or 'none'}"
             )
-        found, refused = [], []
+        indexes, refused = [], []
         for name, entry in self._latest([name for name in names if wanted is None or name in wanted]):
             try:
                 if isinstance(entry, Exception):
@@ -95,14 +95,14 @@ class IndexFolder:
                 same = before is not None and before[2] is entry and before[1] is ref  # it may be used, as before
                 reason = None if same else self._why_not(entry, ref)
                 if reason is None:
-                    found.append(self._open(name, entry, ref))
+                    indexes.append(self._open(name, entry, ref))
                 else:
                     refused.append(IndexReport(name, False, reason))
             except Exception as error:  # noqa: BLE001 - whatever is wrong with an index, the table is read without it
                 reason = why(error)
                 logger.warning("index %r is not used: %s", name, reason)
                 refused.append(IndexReport(name, False, reason))
-        return found, refused
+        return indexes, refused
 
     def _open(self, name: str, entry: IndexLogEntry, ref: TableRef) -> OpenIndex:
         """An index for one query. What follows from the entry is worked out once, as long as it is the latest."""
@@ -110,18 +110,18 @@ class IndexFolder:
         storage = self.log(name).storage
         if before is not None and before[2] is entry:
             same = before[0]
-            found = OpenIndex(name, same.entry, storage, self._cache, left_out=same.left_out, _versions=same.versions)
-            self._opened[name] = (found, ref, entry)
-            return found
-        found = OpenIndex.of(name, entry, storage, self._cache)
-        for reason in found.left_out:
+            opened = OpenIndex(name, same.entry, storage, self._cache, left_out=same.left_out, _versions=same.versions)
+            self._opened[name] = (opened, ref, entry)
+            return opened
+        opened = OpenIndex.of(name, entry, storage, self._cache)
+        for reason in opened.left_out:
             logger.warning("of index %r a run is not used: %s", name, reason)
-        self._opened[name] = (found, ref, entry)
+        self._opened[name] = (opened, ref, entry)
         # Another entry: what only the one before named is not asked again.
         self._cache.keep_only(
             {run.run for index, *_ in list(self._opened.values()) for run in index.entry.content.runs}
         )
-        return found
+        return opened
 
     def _latest(self, names: Sequence[str]) -> list[tuple[str, IndexLogEntry | Exception | None]]:
         """The latest entry of each index, or why it cannot be read; from a store side by side."""

@@ -66,14 +66,14 @@ class KeyAnswer:
 
     def mask(self) -> Mask:
         """The same, not kept."""
-        found = self.hits.mask(self.count)
-        return found | self.asked.unkeyed_files() if self.asked.key.unkeyed_files else found
+        files = self.hits.mask(self.count)
+        return files | self.asked.unkeyed_files() if self.asked.key.unkeyed_files else files
 
     def in_file(self, ordinal: int, groups: int) -> Mask:
         """A truth for every row group of a file."""
         unkeyed = self.asked.key.unkeyed_files and self.asked.unkeyed_files()[ordinal]
-        found = None if unkeyed else self.hits.groups(ordinal, groups)
-        return np.full(groups, self.files[ordinal], np.bool_) if found is None else found
+        groups_ = None if unkeyed else self.hits.groups(ordinal, groups)
+        return np.full(groups, self.files[ordinal], np.bool_) if groups_ is None else groups_
 
 
 class KeySource(Asking):
@@ -91,8 +91,8 @@ class KeySource(Asking):
         self._all = tuple(keys)
         self._combinations = combinations
         self._keys: dict[Columns, list[AskedKey]] = {}
-        for one in sorted(keys, key=lambda one: (looked_up_rows(one.key).turn, one.key.unkeyed_files)):
-            self._keys.setdefault(one.columns, []).append(one)
+        for asked_key in sorted(keys, key=lambda key: (looked_up_rows(key.key).turn, key.key.unkeyed_files)):
+            self._keys.setdefault(asked_key.columns, []).append(asked_key)
         self._readers: dict[int, KeyReader | None] = {}
         self._answers: dict[object, KeyAnswer | None] = {} if answers is None else answers
         self._kept_bytes = 0
@@ -116,29 +116,29 @@ class KeySource(Asking):
     def answers(self, question: Question) -> list[KeyAnswer]:
         """What the keys of the column say, the exact ones first; those behind an exact one are not asked."""
         asked = self._combinations.get(question.column)
-        found = []
-        for one in self._keys.get((question.column,) if asked is None else asked.columns, ()):
-            answer = self._answer(one, question, asked)
+        answers = []
+        for key in self._keys.get((question.column,) if asked is None else asked.columns, ()):
+            answer = self._answer(key, question, asked)
             if answer is not None:
-                found.append(answer)
-                if one.exact:
+                answers.append(answer)
+                if key.exact:
                     break
-        return found
+        return answers
 
     def answers_to(self, questions: Sequence[Question]) -> list[list[KeyAnswer]]:
         """`answers` of each question."""
-        found: list[list[KeyAnswer]] = [[] for _ in questions]
+        answers: list[list[KeyAnswer]] = [[] for _ in questions]
         for columns, (places, some) in grouped((self._columns_of(q), q) for q in questions).items():
             open_ = list(zip(places, some, strict=True))
-            for one in self._keys.get(columns, ()):
+            for key in self._keys.get(columns, ()):
                 still = []
-                for (place, question), answer in zip(open_, self._answers_of(one, [q for _, q in open_]), strict=True):
+                for (place, question), answer in zip(open_, self._answers_of(key, [q for _, q in open_]), strict=True):
                     if answer is not None:
-                        found[place].append(answer)
-                    if answer is None or not one.exact:
+                        answers[place].append(answer)
+                    if answer is None or not key.exact:
                         still.append((place, question))
                 open_ = still
-        return found
+        return answers
 
     def _columns_of(self, question: Question) -> Columns:
         asked = self._combinations.get(question.column)
@@ -152,8 +152,8 @@ class KeySource(Asking):
 
     def many(self, questions: Sequence[Question]) -> Matrix:
         out = np.ones((len(questions), self.count), np.bool_)
-        for row, found in zip(out, self.answers_to(questions), strict=True):
-            for answer in found:
+        for row, answers in zip(out, self.answers_to(questions), strict=True):
+            for answer in answers:
                 row &= answer.mask()
         return out
 
@@ -164,37 +164,39 @@ class KeySource(Asking):
             out &= answer.in_file(position, groups)
         return out
 
-    def _answer(self, one: AskedKey, question: Question, combination: Combination | None) -> KeyAnswer | None:
-        key = (one.key.key_id, question)
+    def _answer(self, asked_key: AskedKey, question: Question, combination: Combination | None) -> KeyAnswer | None:
+        key = (asked_key.key.key_id, question)
         if key not in self._answers:
-            reader = self._reader(one)
+            reader = self._reader(asked_key)
             hits = None if reader is None else _look_up(reader, question, combination)
-            self._answers[key] = None if hits is None else KeyAnswer(one, hits, self.count)
+            self._answers[key] = None if hits is None else KeyAnswer(asked_key, hits, self.count)
         return self._answers[key]
 
-    def _answers_of(self, one: AskedKey, questions: Sequence[Question]) -> list[KeyAnswer | None]:
+    def _answers_of(self, asked_key: AskedKey, questions: Sequence[Question]) -> list[KeyAnswer | None]:
         """`_answer` of each question; what is not kept yet is looked up together, and kept as long as that is
         little."""
         if not questions:
             return []
-        kept = [(one.key.key_id, question) in self._answers for question in questions]
-        out = [self._answers[one.key.key_id, q] if there else None for q, there in zip(questions, kept, strict=True)]
-        reader = None if all(kept) else self._reader(one)
+        kept = [(asked_key.key.key_id, question) in self._answers for question in questions]
+        out = [
+            self._answers[asked_key.key.key_id, q] if there else None for q, there in zip(questions, kept, strict=True)
+        ]
+        reader = None if all(kept) else self._reader(asked_key)
         new = [place for place, there in enumerate(kept) if not there] if reader is not None else []
         if reader is None or not new:
             return out
         some = [questions[place] for place in new]
         for place, question, hits in zip(new, some, _look_up_many(reader, some, self._combinations), strict=True):
-            out[place] = answer = None if hits is None else KeyAnswer(one, hits, self.count)
+            out[place] = answer = None if hits is None else KeyAnswer(asked_key, hits, self.count)
             self._kept_bytes += 0 if hits is None else hits.size_bytes
             if self._kept_bytes <= KEPT_BYTES:
-                self._answers[one.key.key_id, question] = answer
+                self._answers[asked_key.key.key_id, question] = answer
         return out
 
-    def _reader(self, one: AskedKey) -> KeyReader | None:
-        if one.key.key_id not in self._readers:
-            self._readers[one.key.key_id] = one.open()
-        return self._readers[one.key.key_id]
+    def _reader(self, asked_key: AskedKey) -> KeyReader | None:
+        if asked_key.key.key_id not in self._readers:
+            self._readers[asked_key.key.key_id] = asked_key.open()
+        return self._readers[asked_key.key.key_id]
 
 
 class KindSource(KeySource):
@@ -202,8 +204,8 @@ class KindSource(KeySource):
 
     asked = answered = 0
 
-    def _answer(self, one: AskedKey, question: Question, combination: Combination | None) -> KeyAnswer | None:
-        answer = super()._answer(one, question, combination)
+    def _answer(self, asked_key: AskedKey, question: Question, combination: Combination | None) -> KeyAnswer | None:
+        answer = super()._answer(asked_key, question, combination)
         self.asked += 1
         self.answered += answer is not None
         return answer
@@ -220,16 +222,16 @@ def _look_up_many(
     ranges = [question.arguments[0] for question in questions if _is_range(question, combinations)]
     inside = reader.between_each(ranges) if len(ranges) > 1 and isinstance(reader, ReadsRanges) else None
     between = None if inside is None else iter(inside)
-    found: list[Hits | None] = []
+    hits: list[Hits | None] = []
     for question, values in zip(questions, asked, strict=True):
         if values is not None and among is not None:
-            found.append(next(among))
+            hits.append(next(among))
         elif between is not None and _is_range(question, combinations):
-            found.append(next(between))
+            hits.append(next(between))
         else:
             look()
-            found.append(_look_up(reader, question, combinations.get(question.column)))
-    return found
+            hits.append(_look_up(reader, question, combinations.get(question.column)))
+    return hits
 
 
 def _is_range(question: Question, combinations: Mapping[ColumnRef, Combination]) -> bool:

@@ -46,11 +46,11 @@ class BoundPredicate:
         named = columns(predicate)
         leaves = {leaf.stable: leaf for leaf in schema.leaves()}
         keys = {
-            found
+            of_key
             for index in indexes
             for run in index.entry.content.runs
             for key in looked_up(run)
-            if len(key.columns) > 1 and (found := _columns(key, leaves)) is not None and set(found) <= set(named)
+            if len(key.columns) > 1 and (of_key := _columns(key, leaves)) is not None and set(of_key) <= set(named)
         }
         walked, combinations = with_combinations(predicate, keys)
         compared, otherwise = _compared(predicate)
@@ -95,11 +95,11 @@ def _compared(predicate: Predicate) -> tuple[frozenset[ColumnRef], frozenset[Col
     tree, as its steps are."""
     if not isinstance(predicate, And | Or | Not):
         return _compared_in(predicate)
-    found: tuple[frozenset[ColumnRef], frozenset[ColumnRef]] | None = vars(predicate).get("_compared")
-    if found is None:
-        found = _compared_in(predicate)
-        object.__setattr__(predicate, "_compared", found)
-    return found
+    compared: tuple[frozenset[ColumnRef], frozenset[ColumnRef]] | None = vars(predicate).get("_compared")
+    if compared is None:
+        compared = _compared_in(predicate)
+        object.__setattr__(predicate, "_compared", compared)
+    return compared
 
 
 def _compared_in(predicate: Predicate) -> tuple[frozenset[ColumnRef], frozenset[ColumnRef]]:
@@ -122,8 +122,8 @@ def _compared_in(predicate: Predicate) -> tuple[frozenset[ColumnRef], frozenset[
 def _asked_keys(index: OpenIndex, run: RunRef, asked: BoundPredicate) -> list[AskedKey]:
     leaves = asked.leaves
     alone = set(asked.columns)
-    together = {one.columns for one in asked.combinations.values()}
-    found = []
+    together = {combination.columns for combination in asked.combinations.values()}
+    keys = []
     for key in looked_up(run):
         columns_ = _columns(key, leaves)
         if columns_ is None or not (columns_ in together if len(columns_) > 1 else columns_[0] in alone):
@@ -131,8 +131,8 @@ def _asked_keys(index: OpenIndex, run: RunRef, asked: BoundPredicate) -> list[As
         types = [leaves[column.stable].type for column in key.columns]
         if index.of_text and types != [type_from_text(column.type_text) for column in key.columns]:
             continue  # of text files, another type reads other values from the same bytes
-        found.append(_asked_key(index, run, key, columns_, types))
-    return found
+        keys.append(_asked_key(index, run, key, columns_, types))
+    return keys
 
 
 def _asked_key(index: OpenIndex, run: RunRef, key: CoveredKey, columns_: Columns, types: list[pa.DataType]) -> AskedKey:
@@ -169,8 +169,8 @@ def unkeyed_files(index: OpenIndex, run: RunRef, key: CoveredKey) -> Mask:
             )
         return out
 
-    found: Mask = reader.derived(f"unkeyed {key.kind} {key.key_id}", read)
-    return found
+    mask: Mask = reader.derived(f"unkeyed {key.kind} {key.key_id}", read)
+    return mask
 
 
 def _columns(key: CoveredKey, leaves: dict[str, Leaf]) -> Columns | None:

@@ -139,7 +139,7 @@ class OpenIndex:
             if low < high:
                 asked.append((part, ordinals[low:high] - start, start))
             start += part.rows
-        pieces = reader.each(asked, lambda one: self._rows_of_part(reader, one, names))
+        pieces = reader.each(asked, lambda part_: self._rows_of_part(reader, part_, names))
         if start != run.files:
             raise DamagedIndexError(
                 f"run {run.run} of index {self.name!r} has {run.files} files; its rows are {start}; refresh with"
@@ -181,7 +181,7 @@ class OpenIndex:
         others = {run.table_uuid for run in self.entry.content.runs}
         if not others or table_uuid in others:
             return None
-        known = ", ".join(sorted(one or "without an id" for one in others))
+        known = ", ".join(sorted(uuid or "without an id" for uuid in others))
         return (
             f"it was built on another table ({known}) than the one that is here now ({table_uuid or 'without an id'})"
         )
@@ -208,16 +208,16 @@ class OpenIndex:
     def locate_paths(self, run: RunRef, files: FileIdentities) -> tuple[Ordinals, Ordinals]:
         """What the run has of the paths of some files, whatever their bytes were: row and ordinal, side by side. Of
         another table it has nothing."""
-        found: list[tuple[Ordinals, Ordinals]] = []
+        matches: list[tuple[Ordinals, Ordinals]] = []
         if run.table_uuid == files.table_uuid:
             mine, ordinals = self._ids(run, files.ids)
             asked = id_words(files.ids)
             for rows, here in _neighbours(mine, asked):
                 same = same_path(mine[here], asked[rows])
-                found.append((rows[same], ordinals[here[same]]))
-        if not found:
+                matches.append((rows[same], ordinals[here[same]]))
+        if not matches:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        return np.concatenate([rows for rows, _ in found]), np.concatenate([places for _, places in found])
+        return np.concatenate([rows for rows, _ in matches]), np.concatenate([places for _, places in matches])
 
     def _ids(self, run: RunRef, asked: pa.FixedSizeBinaryArray) -> tuple[npt.NDArray[np.uint64], Ordinals]:
         """Ids of the run in order, as words, and their ordinals: all that share the path of one that is asked, and

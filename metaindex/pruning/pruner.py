@@ -114,8 +114,8 @@ class Pruner:
     def _of_this_table(self, version: Version, snapshot: Snapshot | None) -> Version:
         """The version with the table's id. What was built on a table that was here before is left out: it knows nothing
         of this one's files."""
-        recorded = {index.name: found for index in self._indexes if (found := recorded_at(index, version))}
-        tables = {found.record.version.table_uuid for found in recorded.values()}
+        recorded = {index.name: there for index in self._indexes if (there := recorded_at(index, version))}
+        tables = {at_version.record.version.table_uuid for at_version in recorded.values()}
         if snapshot is not None:
             tables = {snapshot.table_uuid}
         if len(tables) != 1:
@@ -134,12 +134,12 @@ class Pruner:
         self._refused.append(IndexReport(index.name, False, reason))
 
     def _reports(self, answer: Walked) -> list[IndexReport]:
-        found = [self._report(index, answer) for index in self._indexes]
+        reports = [self._report(index, answer) for index in self._indexes]
         log = answer.alone.get(LOG)
         if log is not None and log.files:
             used = answer.used_columns[LOG]
-            found.append(IndexReport(LOG, True, "", used, log.files, log.bytes, seconds=log.seconds))
-        return found
+            reports.append(IndexReport(LOG, True, "", used, log.files, log.bytes, seconds=log.seconds))
+        return reports
 
     def _report(self, index: OpenIndex, answer: Walked) -> IndexReport:
         used = answer.used_columns.get(index.name, ())

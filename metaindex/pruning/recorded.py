@@ -39,12 +39,12 @@ def few(kept: int, total: int) -> bool:
 def over_recorded(question: TableQuestion, indexes: Sequence[OpenIndex], *, alone: bool) -> Walked | SnapshotWanted:
     """Wants.HELPS where the table itself may prove more and the indexes keep many files, unless they are to answer
     `alone`. Some index must have recorded the version."""
-    primary, found = _primary(question, indexes)
-    record = found.record
-    asked = BoundPredicate.of(question.bound(found.schema), found.schema, indexes)
+    primary, recorded = _primary(question, indexes)
+    record = recorded.record
+    asked = BoundPredicate.of(question.bound(recorded.schema), recorded.schema, indexes)
     with guard(primary):
-        runs = [run for run in primary.entry.content.runs if run.run in found.live.dead]
-        segments = [RunSegment(primary, run, found.live, Known.of(primary, run, asked), asked) for run in runs]
+        runs = [run for run in primary.entry.content.runs if run.run in recorded.live.dead]
+        segments = [RunSegment(primary, run, recorded.live, Known.of(primary, run, asked), asked) for run in runs]
     others = []
     for index in indexes:
         if index is not primary:
@@ -52,13 +52,15 @@ def over_recorded(question: TableQuestion, indexes: Sequence[OpenIndex], *, alon
                 others.append((index, known_runs(index, asked)))
     tallies = {index.name: Tally() for index in indexes}
     searched = [_search(segment, others, tallies, indexes) for segment in segments]
-    kept = sum(one.count for one in searched)
+    kept = sum(piece.count for piece in searched)
     wide = not alone and not few(kept, record.files)
     if wide and (_table_knows_more(asked, indexes) or _log_knows_more(question, asked, searched)):
         return SnapshotWanted.HELPS
     with guard(primary):
-        files = FileTable(_concat([one.segment.files(one.kept) for one in searched]))
-    used = {primary.name: column_names(set().union(*(one.known.columns for one in segments)) if segments else set())}
+        files = FileTable(_concat([piece.segment.files(piece.kept) for piece in searched]))
+    used = {
+        primary.name: column_names(set().union(*(segment.known.columns for segment in segments)) if segments else set())
+    }
     used |= {index.name: column_names(set().union(*(k.columns for _, k in known))) for index, known in others if known}
     _tally(searched, tallies, primary, record.size_bytes - files.size_bytes, one_source=not any(k for _, k in others))
 
@@ -75,9 +77,9 @@ def over_recorded(question: TableQuestion, indexes: Sequence[OpenIndex], *, alon
         walked=asked.walked,
         alone=tallies,
         used_columns=used,
-        dropped=lambda: FileTable(_concat([one.segment.files(one.dropped) for one in searched])),
+        dropped=lambda: FileTable(_concat([piece.segment.files(piece.dropped) for piece in searched])),
         certain=certain,
-        leaves=lambda: [r for one in searched for r in leaf_reports(asked, one.sources(), one.segment.live)],
+        leaves=lambda: [r for piece in searched for r in leaf_reports(asked, piece.sources(), piece.segment.live)],
         row_groups=lambda row, groups: _row_groups(searched, row, groups),
         knows_row_groups=any(known.key_columns for _, runs in others for _, known in runs)
         or any(segment.known.key_columns for segment in segments),
@@ -87,7 +89,9 @@ def over_recorded(question: TableQuestion, indexes: Sequence[OpenIndex], *, alon
 def _primary(question: TableQuestion, indexes: Sequence[OpenIndex]) -> tuple[OpenIndex, Recorded]:
     """The index whose list of files is taken: of those that recorded the version, the one that covers most of the
     columns asked."""
-    candidates = [(index, found) for index in indexes if (found := recorded_at(index, question.version)) is not None]
+    candidates = [
+        (index, recorded) for index in indexes if (recorded := recorded_at(index, question.version)) is not None
+    ]
 
     if len(candidates) == 1:
         return candidates[0]
@@ -127,7 +131,7 @@ def _looked_up(run: RunRef, asked: BoundPredicate) -> Iterator[str]:
     """Columns about which a key of the run answers what is asked: one of hashes answers only whether a column equals a
     value, one of several columns only where all are fixed."""
     equal = {leaf.stable for leaf in asked.schema.leaves() if ColumnRef(leaf.parts) in asked.only_equal}
-    together = {columns for one in asked.combinations.values() for columns in one.columns}
+    together = {columns for combination in asked.combinations.values() for columns in combination.columns}
     fixed = {leaf.stable for leaf in asked.schema.leaves() if ColumnRef(leaf.parts) in together}
     for key in looked_up(run):
         names = {column.stable for column in key.columns}
@@ -138,7 +142,7 @@ def _looked_up(run: RunRef, asked: BoundPredicate) -> Iterator[str]:
 def _log_knows_more(question: TableQuestion, asked: BoundPredicate, searched: Sequence[_Searched]) -> bool:
     """Is a file kept of which no index knows some column, as a quick refresh names files, in a table whose own log may
     know it?"""
-    return question.format != "files" and any(one.unknown(asked) for one in searched)
+    return question.format != "files" and any(piece.unknown(asked) for piece in searched)
 
 
 class RunSegment:
@@ -287,22 +291,22 @@ def _tally(
     one_source: bool,
 ) -> None:
     """What each source drops alone. Sizes are read only where several do."""
-    for one in searched:
-        for name, single in one.masks.items():
-            out = one.segment.live & ~single
+    for piece in searched:
+        for name, single in piece.masks.items():
+            out = piece.segment.live & ~single
             tallies[name].files += int(np.count_nonzero(out))
             if not one_source:
                 with guard(primary):
-                    tallies[name].bytes += one.segment.size_bytes(np.flatnonzero(out))
+                    tallies[name].bytes += piece.segment.size_bytes(np.flatnonzero(out))
     if one_source:
         tallies[primary.name].bytes = dropped_bytes
 
 
 def _row_groups(searched: Sequence[_Searched], row: int, groups: int) -> PruningStatistics[Mask]:
-    for one in searched:
-        if row < one.count:
-            return one.row_groups(int(one.kept[row]), groups)
-        row -= one.count
+    for piece in searched:
+        if row < piece.count:
+            return piece.row_groups(int(piece.kept[row]), groups)
+        row -= piece.count
     raise IndexError(row)
 
 

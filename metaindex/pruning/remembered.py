@@ -42,13 +42,13 @@ class Circumstances:
         cls,
         predicate: Hashable,
         version: Version,
-        found: Sequence[OpenIndex],
+        indexes: Sequence[OpenIndex],
         refused: Sequence[IndexReport],
         snapshot: Snapshot | None,
         *,
         alone: bool,
     ) -> Circumstances:
-        return cls(predicate, version, alone, tuple(index.entry for index in found), tuple(refused), snapshot)
+        return cls(predicate, version, alone, tuple(index.entry for index in indexes), tuple(refused), snapshot)
 
     @property
     def key(self) -> Hashable:
@@ -81,7 +81,7 @@ class Remembered:
         _, outcome, _ = held
         if not isinstance(outcome, PruneResult):
             return outcome
-        free = tuple(replace(one, reads=0, bytes_read=0, seconds=0.0) for one in outcome.indexes)
+        free = tuple(replace(report, reads=0, bytes_read=0, seconds=0.0) for report in outcome.indexes)
         return replace(outcome, indexes=free)
 
     def keep(self, asked: Circumstances, outcome: Outcome) -> None:

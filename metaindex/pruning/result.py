@@ -79,15 +79,15 @@ class PruneResult(Shown):
     def leaves(self) -> tuple[LeafReport, ...]:
         """Who answered which part of the predicate, worked out when asked for: each kind of each index, part by part,
         with the files that it proves out."""
-        found: dict[tuple[Predicate, str, str], LeafReport] = {}
-        for one in self._walked.leaves():
-            key = (one.leaf, one.index, one.kind)
-            had = found.get(key)
+        reports: dict[tuple[Predicate, str, str], LeafReport] = {}
+        for report in self._walked.leaves():
+            key = (report.leaf, report.index, report.kind)
+            had = reports.get(key)
             if had is not None:
-                dropped, answered = had.dropped_files + one.dropped_files, had.answered or one.answered
-                one = replace(had, dropped_files=dropped, answered=answered)
-            found[key] = one
-        return tuple(found.values())
+                dropped, answered = had.dropped_files + report.dropped_files, had.answered or report.answered
+                report = replace(had, dropped_files=dropped, answered=answered)
+            reports[key] = report
+        return tuple(reports.values())
 
     @property
     def walked(self) -> Predicate:
@@ -114,10 +114,10 @@ class PruneResult(Shown):
         """The row groups of a kept file (its path as in `files`) that may hold matching rows, as far as the indexes
         tell them apart; a reader's own look at the file's footer may drop more. `groups`: how many the file has. All of
         them for a file that the answer does not name."""
-        found = self.in_file(path, groups)
-        if found is None:
+        groups_ = self.in_file(path, groups)
+        if groups_ is None:
             return list(range(groups))
-        return [int(group) for group in np.flatnonzero(may_match(self.walked, found))]
+        return [int(group) for group in np.flatnonzero(may_match(self.walked, groups_))]
 
     @cached_property
     def _rows(self) -> dict[str, int]:
@@ -158,24 +158,24 @@ class PruneResult(Shown):
             f" files, {human_bytes(self.kept_bytes)} of {human_bytes(self.total_bytes)}, planned in"
             f" {self.seconds * 1000:.1f} ms"
         ]
-        for one in self.indexes:
-            if one.used:
+        for index in self.indexes:
+            if index.used:
                 lines.append(
-                    f"  {one.name}: dropped {one.dropped_files:,} files, {human_bytes(one.dropped_bytes)}, by"
-                    f" {', '.join(self._by(one)) or 'nothing it knows'}; {one.reads} reads,"
-                    f" {human_bytes(one.bytes_read)}, {one.seconds * 1000:.1f} ms"
-                    + (f" ({one.reason})" if one.reason else "")
+                    f"  {index.name}: dropped {index.dropped_files:,} files, {human_bytes(index.dropped_bytes)}, by"
+                    f" {', '.join(self._by(index)) or 'nothing it knows'}; {index.reads} reads,"
+                    f" {human_bytes(index.bytes_read)}, {index.seconds * 1000:.1f} ms"
+                    + (f" ({index.reason})" if index.reason else "")
                 )
             else:
-                lines.append(f"  {one.name}: not used: {one.reason}")
+                lines.append(f"  {index.name}: not used: {index.reason}")
         lines.extend(f"  not understood, keeps every file: {text}" for text in self.not_understood)
         return "\n".join(lines)
 
-    def _by(self, one: IndexReport) -> list[str]:
+    def _by(self, index: IndexReport) -> list[str]:
         """The columns of an index that answered: none of which only a part was asked that nobody understood."""
         understood = [leaf for leaf in leaves_of(self.predicate) if not isinstance(leaf, Opaque)]
         named = {ref.name for leaf in understood for ref in columns(leaf)}
-        return [name for name in one.columns if name in named or not self.not_understood]
+        return [name for name in index.columns if name in named or not self.not_understood]
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""

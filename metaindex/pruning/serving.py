@@ -66,20 +66,20 @@ class Serving:
     def without(self, gone: Mask) -> Serving:
         """Less some of the files (a mask of them), whose rows are those of other bytes: as if they were dead."""
         runs, start = [], 0
-        for one in self.runs:
-            out = gone[start : start + len(one.served)]
+        for served_run in self.runs:
+            out = gone[start : start + len(served_run.served)]
             start += len(out)
             if not out.all():
-                dead = np.union1d(one.dead, one.served[out])
-                runs.append(replace(one, served=one.served[~out], dead=dead))
-        left = {one.number for one in runs}
+                dead = np.union1d(served_run.dead, served_run.served[out])
+                runs.append(replace(served_run, served=served_run.served[~out], dead=dead))
+        left = {run.number for run in runs}
         lost = self.files.filter(pa.array(gone))
         return replace(
             self,
             runs=tuple(runs),
             files=self.files.filter(pa.array(~gone)),
             dead_bytes=self.dead_bytes + lost.size_bytes,
-            deleted=tuple(one for one in self.deleted if one[0] in left),
+            deleted=tuple(deleted for deleted in self.deleted if deleted[0] in left),
         )
 
     @cached_property
@@ -100,52 +100,54 @@ class Serving:
     @property
     def column_bytes(self) -> Mapping[str, int]:
         """What each stored column takes in the parts of the runs that are read, compressed."""
-        found: dict[str, int] = {}
-        for one in self.runs:
-            for name, size in served_rows(one.key).row_layout(one.key).sizes.column_bytes.items():
-                found[name] = found.get(name, 0) + size
-        return found
+        sizes: dict[str, int] = {}
+        for run in self.runs:
+            for name, size in served_rows(run.key).row_layout(run.key).sizes.column_bytes.items():
+                sizes[name] = sizes.get(name, 0) + size
+        return sizes
 
     @property
     def keys(self) -> int:
         """How many values the indexed columns have in each run that is read, in all; 0 where one does not tell."""
-        sizes = [served_rows(one.key).row_layout(one.key).sizes for one in self.runs]
-        counts = [one.keys for one in sizes if one.column_bytes]  # others have no row
+        sizes = [served_rows(run.key).row_layout(run.key).sizes for run in self.runs]
+        counts = [layout.keys for layout in sizes if layout.column_bytes]  # others have no row
         return sum(counts) if all(counts) else 0
 
 
 def usable_runs(index: OpenIndex, key_id: int, types: Mapping[str, object]) -> list[tuple[int, RunRef, CoveredKey]]:
     """The runs, numbered, that have rows of the key, with the columns stored as these types (JSON of Spark's, by stable
     name): one that was written when a column had another type is not used."""
-    found = []
+    usable = []
     for number, run in enumerate(index.entry.content.runs):
-        key = next((one for one in served_keys(run) if one.key_id == key_id), None)
+        key = next((key_ for key_ in served_keys(run) if key_.key_id == key_id), None)
         if key is not None:
             stored = stored_types(key)
             if all(name in stored and same_type(stored[name], type_) for name, type_ in types.items()):
-                found.append((number, run, key))
-    return found
+                usable.append((number, run, key))
+    return usable
 
 
 def stored_types(key: CoveredKey) -> dict[str, object]:
     """The types of a key's columns by stable name, as JSON of Spark's."""
     import json
 
-    return {one["name"]: one["type"] for one in json.loads(served_rows(key).row_layout(key).schema_json)["fields"]}
+    return {
+        field["name"]: field["type"] for field in json.loads(served_rows(key).row_layout(key).schema_json)["fields"]
+    }
 
 
-def same_type(one: object, other: object) -> bool:
+def same_type(type_: object, other: object) -> bool:
     """The same type of Spark, whatever may be NULL in it and whatever is noted beside."""
-    if not isinstance(one, dict) or not isinstance(other, dict):
-        return one == other
-    if one.get("type") != other.get("type"):
+    if not isinstance(type_, dict) or not isinstance(other, dict):
+        return type_ == other
+    if type_.get("type") != other.get("type"):
         return False
-    if one["type"] == "struct":
-        names = [[field["name"] for field in side["fields"]] for side in (one, other)]
-        pairs = zip(one["fields"], other["fields"], strict=False)
+    if type_["type"] == "struct":
+        names = [[field["name"] for field in side["fields"]] for side in (type_, other)]
+        pairs = zip(type_["fields"], other["fields"], strict=False)
         return names[0] == names[1] and all(same_type(a["type"], b["type"]) for a, b in pairs)
-    inner = {"array": ("elementType",), "map": ("keyType", "valueType")}.get(str(one["type"]))
-    return inner is not None and all(same_type(one[name], other[name]) for name in inner)
+    inner = {"array": ("elementType",), "map": ("keyType", "valueType")}.get(str(type_["type"]))
+    return inner is not None and all(same_type(type_[name], other[name]) for name in inner)
 
 
 def serving(
@@ -169,8 +171,8 @@ def serving(
     if any(mask.any() for mask in with_deletes.values()):
         snapshot = loaded or resolved.load()
         for number, run, _ in runs:
-            found, not_served = _deletes(index, run, with_deletes[number], snapshot)
-            deleted[number] = found
+            positions, not_served = _deletes(index, run, with_deletes[number], snapshot)
+            deleted[number] = positions
             masks[number][0][not_served] = False
     total = recorded.record.files, recorded.record.size_bytes
     return _assembled(index, resolved.version, recorded.schema, runs, masks, deleted, total)
@@ -200,8 +202,8 @@ def _of_snapshot(index: OpenIndex, runs: Sequence[tuple[int, RunRef, CoveredKey]
         live = masks[number][0]
         marked = np.flatnonzero(live)
         marked = marked[attached[rows[number][marked]]]
-        found, not_served = _read_deletes(snapshot, marked, rows[number][marked])
-        deleted[number] = found
+        positions, not_served = _read_deletes(snapshot, marked, rows[number][marked])
+        deleted[number] = positions
         live[not_served] = False
     total = len(snapshot.files), snapshot.files.size_bytes
     return _assembled(index, snapshot.version, snapshot.schema, runs, masks, deleted, total)
@@ -226,7 +228,7 @@ def _read_deletes(snapshot: Snapshot, ordinals: Ordinals, rows: Ordinals) -> tup
     known = numbers(snapshot.files.table.column("deleted_count").fill_null(0)).astype(np.int64)
     if len(ordinals) > _MOST_FILES_WITH_DELETES or int(known[rows[rows >= 0]].sum()) > MOST_DELETED:
         return {}, ordinals
-    found: dict[int, Sequence[int]] = {}
+    positions: dict[int, Sequence[int]] = {}
     not_served = []
     count = 0
     attached = snapshot.files.table.column("deletes")
@@ -239,8 +241,8 @@ def _read_deletes(snapshot: Snapshot, ordinals: Ordinals, rows: Ordinals) -> tup
             if deletes.equality or count > MOST_DELETED:
                 not_served.append(ordinal)
             elif len(deletes.positions):
-                found[ordinal] = list(deletes.positions)
-    return found, np.array(not_served, np.int64)
+                positions[ordinal] = list(deletes.positions)
+    return positions, np.array(not_served, np.int64)
 
 
 def _assembled(

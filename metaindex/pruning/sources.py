@@ -67,12 +67,12 @@ class RunSource(KnowsRowGroups):
         if not self._keys:
             return self._statistics.many(questions)
         out = np.ones((len(questions), self.count), np.bool_)
-        found = self._keys.answers_to(questions)
-        others = [place for place, one in enumerate(found) if not any(answer.asked.exact for answer in one)]
+        of_questions = self._keys.answers_to(questions)
+        others = [place for place, told in enumerate(of_questions) if not any(answer.asked.exact for answer in told)]
         if others:
             out[others] = self._statistics.many([questions[place] for place in others])
-        for row, one in zip(out, found, strict=True):
-            for answer in one:
+        for row, key_answers in zip(out, of_questions, strict=True):
+            for answer in key_answers:
                 row &= answer.mask()
         return out
 
@@ -149,11 +149,11 @@ class JoinedSources(KnowsRowGroups):
         return out
 
     def by_kind(self) -> Mapping[str, PruningStatistics[Mask]]:
-        found: dict[str, list[Portion]] = {}
+        of_kind: dict[str, list[Portion]] = {}
         for portion in self._portions:
             for kind, source in by_kind(portion.source).items():
-                found.setdefault(kind, []).append(Portion(source, portion.positions, portion.ordinals))
-        return {kind: JoinedSources(self.count, portions) for kind, portions in found.items()}
+                of_kind.setdefault(kind, []).append(Portion(source, portion.positions, portion.ordinals))
+        return {kind: JoinedSources(self.count, portions) for kind, portions in of_kind.items()}
 
 
 def in_file(source: PruningStatistics[Mask], question: Question, position: int, groups: int) -> Mask:
@@ -198,9 +198,9 @@ class FileSource(Asking):
         """The row groups that may match; and the question that all of the walk came down to, if it was one: then its
         answer (`told`) for any other file is all of the walk there."""
         self._told.clear()
-        found = may_match(predicate, self)
-        one = self._told[0] if len(self._told) == 1 and isinstance(predicate, LEAVES) else None
-        return found, one[0] if one is not None and one[1] is found else None
+        mask = may_match(predicate, self)
+        told = self._told[0] if len(self._told) == 1 and isinstance(predicate, LEAVES) else None
+        return mask, told[0] if told is not None and told[1] is mask else None
 
     def told(self, question: Question) -> Mask:
         """What is known of the row groups."""

@@ -30,13 +30,13 @@ class Suspects:
     _held: dict[str, tuple[IndexLogEntry, str]] = field(default_factory=dict)
 
     def taken_out(
-        self, found: list[OpenIndex], refused: list[IndexReport]
+        self, indexes: list[OpenIndex], refused: list[IndexReport]
     ) -> tuple[list[OpenIndex], list[IndexReport]]:
         """The indexes that are left, and why others are not. A newer entry of one is no suspect."""
         if not self._held:
-            return found, refused
-        out = {one.name: self._held[one.name][1] for one in found if self._suspected(one)}
-        left = [one for one in found if one.name not in out]
+            return indexes, refused
+        out = {index.name: self._held[index.name][1] for index in indexes if self._suspected(index)}
+        left = [index for index in indexes if index.name not in out]
         return left, [*refused, *(IndexReport(name, False, reason) for name, reason in out.items())]
 
     def find(self, indexes: Iterable[OpenIndex], snapshot: Snapshot, kept: FileTable | None = None) -> bool:
@@ -67,13 +67,14 @@ class Suspects:
 def _other_columns(recorded: Schema, own: Schema) -> str:
     """What an index recorded of the columns that the table does not say, or nothing."""
     own = schema_from_json(schema_to_json(own))  # as an index would have recorded it
-    known = {one.name: one for one in own}
-    for one in recorded:
-        if one.name not in known:
-            return f"a column {one.name!r}, which the table has not"
-        if one != known[one.name]:
-            return f"column {one.name!r} as {one.type}, which in the table is {_told(known[one.name].type, one.type)}"
-    missing = known.keys() - {one.name for one in recorded}
+    known = {own_field.name: own_field for own_field in own}
+    for column in recorded:
+        if column.name not in known:
+            return f"a column {column.name!r}, which the table has not"
+        if column != known[column.name]:
+            told = _told(known[column.name].type, column.type)
+            return f"column {column.name!r} as {column.type}, which in the table is {told}"
+    missing = known.keys() - {column_.name for column_ in recorded}
     return f"no column {min(missing)!r}, which the table has" if missing else ""
 
 

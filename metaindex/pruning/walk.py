@@ -104,18 +104,18 @@ def _walk_together(
     walked = {name: Walking(steps, count) for name in sources}
     together = Walking(steps, count)
     for piece in pieces(steps.questions, count):
-        found: Matrix | None = None
+        matrix: Matrix | None = None
         for name, source in sources.items():
             started = time.perf_counter()
             with guard(indexes.get(name)):
                 own = answers(source, piece)
             if len(sources) > 1:
-                found = own.copy() if found is None else np.logical_and(found, own, out=found)
+                matrix = own.copy() if matrix is None else np.logical_and(matrix, own, out=matrix)
             walked[name].take(own)
             alone[name].seconds += time.perf_counter() - started
-        if found is not None:
-            together.take(found)
-    masks = {name: one.answer() for name, one in walked.items()}
+        if matrix is not None:
+            together.take(matrix)
+    masks = {name: source_walk.answer() for name, source_walk in walked.items()}
     if len(masks) == 1:
         (only,) = masks.values()
         return only.copy(), masks
@@ -173,8 +173,8 @@ def surely(predicate: Predicate, source: PruningStatistics[Mask], count: int) ->
 
 def leaf_reports(asked: BoundPredicate, sources: Sources, live: Mask | None = None) -> list[LeafReport]:
     """Which source answered which leaf of the predicate, and how many (live) files it proves to hold no row of it."""
-    found = []
-    kinds = [(name, kind, source) for name, one in sources.items() for kind, source in by_kind(one).items()]
+    reports = []
+    kinds = [(name, kind, source) for name, of_index in sources.items() for kind, source in by_kind(of_index).items()]
     for part in signed_leaves(gathered_form(asked.walked)):
         if isinstance(part.child if isinstance(part, Not) else part, Opaque):
             continue
@@ -189,8 +189,8 @@ def leaf_reports(asked: BoundPredicate, sources: Sources, live: Mask | None = No
             together = asked.combinations.get(part.column) if isinstance(part, IsNull) else None
             times, answers_given = asked_and_answered(source)
             answered = times == asked_before or answers_given > answered_before
-            found.append(LeafReport(part, name, kind, dropped, together, answered))
-    return found
+            reports.append(LeafReport(part, name, kind, dropped, together, answered))
+    return reports
 
 
 def column_names(refs: set[ColumnRef]) -> tuple[str, ...]:
