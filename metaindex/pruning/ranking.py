@@ -85,27 +85,27 @@ class Asked:
 
 def asked_of(parts_of_and: Sequence[Predicate]) -> dict[ColumnRef, Asked]:
     """By column, of the conjuncts that are of one column each."""
-    found: dict[ColumnRef, Asked] = {}
-    for one in parts_of_and:
-        match one:
+    asked: dict[ColumnRef, Asked] = {}
+    for condition in parts_of_and:
+        match condition:
             case Comparison(op=Op.EQ | Op.NULL_SAFE_EQ, column=column):
-                found[column] = Asked(equal=1)
+                asked[column] = Asked(equal=1)
             case In(column=column, values=values) if values:
-                found[column] = Asked(equal=len(values))
+                asked[column] = Asked(equal=len(values))
             case IsNull(column=column):
-                found[column] = Asked(equal=1)
+                asked[column] = Asked(equal=1)
             case StartsWith(column=column):
-                found.setdefault(column, Asked(ends=2))
+                asked.setdefault(column, Asked(ends=2))
             case Comparison(op=Op.LT | Op.LE | Op.GT | Op.GE, column=column):
-                before = found.get(column, Asked())
-                found[column] = before if before.equal else Asked(ends=before.ends + 1)
+                before = asked.get(column, Asked())
+                asked[column] = before if before.equal else Asked(ends=before.ends + 1)
             case And(parts=parts):
-                found |= asked_of(parts)
+                asked |= asked_of(parts)
             case Or(parts=parts):
-                found |= _either([asked_of(conjuncts(part)) for part in parts])
+                asked |= _either([asked_of(conjuncts(part)) for part in parts])
             case _:
                 pass
-    return found
+    return asked
 
 
 def _either(parts: Sequence[Mapping[ColumnRef, Asked]]) -> dict[ColumnRef, Asked]:
@@ -113,7 +113,7 @@ def _either(parts: Sequence[Mapping[ColumnRef, Asked]]) -> dict[ColumnRef, Asked
     out = {}
     for column in set(parts[0]).intersection(*parts[1:]):
         every = [part[column] for part in parts]
-        equal = sum(one.equal for one in every) if all(one.equal for one in every) else 0
+        equal = sum(asked.equal for asked in every) if all(asked.equal for asked in every) else 0
         out[column] = Asked(equal=equal) if equal else Asked(ends=1)
     return out
 
@@ -235,24 +235,24 @@ def choose(offers: Sequence[Sequence[Offer]], joins: Sequence[JoinOf]) -> list[C
     first, the largest gain first."""
     chosen: list[Chosen | None] = []
     for some in offers:
-        best = max(some, key=lambda one: one.alone, default=None)
+        best = max(some, key=lambda offer: offer.alone, default=None)
         chosen.append(Chosen(best, best.grouped > 0) if best is not None and best.alone > 0 else None)
     fixed: set[int] = set()
     gains = []
     for join in joins:
         pair = _pair(join, offers)
         if pair is not None:
-            before = sum(one.offer.alone for one in (chosen[scan] for scan in join.scans) if one is not None)
+            before = sum(was.offer.alone for was in (chosen[scan] for scan in join.scans) if was is not None)
             gains.append((pair[0] - before, join, pair[1]))
-    for gain, join, pair_of in sorted(gains, key=lambda one: -one[0]):
+    for gain, join, pair_of in sorted(gains, key=lambda gain_of_join: -gain_of_join[0]):
         taken = [chosen[scan] for scan in join.scans]
         same = all(
-            scan not in fixed or (was is not None and was.offer is one)
-            for scan, was, one in zip(join.scans, taken, pair_of, strict=True)
+            scan not in fixed or (was is not None and was.offer is offer)
+            for scan, was, offer in zip(join.scans, taken, pair_of, strict=True)
         )
         if gain > 0 and same:
-            for scan, one in zip(join.scans, pair_of, strict=True):
-                chosen[scan] = Chosen(one, partitioned=True, joined=True)
+            for scan, partner_offer in zip(join.scans, pair_of, strict=True):
+                chosen[scan] = Chosen(partner_offer, partitioned=True, joined=True)
                 fixed.add(scan)
     return chosen
 

@@ -101,43 +101,43 @@ def offered(
         keys = {key.key_id: key for run in index.entry.content.runs for key in served_keys(run)}
         for key in keys.values():
             try:
-                found = _candidate(table, index, key, scan, rule, kept_bytes, broken, cores)
+                offer = _candidate(table, index, key, scan, rule, kept_bytes, broken, cores)
             except Exception as error:  # noqa: BLE001 - the other indexes are still offered
                 out.damaged.append(error)
-                found = Reason.NOT_USABLE
-            if isinstance(found, Reason):
-                out.refused.setdefault(index.name, found)
+                offer = Reason.NOT_USABLE
+            if isinstance(offer, Reason):
+                out.refused.setdefault(index.name, offer)
             else:
-                out.candidates.append(found)
+                out.candidates.append(offer)
     return out
 
 
-def as_they_are(one: Candidate, root: str, rule: RuleConfig) -> Candidate | Reason:
+def as_they_are(candidate: Candidate, root: str, rule: RuleConfig) -> Candidate | Reason:
     """An index of plain files without the files that are others now than those that it has the rows of."""
-    gone = replaced(one.serving.files, root)
+    gone = replaced(candidate.serving.files, root)
     if not gone.any():
-        return one
-    served = one.serving.without(gone)
+        return candidate
+    served = candidate.serving.without(gone)
     if not served.runs:
         return Reason.NOTHING_SERVED
     left = {each.number for each in served.runs}
     stale = _stale(served, rule)
-    return stale or replace(one, serving=served, parts=tuple(part for part in one.parts if part[0] in left))
+    return stale or replace(candidate, serving=served, parts=tuple(part for part in candidate.parts if part[0] in left))
 
 
 def _by_run(parts: Sequence[tuple[int, StoredPart]]) -> dict[int, list[StoredPart]]:
-    found: dict[int, list[StoredPart]] = {}
+    by_run: dict[int, list[StoredPart]] = {}
     for number, part in parts:
-        found.setdefault(number, []).append(part)
-    return found
+        by_run.setdefault(number, []).append(part)
+    return by_run
 
 
 def _rows_of_buckets(parts: Sequence[tuple[int, StoredPart]]) -> list[int]:
     """Of each that has any."""
-    found: dict[int | None, int] = {}
+    rows_of_bucket: dict[int | None, int] = {}
     for _, part in parts:
-        found[part.bucket] = found.get(part.bucket, 0) + part.info.rows
-    return list(found.values())
+        rows_of_bucket[part.bucket] = rows_of_bucket.get(part.bucket, 0) + part.info.rows
+    return list(rows_of_bucket.values())
 
 
 def _masked(served: Serving) -> bool:
@@ -165,7 +165,7 @@ def _candidate(
     columns = scans.columns(at.schema, key, scan)
     if columns is None:
         return Reason.NOT_COVERED
-    indexed = [one.stable for one in key.columns[: layout.indexed]]
+    indexed = [column.stable for column in key.columns[: layout.indexed]]
     asked = scans.asked(at.schema, scan)
     wants = scans.wants(scan, columns, indexed) if layout.buckets else scans.Wants()
     of_use = indexed[0] in asked or scans.for_columns_alone(scan)
@@ -173,7 +173,7 @@ def _candidate(
         return Reason.NOT_ASKED
     if not scan.harmless:
         return Reason.MAY_FAIL
-    if any(one.altered for one in scan.needs):
+    if any(need.altered for need in scan.needs):
         return Reason.OTHER_TYPES
     served = _served(index, key, scan, at, columns)
     if served is None:
@@ -183,19 +183,19 @@ def _candidate(
     stale = _stale(served, rule)
     if stale is not None:
         return stale
-    if any(one.run.run in broken for one in served.runs):
+    if any(run.run.run in broken for run in served.runs):
         return Reason.NOT_USABLE
     rows_of = served_rows(key)
-    every = [(one.number, part) for one in served.runs for part in rows_of.parts(index.reader(one.run), one.key)]
+    every = [(run.number, part) for run in served.runs for part in rows_of.parts(index.reader(run.run), run.key)]
     parts = every if layout.buckets else _in_range(every, at.schema, rows_of, layout.stored.field(0), scan)
     there, wanted = _by_run(every), _by_run(parts)
-    for one in served.runs:
-        seen_parts.check(index, one.run, key.kind, there.get(one.number, []), wanted.get(one.number, []))
+    for run_ in served.runs:
+        seen_parts.check(index, run_.run, key.kind, there.get(run_.number, []), wanted.get(run_.number, []))
     share = share_read(asked, indexed, layout.buckets)
     if len(parts) < len(every):
         share = sum(part.info.size_bytes for _, part in parts) / sum(part.info.size_bytes for _, part in every)
     names = {stable: name for name, stable in columns.items()}
-    order = tuple(names[one] for one in indexed) if set(indexed) <= set(names) and layout.buckets else ()
+    order = tuple(names[stable] for stable in indexed) if set(indexed) <= set(names) and layout.buckets else ()
     leading = layout.stored.field(0)
     rows = sum(part.info.rows for _, part in every)
     in_table = {leading.name: int(KEY_SHARE * rows * width(leading.type))} if is_whole(leading.type) else {}
@@ -262,7 +262,7 @@ def _version(table: Table, index: OpenIndex, scan: Scan) -> _At | None:
 def _served(index: OpenIndex, key: CoveredKey, scan: Scan, at: _At, columns: Mapping[str, str]) -> Serving | None:
     """What the index served of the version; None where no run has the columns as the types that Spark reads them
     with."""
-    types = {columns[one.name]: one.type for one in scan.needs}
+    types = {columns[need.name]: need.type for need in scan.needs}
     entry = index.entry
     name = (entry.index_uuid, entry.id, entry.nonce, key.key_id, at.resolved.version, str(sorted(types.items())))
     with _held_lock:
@@ -272,12 +272,12 @@ def _served(index: OpenIndex, key: CoveredKey, scan: Scan, at: _At, columns: Map
     runs = usable_runs(index, key.key_id, types)
     if not runs:
         return None
-    found = serving(index, runs, at.resolved, at.loaded)
+    served = serving(index, runs, at.resolved, at.loaded)
     with _held_lock:
-        _held[name] = found
+        _held[name] = served
         while len(_held) > _HELD:
             _held.popitem(last=False)
-    return found
+    return served
 
 
 def _in_range(
@@ -320,15 +320,15 @@ def _prices(
     """Of the scan, of the index with the files that it lacks, and of these alone, for the needed columns. `in_table`:
     what columns take there at least, which are smaller in the index."""
     sizes = served.column_bytes
-    needed = float(sum(sizes.get(one, 0) for one in stables))
-    there = float(sum(max(sizes.get(one, 0), in_table.get(one, 0)) for one in stables))
+    needed = float(sum(sizes.get(stable, 0) for stable in stables))
+    there = float(sum(max(sizes.get(stable, 0), in_table.get(stable, 0)) for stable in stables))
     in_index = max(1, served.served_bytes + served.dead_bytes)
     every = served.total_bytes if scan.text else there * served.total_bytes / in_index
     listed = served.total_bytes if scan.bytes is None else scan.bytes
     kept = min(listed, served.total_bytes if kept_bytes is None else kept_bytes)
     source = every * kept / max(1, served.total_bytes)
-    lineage: tuple[str, ...] = (ORDINAL,) if not served.deleted and any(len(one.dead) for one in served.runs) else ()
+    lineage: tuple[str, ...] = (ORDINAL,) if not served.deleted and any(len(run.dead) for run in served.runs) else ()
     lineage = (ORDINAL, ROW) if served.deleted else lineage
-    read = share * (needed + sum(sizes.get(one, 0) for one in lineage))
+    read = share * (needed + sum(sizes.get(column, 0) for column in lineage))
     lacking = every * min(served.total_bytes - served.served_bytes, kept) / max(1, served.total_bytes)
     return source, read + lacking, lacking

@@ -81,17 +81,21 @@ def ranked(request: Sequence[Scan], offers: Sequence[Offered], rule: RuleConfig)
     ]
     for some, count in zip(offers, scans.alike(request), strict=True):
         if count > 1:
-            some.candidates = [replace(one, offer=replace(one.offer, alike=count)) for one in some.candidates]
-    chosen = choose([[one.offer for one in some.candidates] for some in offers], joins)
+            some.candidates = [
+                replace(candidate, offer=replace(candidate.offer, alike=count)) for candidate in some.candidates
+            ]
+    chosen = choose([[candidate.offer for candidate in some.candidates] for some in offers], joins)
     covers: list[Cover | None] = []
     for some, scan, taken in zip(offers, request, chosen, strict=True):
         cover = None
-        for one in some.candidates:
-            if taken is not None and one.offer is taken.offer:
-                spec = bool(one.bucketed) and (taken.partitioned or _one_bucket(one, scan) or rule.use_bucket_spec)
-                cover = Cover(one, taken.partitioned and bool(one.bucketed), spec, taken.joined)
+        for candidate_ in some.candidates:
+            if taken is not None and candidate_.offer is taken.offer:
+                spec = bool(candidate_.bucketed) and (
+                    taken.partitioned or _one_bucket(candidate_, scan) or rule.use_bucket_spec
+                )
+                cover = Cover(candidate_, taken.partitioned and bool(candidate_.bucketed), spec, taken.joined)
             else:
-                some.refused.setdefault(one.name, Reason.COSTS_MORE)
+                some.refused.setdefault(candidate_.name, Reason.COSTS_MORE)
         if cover is not None:
             some.refused.pop(cover.index, None)
         covers.append(cover)
@@ -108,9 +112,9 @@ def cover_now(cover: Cover, root: str, some: Offered, rule: RuleConfig) -> Cover
     return replace(cover, candidate=left)
 
 
-def _one_bucket(one: Candidate, scan: Scan) -> bool:
+def _one_bucket(candidate: Candidate, scan: Scan) -> bool:
     """Do the filters name values of the only column that makes the buckets? Then Spark reads no other bucket."""
-    if len(one.bucketed) != 1:
+    if len(candidate.bucketed) != 1:
         return False
-    said = scans.asked(one.serving.schema, scan).get(one.columns[one.bucketed[0]])
+    said = scans.asked(candidate.serving.schema, scan).get(candidate.columns[candidate.bucketed[0]])
     return said is not None and said.equal > 0

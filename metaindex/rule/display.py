@@ -31,11 +31,11 @@ class Display:
         """Sections of lines under titles; `marked` lines between the tags."""
         if self.mode == "html":
             shown = "".join(
-                f"<h4>{self._plain(title)}</h4><pre>{chr(10).join(self._line(one, marked) for one in lines)}</pre>"
+                f"<h4>{self._plain(title)}</h4><pre>{chr(10).join(self._line(line, marked) for line in lines)}</pre>"
                 for title, lines in sections
             )
             return f"<div>{shown}</div>"
-        blocks = [[f"{title}:", *(f"  {self._line(one, marked)}" for one in lines)] for title, lines in sections]
+        blocks = [[f"{title}:", *(f"  {self._line(line, marked)}" for line in lines)] for title, lines in sections]
         return "\n\n".join("\n".join(block) for block in blocks)
 
     def _plain(self, text: str) -> str:
@@ -50,9 +50,9 @@ class Display:
         return f"{self._plain(line[: len(line) - len(bare)])}{begin}{self._plain(bare)}{end}"
 
 
-def differing(one: str, other: str) -> frozenset[str]:
+def differing(text_: str, other: str) -> frozenset[str]:
     """Lines of two plans that the other does not have, whatever the numbers of expressions and stages."""
-    lines = [text.splitlines() for text in (one, other)]
+    lines = [text.splitlines() for text in (text_, other)]
     had = [Counter(_shape(line) for line in some) for some in lines]
     return frozenset(
         line for some, against in zip(lines, reversed(had), strict=True) for line in some if not against[_shape(line)]

@@ -126,10 +126,10 @@ def enable(
         grouping = _strategy(spark, loader, "metaindex.GroupStrategy", limit, planner.Aggregation(), SORTED_BUCKETS)
         merging = _strategy(spark, loader, "metaindex.MergeStrategy", limit)
         few = _strategy(spark, loader, "metaindex.BucketStrategy", limit)
-        strategies = tuple(one for one in (merging, grouping, few) if one is not None)
+        strategies = tuple(made for made in (merging, grouping, few) if made is not None)
         _add(spark, "extraOptimizations", added)
-        for one in strategies:
-            _add(spark, "extraStrategies", one)
+        for strategy in strategies:
+            _add(spark, "extraStrategies", strategy)
         spark._jsparkSession.listenerManager().register(_get(added, "failures"))
         if ordered:
             spark.conf.set(SORTED_BUCKETS, "true")
@@ -149,15 +149,15 @@ def disable(spark: SparkSession) -> None:
         return
     _check_session(spark)
     with _LOCK:
-        found = _ENABLED.pop(_key(spark), None)
-        if found is not None:
-            _take(spark, "extraOptimizations", found.rule)
-            spark._jsparkSession.listenerManager().unregister(_get(found.rule, "failures"))
-            for one in found.strategies:
-                _take(spark, "extraStrategies", one)
-            if found.sorted_buckets and spark.conf.get(SORTED_BUCKETS, None) == "true":
+        enabled = _ENABLED.pop(_key(spark), None)
+        if enabled is not None:
+            _take(spark, "extraOptimizations", enabled.rule)
+            spark._jsparkSession.listenerManager().unregister(_get(enabled.rule, "failures"))
+            for strategy in enabled.strategies:
+                _take(spark, "extraStrategies", strategy)
+            if enabled.sorted_buckets and spark.conf.get(SORTED_BUCKETS, None) == "true":
                 spark.conf.unset(SORTED_BUCKETS)
-            found.skipping.close()
+            enabled.skipping.close()
 
 
 def is_enabled(spark: SparkSession) -> bool:
@@ -187,11 +187,11 @@ def hint(spark: SparkSession, *indexes: str) -> Iterator[None]:
 
 def counts(spark: SparkSession) -> RuleCounts:
     """What the rule did in this session. ArgumentError where it is not enabled."""
-    found = rule_of(spark)
-    java = {name: _get(found.rule, name) for name in ("plans", "asked", "rewritten", "nanos")}
-    ours, every = found.skipping.counts, (found.rule, *found.strategies)
-    failed, late = (sum(int(_get(one, name)) for one in every) for name in ("failed", "late"))
-    error = next((said for said in (str(_get(one, "lastError")) for one in every) if said), "")
+    enabled = rule_of(spark)
+    java = {name: _get(enabled.rule, name) for name in ("plans", "asked", "rewritten", "nanos")}
+    ours, every = enabled.skipping.counts, (enabled.rule, *enabled.strategies)
+    failed, late = (sum(int(_get(part, name)) for part in every) for name in ("failed", "late"))
+    error = next((said for said in (str(_get(part, "lastError")) for part in every) if said), "")
     return RuleCounts(
         int(java["plans"]),
         int(java["asked"]),
@@ -206,12 +206,12 @@ def counts(spark: SparkSession) -> RuleCounts:
 
 def rule_of(spark: SparkSession) -> Enabled:
     """The rule of a session. ArgumentError where it is not enabled."""
-    found = _ENABLED.get(_key(spark)) if not _is_remote(spark) and _is_session(spark) else None
-    if found is None:
+    enabled = _ENABLED.get(_key(spark)) if not _is_remote(spark) and _is_session(spark) else None
+    if enabled is None:
         raise ArgumentError(
             "metaindex tells of sessions that it is enabled for; this one is not; call metaindex.enable(spark)"
         )
-    return found
+    return enabled
 
 
 def _is_remote(spark: object) -> bool:
@@ -242,9 +242,9 @@ def _sources() -> dict[str, bytes]:
     """By the names of their classes, with loops that end in time."""
     folder = (files(__package__) / "java").iterdir()
     return {
-        one.name.removesuffix(".java"): looking(one.read_text("utf-8")).encode()
-        for one in folder
-        if one.name.endswith(".java")
+        source.name.removesuffix(".java"): looking(source.read_text("utf-8")).encode()
+        for source in folder
+        if source.name.endswith(".java")
     }
 
 
@@ -275,29 +275,29 @@ def _new(spark: SparkSession, loader: Any, name: str, *arguments: Any) -> Any:
     """By reflection: py4j's own look-up of classes does not see the loader. A list takes Python's objects, an array
     does not."""
     values = jvm_of(spark).java.util.ArrayList()
-    for one in arguments:
-        values.add(one)
+    for argument in arguments:
+        values.add(argument)
     return loader.loadClass(name).getConstructors()[0].newInstance(values.toArray())
 
 
-def _add(spark: SparkSession, point: str, one: Any) -> None:
+def _add(spark: SparkSession, point: str, part: Any) -> None:
     """`point`: a list of Spark's `experimental`, of rules or of strategies."""
-    _set(spark, point, [*_listed(spark, point), one])
+    _set(spark, point, [*_listed(spark, point), part])
 
 
-def _take(spark: SparkSession, point: str, one: Any) -> None:
-    _set(spark, point, [other for other in _listed(spark, point) if not other.equals(one)])
+def _take(spark: SparkSession, point: str, part: Any) -> None:
+    _set(spark, point, [other for other in _listed(spark, point) if not other.equals(part)])
 
 
 def _listed(spark: SparkSession, point: str) -> list[Any]:
-    found = getattr(spark._jsparkSession.experimental(), point)()
-    return [found.apply(i) for i in range(found.size())]
+    listed = getattr(spark._jsparkSession.experimental(), point)()
+    return [listed.apply(i) for i in range(listed.size())]
 
 
 def _set(spark: SparkSession, point: str, ones: list[Any]) -> None:
     listed = jvm_of(spark).java.util.ArrayList()
-    for one in ones:
-        listed.add(one)
+    for part in ones:
+        listed.add(part)
     getattr(spark._jsparkSession.experimental(), f"{point}_$eq")(jvm_of(spark).PythonUtils.toSeq(listed))
 
 

@@ -35,7 +35,7 @@ class ScanRead:
             human_bytes(self.size_bytes) if self.size_bytes is not None else "",
             f"{self.rows:,} rows" if self.rows is not None else "",
         ]
-        return f"{self.scan}: {', '.join(one for one in said if one) or 'not counted'}"
+        return f"{self.scan}: {', '.join(part for part in said if part) or 'not counted'}"
 
 
 def run(session: SparkSession, execution: Any) -> tuple[tuple[ScanRead, ...], int]:
@@ -46,7 +46,7 @@ def run(session: SparkSession, execution: Any) -> tuple[tuple[ScanRead, ...], in
     with tagged(context) as tag, counted_bytes(session):
         execution.toRdd().count()
         read = sum(int(stage.inputBytes()) for stage in stages(context, tag))
-    return tuple(found for leaf in leaves(execution.executedPlan()) if (found := _read(leaf)) is not None), read
+    return tuple(scan_read for leaf in leaves(execution.executedPlan()) if (scan_read := _read(leaf)) is not None), read
 
 
 def counted_bytes(session: SparkSession) -> AbstractContextManager[None]:
@@ -83,12 +83,12 @@ def leaves(plan: Any) -> Iterator[Any]:
     below = [*_each(plan.children()), *_each(plan.subqueries())]
     if not below:
         yield plan
-    for one in below:
-        yield from leaves(one)
+    for child in below:
+        yield from leaves(child)
 
 
-def _each(found: Any) -> list[Any]:
-    return [found.apply(i) for i in range(found.size())]
+def _each(sequence: Any) -> list[Any]:
+    return [sequence.apply(i) for i in range(sequence.size())]
 
 
 def _read(leaf: Any) -> ScanRead | None:

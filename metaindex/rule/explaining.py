@@ -39,7 +39,7 @@ class ExplainedScan(Shown):
     @property
     def refused(self) -> dict[str, Reason]:
         """The indexes that are not used."""
-        return {one.index: one.reason for one in self.indexes if one.reason is not None}
+        return {verdict.index: verdict.reason for verdict in self.indexes if verdict.reason is not None}
 
     def __str__(self) -> str:
         if self.cover is not None:
@@ -49,7 +49,9 @@ class ExplainedScan(Shown):
             return f"{self.scan}: read whole: {self.reason.name}: {self.reason.value}"
         kept, every = self.result.kept_files, self.result.total_files
         by = ", ".join(
-            f"{one.name} by {', '.join(one.columns)}" for one in self.result.indexes if one.used and one.dropped_files
+            f"{report.name} by {', '.join(report.columns)}"
+            for report in self.result.indexes
+            if report.used and report.dropped_files
         )
         return (
             f"{self.scan}: reads {kept:,} of {every:,} files, {human_bytes(self.result.kept_bytes)} of {human_bytes(self.result.total_bytes)}, "
@@ -58,18 +60,22 @@ class ExplainedScan(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        found = (
+        result = (
             None
             if self.result is None
             else {name: value for name, value in self.result.to_json().items() if name != "paths"}
         )
         indexes = [
-            {"index": one.index, "reason": one.reason.name if one.reason else None, "detail": one.detail}
-            for one in self.indexes
+            {
+                "index": verdict.index,
+                "reason": verdict.reason.name if verdict.reason else None,
+                "detail": verdict.detail,
+            }
+            for verdict in self.indexes
         ]
         reason = self.reason.name if self.reason else None
         covering = self.cover.to_json() if self.cover is not None else None
-        return {"scan": self.scan, "reason": reason, "result": found, "covering": covering, "indexes": indexes}
+        return {"scan": self.scan, "reason": reason, "result": result, "covering": covering, "indexes": indexes}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -89,7 +95,7 @@ class QueryExplanation(Shown):
     def expected_bytes(self) -> int | None:
         """What the ranker expects the scans to read of the needed columns; None where a covering index does not stand
         for all of them: the bytes of whole files say nothing about columns."""
-        covers = [one.cover.read_bytes for one in self.scans if one.cover is not None]
+        covers = [scan.cover.read_bytes for scan in self.scans if scan.cover is not None]
         return sum(covers) if covers and len(covers) == len(self.scans) else None
 
     def __str__(self) -> str:
@@ -105,15 +111,15 @@ class QueryExplanation(Shown):
 
     def _shown(self, display: Display) -> str:
         told = [
-            (f"{scan.scan}: " if len(self.scans) > 1 else "", one)
+            (f"{scan.scan}: " if len(self.scans) > 1 else "", verdict)
             for scan in self.scans
-            for one in scan.indexes
+            for verdict in scan.indexes
             if scan.indexes
         ]
         sections = [
-            ("Scans, as expected", [str(one) for one in self.scans] or ["none"]),
-            ("Indexes used", [f"{of}{one}" for of, one in told if one.reason is None] or ["none"]),
-            ("Indexes not used", [f"{of}{one}" for of, one in told if one.reason is not None] or ["none"]),
+            ("Scans, as expected", [str(scan) for scan in self.scans] or ["none"]),
+            ("Indexes used", [f"{of}{verdict}" for of, verdict in told if verdict.reason is None] or ["none"]),
+            ("Indexes not used", [f"{of}{verdict}" for of, verdict in told if verdict.reason is not None] or ["none"]),
             *([("Scans, as read", [*map(str, self.read), self._in_all()])] if self.read is not None else []),
             ("Plan with indexes", self.with_indexes.splitlines()),
             ("Plan without indexes", self.without_indexes.splitlines()),
@@ -129,9 +135,9 @@ class QueryExplanation(Shown):
         read = None
         if self.read is not None:
             names = ("scan", "files", "size_bytes", "rows", "splits")
-            read = [{name: getattr(one, name) for name in names} for one in self.read]
+            read = [{name: getattr(scan_read, name) for name in names} for scan_read in self.read]
         return {
-            "scans": [one.to_json() for one in self.scans],
+            "scans": [scan.to_json() for scan in self.scans],
             "with_indexes": self.with_indexes,
             "without_indexes": self.without_indexes,
             "read": read,
@@ -150,17 +156,17 @@ def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:
     """
     if not hasattr(query, "sparkSession"):
         raise ArgumentError(f"an explanation is of a DataFrame; got {query!r}; give one, as spark.sql(...) makes it")
-    found = rule_of(query.sparkSession)
-    before, _ = found.planned(query, rewritten=False)
-    survey = found.survey(before)
-    rule = found.settings()
-    after, wrong = found.planned(query, rewritten=True)
+    enabled = rule_of(query.sparkSession)
+    before, _ = enabled.planned(query, rewritten=False)
+    survey = enabled.survey(before)
+    rule = enabled.settings()
+    after, wrong = enabled.planned(query, rewritten=True)
     if survey.refused is not None or wrong is not None or not rule.enabled:
         refused = Reason[survey.refused] if survey.refused is not None else wrong
         reason = refused if refused is not None and rule.enabled else Reason.DISABLED
         scans = [ExplainedScan("the whole query", None, reason)]
     else:
-        scans = _scans(found, survey.scans, rule)
+        scans = _scans(enabled, survey.scans, rule)
         scans += [ExplainedScan(passed, None, Reason[why]) for passed, why in survey.passed]
     shown = _text(after)
     read, read_bytes = executed(query.sparkSession, after) if run else (None, None)
@@ -168,16 +174,16 @@ def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:
     return QueryExplanation(tuple(scans), shown, _text(before), read, read_bytes, display)
 
 
-def _scans(found: Enabled, asked: Sequence[Scan], rule: RuleConfig) -> list[ExplainedScan]:
+def _scans(enabled: Enabled, asked: Sequence[Scan], rule: RuleConfig) -> list[ExplainedScan]:
     scans = []
-    for scan, planned in zip(asked, found.skipping.plan(asked, rule), strict=True):
+    for scan, planned in zip(asked, enabled.skipping.plan(asked, rule), strict=True):
         answer = planned.skipping
         scans.append(
             ExplainedScan(
                 str(scan),
                 answer if isinstance(answer, PruneResult) else None,
                 answer if isinstance(answer, Reason) else None,
-                verdicts(found.skipping, scan, planned, rule),
+                verdicts(enabled.skipping, scan, planned, rule),
                 planned.cover,
             )
         )

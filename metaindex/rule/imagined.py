@@ -24,12 +24,12 @@ def imagined(
     """The offer that an index of this kind would be for one scan of a request, or why it would not be used. Columns are
     by the names that the scan has for them; bytes are shared out by their widths. `total_bytes`: of the table's files.
     `kept_bytes`: of those that the scan would read."""
-    columns = {parse_path(one) for one in (*kind.indexed, *kind.included)}
-    needs = [one.path for one in scan.needs]
+    columns = {parse_path(column) for column in (*kind.indexed, *kind.included)}
+    needs = [need.path for need in scan.needs]
     if not set(needs) <= columns:
         return Reason.NOT_COVERED
-    indexed = [".".join(parse_path(one)) for one in kind.indexed]
-    asked = {".".join(ref.parts): one for ref, one in asked_of(scan.conditions).items()}
+    indexed = [".".join(parse_path(column_)) for column_ in kind.indexed]
+    asked = {".".join(ref.parts): asked_column for ref, asked_column in asked_of(scan.conditions).items()}
     buckets = kind.buckets_at(total_bytes)
     wants = scans.wants(scan, {name: name for name in indexed}, indexed) if buckets else scans.Wants()
     of_use = indexed[0] in asked or scans.for_columns_alone(scan)
@@ -40,7 +40,7 @@ def imagined(
     widths: dict[tuple[str, ...], int] = {(field.name,): width(field.type) for field in schema.fields}
     widths |= {leaf.parts: width(leaf.type) for leaf in schema.leaves()}
     whole = sum(width(field.type) for field in schema.fields) or 1
-    needed = total_bytes * min(1.0, sum(widths.get(one, TEXT_BYTES) for one in needs) / whole)
+    needed = total_bytes * min(1.0, sum(widths.get(path, TEXT_BYTES) for path in needs) / whole)
     every = total_bytes if scan.text else needed
     kept = total_bytes if kept_bytes is None else min(kept_bytes, total_bytes)
     read = needed * share_read(asked, indexed, buckets)

@@ -40,11 +40,11 @@ def read_as_written(scan: Delta | Files) -> bool:
 def types_of(scan: Files) -> dict[tuple[str, ...], pa.DataType]:
     """The type of every column as Spark reads it from the files: a session may be told another schema than they have.
     Columns that show a default where a file has none are not among them."""
-    found: dict[tuple[str, ...], pa.DataType] = {}
+    types_: dict[tuple[str, ...], pa.DataType] = {}
     for columns in (scan.schema, scan.partitions):
         struct, types = columns.types
-        found.update(_leaves((), types, struct))
-    return found
+        types_.update(_leaves((), types, struct))
+    return types_
 
 
 def _leaves(parts: tuple[str, ...], types: Any, struct: Any) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:

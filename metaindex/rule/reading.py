@@ -57,7 +57,7 @@ def read_survey(text: str) -> Survey:
     node = _loaded(text)
     if isinstance(node, dict) and "refused" in node:
         return Survey(_of(node, "refused", str), (), ())
-    passed = _each(node, "passed", lambda one: (_of(one, "scan", str), _of(one, "why", str)))
+    passed = _each(node, "passed", lambda scan: (_of(scan, "scan", str), _of(scan, "why", str)))
     return Survey(None, _scans(node), passed)
 
 
@@ -116,7 +116,7 @@ def _files(node: Any) -> Files:
 
 
 def _columns(struct: dict[str, Any]) -> Columns:
-    return Columns(_each(struct, "fields", lambda one: _of(one, "name", str)), struct)
+    return Columns(_each(struct, "fields", lambda field: _of(field, "name", str)), struct)
 
 
 _SOURCES: Final[Mapping[str, Callable[[Any], Delta | Iceberg | Files]]] = {
@@ -157,40 +157,40 @@ def _want(node: Any) -> Group | JoinSide:
 
 
 def _each(node: Any, name: str, make: Callable[[Any], _Found]) -> tuple[_Found, ...]:
-    return tuple(make(one) for one in _of(node, name, list))
+    return tuple(make(item) for item in _of(node, name, list))
 
 
 def _texts(node: Any, name: str) -> tuple[str, ...]:
     """At least one."""
-    if not isinstance(node, list) or not node or not all(isinstance(one, str) for one in node):
+    if not isinstance(node, list) or not node or not all(isinstance(text, str) for text in node):
         raise _wrong(name, node)
     return tuple(node)
 
 
 def _texts_by_name(node: Any, name: str, default: dict[str, str] | None = None) -> dict[str, str]:
-    found: dict[str, str] = _of(node, name, dict, default)
-    if not all(isinstance(one, str) for one in found.values()):
-        raise _wrong(name, found)
-    return found
+    texts: dict[str, str] = _of(node, name, dict, default)
+    if not all(isinstance(text, str) for text in texts.values()):
+        raise _wrong(name, texts)
+    return texts
 
 
 def _filled(node: Any, name: str) -> str:
-    found = _of(node, name, str)
-    if not found:
-        raise _wrong(name, found)
-    return found
+    text = _of(node, name, str)
+    if not text:
+        raise _wrong(name, text)
+    return text
 
 
 def _of(node: Any, name: str, type_: type[_Value], default: _Value | None = None) -> _Value:
     """What an object has under a name, where it is of the type: `true` is no number."""
-    found = node.get(name, default) if isinstance(node, dict) else None
-    if type(found) is not type_:
-        raise _wrong(name, found)
-    return found
+    value = node.get(name, default) if isinstance(node, dict) else None
+    if type(value) is not type_:
+        raise _wrong(name, value)
+    return value
 
 
-def _wrong(name: str, found: object) -> ArgumentError:
-    shown = repr(found)
+def _wrong(name: str, value: object) -> ArgumentError:
+    shown = repr(value)
     shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."
     return ArgumentError(
         f"{name!r} of a request is as this version of metaindex asks it; got {shown}; call metaindex.enable(spark) again"

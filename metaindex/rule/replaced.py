@@ -35,11 +35,11 @@ def replaced(files: FileTable, root: str) -> Mask:
     in an opened folder is no faster, to list folders slower, and nothing that was seen holds for another query.
     """
     paths = normal(files, root)
-    found: Mask = pc.invert(pc.starts_with(paths, "//")).to_numpy()
-    if found.any():
+    is_replaced: Mask = pc.invert(pc.starts_with(paths, "//")).to_numpy()
+    if is_replaced.any():
         pairs = zip(_now(paths.to_pylist()), _signs(files), strict=True)
-        found &= np.fromiter((now != sign for now, sign in pairs), np.bool_, len(paths))
-    return found
+        is_replaced &= np.fromiter((now != sign for now, sign in pairs), np.bool_, len(paths))
+    return is_replaced
 
 
 @contextmanager
@@ -56,13 +56,13 @@ def looked_at_once() -> Iterator[None]:
 def _now(paths: Sequence[str]) -> list[str | None]:
     seen: dict[str, str | None] | None = getattr(_local, "seen", None)
     new = [path for path in paths if path not in seen] if seen else paths
-    found: list[str | None] = []
+    signs: list[str | None] = []
     for start in range(0, len(new), _LOOK_EVERY):
         look()
-        found += [_sign(path) for path in new[start : start + _LOOK_EVERY]]
+        signs += [_sign(path) for path in new[start : start + _LOOK_EVERY]]
     if seen is None:
-        return found
-    seen.update(zip(new, found, strict=True))
+        return signs
+    seen.update(zip(new, signs, strict=True))
     return [seen[path] for path in paths]
 
 

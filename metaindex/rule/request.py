@@ -45,7 +45,7 @@ class Filters:
     def conditions(self) -> tuple[Predicate, ...]:
         """As conjuncts."""
         if self._read is None:
-            self._read = tuple(part for one in self._nodes for part in _conjuncts(one))
+            self._read = tuple(part for node in self._nodes for part in _conjuncts(node))
         return self._read
 
 

@@ -29,7 +29,7 @@ def for_columns_alone(scan: Scan) -> bool:
     may look at them in the order of their lines, or lines are counted, which are not rows."""
     if not isinstance(scan.source, Files) or scan.source.text is None or not scan.gathered:
         return False
-    return any(one.name not in scan.source.partitions.names for one in scan.needs)
+    return any(need.name not in scan.source.partitions.names for need in scan.needs)
 
 
 def named(schema: Schema, scan: Scan) -> dict[tuple[str, ...], str]:
@@ -54,21 +54,21 @@ def at_version(condition: Predicate, scan: Scan) -> Predicate | OfSchema:
             folded.setdefault(_folded(path), set()).add(f"id:{number}")
 
         def renamed(column: ColumnRef) -> ColumnRef:
-            found = folded.get(_folded(column.parts), set())
-            if len(found) != 1 or not found <= there.keys():
+            fitting = folded.get(_folded(column.parts), set())
+            if len(fitting) != 1 or not fitting <= there.keys():
                 raise UnknownColumnError(
                     f"a condition is of columns that the version has; it has no {column}; read without an index"
                 )
-            return there[next(iter(found))]
+            return there[next(iter(fitting))]
 
-        def leaf(one: Leaf) -> Predicate:
-            match one:
+        def leaf(leaf_: Leaf) -> Predicate:
+            match leaf_:
                 case Constant():
-                    return one
+                    return leaf_
                 case Opaque(text=text):
                     return Opaque(text)
                 case _:
-                    return replace(one, column=renamed(one.column))
+                    return replace(leaf_, column=renamed(leaf_.column))
 
         return transform(condition, leaf)
 
@@ -83,10 +83,10 @@ def columns(schema: Schema, key: CoveredKey, scan: Scan) -> dict[str, str] | Non
     """Of each column (or field of a struct, whose path is said then) that the query needs, by its name, the index's;
     None where one is not there."""
     names = named(schema, scan)
-    stored = {one.stable for one in key.columns}
-    found = {one.name: names.get(one.path, "") if one.id is None else f"id:{one.id}" for one in scan.needs}
-    every = set(found.values())
-    return found if every <= stored and len(every) == len(scan.needs) else None
+    stored = {column.stable for column in key.columns}
+    stable_of = {need.name: names.get(need.path, "") if need.id is None else f"id:{need.id}" for need in scan.needs}
+    every = set(stable_of.values())
+    return stable_of if every <= stored and len(every) == len(scan.needs) else None
 
 
 def asked(schema: Schema, scan: Scan) -> dict[str, Asked]:
@@ -96,12 +96,12 @@ def asked(schema: Schema, scan: Scan) -> dict[str, Asked]:
     folded: dict[tuple[str, ...], set[str]] = {}
     for parts, stable in names.items():
         folded.setdefault(_folded(parts), set()).add(stable)
-    found = {}
+    by_stable = {}
     for ref, said in asked_of(scan.conditions).items():
         fits = folded.get(_folded(ref.parts), set())
         if ref.parts in names or len(fits) == 1:
-            found[names.get(ref.parts, next(iter(fits)))] = said
-    return found
+            by_stable[names.get(ref.parts, next(iter(fits)))] = said
+    return by_stable
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Wants:
 
 def wants(scan: Scan, columns: Mapping[str, str], indexed: Sequence[str]) -> Wants:
     """Of a scan."""
-    found: set[Any] = set()
+    sides: set[Any] = set()
     after: set[tuple[int, int]] = set()
     unsorted: set[tuple[int, int]] = set()
     same = any(isinstance(want, Group) for want in scan.wants)
@@ -131,17 +131,17 @@ def wants(scan: Scan, columns: Mapping[str, str], indexed: Sequence[str]) -> Wan
         keys = {columns.get(name) for name in want.keys}
         if isinstance(want, Group):
             if set(indexed) <= keys:
-                found.add(None)
+                sides.add(None)
                 spread = spread or not want.whole
                 same = same and keys == set(indexed) and not want.whole
         elif not want.small:
             more = want.partial and set(indexed) < keys
             if more or (len(want.keys) == len(indexed) and keys == set(indexed)):
                 side = want.join, want.side
-                found.add(side)
+                sides.add(side)
                 unsorted |= {side} if more else set()
-                after |= {side} if None in found else set()
-    return Wants(frozenset(found), same and None in found, spread, frozenset(after), frozenset(unsorted))
+                after |= {side} if None in sides else set()
+    return Wants(frozenset(sides), same and None in sides, spread, frozenset(after), frozenset(unsorted))
 
 
 def alike(request: Sequence[Scan]) -> list[int]:
@@ -151,15 +151,15 @@ def alike(request: Sequence[Scan]) -> list[int]:
     def first(scan: Scan) -> tuple[str, ...] | None:
         return scan.wants[0].keys if scan.wants else None
 
-    def same(one: Scan, other: Scan) -> bool:
-        if one.root != other.root or first(one) != first(other):
+    def same(scan_: Scan, other: Scan) -> bool:
+        if scan_.root != other.root or first(scan_) != first(other):
             return False
-        return replace(one, wants=(), bytes=None) == replace(other, wants=(), bytes=None)
+        return replace(scan_, wants=(), bytes=None) == replace(other, wants=(), bytes=None)
 
     counts = [1] * len(request)
-    for place, one in enumerate(request):
-        for later in range(place + 1, len(request) if first(one) is not None else 0):
-            if same(one, request[later]):
+    for place, earlier in enumerate(request):
+        for later in range(place + 1, len(request) if first(earlier) is not None else 0):
+            if same(earlier, request[later]):
                 counts[place] += 1
                 counts[later] += 1
     return counts

@@ -50,11 +50,13 @@ def check(
     reader = index.reader(run)
     listed = {info.path: info for info in index.storage.list(run_folder(partition, run.run))}
     for part in every:
-        found = listed.get(part.path)
-        if found is None:
+        object_ = listed.get(part.path)
+        if object_ is None:
             raise reader.damaged(part.path, "it is not there")
-        if found.size_bytes != part.info.size_bytes:
-            raise reader.damaged(part.path, f"{part.info.size_bytes} bytes are expected, {found.size_bytes} are there")
+        if object_.size_bytes != part.info.size_bytes:
+            raise reader.damaged(
+                part.path, f"{part.info.size_bytes} bytes are expected, {object_.size_bytes} are there"
+            )
     right = {path: info for path, info in seen.right.items() if listed.get(path) == info} if seen is not None else {}
     left = [part for part in wanted if part.path not in right]
     reader.each(left, lambda part: reader.vouch(part.info))

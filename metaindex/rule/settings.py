@@ -74,7 +74,7 @@ class RuleConfig:
 
     def with_conf(self, conf: Mapping[str, str]) -> tuple[RuleConfig, list[str]]:
         """With what the session's configuration says besides, and of each setting of ours that cannot be read, why."""
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         bad = []
         for key, text in conf.items():
             name = _BY_CONF.get(key.lower())
@@ -87,10 +87,10 @@ class RuleConfig:
             except ValueError:
                 value = None
             if value is not None and knob.holds(value):
-                found[name] = value
+                values[name] = value
             else:
                 bad.append(f"{key} is {knob.says}; it is {text!r}")
-        return (replace(self, **found) if found else self), bad
+        return (replace(self, **values) if values else self), bad
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def _seconds(conf: str, least: float) -> Knob:
 
 def _listed(conf: str) -> Knob:
     def holds(value: object) -> bool:
-        return isinstance(value, tuple) and all(isinstance(one, str) and one and "," not in one for one in value)
+        return isinstance(value, tuple) and all(isinstance(name, str) and name and "," not in name for name in value)
 
     return Knob(PREFIX + conf, "a list of names of indexes, separated by commas", _names, holds)
 
@@ -165,4 +165,4 @@ KNOBS: Final[Mapping[str, Knob]] = {
 """Of each field of `RuleConfig`."""
 
 _BY_CONF: Final = {knob.conf.lower(): name for name, knob in KNOBS.items()}
-assert list(KNOBS) == [one.name for one in fields(RuleConfig)]
+assert list(KNOBS) == [field.name for field in fields(RuleConfig)]

@@ -138,10 +138,10 @@ class Skipping:
         read = self._read
         if read is None or read[0] != conf:
             rule, bad = self.rule.with_conf(conf)
-            for one in bad:
+            for complaint in bad:
                 self.counts.bad_settings += 1
-                self.counts.last_error = f"a setting is left out: {one}"
-                logger.warning("a setting of the Spark session is left out: %s", one)
+                self.counts.last_error = f"a setting is left out: {complaint}"
+                logger.warning("a setting of the Spark session is left out: %s", complaint)
             read = self._read = conf, rule
         return read[1]
 
@@ -158,13 +158,13 @@ class Skipping:
         if not rule.enabled:
             return ""
         replies = {}
-        for number, (scan, one) in enumerate(zip(scans, self.plan(scans, rule), strict=True)):
+        for number, (scan, planned) in enumerate(zip(scans, self.plan(scans, rule), strict=True)):
             reply: dict[str, object] = {}
-            if isinstance(one.skipping, PruneResult):
-                names = ", ".join(each.name for each in one.skipping.indexes if each.used and each.dropped_files)
-                reply = {"label": names, "dropped": _dropped(one.skipping)}
-            if one.cover is not None and one.table is not None:
-                reply["cover"] = told(one.cover, scan, handle_of(one.table).root(None))
+            if isinstance(planned.skipping, PruneResult):
+                names = ", ".join(each.name for each in planned.skipping.indexes if each.used and each.dropped_files)
+                reply = {"label": names, "dropped": _dropped(planned.skipping)}
+            if planned.cover is not None and planned.table is not None:
+                reply["cover"] = told(planned.cover, scan, handle_of(planned.table).root(None))
             if reply:
                 replies[str(number)] = reply
         return json.dumps(replies) if replies else ""
@@ -173,9 +173,9 @@ class Skipping:
         """Of each scan of a query what is proved about its files, which covering index stands for it, and of every
         other covering index why not."""
         with self._tables.looked_at_once(), looked_at_once():
-            found = [self.decide(scan, rule) for scan in scans]
+            decided = [self.decide(scan, rule) for scan in scans]
             look()
-            offers = [self._offered(scan, one, rule) for scan, one in zip(scans, found, strict=True)]
+            offers = [self._offered(scan, skipping, rule) for scan, skipping in zip(scans, decided, strict=True)]
             chosen = ranked(scans, [some for _, some in offers], rule)
             now = [
                 cover
@@ -184,8 +184,8 @@ class Skipping:
                 for scan, cover, (table, some) in zip(scans, chosen, offers, strict=True)
             ]
         return [
-            Planned(one, cover, some.refused, table)
-            for one, cover, (table, some) in zip(found, now, offers, strict=True)
+            Planned(skipping, cover, some.refused, table)
+            for skipping, cover, (table, some) in zip(decided, now, offers, strict=True)
         ]
 
     def _offered(self, scan: Scan, skipping: PruneResult | Reason, rule: RuleConfig) -> tuple[Table | None, Offered]:
@@ -201,9 +201,9 @@ class Skipping:
                 for error in some.damaged:
                     self._failed(error)
                 if scan.text is not None:
-                    lists = [[one.serving.files.paths] for one in some.candidates]
-                    told = [text_scans.tabs_are_told(table, one) for one in lists]
-                    some.candidates = [one for one, said in zip(some.candidates, told, strict=True) if said]
+                    lists = [[candidate.serving.files.paths] for candidate in some.candidates]
+                    told = [text_scans.tabs_are_told(table, paths) for paths in lists]
+                    some.candidates = [candidate for candidate, said in zip(some.candidates, told, strict=True) if said]
                 return table, some
         except UnsupportedFeatureError as error:
             self._say_once(error)
@@ -217,10 +217,10 @@ class Skipping:
 
     def decide(self, scan: Scan, rule: RuleConfig) -> PruneResult | Reason:
         """What is proved about one scan of a request, or why nothing is."""
-        found = self.pruned(scan, rule)
-        if isinstance(found, Reason) or found.dropped_files:
-            return found
-        return Reason.CHANGED if found.changed_files else Reason.NOTHING_PROVED
+        pruned = self.pruned(scan, rule)
+        if isinstance(pruned, Reason) or pruned.dropped_files:
+            return pruned
+        return Reason.CHANGED if pruned.changed_files else Reason.NOTHING_PROVED
 
     def pruned(self, scan: Scan, rule: RuleConfig) -> PruneResult | Reason:
         """The same, with an answer that proves nothing for what it is."""
@@ -248,7 +248,9 @@ class Skipping:
         logger.warning("a Spark query is planned without indexes, which reads more: %s", self.counts.last_error)
 
     def _scan(self, scan: Scan, rule: RuleConfig) -> PruneResult | Reason:
-        filters = [one for one in scan.conditions if not isinstance(one, Opaque) and columns(one)]
+        filters = [
+            condition for condition in scan.conditions if not isinstance(condition, Opaque) and columns(condition)
+        ]
         if not filters:
             return Reason.NOT_UNDERSTOOD if scan.filters else Reason.NO_FILTER
         if isinstance(scan.source, Iceberg) and scan.source.version is None:
@@ -276,7 +278,7 @@ class Skipping:
 
 def _of_files(table: Table, filters: Sequence[Predicate], source: Files) -> list[Predicate] | Reason:
     """The filters that say of plain files what an index of them can judge, or why none does."""
-    asked = [one for one in filters if not source.catalog or not _of_partitions(one, source)]
+    asked = [condition for condition in filters if not source.catalog or not _of_partitions(condition, source)]
     if not asked:
         return Reason.NOTHING_PROVED  # the catalog has left out what its partitions say
     types = parquet_scans.types_of(source)
@@ -284,8 +286,8 @@ def _of_files(table: Table, filters: Sequence[Predicate], source: Files) -> list
     if source.text and not all(text_scans.same_columns(schema, source.text, source) for schema in schemas):
         return Reason.OTHER_TYPES
     if source.text and not text_scans.same_zone(table, source):
-        types = {parts: one for parts, one in types.items() if not text_scans.has_instants(one)}
-    asked = [one for one in asked if all(_as_spark_reads(one, schema, types) for schema in schemas)]
+        types = {parts: type_ for parts, type_ in types.items() if not text_scans.has_instants(type_)}
+    asked = [condition for condition in asked if all(_as_spark_reads(condition, schema, types) for schema in schemas)]
     return asked or Reason.OTHER_TYPES
 
 
@@ -295,7 +297,7 @@ def _rows_alike(table: Table, source: Delta | Iceberg | Files) -> bool:
         return True
     schemas = [schema for _, schema in handle_of(table).recorded()]
     return text_scans.same_zone(table, source) and all(
-        text_scans.same_columns(one, source.text, source) for one in schemas
+        text_scans.same_columns(schema, source.text, source) for schema in schemas
     )
 
 
@@ -315,7 +317,9 @@ def _pruned(
     except UnknownColumnError:
         if len(filters) == 1:
             return Reason.NOT_UNDERSTOOD
-    known = [one for one in filters if _pruned(table, [one], scan, allowed) is not Reason.NOT_UNDERSTOOD]
+    known = [
+        condition for condition in filters if _pruned(table, [condition], scan, allowed) is not Reason.NOT_UNDERSTOOD
+    ]
     return _pruned(table, known, scan, allowed)
 
 
@@ -323,7 +327,7 @@ def _of_partitions(condition: Predicate, source: Files) -> bool:
     """Does it name a partition column? What that holds the catalog says, which need not be what the folders' names
     say."""
     names = {name.lower() for name in source.partitions.names}
-    return any(one.parts[0].lower() in names for one in columns(condition))
+    return any(column.parts[0].lower() in names for column in columns(condition))
 
 
 def _read_as_written(source: Delta | Iceberg | Files) -> bool:
@@ -337,8 +341,8 @@ def _read_as_written(source: Delta | Iceberg | Files) -> bool:
 def _as_spark_reads(condition: Predicate, schema: Schema, types: Mapping[tuple[str, ...], pa.DataType]) -> bool:
     ours = {leaf.parts: leaf.type for leaf in schema.leaves()}
     return all(
-        one.parts in ours and one.parts in types and _alike(ours[one.parts], types[one.parts])
-        for one in columns(condition)
+        column.parts in ours and column.parts in types and _alike(ours[column.parts], types[column.parts])
+        for column in columns(condition)
     )
 
 

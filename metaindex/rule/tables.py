@@ -83,9 +83,9 @@ class Tables:
         )
         if not isinstance(source, Files) or source.text is None:
             return _Held(table, None)
-        found = text_scans.as_spark_reads(table, source.text, source)
-        if found is not None:
-            return _Held(found, None)
+        as_read = text_scans.as_spark_reads(table, source.text, source)
+        if as_read is not None:
+            return _Held(as_read, None)
         return _Held(table, Reason.READER_OPTIONS if handle_of(table).entries() else Reason.NO_INDEX)
 
 

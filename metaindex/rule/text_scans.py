@@ -58,15 +58,15 @@ _CORRUPT: Final = "_corrupt_record"
 
 def meaning(file_format: str, options: Mapping[str, object]) -> dict[str, str]:
     """The options that have a say in what is read, without those that are Spark's defaults."""
-    found = {}
+    meanings = {}
     for key, value in options.items():
         name = _OTHER_NAMES.get(key.lower(), key.lower())
         if name in _NO_SAY or value is None:
             continue
         text = str(value).lower() if name in _ANY_CASE or isinstance(value, bool) else str(value)
         if _DEFAULTS[file_format].get(name) != text:
-            found[name] = text
-    return found
+            meanings[name] = text
+    return meanings
 
 
 def zone_of(options: Mapping[str, object], default: str) -> str:
@@ -106,9 +106,9 @@ def as_spark_reads(table: Table, file_format: str, scan: Files) -> Table | None:
         given = {name: value for name, value in stored.items() if name != "file_format"}
         options = FilesOptions.of(given).read_options(file_format)
         if meaning(file_format, options) == asked:
-            found = _opened(table, entry, file_format, given)
-            if found is not None and _is_read_alike(file_format, options, found):
-                return found
+            opened = _opened(table, entry, file_format, given)
+            if opened is not None and _is_read_alike(file_format, options, opened):
+                return opened
     return None
 
 
@@ -120,9 +120,9 @@ def _opened(table: Table, entry: IndexLogEntry, file_format: str, given: Mapping
     schema = entry.content.schemas[record.schema]
     handle = handle_of(table)
     for more in ({}, {"schema": pa.schema([(f.name, f.type) for f in schema if not f.partition])}):
-        found = Table(handle.with_options(file_format, {**given, **more}, trust_index=handle.trust_index))
-        if version_named(handle_of(found).ref, record.version.id) == record.version:
-            return found
+        opened = Table(handle.with_options(file_format, {**given, **more}, trust_index=handle.trust_index))
+        if version_named(handle_of(opened).ref, record.version.id) == record.version:
+            return opened
     return None
 
 
@@ -176,5 +176,5 @@ def tabs_are_told(table: Table, lists: Sequence[pa.ChunkedArray]) -> bool:
     """The index reads files by tabs where the first is called .tsv and no separator was said, which Spark does not."""
     said = FilesOptions.of(handle_of(table).ref.options).reader
     return "sep" in said or not any(
-        pc.any(pc.match_substring(one, ".tsv", ignore_case=True)).as_py() for one in lists if len(one)
+        pc.any(pc.match_substring(paths, ".tsv", ignore_case=True)).as_py() for paths in lists if len(paths)
     )

@@ -64,7 +64,7 @@ def _verdict(
         return IndexVerdict(name, refused)
     if isinstance(answer, Reason):
         return IndexVerdict(name, answer)
-    report = next((one for one in answer.indexes if one.name == name), None)
+    report = next((report_ for report_ in answer.indexes if report_.name == name), None)
     if report is None or not report.used:
         return IndexVerdict(name, Reason.OTHER_COLUMNS)
     if not report.dropped_files:
