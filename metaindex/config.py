@@ -70,7 +70,7 @@ class Config:
             finite = not isinstance(value, int | float) or 0 <= value < float("inf")
             if not (isinstance(value, types) and finite):
                 raise ArgumentError(f"Config({name}=...) is {rule}; got {value!r}")
-        if not all(isinstance(one, str) and one for one in self.confine_to):
+        if not all(isinstance(place, str) and place for place in self.confine_to):
             raise ArgumentError(f"Config(confine_to=...) is a tuple of folders or URIs; got {self.confine_to!r}")
         if self.index_location is not None:
             object.__setattr__(self, "index_location", _place(self.index_location))
@@ -89,11 +89,11 @@ def _place(location: str | os.PathLike[str]) -> str:
 
 def sealing(key: str | bytes | None) -> bytes | None:
     """The key that is given, else that of the environment. ArgumentError, which does not show it, where it is none."""
-    found = os.environ.get("METAINDEX_SEAL_KEY") or None if key is None else key
-    if found is None:
+    given = os.environ.get("METAINDEX_SEAL_KEY") or None if key is None else key
+    if given is None:
         return None
     try:
-        data = found.encode("utf-8", "surrogateescape") if isinstance(found, str) else found
+        data = given.encode("utf-8", "surrogateescape") if isinstance(given, str) else given
     except UnicodeEncodeError:
         # Its own words show a part of the key.
         raise ArgumentError(

@@ -145,8 +145,8 @@ def _digests(paths: pa.Array) -> npt.NDArray[np.uint64]:
 
 def _numbers(values: pa.Array) -> npt.NDArray[np.uint64]:
     valid = valid_mask(values)
-    found = vector(values, np.int64)
-    return (found if valid is None else np.where(valid, found, _UNKNOWN)).view(np.uint64)
+    integers = vector(values, np.int64)
+    return (integers if valid is None else np.where(valid, integers, _UNKNOWN)).view(np.uint64)
 
 
 def _hashes(texts: pa.Array) -> npt.NDArray[np.uint64]:

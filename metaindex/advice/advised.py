@@ -41,9 +41,9 @@ class Advice(Shown):
     @property
     def saving(self) -> float:
         """The share of the files that queries read now and then would not, on average over the wanted columns."""
-        wanted = [one for one in self.effects if one.wanted]
-        now = sum(one.files_now for one in wanted)
-        return 1 - sum(one.files_then for one in wanted) / now if now else 0.0
+        wanted = [effect for effect in self.effects if effect.wanted]
+        now = sum(effect.files_now for effect in wanted)
+        return 1 - sum(effect.files_then for effect in wanted) / now if now else 0.0
 
     def sql(self, name: str | None = None) -> str:
         """The statements to run in Spark, a line each (of plain files a line of Python). `name`: the table's in its
@@ -58,8 +58,13 @@ class Advice(Shown):
         """As `shown`, with the table's name in the statements."""
         titles = (Column("column"), Column("files now", right=True), Column("files then", right=True), Column("for"))
         rows = tuple(
-            (one.column, f"{one.files_now:,.1f}", f"{one.files_then:,.1f}", "it" if one.wanted else "beside")
-            for one in self.effects
+            (
+                effect.column,
+                f"{effect.files_now:,.1f}",
+                f"{effect.files_then:,.1f}",
+                "it" if effect.wanted else "beside",
+            )
+            for effect in self.effects
         )
         parts: list[str | Tabular] = [
             (
@@ -67,17 +72,20 @@ class Advice(Shown):
                 " of the rows reads"
             ),
             TextTable(titles, rows),
-            *(f"  {one};" if self.rewrite.format != "files" else f"  {one}" for one in self.rewrite.statements(name)),
+            *(
+                f"  {statement};" if self.rewrite.format != "files" else f"  {statement}"
+                for statement in self.rewrite.statements(name)
+            ),
         ]
         other = self.rewrite.otherwise(name)
         if other:
             parts.append(_OTHERWISE[self.rewrite.format])
-            parts += [f"  {one};" for one in other]
+            parts += [f"  {statement};" for statement in other]
         return parts
 
     def to_json(self, name: str | None = None) -> dict[str, object]:
         """Plain data for machines."""
-        effects = [{name: getattr(one, name) for name in one.__dataclass_fields__} for one in self.effects]
+        effects = [{name: getattr(effect, name) for name in effect.__dataclass_fields__} for effect in self.effects]
         return {
             "columns": list(self.columns),
             "how": "sort" if self.rewrite.curve == "sort" else "zorder",

@@ -83,21 +83,21 @@ class BoundsOf:
         self, leaf: Leaf, logged: ColumnBounds | None, footers: tuple[Ordinals, ColumnBounds] | None
     ) -> ColumnFacts:
         count = len(self.snapshot.files)
-        found = _Found(leaf, unknown_facts(leaf.type, count))
+        known = _Found(leaf, unknown_facts(leaf.type, count))
         partition = self.snapshot.details.partition_bounds(leaf)
         everything = np.arange(count)
         if partition is not None and leaf.field.partition:
-            found.take(PARTITION, everything, partition)
+            known.take(PARTITION, everything, partition)
         for index in self._in_order():
             for rows, bounds in self._of_index(index, leaf):
-                found.take(f"index {index.name}", rows, bounds)
+                known.take(f"index {index.name}", rows, bounds)
         if logged is not None:
-            found.take(LOG, everything, logged)
+            known.take(LOG, everything, logged)
         if partition is not None and not leaf.field.partition:
-            found.take("partitions", everything, partition)
+            known.take("partitions", everything, partition)
         if footers is not None:
-            found.take(FOOTERS, *footers)
-        return ColumnFacts(leaf, found.facts, found.sources)
+            known.take(FOOTERS, *footers)
+        return ColumnFacts(leaf, known.facts, known.sources)
 
     def _log_bounds(self, leaves: Sequence[Leaf]) -> list[ColumnBounds | None]:
         details = self.snapshot.details
@@ -107,26 +107,26 @@ class BoundsOf:
 
     def _in_order(self) -> list[OpenIndex]:
         """The indexes that recorded the version first."""
-        return sorted(self.indexes, key=lambda one: (one.versions.find(self.snapshot.version) is None, one.name))
+        return sorted(self.indexes, key=lambda index: (index.versions.find(self.snapshot.version) is None, index.name))
 
     def _of_index(self, index: OpenIndex, leaf: Leaf) -> list[tuple[Ordinals, ColumnBounds]]:
         """What the runs of an index say: the files, and the column's bounds in them."""
         if index.name in self._left_out:
             return []
-        found = []
+        by_rows = []
         try:
             for run in index.entry.content.runs:
                 covered = _covered(index, run, leaf)
                 if covered is not None and len(rows := np.flatnonzero(self._places(index, run) >= 0)):
                     bounds = _stored_bounds(index, run, covered, leaf, self._places(index, run)[rows])
                     if bounds is not None:
-                        found.append((rows, bounds))
+                        by_rows.append((rows, bounds))
         except Exception as error:  # noqa: BLE001 - whatever is stored: the index is left out, and told
             self._left_out.add(index.name)
             self.notes.append(f"index {index.name} is left out: {why(error)}")
             logger.warning("index %r is not asked how files overlap: %s", index.name, error)
             return []
-        return found
+        return by_rows
 
     def _places(self, index: OpenIndex, run: RunRef) -> Ordinals:
         """Of each file its ordinal in the run, or -1."""
@@ -190,7 +190,7 @@ class _Found:
 
 def _covered(index: OpenIndex, run: RunRef, leaf: Leaf) -> CoveredColumn | None:
     """The column as the run has statistics of it, in the files themselves."""
-    column = next((one for one in run.columns if one.stable == leaf.stable and not one.partition), None)
+    column = next((column_ for column_ in run.columns if column_.stable == leaf.stable and not column_.partition), None)
     if column is None:
         return None
     stored = type_from_text(column.type_text)

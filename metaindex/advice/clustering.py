@@ -93,9 +93,9 @@ class Clustering(Shown):
 
     def __getitem__(self, column: str) -> ColumnClustering:
         """A column by its name. KeyError where it is not among `columns`."""
-        for one in self.columns:
-            if one.column == column:
-                return one
+        for measured in self.columns:
+            if measured.column == column:
+                return measured
         raise KeyError(f"a column of this answer is one of {', '.join(c.column for c in self.columns)}; got {column!r}")
 
     @property
@@ -113,8 +113,8 @@ class Clustering(Shown):
         if self.without_bounds:
             parts.append(f"without bounds in any file: {_listed(self.without_bounds)}")
         parts += self.remarks
-        for one in self.advice:
-            parts += ["", *one.described(name)]
+        for advice in self.advice:
+            parts += ["", *advice.described(name)]
         if self.advice and not self.named:
             parts += ["", "advice is best for columns that queries filter by: name them"]
         return parts
@@ -122,11 +122,11 @@ class Clustering(Shown):
     @property
     def layout(self) -> TextTable:
         """A row a column."""
-        some = any(one.unknown_files for one in self.columns)
+        some = any(column.unknown_files for column in self.columns)
         titles = ("depth", "overlaps", "constant", "one value reads", "1% of rows reads", "of the bytes")
         columns = (Column("column"), *(Column(t, right=True) for t in titles), Column("files by depth"))
         columns += (Column("no bounds", right=True),) if some else ()
-        return TextTable((*columns, Column("bounds from")), tuple(_row(one, some) for one in self.columns))
+        return TextTable((*columns, Column("bounds from")), tuple(_row(column, some) for column in self.columns))
 
     @property
     def remarks(self) -> list[str]:
@@ -155,11 +155,11 @@ class Clustering(Shown):
             "files": self.files,
             "size_bytes": self.size_bytes,
             "files_with_deletes": self.files_with_deletes,
-            "columns": [one.to_json() for one in self.columns],
+            "columns": [column.to_json() for column in self.columns],
             "without_bounds": list(self.without_bounds),
             "notes": list(self.notes),
             "sampled": self.sampled.to_json(),
-            "advice": [one.to_json(name) for one in self.advice],
+            "advice": [advice.to_json(name) for advice in self.advice],
         }
 
 
@@ -183,15 +183,15 @@ class Measured:
     """One column, its vectors still at hand: for `layouts`, which asks the same of other rows. `bounded`: the files
     with bounds; `ranges`, `rows` and `values` (how many of them) are of those."""
 
-    found: ColumnFacts
+    facts: ColumnFacts
     bounded: Mask
     empty: Mask
     ranges: Ranges
     weights: Floats
 
     @classmethod
-    def of(cls, found: ColumnFacts, files: FilesOf) -> Measured:
-        facts = found.facts
+    def of(cls, facts_: ColumnFacts, files: FilesOf) -> Measured:
+        facts = facts_.facts
         state = numbers(facts.column("state"))
         lower, upper = one_array(facts.column("lower")), one_array(facts.column("upper"))
         bounded = _valid(lower) & _valid(upper) & (state == StatState.VALUES)
@@ -199,7 +199,7 @@ class Measured:
         low, high = _bounds_as_numbers(lower, upper, bounded)
         nulls, values = (_known(one_array(facts.column(name))) for name in ("null_count", "value_count"))
         rows = np.where(np.isnan(values), files.rows, values) - np.nan_to_num(nulls)
-        return cls(found, bounded, ~bounded & ~unknown, Ranges(low, high), _weights(rows[bounded]))
+        return cls(facts_, bounded, ~bounded & ~unknown, Ranges(low, high), _weights(rows[bounded]))
 
     def reads(self, fractions: Floats | None = None) -> Reads:
         """What queries read of the files with bounds, by where their rows lie."""
@@ -209,22 +209,22 @@ class Measured:
         """The measures of the column."""
         depth = self.ranges.depths()
         reads = self.reads()
-        exact = [truths(one_array(self.found.facts.column(f"{side}_exact")), null=False) for side in ("lower", "upper")]
+        exact = [truths(one_array(self.facts.facts.column(f"{side}_exact")), null=False) for side in ("lower", "upper")]
         unknown = ~self.bounded & ~self.empty
         ones, sizes = np.ones(len(depth)), files.sizes[self.bounded]
         always, always_bytes = float(unknown.sum()), float(files.sizes[unknown].sum())
         total = max(float(files.sizes.sum()), 1.0)
         value, span = reads.by_value(ones) + always, reads.by_range(ones, RANGE) + always
         return ColumnClustering(
-            column=".".join(self.found.leaf.parts),
-            type=str(self.found.leaf.type),
-            partition=self.found.leaf.field.partition,
+            column=".".join(self.facts.leaf.parts),
+            type=str(self.facts.leaf.type),
+            partition=self.facts.leaf.field.partition,
             files=files.count,
             bounded_files=len(depth),
             empty_files=int(self.empty.sum()),
             unknown_files=int(unknown.sum()),
             loose_files=int((self.bounded & ~(exact[0] & exact[1])).sum()),
-            sources=dict(self.found.sources),
+            sources=dict(self.facts.sources),
             constant_files=int((self.ranges.lower == self.ranges.upper).sum()),
             average_depth=float(depth.mean()),
             average_depth_by_rows=float(np.average(depth, weights=self.weights)),
@@ -246,7 +246,7 @@ def _share(part: float, whole: float) -> float:
 
 def _bounds_as_numbers(lower: pa.Array, upper: pa.Array, bounded: Mask) -> tuple[Numbers, Numbers]:
     kept = from_truths(bounded)
-    low, high = numbers_of([compute("filter", one, kept) for one in (lower, upper)])
+    low, high = numbers_of([compute("filter", bounds, kept) for bounds in (lower, upper)])
     return low, high
 
 
@@ -272,19 +272,19 @@ _WORDS = (
 )
 
 
-def _row(one: ColumnClustering, some: bool) -> tuple[str, ...]:
+def _row(column: ColumnClustering, some: bool) -> tuple[str, ...]:
     cells = (
-        one.column,
-        f"{one.average_depth:,.1f}",
-        f"{one.average_overlaps:,.1f}",
-        percent(one.constant_share),
-        percent(one.value_share),
-        percent(one.range_share),
-        percent(one.range_bytes_share),
-        _bars(one.depth_histogram),
+        column.column,
+        f"{column.average_depth:,.1f}",
+        f"{column.average_overlaps:,.1f}",
+        percent(column.constant_share),
+        percent(column.value_share),
+        percent(column.range_share),
+        percent(column.range_bytes_share),
+        _bars(column.depth_histogram),
     )
-    sources = ", ".join(one.sources) + ("; loose" if one.loose_files else "")
-    return (*cells, *((f"{one.unknown_files:,}",) if some else ()), sources)
+    sources = ", ".join(column.sources) + ("; loose" if column.loose_files else "")
+    return (*cells, *((f"{column.unknown_files:,}",) if some else ()), sources)
 
 
 def _bars(depths: Mapping[int, int]) -> str:

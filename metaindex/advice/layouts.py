@@ -44,7 +44,7 @@ class Columns:
 
     @classmethod
     def of(cls, sample: SampleRows) -> Columns:
-        made = [_prepared(one) for one in sample.values]
+        made = [_prepared(values) for values in sample.values]
         return cls(tuple(ranks for ranks, _ in made), tuple(bits for _, bits in made))
 
 
@@ -78,11 +78,11 @@ def files_then(
     rows_of = np.bincount(groups.of_row)
     pieces = np.maximum(np.minimum(groups.files, rows_of // _LEAST), 1)
     starts, weights, rows_in = _cut(rows_of, pieces, groups.files)
-    found = []
+    shares_ = []
     for ranks in columns.ranks:
         there = ranks >= 0
         if not there.any():
-            found.append(0.0)
+            shares_.append(0.0)
             continue
         ordered = ranks[order]
         most = int(ranks.max()) + 1
@@ -94,8 +94,8 @@ def files_then(
         # Each partition counts by its files, whatever share of its rows the sample has.
         of_row = (groups.files / rows_of)[groups.of_row][there]
         reads = Reads(ranges, Rows.at(ranks[there].astype(np.float64), of_row))
-        found.append(reads.by_range(weights[some], share) / float(groups.files.sum()))
-    shares: Floats = np.clip(np.array(found, np.float64), 0.0, 1.0)
+        shares_.append(reads.by_range(weights[some], share) / float(groups.files.sum()))
+    shares: Floats = np.clip(np.array(shares_, np.float64), 0.0, 1.0)
     return shares
 
 
@@ -127,7 +127,7 @@ def _prepared(values: pa.Array) -> tuple[Ints, Words]:
 def _bits(values: pa.Array, known: Numbers) -> Words:
     """64 bits whose order as unsigned numbers is that of the values: of texts the first eight bytes."""
     if pa.types.is_binary(values.type):
-        padded = [one[:8].ljust(8, b"\0") for one in values.to_pylist()]
+        padded = [text[:8].ljust(8, b"\0") for text in values.to_pylist()]
         return np.frombuffer(b"".join(padded), ">u8").astype(np.uint64)
     bits = np.ascontiguousarray(known).view(np.uint64)
     top = np.uint64(1 << 63)
@@ -140,14 +140,14 @@ def _order(columns: Columns, groups: Groups, by: Sequence[int], curve: Curve) ->
     """The rows, partition by partition, in the order of the layout."""
     keys: Sequence[Words | Ints]
     if curve == "sort":
-        keys = [columns.ranks[one] for one in by]
+        keys = [columns.ranks[place] for place in by]
     elif curve == "bits":
-        keys = _interleaved([columns.bits[one] for one in by], 64)
+        keys = _interleaved([columns.bits[place] for place in by], 64)
     else:
         # Rows that are the same to the curve lie as chance will have it, and not as they lie now.
         chance = np.random.default_rng(0).permutation(len(groups.of_row))
         width = int(_RANGES - 1).bit_length()
-        keys = [*_interleaved([_ranges(columns.ranks[one]) for one in by], width), chance]
+        keys = [*_interleaved([_ranges(columns.ranks[place]) for place in by], width), chance]
     return np.lexsort([*reversed(keys), groups.of_row]).astype(np.int64)
 
 

@@ -65,16 +65,18 @@ def measure(asked: Asked, bounds: BoundsOf) -> Clustering:
     told: list[ColumnClustering] = []
     kept: list[Measured] = []
     without: list[str] = []
-    for found in bounds.columns(leaves) if files.count else ():
-        one = Measured.of(found, files)
-        if not len(one.ranges):
-            without.append(".".join(found.leaf.parts))
+    for facts in bounds.columns(leaves) if files.count else ():
+        measured = Measured.of(facts, files)
+        if not len(measured.ranges):
+            without.append(".".join(facts.leaf.parts))
             continue
-        told.append(one.told(files))
+        told.append(measured.told(files))
         if asked.columns or (len(kept) < _CONSIDERED and _varies(told[-1])):
-            kept.append(one)
+            kept.append(measured)
     table = snapshot.files.table
-    sampled, advice = _advise(asked, snapshot, files, [one for one in kept if not one.found.leaf.field.partition])
+    sampled, advice = _advise(
+        asked, snapshot, files, [kept_column for kept_column in kept if not kept_column.facts.leaf.field.partition]
+    )
     return Clustering(
         table=asked.path,
         format=snapshot.format,
@@ -95,17 +97,17 @@ def _leaves(snapshot: Snapshot, names: Sequence[str]) -> list[Leaf]:
     """The columns by their names, a struct's name for all of its fields; all that have an order where none is named."""
     if not names:
         return [leaf for leaf in snapshot.schema.leaves() if physical_type(leaf.type) is not None]
-    found: dict[tuple[str, ...], Leaf] = {}
+    by_parts: dict[tuple[str, ...], Leaf] = {}
     for name in names:
         for leaf in _named(snapshot, name):
-            found.setdefault(leaf.parts, leaf)
-    return list(found.values())
+            by_parts.setdefault(leaf.parts, leaf)
+    return list(by_parts.values())
 
 
 def _named(snapshot: Snapshot, name: str) -> Iterator[Leaf]:
     if not isinstance(name, str):
         raise ArgumentError(f"a column is named by text, as in clustering('a', 's.b'); got {name!r}; name it")
-    structs = [one for one in columns_of(snapshot.schema) if ".".join(one.parts) == name and one.field.children]
+    structs = [field for field in columns_of(snapshot.schema) if ".".join(field.parts) == name and field.field.children]
     if not structs:
         yield find_leaf(snapshot.schema, name)
         return
@@ -115,8 +117,8 @@ def _named(snapshot: Snapshot, name: str) -> Iterator[Leaf]:
             yield leaf
 
 
-def _varies(one: ColumnClustering) -> bool:
-    return not one.partition and one.constant_files < one.bounded_files
+def _varies(column: ColumnClustering) -> bool:
+    return not column.partition and column.constant_files < column.bounded_files
 
 
 def _advise(
@@ -135,7 +137,7 @@ def _advise(
         least = f"of {counted(files.count, 'file')} not one is as small as the limit of {limit:,} bytes"
         cure = f"allow more: sample={min(1.0, round(2 * float(files.sizes.max()) / max(total, 1) + 0.005, 2))}"
         return Sampled(limit_bytes=limit, total_bytes=total, reason=f"{least}; {cure}"), ()
-    leaves = [one.found.leaf for one in wanted]
+    leaves = [measured.facts.leaf for measured in wanted]
     try:
         sample = read_sample(lambda row: asked.scan(row, leaves), rows, leaves)
     except (MetaIndexError, OSError) as error:  # told, and the measures stand
@@ -173,34 +175,38 @@ def _layouts(
     """The layouts that pay, best first."""
     columns = Columns.of(sample)
     whole = len(np.unique(sample.file)) == files.count and len(sample) >= float(np.nansum(files.rows))
-    now = [_files_now(one, values, sample, files) for one, values in zip(wanted, sample.values, strict=True)]
-    found: list[Advice] = []
-    for by, curve in _candidates([one.found.leaf for one in wanted], snapshot.format):
+    now = [_files_now(measured, values, sample, files) for measured, values in zip(wanted, sample.values, strict=True)]
+    advice: list[Advice] = []
+    for by, curve in _candidates([measured.facts.leaf for measured in wanted], snapshot.format):
         then = files_then(columns, groups, by, curve, RANGE, whole=whole) * files.count
         effects = tuple(
-            Effect(".".join(one.found.leaf.parts), bool(asked.columns) or at in by, now[at], float(then[at]))
-            for at, one in enumerate(wanted)
+            Effect(".".join(measured.facts.leaf.parts), bool(asked.columns) or at in by, now[at], float(then[at]))
+            for at, measured in enumerate(wanted)
         )
-        parts = tuple(wanted[at].found.leaf.parts for at in by)
+        parts = tuple(wanted[at].facts.leaf.parts for at in by)
         size = max(int(files.sizes.mean()), 1)
         rewrite = Rewrite(
             snapshot.format, asked.path, asked.name, parts, curve, size, files.count, snapshot.partition_columns
         )
-        found.append(Advice(tuple(map(".".join, parts)), effects, files.count, rewrite))
-    return _best(found)
+        advice.append(Advice(tuple(map(".".join, parts)), effects, files.count, rewrite))
+    return _best(advice)
 
 
-def _best(found: list[Advice]) -> tuple[Advice, ...]:
+def _best(advice: list[Advice]) -> tuple[Advice, ...]:
     """Of those that pay the one that leaves the fewest files to read for all columns together, of equals the one by
     fewer columns; and the best by a column alone."""
-    paying = sorted((one for one in found if one.saving >= _PAYS), key=lambda a: (round(_left(a), 2), len(a.columns)))
-    alone = [one for one in paying[1:] if len(one.columns) == 1 < len(paying[0].columns)]
+    paying = sorted(
+        (advice_ for advice_ in advice if advice_.saving >= _PAYS), key=lambda a: (round(_left(a), 2), len(a.columns))
+    )
+    alone = [advice_ for advice_ in paying[1:] if len(advice_.columns) == 1 < len(paying[0].columns)]
     return tuple(paying[:1] + alone[:1])
 
 
-def _left(one: Advice) -> float:
+def _left(advice: Advice) -> float:
     """What queries on any of the columns would read, as a share of what they read now: those that lose count, too."""
-    return sum(effect.files_then for effect in one.effects) / max(sum(effect.files_now for effect in one.effects), 1e-9)
+    return sum(effect.files_then for effect in advice.effects) / max(
+        sum(effect.files_now for effect in advice.effects), 1e-9
+    )
 
 
 def _candidates(leaves: Sequence[Leaf], table_format: str) -> Iterator[tuple[tuple[int, ...], Curve]]:
@@ -214,7 +220,7 @@ def _candidates(leaves: Sequence[Leaf], table_format: str) -> Iterator[tuple[tup
             elif table_format == "delta":
                 yield by, "ranks"
             elif table_format == "iceberg":
-                if all(_in_zorder(leaves[one]) for one in by):
+                if all(_in_zorder(leaves[place]) for place in by):
                     yield by, "bits"
             elif size == 2:
                 yield by, "sort"
@@ -226,17 +232,17 @@ def _in_zorder(leaf: Leaf) -> bool:
     return family_of(leaf.type) not in (Family.DECIMAL, Family.WIDE_DECIMAL, Family.UINT64, Family.TIME)
 
 
-def _files_now(one: Measured, values: pa.Array, sample: SampleRows, files: FilesOf) -> float:
+def _files_now(measured: Measured, values: pa.Array, sample: SampleRows, files: FilesOf) -> float:
     """What a range reads of the files as they are, the rows lying between bounds as the sample has them."""
-    unknown = float((~one.bounded & ~one.empty).sum())
-    return one.reads(_fractions(one, values, sample)).by_range(np.ones(len(one.ranges)), RANGE) + unknown
+    unknown = float((~measured.bounded & ~measured.empty).sum())
+    return measured.reads(_fractions(measured, values, sample)).by_range(np.ones(len(measured.ranges)), RANGE) + unknown
 
 
-def _fractions(one: Measured, values: pa.Array, sample: SampleRows) -> Floats:
-    kept = from_truths(one.bounded)
-    facts = one.found.facts
+def _fractions(measured: Measured, values: pa.Array, sample: SampleRows) -> Floats:
+    kept = from_truths(measured.bounded)
+    facts = measured.facts.facts
     bounds = [compute("filter", one_array(facts.column(side)), kept) for side in ("lower", "upper")]
-    valid = np.asarray(values.is_valid()) & one.bounded[sample.file]
+    valid = np.asarray(values.is_valid()) & measured.bounded[sample.file]
     low, high, seen = numbers_of([*bounds, compute("filter", values, from_truths(valid))])
-    place = (np.cumsum(one.bounded) - 1)[sample.file[valid]]
-    return fractions_of(seen, low[place], high[place], len(one.ranges))
+    place = (np.cumsum(measured.bounded) - 1)[sample.file[valid]]
+    return fractions_of(seen, low[place], high[place], len(measured.ranges))

@@ -92,7 +92,7 @@ class Rows:
         equal portions; evenly where not given."""
         if fractions is None:
             fractions = even_fractions(len(lower))
-        places = np.concatenate([_between(lower, upper, float(one)) for one in fractions])
+        places = np.concatenate([_between(lower, upper, float(fraction)) for fraction in fractions])
         shares = np.tile(weights, len(fractions))
         order = np.argsort(places)
         return cls(places[order], shares[order] / max(float(shares.sum()), 1e-300))
@@ -155,15 +155,15 @@ def _summed(weights: Floats) -> Floats:
 def _between(lower: Numbers, upper: Numbers, fraction: float) -> Numbers:
     """Of each range the place that far from its lower bound: a whole number where the bounds are such."""
     if lower.dtype.kind == "f":
-        least, most = (np.clip(one, -1e308, 1e308) for one in (lower, upper))
+        least, most = (np.clip(bound, -1e308, 1e308) for bound in (lower, upper))
         places: Floats = np.clip(least * (1.0 - fraction) + most * fraction, lower, upper)
         return places
     width = upper.view(np.uint64) - lower.view(np.uint64)  # as unsigned numbers it fits, however far apart they are
     steps = np.floor((width.astype(np.float64) + 1.0) * fraction)
     inside = steps < width.astype(np.float64)
     whole = np.where(inside, steps, 0.0).astype(np.uint64)
-    found: Ints = (lower.view(np.uint64) + np.where(inside, whole, width)).view(np.int64)
-    return found
+    places_: Ints = (lower.view(np.uint64) + np.where(inside, whole, width)).view(np.int64)
+    return places_
 
 
 def _greatest(values: Ints, first: Ints, last: Ints) -> Ints:

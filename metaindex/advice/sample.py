@@ -111,7 +111,7 @@ def read_sample(scan_of: Callable[[int], Scan], rows: Ints, leaves: Sequence[Lea
 
 def of_leaf(table: pa.Table, leaf: Leaf) -> pa.Array:
     """The column, or the field inside structs: NULL where a struct around it is."""
-    found = one_array(table.column(leaf.parts[0]))
+    values = one_array(table.column(leaf.parts[0]))
     for part in leaf.parts[1:]:
-        found = pc.struct_field(found, part)
-    return found
+        values = pc.struct_field(values, part)
+    return values

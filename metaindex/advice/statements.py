@@ -71,7 +71,7 @@ class Rewrite:
         inside = [column_sql(parts) for parts in self.columns]
         order = ", ".join(inside) if self.curve == "sort" else f"zorder({', '.join(inside)})"
         if self.curve == "sort":
-            order = ", ".join(f"{one} ASC NULLS FIRST" for one in inside)
+            order = ", ".join(f"{column} ASC NULLS FIRST" for column in inside)
         return (
             f"CALL {catalog}.system.rewrite_data_files(table => {text_sql(table)}, strategy => 'sort',"
             f" sort_order => {text_sql(order)},"
@@ -93,9 +93,9 @@ class Rewrite:
 
     def _sorted_copy(self) -> str:
         """Python: Spark has no statement that keeps the folders of partitions."""
-        by = [*((one,) for one in self.partitions), *self.columns]
+        by = [*((partition,) for partition in self.partitions), *self.columns]
         columns = ", ".join(text_python(column_sql(parts)) for parts in by)
-        inside = ", ".join(text_python(one) for one in self.partitions)
+        inside = ", ".join(text_python(partition) for partition in self.partitions)
         write = f".write.partitionBy({inside})" if inside else ".write"
         return (
             f"spark.read.parquet({text_python(self.path)}).repartitionByRange({self.files}, {columns})"

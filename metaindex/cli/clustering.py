@@ -40,11 +40,11 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace, out: Output) -> int:
     with Progress() as progress, progress.during("measuring"):
-        found = open_from(args).clustering(
+        clustering = open_from(args).clustering(
             *args.column, version=args.version, timestamp=args.timestamp, sample=args.sample, indexes=args.index
         )
-    out.data(found.to_json(args.name))
-    for part in found.described(args.name) if not out.json else ():
+    out.data(clustering.to_json(args.name))
+    for part in clustering.described(args.name) if not out.json else ():
         out.write(str(part))
     return DONE
 

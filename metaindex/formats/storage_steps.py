@@ -101,14 +101,14 @@ def _make_above(folder: str, like: str) -> None:
         missing.append(folder)
         folder = os.path.dirname(folder)
     beside = os.path.dirname(like) if like else ""
-    for one in reversed(missing):
-        above = os.path.dirname(one)
+    for folder_ in reversed(missing):
+        above = os.path.dirname(folder_)
         if above == beside:
             with suppress(FileExistsError):
-                os.mkdir(one, 0o700)
-                _open_as(one, shared_in(above))
+                os.mkdir(folder_, 0o700)
+                _open_as(folder_, shared_in(above))
         else:
-            os.makedirs(one, exist_ok=True)
+            os.makedirs(folder_, exist_ok=True)
         sync_folder(above)
 
 

@@ -33,8 +33,8 @@ def in_order(items: Sequence[int], sizes: Sequence[int], read: Callable[[int], I
                 under_way.append((item, size, None if size >= _LARGE else pool.submit(_all, read, item)))
                 held += size
                 upcoming = next(following, None)
-            item, size, found = under_way.popleft()
-            yield from read(item) if found is None else found.result()
+            item, size, future = under_way.popleft()
+            yield from read(item) if future is None else future.result()
             held -= size
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

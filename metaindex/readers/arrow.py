@@ -86,11 +86,11 @@ def _of_texts(part: Opaque, schema: pa.Schema | None) -> str:
 
 def refuse_opaque(predicate: Predicate, engine: str, schema: pa.Schema | None = None) -> None:
     """A part that could not be read cannot be applied, and leaving it out would return rows that do not match."""
-    found = [leaf for leaf in leaves(predicate) if isinstance(leaf, Opaque)]
-    if found:
+    opaque = [leaf for leaf in leaves(predicate) if isinstance(leaf, Opaque)]
+    if opaque:
         raise ScanError(
             f"every part of a predicate is applied to the rows; {engine} cannot apply"
-            f' "{found[0].text}"{_of_texts(found[0], schema)}; rewrite it with comparisons, IN, IS NULL and LIKE'
+            f' "{opaque[0].text}"{_of_texts(opaque[0], schema)}; rewrite it with comparisons, IN, IS NULL and LIKE'
             " 'p%', or read with .to_spark(spark)"
         )
 

@@ -136,9 +136,9 @@ class DatasetScanner:
                 )
             else:
                 shown = [passed.select(schema.names)]
-            for one in shown:
-                size = self.batch_size or one.num_rows
-                yield from (one.slice(at, size) for at in range(0, one.num_rows, size))
+            for batch_ in shown:
+                size = self.batch_size or batch_.num_rows
+                yield from (batch_.slice(at, size) for at in range(0, batch_.num_rows, size))
 
     def to_reader(self) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(self.projected_schema, _bare(self.to_batches()))
@@ -147,13 +147,13 @@ class DatasetScanner:
         return pa.Table.from_batches(self.to_batches(), schema=self.projected_schema)
 
     def head(self, num_rows: int) -> pa.Table:
-        found, left = [], num_rows
+        taken, left = [], num_rows
         for batch in self.to_batches() if left > 0 else ():
-            found.append(batch.slice(0, left))
-            left -= found[-1].num_rows
+            taken.append(batch.slice(0, left))
+            left -= taken[-1].num_rows
             if not left:
                 break
-        return pa.Table.from_batches(found, schema=self.projected_schema)
+        return pa.Table.from_batches(taken, schema=self.projected_schema)
 
     def take(self, indices: pa.Array | Any) -> pa.Table:
         return self.to_table().take(indices)

@@ -82,7 +82,7 @@ def _refuse_deadly(scan: ScanPlan, store: fs.FileSystem, sizes: Mapping[str, int
     def look(path: str) -> None:
         try:
             with store.open_input_file(path) as source:
-                found = _deadly(source)
+                deadly = _deadly(source)
         except CorruptTableError as error:
             raise CorruptTableError(
                 f"a data file must be a whole Parquet file; {describe(scan.snapshot, path)} is not ({error}); restore"
@@ -90,8 +90,8 @@ def _refuse_deadly(scan: ScanPlan, store: fs.FileSystem, sizes: Mapping[str, int
             ) from error
         except UnsupportedFeatureError:
             return  # pyarrow says the same, by an error
-        if found:
-            raise _refused(scan, f"asks for the statistics of all columns; {describe(scan.snapshot, path)} {found}")
+        if deadly:
+            raise _refused(scan, f"asks for the statistics of all columns; {describe(scan.snapshot, path)} {deadly}")
 
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
         for _ in pool.map(look, sizes):
@@ -102,11 +102,11 @@ def _deadly(source: pa.NativeFile) -> str:
     def read(start: int, length: int) -> bytes:
         return bytes(source.read_at(length, start))
 
-    found = askable(read, source.size())
-    if found.encrypted:
+    footer = askable(read, source.size())
+    if footer.encrypted:
         hidden = ", ".join(map(repr, encrypted_columns(read, source.size())[:20]))
         return f"has the columns {hidden} encrypted"
-    return "has bounds that are shorter than values" if found.unstated else ""
+    return "has bounds that are shorter than values" if footer.unstated else ""
 
 
 def _refuse_views(scan: ScanPlan, made: Sequence[ds.ParquetFileFragment]) -> None:
@@ -114,8 +114,8 @@ def _refuse_views(scan: ScanPlan, made: Sequence[ds.ParquetFileFragment]) -> Non
     footers that are read here are not read again."""
     assert scan.predicate is not None
     types = {field.name: field.type for field in scan.snapshot.schema if not field.partition}
-    compared = [one for leaf in leaves(scan.predicate) if not isinstance(leaf, IsNull) for one in columns(leaf)]
-    asked = {one.parts[0] for one in compared if one.parts[0] in types}
+    compared = [column for leaf in leaves(scan.predicate) if not isinstance(leaf, IsNull) for column in columns(leaf)]
+    asked = {column.parts[0] for column in compared if column.parts[0] in types}
     if not any(_has_bytes(types[name]) for name in asked):
         return
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
@@ -160,15 +160,15 @@ def _condition(scan: ScanPlan) -> pc.Expression | None:
 
 
 def _partition(scan: ScanPlan, partitions: PartitionValues, row: int) -> pc.Expression | None:
-    found: pc.Expression | None = None
+    condition: pc.Expression | None = None
     for field in scan.snapshot.schema.shown:
         if field.partition:
             if pa.types.is_floating(field.type):
                 raise _refused(scan, f"compares partitions by values, which NaN has none of; {field.name!r} is a float")
             value = partitions.value(field, row)
-            one = pc.field(field.name) == value if value.is_valid else pc.field(field.name).is_null()
-            found = one if found is None else found & one
-    return found
+            equal = pc.field(field.name) == value if value.is_valid else pc.field(field.name).is_null()
+            condition = equal if condition is None else condition & equal
+    return condition
 
 
 def _store(scan: ScanPlan, table: DeltaTable | None, sizes: dict[str, int]) -> fs.FileSystem:

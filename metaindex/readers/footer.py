@@ -54,11 +54,11 @@ class FileShape:
         columns. `make` may raise: nothing is kept then."""
         held = self._followed
         if held is not None and held[0] == key:
-            found: _T = held[1]
-            return found
-        found = make()
-        self._followed = (key, found)
-        return found
+            followed: _T = held[1]
+            return followed
+        followed = make()
+        self._followed = (key, followed)
+        return followed
 
 
 class FileFooter:
@@ -116,11 +116,11 @@ class HeldFooters:
     def find(self, now: ObjectInfo) -> FileFooter | None:
         """The footer of a file that is as it was when it was read."""
         with self._lock:
-            found = self._held.get(now.path)
-            if found is None or found[0] != now:
+            held = self._held.get(now.path)
+            if held is None or held[0] != now:
                 return None
             self._held.move_to_end(now.path)
-            return found[1]
+            return held[1]
 
     def keep(self, then: ObjectInfo, footer: FileFooter) -> None:
         """`then`: as the file was before its footer was read."""
@@ -138,9 +138,9 @@ class HeldFooters:
         for shape in reversed(self._shapes):
             if shape.leaves == leaves and shape.schema.equals(schema, check_metadata=True):
                 return shape
-        found = FileShape(schema, leaves, tuple(schema))
-        self._shapes = [*self._shapes[1 - _SHAPES :], found]
-        return found
+        shape_ = FileShape(schema, leaves, tuple(schema))
+        self._shapes = [*self._shapes[1 - _SHAPES :], shape_]
+        return shape_
 
     def _forget(self, held: tuple[ObjectInfo, FileFooter] | None) -> None:
         if held is not None:

@@ -105,5 +105,5 @@ class FooterGroups:
 def _leaves(schema: Schema, parts: Sequence[Predicate]) -> tuple[Leaf, ...]:
     asked = {ref.parts for part in parts for ref in columns(part)}
     return tuple(
-        leaf for leaf in schema.leaves() if leaf.parts in asked and not any(one.partition for one in leaf.path)
+        leaf for leaf in schema.leaves() if leaf.parts in asked and not any(level.partition for level in leaf.path)
     )

@@ -87,15 +87,15 @@ def _no_objects(spark: SparkSession) -> Any:
 
 def counts(*values: int | npt.NDArray[np.integer[Any]]) -> bytes:
     """Numbers of 4 bytes, as Columns.java reads them."""
-    return b"".join(np.asarray(one).astype(">i4").tobytes() for one in values)
+    return b"".join(np.asarray(value).astype(">i4").tobytes() for value in values)
 
 
 def numbers(column: pa.Array | pa.ChunkedArray) -> bytes:
     """Of a column of whole numbers, as Columns.java reads them."""
     values = one_array(column).cast(pa.int64())
     valid = valid_mask(values)
-    found = vector(values, np.int64)
-    return (found if valid is None else np.where(valid, found, np.iinfo(np.int64).min)).astype(">i8").tobytes()
+    integers = vector(values, np.int64)
+    return (integers if valid is None else np.where(valid, integers, np.iinfo(np.int64).min)).astype(">i8").tobytes()
 
 
 def texts(column: pa.Array | pa.ChunkedArray) -> bytes:

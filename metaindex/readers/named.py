@@ -45,24 +45,24 @@ def snapshot_of_kept(
     tell, how texts are read."""
     if result.files.table.column("deletes").null_count < len(result.files):
         return None
-    if any(one.partition or not one.default_known for one in _fields(result.schema.fields)):
+    if any(field.partition or not field.default_known for field in _fields(result.schema.fields)):
         return None
     recorded = next((i for i in indexes if i.versions.find(result.version) is not None), None)
-    found = recorded.versions.find(result.version) if recorded is not None else None
-    if recorded is None or found is None or recorded.entry.table.options.get("file_format") != "parquet":
+    recorded_ = recorded.versions.find(result.version) if recorded is not None else None
+    if recorded is None or recorded_ is None or recorded.entry.table.options.get("file_format") != "parquet":
         return None
     options: Mapping[str, object] = {"file_format": "parquet"}
     if tells_reading(table_format):
         options = table_format.read_options(ref)
     if result.format == "iceberg" and not all(path.endswith(".parquet") for path in result.files.paths.to_pylist()):
         return None  # it may be of another format: the manifests tell
-    when = found.record.timestamp_ms
+    when = recorded_.record.timestamp_ms
     return Snapshot(
         result.table, result.format, result.version, when, result.schema, result.files, NamedDetails(options)
     )
 
 
 def _fields(fields: Iterable[Field]) -> Iterable[Field]:
-    for one in fields:
-        yield one
-        yield from _fields(one.children)
+    for field in fields:
+        yield field
+        yield from _fields(field.children)

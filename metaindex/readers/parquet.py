@@ -142,7 +142,7 @@ class _Reader:
 
     def check(self) -> None:
         in_file = self._footer.shape.fields
-        self._columns(_no_rows([one for one in in_file if one.name in self._plan.names]))
+        self._columns(_no_rows([stored_field for stored_field in in_file if stored_field.name in self._plan.names]))
         for field, at in zip(self._fields, self._plan.places, strict=True):
             if at is not None and not _fits(in_file[at].type, field.type):
                 raise ScanError(
@@ -192,17 +192,17 @@ class _Reader:
         yield portion
 
 
-def _fits(found: pa.DataType, target: pa.DataType) -> bool:
+def _fits(stored: pa.DataType, target: pa.DataType) -> bool:
     """Does every value of one type fit the other, of numbers whose conversion looks at each value?"""
-    if pa.types.is_integer(found) and pa.types.is_integer(target):
-        return bool(found.bit_width <= target.bit_width)
-    if pa.types.is_decimal(found) and pa.types.is_decimal(target):
-        return bool(found.scale <= target.scale and found.precision - found.scale <= target.precision - target.scale)
+    if pa.types.is_integer(stored) and pa.types.is_integer(target):
+        return bool(stored.bit_width <= target.bit_width)
+    if pa.types.is_decimal(stored) and pa.types.is_decimal(target):
+        return bool(stored.scale <= target.scale and stored.precision - stored.scale <= target.precision - target.scale)
     return True
 
 
 def _no_rows(fields: list[pa.Field]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.nulls(0, one.type) for one in fields], schema=pa.schema(fields))
+    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in fields], schema=pa.schema(fields))
 
 
 def _leaves(reader: ParquetReader, in_file: tuple[pa.Field, ...], names: frozenset[str]) -> list[int]:
@@ -218,9 +218,9 @@ def _leaves(reader: ParquetReader, in_file: tuple[pa.Field, ...], names: frozens
     return [at for at, path in enumerate(paths) if any(path == name or path.startswith(f"{name}.") for name in names)]
 
 
-def _is_as_it_is(field: Field, found: pa.Field) -> bool:
+def _is_as_it_is(field: Field, stored: pa.Field) -> bool:
     """Is the file's column the table's to the type? What has fields inside is looked through."""
-    return not field.children and not pa.types.is_nested(found.type) and bool(found.type.equals(field.type))
+    return not field.children and not pa.types.is_nested(stored.type) and bool(stored.type.equals(field.type))
 
 
 def _leaves_of(t: pa.DataType) -> int:
@@ -233,7 +233,7 @@ def _dictionary_inside(t: pa.DataType) -> bool:
     if not pa.types.is_nested(t):
         return False
     inside = [t.field(i).type for i in range(t.num_fields)]
-    return any(pa.types.is_dictionary(one) or _dictionary_inside(one) for one in inside)
+    return any(pa.types.is_dictionary(type_) or _dictionary_inside(type_) for type_ in inside)
 
 
 def _refuse_julian(values: pa.Array, field: Field, where: str) -> None:

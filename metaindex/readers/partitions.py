@@ -59,9 +59,9 @@ class PartitionValues:
         default_of = getattr(self._snapshot.details, "initial_default", None)
         if field.default_known or field.field_id is None or not callable(default_of):
             return field
-        found = self._known(field)
-        if found is not None and found[1][row]:
-            return replace(field, default=found[0][row], default_known=True)
+        defaults = self._known(field)
+        if defaults is not None and defaults[1][row]:
+            return replace(field, default=defaults[0][row], default_known=True)
         known, default = default_of(field.field_id)
         return replace(field, default=default, default_known=known)
 
@@ -82,9 +82,9 @@ class PartitionValues:
 
     def value(self, field: Field, row: int) -> pa.Scalar:
         """The same, or a refusal."""
-        found = self.known(field, row)
-        if found is not None:
-            return found
+        known = self.known(field, row)
+        if known is not None:
+            return known
         where = describe(self._snapshot, self._snapshot.files.paths[row].as_py())
         raise ScanError(
             f"a partition column has one known value per file; that of {field.name!r} is not known for {where}; "

@@ -140,11 +140,11 @@ class ScanPlan:
     def _field(self, name: str) -> Field:
         fields = self.snapshot.schema.shown.fields
         exact = [f for f in fields if f.name == name]
-        found = exact or [f for f in fields if f.name.lower() == name.lower()]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            both = ", ".join(f.name for f in found)
+        fitting = exact or [f for f in fields if f.name.lower() == name.lower()]
+        if len(fitting) == 1:
+            return fitting[0]
+        if fitting:
+            both = ", ".join(f.name for f in fitting)
             raise ScanError(
                 f"a column's name must fit one column; {name!r} fits {both}; write it as it stands in the table"
             )

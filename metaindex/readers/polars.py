@@ -33,9 +33,9 @@ def lazy_frame(scan: ScanPlan) -> pl.LazyFrame:
         columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, batch_rows: int | None
     ) -> Iterator[pl.DataFrame]:
         # The first rows of a scan are not the first of a narrower one.
-        found = scan if predicate is None or rows is not None else scan.narrowed(predicate, schema)
+        narrowed = scan if predicate is None or rows is not None else scan.narrowed(predicate, schema)
         left = rows
-        for batch in batches(found if columns is None else replace(found, columns=tuple(columns))):
+        for batch in batches(narrowed if columns is None else replace(narrowed, columns=tuple(columns))):
             frame = pl.from_arrow(batch)
             assert isinstance(frame, pl.DataFrame), "a batch is a frame"
             frame = frame.head(left) if left is not None else frame

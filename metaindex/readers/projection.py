@@ -52,10 +52,10 @@ class FileNames:
 
 
 def _mapped_names(mapping: list[dict[str, Any]], into: dict[int, tuple[str, ...]]) -> None:
-    for one in mapping:
-        if "field-id" in one:
-            into[int(one["field-id"])] = tuple(one.get("names", ()))
-        _mapped_names(one.get("fields") or [], into)
+    for entry in mapping:
+        if "field-id" in entry:
+            into[int(entry["field-id"])] = tuple(entry.get("names", ()))
+        _mapped_names(entry.get("fields") or [], into)
 
 
 class Among:
@@ -65,9 +65,9 @@ class Among:
         self.fields, self._ignore_case = fields, ignore_case
         self._by_name: dict[str, list[int]] = {}
         self._by_id: dict[bytes | None, list[int]] = {}
-        for at, one in enumerate(fields):
-            self._by_name.setdefault(alike(one.name) if ignore_case else one.name, []).append(at)
-            self._by_id.setdefault((one.metadata or {}).get(_FIELD_ID), []).append(at)
+        for at, field in enumerate(fields):
+            self._by_name.setdefault(alike(field.name) if ignore_case else field.name, []).append(at)
+            self._by_id.setdefault((field.metadata or {}).get(_FIELD_ID), []).append(at)
 
     def named(self, names: Sequence[str]) -> list[int]:
         """The places of those that one of the names means."""
@@ -93,29 +93,29 @@ class Projection:
     def find(self, wanted: Field, among: Among, *, top: bool = False) -> int | None:
         """The place of a field among a file's; None: the file does not have it."""
         if wanted.field_id is None:
-            found = among.named((wanted.source or wanted.name,))
+            places = among.named((wanted.source or wanted.name,))
         elif self.with_ids:
-            found = among.with_id(wanted.field_id)
+            places = among.with_id(wanted.field_id)
         elif self.names.positional:
             if not top:
                 raise ScanError(
                     f"a field inside a struct is found by its id or by the table's name mapping; {self.where} has no"
                     f" ids and the table no mapping for {wanted.name!r}; read with .to_spark(spark)"
                 )
-            found = [wanted.field_id - 1] if 1 <= wanted.field_id <= len(among.fields) else []
+            places = [wanted.field_id - 1] if 1 <= wanted.field_id <= len(among.fields) else []
         elif self.names.by_id:
-            found = among.named(self.names.by_id.get(wanted.field_id, ()))
+            places = among.named(self.names.by_id.get(wanted.field_id, ()))
         else:
-            found = among.named((wanted.source or wanted.name,))
-        if len(found) > 1:
-            names = ", ".join(among.fields[i].name for i in found)
+            places = among.named((wanted.source or wanted.name,))
+        if len(places) > 1:
+            names = ", ".join(among.fields[i].name for i in places)
             raise ScanError(
                 f"a column must be one column of a file; {wanted.name!r} fits {names} of {self.where}; "
                 "rewrite the file with one of them"
             )
-        return found[0] if found else None
+        return places[0] if places else None
 
-    def column(self, wanted: Field, found: pa.Field, values: pa.Array) -> pa.Array:
+    def column(self, wanted: Field, stored: pa.Field, values: pa.Array) -> pa.Array:
         """A file's column as the table's."""
         return self._struct(wanted, values) if wanted.children else self._value(wanted.type, values, wanted.name)
 
@@ -222,9 +222,9 @@ class Projection:
             children=children,
         )
 
-    def _refused(self, name: str, found: pa.DataType, target: pa.DataType) -> ScanError:
+    def _refused(self, name: str, stored: pa.DataType, target: pa.DataType) -> ScanError:
         return ScanError(
-            f"column {name!r} is {target} in the table; it is {found} in {self.where}, which Spark does not read as"
+            f"column {name!r} is {target} in the table; it is {stored} in {self.where}, which Spark does not read as"
             " such either; rewrite the file with the table's type"
         )
 
@@ -262,43 +262,43 @@ def _cast(target: pa.DataType) -> Callable[[pa.Array], pa.Array]:
     return lambda values: values.cast(target)
 
 
-def _conversion(found: pa.DataType, target: pa.DataType) -> Callable[[pa.Array], pa.Array] | None:
+def _conversion(stored: pa.DataType, target: pa.DataType) -> Callable[[pa.Array], pa.Array] | None:
     """The function that brings values of one type to another without changing what they say, as Spark does; None where
     it reads no such pair."""
     is_ = pa.types
-    if found.equals(target):
+    if stored.equals(target):
         return lambda values: values
-    if is_.is_null(found):
+    if is_.is_null(stored):
         return _cast(target)
-    if is_.is_integer(found):
+    if is_.is_integer(stored):
         if is_.is_integer(target):
             return _cast(target)  # checked: a value that does not fit raises
-        if is_.is_float64(target) and found.bit_width <= 32:
+        if is_.is_float64(target) and stored.bit_width <= 32:
             return _cast(target)
         if is_.is_decimal(target):
             return lambda values: values.cast(pa.decimal128(38, 0)).cast(target)
         return None
-    if is_.is_duration(found) and is_.is_int64(target):
+    if is_.is_duration(stored) and is_.is_int64(target):
         return _cast(target)
-    if is_.is_floating(found) and is_.is_floating(target) and found.bit_width <= target.bit_width:
+    if is_.is_floating(stored) and is_.is_floating(target) and stored.bit_width <= target.bit_width:
         return _cast(target)
-    if is_.is_decimal(found) and is_.is_decimal(target):
+    if is_.is_decimal(stored) and is_.is_decimal(target):
         return _cast(target)  # checked: digits that do not fit raise
-    if is_text(found) and (is_text(target) or _is_bytes(target)):
+    if is_text(stored) and (is_text(target) or _is_bytes(target)):
         return _cast(target)
-    if _is_bytes(found) and (_is_bytes(target) or is_text(target)):
+    if _is_bytes(stored) and (_is_bytes(target) or is_text(target)):
         return _cast(target)
-    if is_.is_fixed_size_binary(found) and (_is_bytes(target) or is_.is_fixed_size_binary(target)):
+    if is_.is_fixed_size_binary(stored) and (_is_bytes(target) or is_.is_fixed_size_binary(target)):
         return _cast(target)
-    if is_.is_fixed_size_binary(found) and found.byte_width == 16 and is_text(target):
+    if is_.is_fixed_size_binary(stored) and stored.byte_width == 16 and is_text(target):
         return _uuid_text
-    if is_.is_date(found) and is_.is_date(target):
+    if is_.is_date(stored) and is_.is_date(target):
         return _cast(target)
-    if is_.is_date(found) and is_.is_timestamp(target) and target.tz is None:
+    if is_.is_date(stored) and is_.is_timestamp(target) and target.tz is None:
         return _cast(target)
-    if is_.is_time(found) and is_.is_time(target):
+    if is_.is_time(stored) and is_.is_time(target):
         return _cast(target)
-    if is_.is_timestamp(found) and is_.is_timestamp(target):
+    if is_.is_timestamp(stored) and is_.is_timestamp(target):
         return lambda values: _instants(values, target)
     return None
 

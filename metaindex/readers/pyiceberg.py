@@ -141,12 +141,12 @@ def _passing(
 ) -> Iterator[pa.RecordBatch]:
     left = limit
     for batch in reader:
-        found = batch.filter(condition).select(names)
+        passing = batch.filter(condition).select(names)
         if left is not None:
-            found = found.slice(0, left)
-            left -= found.num_rows
-        if found.num_rows:
-            yield found
+            passing = passing.slice(0, left)
+            left -= passing.num_rows
+        if passing.num_rows:
+            yield passing
         if left == 0:
             return
 
@@ -154,8 +154,8 @@ def _passing(
 def _table_of(scan: ScanPlan, details: IcebergDetails) -> Table:
     catalog: Any = scan.ref.options.get("catalog")
     if catalog is not None:
-        found: Table = catalog.load_table(scan.ref.options.get("identifier") or scan.ref.path)
-        return found
+        table: Table = catalog.load_table(scan.ref.options.get("identifier") or scan.ref.path)
+        return table
     return StaticTable.from_metadata(details.metadata.file)
 
 
@@ -192,8 +192,10 @@ def _tasks(scan: ScanPlan, metadata: TableMetadata, row_filter: Any) -> Iterator
             )
     for row in rows.tolist():
         file = _data_file(details.data.row(row, named=True), metadata, DataFileContent.DATA)
-        found = {_data_file(deletes[n], metadata, DataFileContent.POSITION_DELETES) for n in attached.get(row, ())}
-        yield FileScanTask(file, found, row_filter)
+        delete_files = {
+            _data_file(deletes[n], metadata, DataFileContent.POSITION_DELETES) for n in attached.get(row, ())
+        }
+        yield FileScanTask(file, delete_files, row_filter)
 
 
 def _data_file(entry: Mapping[str, Any], metadata: TableMetadata, content: DataFileContent) -> DataFile:

@@ -37,7 +37,7 @@ def batches(scan: ScanPlan) -> Iterator[pa.RecordBatch]:
 def _guarded(scan: ScanPlan) -> Iterator[pa.RecordBatch]:
     """Of a store the footers are not looked at first: that is a request more for each file."""
     looked = scan if is_remote(scan.storage.root) else readable(scan)
-    return looked.trying(lambda one: _stream(one, read_batches(one)))
+    return looked.trying(lambda tried: _stream(tried, read_batches(tried)))
 
 
 def _stream(scan: ScanPlan, read: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

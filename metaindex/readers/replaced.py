@@ -22,7 +22,7 @@ def seen(storage: Storage, snapshot: Snapshot, row: int) -> ObjectInfo | None:
         return None
     path = snapshot.files.table.column("path")[row].as_py()
     try:
-        found = storage.head(path)
+        info = storage.head(path)
     except ObjectNotFoundError as error:
         if plain:
             raise _gone(snapshot, path) from error
@@ -32,8 +32,8 @@ def seen(storage: Storage, snapshot: Snapshot, row: int) -> ObjectInfo | None:
             raise
         return None
     if plain:
-        _refuse_other(snapshot, row, path, found)
-    return found if local else None
+        _refuse_other(snapshot, row, path, info)
+    return info if local else None
 
 
 def refuse_replaced(storage: Storage, snapshot: Snapshot, rows: Iterable[int]) -> None:
@@ -45,14 +45,14 @@ def refuse_replaced(storage: Storage, snapshot: Snapshot, rows: Iterable[int]) -
     # One request a file would take long on a store: many files are listed instead, a thousand at a time.
     listed: dict[str, ObjectInfo] = {}
     if is_remote(storage.root) and len(asked) > _LISTED_FROM:
-        listed = {one.path: one for one in storage.list("")}
+        listed = {info.path: info for info in storage.list("")}
     for row in asked:
         path = snapshot.files.table.column("path")[row].as_py()
         try:
-            found = listed.get(path) or storage.head(path)
+            info_ = listed.get(path) or storage.head(path)
         except ObjectNotFoundError as error:
             raise _gone(snapshot, path) from error
-        _refuse_other(snapshot, row, path, found)
+        _refuse_other(snapshot, row, path, info_)
 
 
 def _gone(snapshot: Snapshot, path: str) -> ObjectNotFoundError:
@@ -62,9 +62,9 @@ def _gone(snapshot: Snapshot, path: str) -> ObjectNotFoundError:
     )
 
 
-def _refuse_other(snapshot: Snapshot, row: int, path: str, found: ObjectInfo) -> None:
+def _refuse_other(snapshot: Snapshot, row: int, path: str, info: ObjectInfo) -> None:
     table = snapshot.files.table
-    now = {"size_bytes": found.size_bytes, "modified_ms": found.modified_ns // 1_000_000, "etag": found.etag}
+    now = {"size_bytes": info.size_bytes, "modified_ms": info.modified_ns // 1_000_000, "etag": info.etag}
     for name, value in now.items():
         had = table.column(name)[row].as_py()
         if had is not None and value is not None and had != value:

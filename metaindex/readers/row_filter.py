@@ -29,7 +29,7 @@ class RowFilter:
     def __init__(self, predicate: Predicate, schema: pa.Schema) -> None:
         normal = normalize(predicate)
         parts = normal.parts if isinstance(normal, And) else (normal,)
-        compared = (found for part in parts if (found := _equality(part, schema)) is not None)
+        compared = (equality for part in parts if (equality := _equality(part, schema)) is not None)
         self._first = next(compared, None)
         # Of a look-up there is nothing else to apply: its expression is not made, for which Arrow would load pandas.
         self._expression = None if len(parts) == 1 and self._first is not None else to_arrow(predicate, schema)

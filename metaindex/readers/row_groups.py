@@ -58,8 +58,10 @@ class RowGroups:
         known = result is not None and result.knows_row_groups and result.predicate == predicate
         self._result = result if known and _values(predicate) <= MOST_VALUES else None
         asked = set() if predicate is None else {column.parts for column in columns(predicate)}
-        found = [leaf for leaf in schema.leaves() if leaf.parts in asked and not any(f.partition for f in leaf.path)]
-        self._layouts = Layouts(tuple(found))
+        asked_leaves = [
+            leaf for leaf in schema.leaves() if leaf.parts in asked and not any(f.partition for f in leaf.path)
+        ]
+        self._layouts = Layouts(tuple(asked_leaves))
         self._question: Question | None = (
             None  # what the predicate comes down to for each file, where it is one question
         )
@@ -116,8 +118,10 @@ def _values(predicate: Predicate | None) -> int:
 
 def footer_statistics(footer: bytes, metadata: FileMetaData, layouts: Layouts) -> ArrowStatistics:
     """What a file's footer says of its row groups."""
-    found = row_group_columns(footer, metadata, layouts)
-    return ArrowStatistics(metadata.num_row_groups, {ColumnRef(one.leaf.parts): one.bounds for one in found})
+    group_columns = row_group_columns(footer, metadata, layouts)
+    return ArrowStatistics(
+        metadata.num_row_groups, {ColumnRef(column.leaf.parts): column.bounds for column in group_columns}
+    )
 
 
 def _runs(kept: Mask) -> list[range]:

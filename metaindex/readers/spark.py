@@ -157,8 +157,8 @@ def _files(snapshot: Snapshot, paths: list[str], spark: SparkSession) -> DataFra
             reader = reader.option(name, "CORRECTED")
     if any(f.partition for f in snapshot.schema) and "basepath" not in options:
         reader = reader.option("basePath", snapshot.table)
-    found = java_list(jvm_of(spark), [_literal_path(snapshot.uri(path)) for path in paths])
-    return DataFrame(reader._jreader.load(jvm_of(spark).PythonUtils.toSeq(found)), spark)
+    java_paths = java_list(jvm_of(spark), [_literal_path(snapshot.uri(path)) for path in paths])
+    return DataFrame(reader._jreader.load(jvm_of(spark).PythonUtils.toSeq(java_paths)), spark)
 
 
 def _no_rows(snapshot: Snapshot, spark: SparkSession) -> DataFrame:

@@ -49,15 +49,15 @@ def iceberg_frame(snapshot: Snapshot, rows: npt.NDArray[np.int64], spark: SparkS
         )
     locations = details.data["location"].gather(rows.tolist()).to_arrow()
     sent = b"".join([counts(len(rows)), texts(locations), *_manifests(details, rows), *_deletes(details, rows)])
-    found: Any = java.frame(session, key, details.snapshot_id, f"{key}-{xxhash.xxh3_128_hexdigest(sent)}", sent)
-    if isinstance(found, str):
-        refuse_unlisted(snapshot, [found])
-    return DataFrame(found, spark)
+    answer: Any = java.frame(session, key, details.snapshot_id, f"{key}-{xxhash.xxh3_128_hexdigest(sent)}", sent)
+    if isinstance(answer, str):
+        refuse_unlisted(snapshot, [answer])
+    return DataFrame(answer, spark)
 
 
 def _manifests(details: IcebergDetails, rows: npt.NDArray[np.int64]) -> tuple[bytes, bytes]:
     """Those that list the files; none where the manifest list does not tell."""
-    live = [one.live_files for one in details.data_manifests]
+    live = [manifest.live_files for manifest in details.data_manifests]
     known = [count for count in live if count is not None]
     named: list[str] = []
     if len(known) == len(live) and sum(known) == details.data.height:

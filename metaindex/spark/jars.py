@@ -64,9 +64,9 @@ def default_repository() -> str:
 
     for jar in sorted(Path(pyspark.__file__).parent.glob("jars/ivy-*.jar")):
         with zipfile.ZipFile(jar) as archive:
-            found = re.search(rb"https://[\w./-]+/maven2/", archive.read(_RESOLVER))
-        if found:
-            return found[0].decode().rstrip("/")
+            repository = re.search(rb"https://[\w./-]+/maven2/", archive.read(_RESOLVER))
+        if repository:
+            return repository[0].decode().rstrip("/")
     raise JarError(f"Spark's own jars name a package repository; this installation does not; set {REPOSITORY_VARIABLE}")
 
 

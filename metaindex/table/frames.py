@@ -42,26 +42,26 @@ def table_of(frame: DataFrame) -> Table:
         )
     plan = frame._jdf.queryExecution().analyzed()
     leaves = plan.collectLeaves()
-    if other := [one for one in _names(plan) if one not in _PLAIN]:
+    if other := [name for name in _names(plan) if name not in _PLAIN]:
         raise _refused(f"this one has {other[0]}")
     if leaves.size() != 1:
         raise _refused(f"this one reads {leaves.size()}")
     leaf = leaves.apply(0)
     spark = frame.sparkSession
     if leaf.getClass().getSimpleName() == "DataSourceV2Relation":
-        found = leaf.table()
-        if found.getClass().getSimpleName() != "SparkTable":
-            raise _refused(f"this one reads {found.getClass().getName()}")
-        now = found.table().currentSnapshot()  # what a plain read is pinned to when it is analyzed
-        if found.snapshotId() not in (None, None if now is None else now.snapshotId()) or found.branch() not in (
+        table = leaf.table()
+        if table.getClass().getSimpleName() != "SparkTable":
+            raise _refused(f"this one reads {table.getClass().getName()}")
+        now = table.table().currentSnapshot()  # what a plain read is pinned to when it is analyzed
+        if table.snapshotId() not in (None, None if now is None else now.snapshotId()) or table.branch() not in (
             None,
             "main",
         ):
             raise _refused("this one reads an older snapshot or a branch")
-        return open_table(_path(str(found.table().location())), format="iceberg", spark=spark)
+        return open_table(_path(str(table.table().location())), format="iceberg", spark=spark)
     relation = leaf.relation()
     classes = (relation.getClass(), relation.getClass().getSuperclass())  # Delta's is one of its own
-    if "HadoopFsRelation" not in [one.getSimpleName() for one in classes]:
+    if "HadoopFsRelation" not in [class_.getSimpleName() for class_ in classes]:
         raise _refused(f"this one reads {relation.getClass().getName()}")
     files = relation.location()
     roots = [_path(str(files.rootPaths().apply(at))) for at in range(files.rootPaths().size())]
@@ -72,7 +72,7 @@ def table_of(frame: DataFrame) -> Table:
     kind = _FORMATS.get(relation.fileFormat().getClass().getSimpleName())
     if kind is None:
         raise _refused(f"this one reads {relation.fileFormat()}")
-    options = {one._1(): one._2() for one in _each(relation.options().toSeq())}
+    options = {option._1(): option._2() for option in _each(relation.options().toSeq())}
     for key in ("path", "paths", "serialization.format"):
         options.pop(key, None)
     if kind != "parquet":
@@ -83,15 +83,15 @@ def table_of(frame: DataFrame) -> Table:
 def _names(plan: Any) -> list[str]:
     """Of every node, and of what columns are computed by."""
     if plan.getClass().getSimpleName() == "Project":
-        computed = [str(one.getClass().getSimpleName()) for one in _each(plan.projectList())]
-        if other := [one for one in computed if one != "AttributeReference"]:
+        computed = [str(expression.getClass().getSimpleName()) for expression in _each(plan.projectList())]
+        if other := [name for name in computed if name != "AttributeReference"]:
             return other
     below = [name for child in _each(plan.children()) for name in _names(child)]
     return [str(plan.getClass().getSimpleName()), *below]
 
 
-def _each(found: Any) -> list[Any]:
-    return [found.apply(at) for at in range(found.size())]
+def _each(sequence: Any) -> list[Any]:
+    return [sequence.apply(at) for at in range(sequence.size())]
 
 
 def _path(uri: str) -> str:

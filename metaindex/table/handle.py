@@ -113,37 +113,37 @@ class Handle:
 
     def loaded(self, resolved: Resolved) -> Snapshot:
         """The snapshot of a version; the last few are kept."""
-        found = self._snapshots.get(resolved.version)
-        if found is None:
-            found = resolved.load()
-            self.confined(found.files)
+        snapshot = self._snapshots.get(resolved.version)
+        if snapshot is None:
+            snapshot = resolved.load()
+            self.confined(snapshot.files)
             if len(self._snapshots) >= 4:
                 self._snapshots.pop(next(iter(self._snapshots)))
-            self._snapshots[found.version] = found
-        return found
+            self._snapshots[snapshot.version] = snapshot
+        return snapshot
 
     def confined(self, files: FileTable) -> None:
         """OutsideTableError where a file lies where those of the table may not: an index, too, may say so."""
         if self.ref.confines is not None:
             self.ref.confines.check(files.paths.to_pylist())
 
-    def trusted(self, at: At, found: Sequence[OpenIndex]) -> At:
+    def trusted(self, at: At, indexes: Sequence[OpenIndex]) -> At:
         """What is asked, where the caller vouches for the indexes: "now" is the newest version that one of them
         recorded."""
         if not self.trust_index or at != At():
             return at
-        records = [record for index in found if (record := index.versions.newest()) is not None]
+        records = [record for index in indexes if (record := index.versions.newest()) is not None]
         newest = max(records, key=lambda record: record.timestamp_ms, default=None)
         return at if newest is None else At.of(newest.version)
 
-    def resolved(self, at: At, found: Sequence[OpenIndex] = ()) -> Resolved:
+    def resolved(self, at: At, indexes: Sequence[OpenIndex] = ()) -> Resolved:
         """Which version is asked, and its snapshot when it is needed. For plain files an index that recorded the
         listing says so, and nothing is listed; else they are listed once."""
         if self.format == "files" and at.version is not None:
             from metaindex.formats.files.table import version_named
 
             named = version_named(self.ref, str(at.version))
-            if any(index.versions.find(named) is not None for index in found):
+            if any(index.versions.find(named) is not None for index in indexes):
                 return Resolved(named, lambda: self.snapshot(at))
         if lists_once(self.table_format):
             return self.table_format.resolved(self.ref, at)
@@ -184,23 +184,25 @@ class Handle:
             return [], []
         if self._looked is None:
             return self.suspects.taken_out(*self.indexes().readable(self.ref, only))
-        found, refused = self.suspects.taken_out(*self._looked)
+        indexes, refused = self.suspects.taken_out(*self._looked)
         if only is None:
-            return list(found), list(refused)
+            return list(indexes), list(refused)
         wanted = set(only)
-        if missing := wanted - {index.name for index in found} - {report.name for report in refused}:
+        if missing := wanted - {index.name for index in indexes} - {report.name for report in refused}:
             raise IndexNotFoundError(
                 f"there is no index named {', '.join(sorted(missing))} that was found a moment ago; look again"
             )
-        return [index for index in found if index.name in wanted], [one for one in refused if one.name in wanted]
+        return [index for index in indexes if index.name in wanted], [
+            report for report in refused if report.name in wanted
+        ]
 
     def open_index(self, name: str) -> OpenIndex:
         """IndexNotFoundError, with the reason, where a query may not use it."""
-        found, refused = self.open_indexes([name])
-        if not found:
+        indexes, refused = self.open_indexes([name])
+        if not indexes:
             why = refused[0].reason if refused else "it does not exist any more"
             raise IndexNotFoundError(f"a look-up needs an index that can be read; {name!r} cannot be: {why}")
-        return found[0]
+        return indexes[0]
 
     def usable_indexes(self) -> list[str]:
         """Names of the indexes that a query may use now, sorted."""

@@ -34,7 +34,7 @@ def clustering(
     """See `Table.clustering`."""
     snapshot = handle.snapshot(at_version(version, timestamp))
     opened, refused = handle.open_indexes(names_of(indexes, "indexes"))
-    notes = [f"index {one.name} is left out: {one.reason}" for one in refused]
+    notes = [f"index {report.name} is left out: {report.reason}" for report in refused]
 
     def scan(row: int, leaves: Sequence[Leaf]) -> Scan:
         names = tuple(dict.fromkeys(leaf.parts[0] for leaf in leaves))

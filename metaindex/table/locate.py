@@ -116,11 +116,11 @@ def locate(
         raise VersionNotFoundError("all versions are asked, or one; leave out all_versions, or the version")
     asked: list[PruneResult] = []
     notes = []
-    for one in queries.versions():
+    for asked_version in queries.versions():
         try:
-            asked.append(places.add(queries, predicate, one, None, only, exact))
+            asked.append(places.add(queries, predicate, asked_version, None, only, exact))
         except MetaIndexError as error:
-            notes.append(f"version {one.id} cannot be asked: {error}")
+            notes.append(f"version {asked_version.id} cannot be asked: {error}")
             failure = error
     if not asked:
         raise failure
@@ -206,11 +206,11 @@ class Places:
                 counts[row][number] = counts[row].get(number, 0) + count
         for held in held_before:
             self._add(held, result.version.id)
-        for row, found in counts.items():
+        for row, by_group in counts.items():
             entry = files.entry(row)
             places: list[_Place] = [
                 (scan.snapshot.uri(entry.path), n, known[row].rows[n] if n is not None else entry.record_count, count)
-                for n, count in found.items()
+                for n, count in by_group.items()
             ]
             self._counted[(entry.path, entry.size_bytes, entry.modified_ms, entry.deletes, asked)] = places
             for held in places:

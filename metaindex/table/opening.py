@@ -68,10 +68,12 @@ def open_table(
 def _check_opening(path: object, table_format: object, storage_options: object, config: object) -> None:
     """Are the words of `open_table` of their types? What they name is looked at later."""
     paths = list(path) if isinstance(path, Sequence) and not isinstance(path, str | bytes) else [path]
-    for one in paths:
-        text = os.fspath(one) if isinstance(one, str | os.PathLike) else None
+    for place in paths:
+        text = os.fspath(place) if isinstance(place, str | os.PathLike) else None
         if not isinstance(text, str) or not text:
-            raise ArgumentError(f"a table is opened by its path or URI, or a list of them; got {one!r}; name a folder")
+            raise ArgumentError(
+                f"a table is opened by its path or URI, or a list of them; got {place!r}; name a folder"
+            )
     if not isinstance(table_format, str | None):
         raise ArgumentError(f"format is delta, iceberg, parquet, csv or json; got {table_format!r}; name one of these")
     if not isinstance(storage_options, Mapping | None):

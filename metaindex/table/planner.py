@@ -47,13 +47,13 @@ class Planner:
         """Which files can hold rows that match, at a version? `only`: names of the indexes that may answer."""
         started = time.perf_counter()
         asked = self._asked(predicate, at, *self._handle.open_indexes(only))
-        found = asked.first()
-        if found is SnapshotWanted.HELPS:
-            found = asked.by_snapshot_or_alone()
-        elif found is SnapshotWanted.NEEDED:
-            found = asked.by_snapshot()
-        assert isinstance(found, PruneResult), "a snapshot always answers"
-        return PlannedAnswer(found.timed(time.perf_counter() - started), asked.snapshot, asked.indexes)
+        answer = asked.first()
+        if answer is SnapshotWanted.HELPS:
+            answer = asked.by_snapshot_or_alone()
+        elif answer is SnapshotWanted.NEEDED:
+            answer = asked.by_snapshot()
+        assert isinstance(answer, PruneResult), "a snapshot always answers"
+        return PlannedAnswer(answer.timed(time.perf_counter() - started), asked.snapshot, asked.indexes)
 
     @held_back
     def proved(self, predicate: object, version: VersionLike, only: Iterable[str] | None) -> PruneResult | None:
@@ -65,17 +65,17 @@ class Planner:
         asked = self._asked(predicate, at_version(version, None), indexes, refused, alone=True)
         if not asked.recorded and not self._known_lately(predicate, indexes):
             return None  # nor is the table loaded
-        found = asked.first()
-        if isinstance(found, SnapshotWanted):
-            found = asked.by_snapshot()
-        return found if isinstance(found, PruneResult) else None
+        answer = asked.first()
+        if isinstance(answer, SnapshotWanted):
+            answer = asked.by_snapshot()
+        return answer if isinstance(answer, PruneResult) else None
 
     def over(self, tree: Predicate, snapshot: Snapshot, only: Iterable[str] | None) -> PruneResult:
         """The files of a snapshot that is loaded."""
         pruner = Pruner(*self._handle.open_indexes(only))
         question = TableQuestion(self._handle.root(snapshot), self._handle.format, snapshot.version, tree)
-        found = pruner.by_record(question)
-        result = pruner.by_snapshot(question, snapshot) if isinstance(found, SnapshotWanted) else found
+        by_record = pruner.by_record(question)
+        result = pruner.by_snapshot(question, snapshot) if isinstance(by_record, SnapshotWanted) else by_record
         self._handle.confined(result.files)
         return result
 
@@ -83,10 +83,10 @@ class Planner:
         """The predicate bound to the schema of the version."""
         return predicate_of(condition, schema, self._handle.config.time_zone)
 
-    def _known_lately(self, predicate: object, found: Sequence[OpenIndex]) -> bool:
+    def _known_lately(self, predicate: object, indexes: Sequence[OpenIndex]) -> bool:
         """Does some index know a column that is asked, by the newest schema that it has recorded? True where that
         cannot be said."""
-        for index in found:
+        for index in indexes:
             newest = index.versions.newest()
             if newest is None or index.versions.find(newest.version) is None:
                 return True
@@ -97,7 +97,7 @@ class Planner:
                 )
             except Exception:  # noqa: BLE001 - as the table has it, it may be right
                 return True
-            if asked.known_to(found):
+            if asked.known_to(indexes):
                 return True
         return False
 
@@ -171,30 +171,30 @@ class _Asked:
             return self.by_snapshot()
         except MetaIndexError as error:
             logger.warning("the table's own statistics are not used for this query, which reads more: %s", error)
-            found = self._answer(None, alone=True)
-            if isinstance(found, SnapshotWanted):
+            answer = self._answer(None, alone=True)
+            if isinstance(answer, SnapshotWanted):
                 raise  # where no index can answer either, the table's error is the one to tell
-            return found
+            return answer
 
     def _answer(self, snapshot: Snapshot | None, *, alone: bool) -> PruneResult | SnapshotWanted | None:
         """A new answer, or the one of before; None where the indexes know no column that is asked. That the snapshot
         helps is remembered, too."""
         self.snapshot = snapshot
         told = self._circumstances(snapshot, alone)
-        found: PruneResult | SnapshotWanted | None = self._remembered.find(told) if told is not None else None
-        if found is None:
+        answer: PruneResult | SnapshotWanted | None = self._remembered.find(told) if told is not None else None
+        if answer is None:
             question = self._bound(snapshot)
             if self._alone and not question.known_to(self.indexes):
                 return None
             if snapshot is None:
-                found = self._pruner.by_record(question, alone=alone)
+                answer = self._pruner.by_record(question, alone=alone)
             else:
-                found = self._pruner.by_snapshot(question, snapshot)
-            if told is not None and self._pruner.whole and found is not SnapshotWanted.NEEDED:
-                self._remembered.keep(told, found)
-        if isinstance(found, PruneResult):
-            self._handle.confined(found.files)
-        return found
+                answer = self._pruner.by_snapshot(question, snapshot)
+            if told is not None and self._pruner.whole and answer is not SnapshotWanted.NEEDED:
+                self._remembered.keep(told, answer)
+        if isinstance(answer, PruneResult):
+            self._handle.confined(answer.files)
+        return answer
 
     def _circumstances(self, snapshot: Snapshot | None, alone: bool) -> Circumstances | None:
         """What an answer follows from; None where the predicate is of an engine, whose equality nobody knows. Of plain
@@ -228,5 +228,5 @@ class _Asked:
 
 
 def _recorded_schema(indexes: Sequence[OpenIndex], version: Version) -> Schema:
-    recorded = (found for index in indexes if (found := index.versions.find(version)) is not None)
+    recorded = (recorded_ for index in indexes if (recorded_ := index.versions.find(version)) is not None)
     return next(recorded).schema  # else its snapshot was loaded

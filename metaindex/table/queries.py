@@ -114,8 +114,8 @@ class Queries:
         only = names_of(indexes, "indexes")
         result = self.prune(predicate, version, timestamp, indexes=only)
         then = At.of(result.version)
-        found, _ = self.handle.open_indexes(only)
-        told = tuple(coverage(index, result, lambda: self.handle.snapshot(then)) for index in found)
+        opened, _ = self.handle.open_indexes(only)
+        told = tuple(coverage(index, result, lambda: self.handle.snapshot(then)) for index in opened)
         return Explanation(result, told)
 
     def _scanned(

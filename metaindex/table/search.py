@@ -105,17 +105,17 @@ def search(
         for leaf in schema.leaves():
             if leaf.stable in stable:
                 column = ColumnRef(leaf.parts)
-                found = _equal(column, text, schema, time_zone)
-                if isinstance(found, str):
-                    not_asked[column.name] = found
+                equality = _equal(column, text, schema, time_zone)
+                if isinstance(equality, str):
+                    not_asked[column.name] = equality
                 else:
-                    parts[column.name] = found
+                    parts[column.name] = equality
         return Or(tuple(parts.values()))
 
     footers = FooterGroups(queries.handle.ref.storage)
 
-    def of_each(found: PruneResult, scan: Scan | None) -> list[pa.Table]:
-        return [_one(Places(footers), name, part, found, scan) for name, part in parts.items()]
+    def of_each(answer: PruneResult, scan: Scan | None) -> list[pa.Table]:
+        return [_one(Places(footers), name, part, answer, scan) for name, part in parts.items()]
 
     def counted(scan: Scan) -> tuple[PruneResult, list[pa.Table]]:
         assert scan.result is not None
@@ -136,15 +136,15 @@ def _one(places: Places, name: str, part: Predicate, result: PruneResult, scan: 
         places.candidates(result, part)
     else:
         places.exact(replace(scan, predicate=part, predicate_text=None), part)
-    found = places.table().drop_columns(["versions"])
-    named = pa.array([name] * found.num_rows, pa.string())
-    return pa.Table.from_arrays([named, *found.columns], schema=SEARCHED)
+    rows = places.table().drop_columns(["versions"])
+    named = pa.array([name] * rows.num_rows, pa.string())
+    return pa.Table.from_arrays([named, *rows.columns], schema=SEARCHED)
 
 
 def _equal(column: ColumnRef, text: str, schema: Schema, time_zone: str) -> Predicate | str:
     """The column equals the text as its type reads it; or why it cannot."""
     try:
-        found = bound(Comparison(column, Op.EQ, Literal(text)), schema, time_zone)
+        predicate = bound(Comparison(column, Op.EQ, Literal(text)), schema, time_zone)
     except LiteralTypeError as error:
         return str(error)
-    return f"{text!r} cannot be compared with it" if isinstance(found, Opaque) else found
+    return f"{text!r} cannot be compared with it" if isinstance(predicate, Opaque) else predicate

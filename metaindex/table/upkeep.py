@@ -62,16 +62,16 @@ def indexes(
             raise
         logger.warning("the table's version is not known, so staleness is not either: %s", error)
     behind = _behind(handle, at, asked) if staleness else None
-    found = IndexList(index_info(name, handle.log(name), asked, behind) for name in handle.indexes().names())
-    return IndexList(info for info in found if vacuumed or info.state != State.DOESNOTEXIST.value)
+    infos = IndexList(index_info(name, handle.log(name), asked, behind) for name in handle.indexes().names())
+    return IndexList(info for info in infos if vacuumed or info.state != State.DOESNOTEXIST.value)
 
 
 def history_of(handle: Handle, name: str, last: int | None) -> History:
     """See `Table.history`."""
-    found = history(name, handle.log(name), last)
-    if not found.entries:
+    entries = history(name, handle.log(name), last)
+    if not entries.entries:
         raise handle.no_index(name)
-    return found
+    return entries
 
 
 def verify_index(

@@ -113,20 +113,20 @@ def _entries(log: OperationLog, report: Verification) -> IndexLogEntry | None:
         try:
             data = log.read(number)
             following, before = before, digest(data)
-            found = log.decoded(number, data)
+            entry = log.decoded(number, data)
         except MetaIndexError as error:
             judged(error)
             unreadable.append(Finding("log", str(error), f"entry {number}"))
         else:
-            newest = found
-            for one in unreadable:
+            newest = entry
+            for problem in unreadable:
                 report.skipped(
                     "an entry of the log's past follows on one of another log, or on one that was changed"
-                    if one.message == _OF_ANOTHER
+                    if problem.message == _OF_ANOTHER
                     else "an entry of the log's past cannot be read: `history` has a gap there"
                 )
             unreadable.clear()
-            if number - 1 in known and following not in (None, found.previous):
+            if number - 1 in known and following not in (None, entry.previous):
                 unreadable.append(Finding("log", _OF_ANOTHER, f"entry {number}"))
     report.found(unreadable)
     for _ in log.listing().strays:

@@ -48,21 +48,21 @@ _BYTES_AT_ONCE = 1 << 30
 def check_key_rows(sample: Sample) -> None:
     """Compares the files of a sample."""
     runs, done = sample.of(looked_up), 0
-    for one, ordinals in runs:
-        keys: Keys = _planned(one, sample.index.entry.kinds, sample.found.schema, sample.report)
-        for some in _together(one, ordinals) if keys else ():
-            keys = _checked(sample, one, keys, some)
+    for run_rows, ordinals in runs:
+        keys: Keys = _planned(run_rows, sample.index.entry.kinds, sample.recorded.schema, sample.report)
+        for some in _together(run_rows, ordinals) if keys else ():
+            keys = _checked(sample, run_rows, keys, some)
             done += len(some)
             sample.tell("data files read for their keys", done, runs)
 
 
-def _checked(sample: Sample, one: RunRows, keys: Keys, ordinals: Ordinals) -> Keys:
+def _checked(sample: Sample, run_rows: RunRows, keys: Keys, ordinals: Ordinals) -> Keys:
     """Compares the files, and gives the keys that can be compared with more of them. What the kind of another package
     raises is a finding, and no end of the verification."""
-    ours = [one for one in keys if not stranger(one[0].kind)]
+    ours = [key_and_plan for key_and_plan in keys if not stranger(key_and_plan[0].kind)]
     try:
         if keys:
-            _check_some(sample, one, keys, ordinals)
+            _check_some(sample, run_rows, keys, ordinals)
     except MetaIndexError:
         raise
     except (Exception, SystemExit) as error:
@@ -70,13 +70,13 @@ def _checked(sample: Sample, one: RunRows, keys: Keys, ordinals: Ordinals) -> Ke
             raise
         names = ", ".join(sorted({key.kind for key, _ in keys if stranger(key.kind)}))
         message = f"keys of other packages ({names}) cannot be compared: {one_line(error)}"
-        sample.report.found([Finding("keys", message, run=one.run.run)])
-        return _checked(sample, one, ours, ordinals)
+        sample.report.found([Finding("keys", message, run=run_rows.run.run)])
+        return _checked(sample, run_rows, ours, ordinals)
     return keys
 
 
-def _together(one: RunRows, ordinals: Ordinals) -> Iterator[Ordinals]:
-    sizes = np.cumsum(one.files.column("size_bytes").to_numpy()[ordinals])
+def _together(run_rows: RunRows, ordinals: Ordinals) -> Iterator[Ordinals]:
+    sizes = np.cumsum(run_rows.files.column("size_bytes").to_numpy()[ordinals])
     start = 0
     while start < len(ordinals):
         before = int(sizes[start - 1]) if start else 0
@@ -87,12 +87,12 @@ def _together(one: RunRows, ordinals: Ordinals) -> Iterator[Ordinals]:
 
 
 def _planned(
-    one: RunRows, kinds: Sequence[KindSpec], schema: Schema, report: Verification
+    run_rows: RunRows, kinds: Sequence[KindSpec], schema: Schema, report: Verification
 ) -> list[tuple[CoveredKey, PlannedKey]]:
     """The keys whose columns the schema of the version has, each with the types that it was written with."""
     by_stable = {leaf.stable: leaf for leaf in schema.leaves()}
     out: list[tuple[CoveredKey, PlannedKey]] = []
-    for key in looked_up(one.run):
+    for key in looked_up(run_rows.run):
         leaves = []
         for column in key.columns:
             leaf, type_ = by_stable.get(column.stable), type_from_text(column.type_text)
@@ -100,7 +100,7 @@ def _planned(
                 leaves.append(Leaf((*leaf.path[:-1], replace(leaf.field, type=type_))))
         if len(leaves) < len(key.columns):
             report.skipped("a column of a key is not in the table any more")
-        elif (maker := _maker(key, kinds, one.run.run, report)) is not None:
+        elif (maker := _maker(key, kinds, run_rows.run.run, report)) is not None:
             out.append((key, PlannedKey(key.kind, key.key_id, tuple(leaves), len(out), maker)))
     return out
 
@@ -115,9 +115,9 @@ def _maker(key: CoveredKey, kinds: Sequence[KindSpec], run: str, report: Verific
         return None
 
 
-def _check_some(sample: Sample, one: RunRows, keys: Keys, ordinals: Ordinals) -> None:
-    reader, report = sample.index.reader(one.run), sample.report
-    request, ordinals = request_of(sample, one, ordinals)
+def _check_some(sample: Sample, run_rows: RunRows, keys: Keys, ordinals: Ordinals) -> None:
+    reader, report = sample.index.reader(run_rows.run), sample.report
+    request, ordinals = request_of(sample, run_rows, ordinals)
     without = unkeyed_of(reader)
     files = request.files.table.select(["path", "size_bytes"])
     files = files.append_column("ordinal", pa.array(ordinals.astype(np.int32)))
@@ -137,7 +137,7 @@ def _check_some(sample: Sample, one: RunRows, keys: Keys, ordinals: Ordinals) ->
             compared_keys += len(compared)
             name = ", ".join(column.name for column in key.columns)
             findings += [
-                Finding("keys", f"{key.kind} of ({name}): {message}", run=one.run.run, file=paths[ordinal])
+                Finding("keys", f"{key.kind} of ({name}): {message}", run=run_rows.run.run, file=paths[ordinal])
                 for ordinal, message in _wrong(check, compared, scanned.problems)
             ]
         for why in (scanned.problems[ordinal] for ordinal in sorted(scanned.unread)):
@@ -158,10 +158,10 @@ def _wrong(check: KeyCheck, compared: Sequence[int], problems: Mapping[int, str]
     yield from check.wrong([ordinal for ordinal in compared if ordinal not in failed])
 
 
-def request_of(sample: Sample, one: RunRows, ordinals: Ordinals) -> tuple[BuildRequest, Ordinals]:
+def request_of(sample: Sample, run_rows: RunRows, ordinals: Ordinals) -> tuple[BuildRequest, Ordinals]:
     """The files as a builder gets them: those of the sample that the table has now and that are on storage."""
     snapshot, ref, report = sample.snapshot, sample.ref, sample.report
-    files = one.files.take(pa.array(ordinals))
+    files = run_rows.files.take(pa.array(ordinals))
     at = FileIdentities.of(snapshot).places(one_array(files.column("file_id")))
     kept = pc.is_valid(at).to_numpy(zero_copy_only=False).copy()
     if not kept.all():

@@ -46,24 +46,24 @@ class _Scanned:
 def check_rows(sample: Sample) -> None:
     """Compares the files of a sample."""
     report, runs = sample.report, sample.of(lambda run: run.columns)
-    for one, ordinals in runs:
-        pairs = _leaves(one, sample.found.schema)
+    for run_rows, ordinals in runs:
+        pairs = _leaves(run_rows, sample.recorded.schema)
         scanner = _scanner(sample.snapshot, report)
         if scanner is None or not pairs:
             continue
         for start in range(0, len(ordinals), _ALL_AT_ONCE):
             some = ordinals[start : start + _ALL_AT_ONCE]
-            scanned = _scan(one, some, [leaf for _, leaf in pairs], scanner, sample.ref, report)
+            scanned = _scan(run_rows, some, [leaf for _, leaf in pairs], scanner, sample.ref, report)
             for place, (column, leaf) in enumerate(pairs):
-                _compare(sample.index, one, column, leaf, [(s, s.columns[place]) for s in scanned], report)
+                _compare(sample.index, run_rows, column, leaf, [(s, s.columns[place]) for s in scanned], report)
             sample.tell("data files read", report.files, runs)
 
 
-def _leaves(one: RunRows, schema: Schema) -> list[tuple[CoveredColumn, Leaf]]:
+def _leaves(run_rows: RunRows, schema: Schema) -> list[tuple[CoveredColumn, Leaf]]:
     """The covered columns that the schema of the version has, each with the type that it was written with."""
     by_stable = {leaf.stable: leaf for leaf in schema.leaves()}
     out = []
-    for column in one.run.columns:
+    for column in run_rows.run.columns:
         leaf, type_ = by_stable.get(column.stable), type_from_text(column.type_text)
         if leaf is not None and type_ is not None and not column.partition:
             out.append((column, Leaf((*leaf.path[:-1], replace(leaf.field, type=type_)))))
@@ -85,7 +85,7 @@ def _scanner(snapshot: Snapshot, report: Verification) -> Scanner | None:
 
 
 def _scan(
-    one: RunRows,
+    run_rows: RunRows,
     ordinals: npt.NDArray[np.intp],
     leaves: list[Leaf],
     scanner: Scanner,
@@ -93,7 +93,7 @@ def _scan(
     report: Verification,
 ) -> list[_Scanned]:
     out = []
-    files = one.files.select(["path", "size_bytes"]).take(pa.array(ordinals))
+    files = run_rows.files.select(["path", "size_bytes"]).take(pa.array(ordinals))
     for ordinal, file in zip(ordinals.tolist(), files.to_pylist(), strict=True):
         try:
             out.append(_Scanned(ordinal, file["path"], scanner(ref.storage, file["path"], file["size_bytes"], leaves)))
@@ -107,7 +107,7 @@ def _scan(
 
 def _compare(
     index: OpenIndex,
-    one: RunRows,
+    run_rows: RunRows,
     column: CoveredColumn,
     leaf: Leaf,
     scanned: list[tuple[_Scanned, ColumnScan]],
@@ -122,6 +122,6 @@ def _compare(
     report.statistics += len(read)
     truth = facts_of(bounds_of([scan for _, scan in read], leaf.type), len(read), Trust.COMPUTED)
     ordinals = np.array([file.ordinal for file, _ in read], np.int32)
-    for row, message in FACT_ROWS.wrong(index.reader(one.run), column, leaf.type, ordinals, truth):
+    for row, message in FACT_ROWS.wrong(index.reader(run_rows.run), column, leaf.type, ordinals, truth):
         said = f"column {column.name!r}: {message}"
-        report.found([Finding("statistics", said, run=one.run.run, file=read[row][0].path)])
+        report.found([Finding("statistics", said, run=run_rows.run.run, file=read[row][0].path)])

@@ -27,13 +27,13 @@ Ordinals = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """`limit` files (None: all) that are live at the version `found`, spread over its runs, of which `rows` were read
-    back. `snapshot` says how the files are read, and what stands under their paths now: `replaced` marks those of each
-    run that are not it."""
+    """`limit` files (None: all) that are live at the version `recorded`, spread over its runs, of which `rows` were
+    read back. `snapshot` says how the files are read, and what stands under their paths now: `replaced` marks those of
+    each run that are not it."""
 
     index: OpenIndex
     rows: Mapping[str, RunRows]
-    found: Recorded
+    recorded: Recorded
     snapshot: Snapshot
     ref: TableRef
     limit: int | None
@@ -46,7 +46,7 @@ class Sample:
         cls,
         index: OpenIndex,
         rows: Mapping[str, RunRows],
-        found: Recorded,
+        recorded: Recorded,
         snapshot: Snapshot,
         ref: TableRef,
         limit: int | None,
@@ -55,16 +55,19 @@ class Sample:
     ) -> Sample:
         """Tells the report how many of the files are not what stands under their paths now: the index is behind there,
         and not wrong."""
-        replaced = _replaced([rows[run] for run in found.live.dead], snapshot)
+        replaced = _replaced([rows[run] for run in recorded.live.dead], snapshot)
         report.replaced = sum(
-            int(np.count_nonzero(mask & found.live.mask(rows[run].run))) for run, mask in replaced.items()
+            int(np.count_nonzero(mask & recorded.live.mask(rows[run].run))) for run, mask in replaced.items()
         )
-        return cls(index, rows, found, snapshot, ref, limit, report, replaced, progress)
+        return cls(index, rows, recorded, snapshot, ref, limit, report, replaced, progress)
 
     def of(self, covers: Callable[[RunRef], object]) -> list[tuple[RunRows, Ordinals]]:
         """The runs that `covers` takes, each with the ordinals of its files."""
-        runs = [self.rows[run] for run in self.found.live.dead if covers(self.rows[run].run)]
-        there = [np.flatnonzero(self.found.live.mask(one.run) & ~self.replaced[one.run.run]) for one in runs]
+        runs = [self.rows[run] for run in self.recorded.live.dead if covers(self.rows[run].run)]
+        there = [
+            np.flatnonzero(self.recorded.live.mask(run_rows.run) & ~self.replaced[run_rows.run.run])
+            for run_rows in runs
+        ]
         return list(zip(runs, sampled(there, self.limit), strict=True))
 
     def tell(self, what: str, done: int, of: Sequence[tuple[RunRows, Ordinals]]) -> None:
@@ -77,11 +80,11 @@ def _replaced(runs: Sequence[RunRows], snapshot: Snapshot) -> dict[str, Mask]:
     """Files of runs whose path the snapshot has, as another file."""
     paths, now = one_array(snapshot.files.paths), FileIdentities.of(snapshot)
     out = {}
-    for one in runs:
-        named = pc.is_in(one.files.column("path"), value_set=paths)
-        same = now.places(one_array(one.files.column("file_id"))).is_valid()
-        mine = one.run.table_uuid == now.table_uuid
-        out[one.run.run] = truths(one_array(pc.and_not(one_array(named), same) if mine else named), null=False)
+    for run_rows in runs:
+        named = pc.is_in(run_rows.files.column("path"), value_set=paths)
+        same = now.places(one_array(run_rows.files.column("file_id"))).is_valid()
+        mine = run_rows.run.table_uuid == now.table_uuid
+        out[run_rows.run.run] = truths(one_array(pc.and_not(one_array(named), same) if mine else named), null=False)
     return out
 
 
@@ -93,4 +96,7 @@ def sampled(live: Sequence[Ordinals], sample: int | None) -> list[Ordinals]:
         return list(live)
     picked = np.unique(np.linspace(0, count - 1, sample).astype(np.int64)) if sample else np.zeros(0, np.int64)
     starts = np.cumsum([0, *map(len, live)])
-    return [one[picked[(picked >= a) & (picked < b)] - a] for one, a, b in zip(live, starts, starts[1:], strict=False)]
+    return [
+        live_rows[picked[(picked >= a) & (picked < b)] - a]
+        for live_rows, a, b in zip(live, starts, starts[1:], strict=False)
+    ]

@@ -36,12 +36,12 @@ def check_served_rows(sample: Sample) -> None:
         sample.report.skipped("rows of texts are what Spark reads, and are compared by it alone")
         return
     runs, done = sample.of(served_keys), 0
-    for one, ordinals in runs:
+    for run_rows, ordinals in runs:
         for start in range(0, len(ordinals), _FILES_AT_ONCE):
-            request, here = request_of(sample, one, ordinals[start : start + _FILES_AT_ONCE])
-            some = SampledFiles(one.run.run, here, request)
-            reader, schema = sample.index.reader(one.run), sample.found.schema
-            check_rows_of(reader, served_keys(one.run), some, schema, sample.ref, sample.report)
+            request, here = request_of(sample, run_rows, ordinals[start : start + _FILES_AT_ONCE])
+            some = SampledFiles(run_rows.run.run, here, request)
+            reader, schema = sample.index.reader(run_rows.run), sample.recorded.schema
+            check_rows_of(reader, served_keys(run_rows.run), some, schema, sample.ref, sample.report)
             done += len(here)
             sample.tell("data files read for covering indexes", done, runs)
 

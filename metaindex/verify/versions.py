@@ -44,49 +44,47 @@ def check_versions(
     sound = []
     for record in records:
         try:
-            found = index.versions.resolve(record.version)
-            assert found is not None
+            recorded = index.versions.resolve(record.version)
+            assert recorded is not None
         except (MetaIndexError, AssertionError, ValueError) as error:
             judged(error)
             report.found([Finding("version", str(error) or "it cannot be resolved", version=record.version.id)])
             continue
-        if not found.live.dead.keys() <= rows.keys():
+        if not recorded.live.dead.keys() <= rows.keys():
             report.skipped("a recorded version needs a run that is not right")
             continue
-        if (wrong := _count(found, rows)) is not None:
+        if (wrong := _count(recorded, rows)) is not None:
             report.found([Finding("version", wrong, version=record.version.id)])
             continue
-        sound.append(found)
-    for found in list(sound if every else sound[-NEWEST:]):
-        wrong = _differs(index, found, rows, format_, ref, report)
+        sound.append(recorded)
+    for recorded in list(sound if every else sound[-NEWEST:]):
+        wrong = _differs(index, recorded, rows, format_, ref, report)
         if wrong is not None:
-            report.found([Finding("version", wrong, version=found.record.version.id)])
-            sound.remove(found)
+            report.found([Finding("version", wrong, version=recorded.record.version.id)])
+            sound.remove(recorded)
     return sound
 
 
-def _count(found: Recorded, rows: Mapping[str, RunRows]) -> str | None:
+def _count(recorded: Recorded, rows: Mapping[str, RunRows]) -> str | None:
     files = size = 0
-    for run in found.live.dead:
-        live = found.live.mask(rows[run].run)
+    for run in recorded.live.dead:
+        live = recorded.live.mask(rows[run].run)
         files += int(live.sum())
         size += int(rows[run].files.column("size_bytes").to_numpy()[live].sum())
-    if (files, size) != (found.record.files, found.record.size_bytes):
-        return (
-            f"it says {found.record.files} files of {found.record.size_bytes} bytes; {files} of {size} bytes are live"
-        )
+    if (files, size) != (recorded.record.files, recorded.record.size_bytes):
+        return f"it says {recorded.record.files} files of {recorded.record.size_bytes} bytes; {files} of {size} bytes are live"
     return None
 
 
 def _differs(
     index: OpenIndex,
-    found: Recorded,
+    recorded: Recorded,
     rows: Mapping[str, RunRows],
     format_: TableFormat,
     ref: TableRef,
     report: Verification,
 ) -> str | None:
-    version = found.record.version
+    version = recorded.record.version
     try:
         if not _is(format_, ref, version):
             report.skipped("the table does not keep a recorded version any more")
@@ -101,10 +99,10 @@ def _differs(
     report.versions_compared += 1
     files = FileIdentities.of(snapshot)
     live_ids, marked = [pa.array([], pa.binary(16))], [np.zeros(0, np.bool_)]
-    for run in found.live.dead:
-        live = found.live.mask(rows[run].run)
+    for run in recorded.live.dead:
+        live = recorded.live.mask(rows[run].run)
         live_ids += rows[run].files.column("file_id").filter(pa.array(live)).chunks
-        marked.append(found.live.with_deletes(rows[run].run)[live])
+        marked.append(recorded.live.with_deletes(rows[run].run)[live])
     held = pa.concat_arrays(live_ids)
     at = files.places(held)
     missing, strange = len(files) - int(pc.count_distinct(at).as_py()), at.null_count

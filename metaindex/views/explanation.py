@@ -68,18 +68,18 @@ class Explanation(Shown):
         if answers:
             lines += ["", "Answered, part by part (files proved to hold no such row, by each kind alone):", *answers]
         if self.coverage:
-            lines += ["", f"Covered at version {self.result.version}:", *(f"  {one}" for one in self.coverage)]
+            lines += ["", f"Covered at version {self.result.version}:", *(f"  {covered}" for covered in self.coverage)]
         return "\n".join([*lines, "", str(self.result)])
 
     def _answers(self) -> list[str]:
         """A line for each part of the predicate that somebody knows of."""
         lines: dict[str, list[str]] = {}
-        for one in self.result.leaves:
-            told = lines.setdefault(describe_leaf(one), [])
-            if one.dropped_files:
-                told.append(f"{one.kind} of {one.index} {one.dropped_files:,}")
-            elif not one.answered:
-                told.append(f"{one.kind} of {one.index} does not answer that")
+        for report in self.result.leaves:
+            told = lines.setdefault(describe_leaf(report), [])
+            if report.dropped_files:
+                told.append(f"{report.kind} of {report.index} {report.dropped_files:,}")
+            elif not report.answered:
+                told.append(f"{report.kind} of {report.index} does not answer that")
         return [f"  {part}: {', '.join(told) or 'nobody can prove any out'}" for part, told in lines.items()]
 
     def to_json(self) -> dict[str, object]:
@@ -97,7 +97,7 @@ class Explanation(Shown):
                 }
                 for r in self.result.leaves
             ],
-            "coverage": [one.to_json() for one in self.coverage],
+            "coverage": [covered.to_json() for covered in self.coverage],
         }
 
 
@@ -106,10 +106,10 @@ def coverage(index: OpenIndex, result: PruneResult, snapshot: Callable[[], Snaps
     newest = index.versions.newest()
     name = newest.version.id if newest is not None else ""
     try:
-        found = index.versions.find(result.version)
-        if found is not None:
-            counts = {run.run: int(found.live.mask(run).sum()) for run in index.entry.content.runs}
-            schema = found.schema
+        recorded = index.versions.find(result.version)
+        if recorded is not None:
+            counts = {run.run: int(recorded.live.mask(run).sum()) for run in index.entry.content.runs}
+            schema = recorded.schema
         else:
             counts, schema = _known(index, snapshot()), snapshot().schema
         covering = {run.run for run in index.entry.content.runs if not run.listed_only}
@@ -117,7 +117,7 @@ def coverage(index: OpenIndex, result: PruneResult, snapshot: Callable[[], Snaps
         each = _by_column(index, counts, result.predicate, schema)
     except Exception as error:  # noqa: BLE001 - whatever is wrong with an index is told
         return Coverage(index.name, False, 0, result.total_files, newest=name, problem=why(error))
-    return Coverage(index.name, found is not None, files, result.total_files, each, name)
+    return Coverage(index.name, recorded is not None, files, result.total_files, each, name)
 
 
 def _known(index: OpenIndex, snapshot: Snapshot) -> dict[str, int]:
@@ -142,12 +142,12 @@ def _by_column(index: OpenIndex, counts: dict[str, int], predicate: Predicate, s
     return out
 
 
-def describe_leaf(one: LeafReport) -> str:
+def describe_leaf(report: LeafReport) -> str:
     """The part of a predicate that was answered, for people."""
-    if one.together is None:
-        return describe(one.leaf)
-    names = ", ".join(column.name for column in one.together.columns)
-    count = len(one.together.values)
+    if report.together is None:
+        return describe(report.leaf)
+    names = ", ".join(column.name for column in report.together.columns)
+    count = len(report.together.values)
     return f"({names}) together, {count:,} combination{'' if count == 1 else 's'}"
 
 

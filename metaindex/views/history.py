@@ -81,10 +81,10 @@ class Lag:
     @classmethod
     def of(cls, entries: Sequence[HistoryEntry]) -> Lag:
         """Nearest-rank percentiles: values that occurred."""
-        found = sorted(entry.lag_ms for entry in entries if entry.lag_ms is not None)
-        if not found:
+        lags = sorted(entry.lag_ms for entry in entries if entry.lag_ms is not None)
+        if not lags:
             return cls(0)
-        return cls(len(found), found[(len(found) - 1) // 2], found[-(-99 * len(found) // 100) - 1], found[-1])
+        return cls(len(lags), lags[(len(lags) - 1) // 2], lags[-(-99 * len(lags) // 100) - 1], lags[-1])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -122,7 +122,7 @@ class History(Shown):
         return pa.Table.from_pylist([entry.to_json() for entry in self.entries], schema=schema)
 
 
-def history_table(found: History) -> TextTable:
+def history_table(told: History) -> TextTable:
     """A row an entry of the log, times in UTC."""
     return TextTable(
         (
@@ -136,25 +136,25 @@ def history_table(found: History) -> TextTable:
         ),
         tuple(
             (
-                f"{one.entry}",
-                moment(one.at_ms).removesuffix(" UTC"),
-                one.verb,
-                duration(one.duration_ms),
-                duration(one.lag_ms),
-                one.who or "-",
-                one.changes or "-",
+                f"{entry.entry}",
+                moment(entry.at_ms).removesuffix(" UTC"),
+                entry.verb,
+                duration(entry.duration_ms),
+                duration(entry.lag_ms),
+                entry.who or "-",
+                entry.changes or "-",
             )
-            for one in found.entries
+            for entry in told.entries
         ),
     )
 
 
-def history_remarks(found: History) -> list[str]:
+def history_remarks(told: History) -> list[str]:
     """What stands below the table: what is not shown, and the lag."""
     remarks = []
-    if found.earlier:
-        remarks.append(f"{found.earlier:,} earlier entries (--last 0, or last=None, shows all)")
-    lag = found.lag
+    if told.earlier:
+        remarks.append(f"{told.earlier:,} earlier entries (--last 0, or last=None, shows all)")
+    lag = told.lag
     if lag.versions:
         remarks.append(
             f"lag from the table's commit to the index standing at it: median {duration(lag.median_ms)}, p99"
@@ -179,13 +179,13 @@ def history(name: str, log: OperationLog, last: int | None) -> History:
     entries = []
     previous: IndexLogEntry | None = None
     created_ms = 0
-    for number, one in zip([*before, *shown], read, strict=True):
-        if isinstance(one, IndexLogEntry):
-            created_ms = created_ms or (one.timestamp_ms if number == 1 else 0)
-            entries.append(_told(one, previous, created_ms))
-            previous = one
+    for number, entry in zip([*before, *shown], read, strict=True):
+        if isinstance(entry, IndexLogEntry):
+            created_ms = created_ms or (entry.timestamp_ms if number == 1 else 0)
+            entries.append(_told(entry, previous, created_ms))
+            previous = entry
         else:
-            entries.append(HistoryEntry(number, "?", "DAMAGED", 0, problem=one))
+            entries.append(HistoryEntry(number, "?", "DAMAGED", 0, problem=entry))
             previous = None
     told = tuple(entries[len(before) :])
     return History(name, told, Lag.of(told), len(numbers) - len(shown))

@@ -95,11 +95,11 @@ class IndexList(Shown, list[IndexInfo]):
         return [info.to_json() for info in self]
 
 
-def indexes_table(found: Sequence[IndexInfo]) -> TextTable:
+def indexes_table(infos: Sequence[IndexInfo]) -> TextTable:
     """A row an index; the problem of those that have one."""
     from .text_table import Column, TextTable  # which `import metaindex` does without
 
-    with_problem = any(info.problem for info in found)
+    with_problem = any(info.problem for info in infos)
     columns = (
         Column("index"),
         Column("state"),
@@ -112,7 +112,7 @@ def indexes_table(found: Sequence[IndexInfo]) -> TextTable:
         Column("changed"),
         *((Column("problem"),) if with_problem else ()),
     )
-    return TextTable(columns, tuple(_row(info, with_problem) for info in found))
+    return TextTable(columns, tuple(_row(info, with_problem) for info in infos))
 
 
 def index_text(info: IndexInfo) -> str:

@@ -25,8 +25,8 @@ class Staleness:
 def staleness(index: OpenIndex, target: Target) -> Staleness:
     """Costs what a refresh costs before it reads a data file. Raises MetaIndexError where the table or the index cannot
     be read."""
-    found = index.versions.find(target.version)
-    if found is not None and not found.record.unknown:
+    recorded = index.versions.find(target.version)
+    if recorded is not None and not recorded.record.unknown:
         return Staleness()
     seen, followed = seen_from(index, target, listed=False)
     sizes = seen.snapshot.files.table.column("size_bytes").to_numpy()[followed.fresh]

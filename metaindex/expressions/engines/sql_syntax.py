@@ -17,7 +17,7 @@ def syntax_tree(text: str, dialect: str) -> exp.Expression:
     """ExpressionError for a text that is no condition, or that the dialect would not read."""
     refuse_lax(text, dialect)
     try:
-        found = sqlglot.parse_one(_quotes_escaped(text, dialect), read=dialect, into=exp.Condition)
+        tree = sqlglot.parse_one(_quotes_escaped(text, dialect), read=dialect, into=exp.Condition)
     except ParseError as error:
         raise ExpressionError(_one_line(text, error)) from None
     except RecursionError:
@@ -32,9 +32,9 @@ def syntax_tree(text: str, dialect: str) -> exp.Expression:
             ) from None
         reason = " ".join(str(error).split())
         raise ExpressionError(f"a condition must be one SQL expression; {text[:80]!r}: {reason[:160]}") from None
-    if isinstance(found, (exp.Query, exp.Alias)) or not isinstance(found, exp.Expression):
+    if isinstance(tree, (exp.Query, exp.Alias)) or not isinstance(tree, exp.Expression):
         raise ExpressionError(f"a condition must be one SQL expression, as after WHERE; {text[:80]!r} is a statement")
-    return found
+    return tree
 
 
 def _one_line(text: str, error: ParseError) -> str:
