@@ -22,7 +22,7 @@ from metaindex.views.words import counted, percent
 from .advised import Advice
 from .bounds import ColumnFacts
 from .order import numbers_of
-from .overlap import Floats, Numbers, Ranges, Reads, Rows, histogram
+from .overlap import Floats, Numbers, Ranges, Reads, RowPlaces, histogram
 from .sample import Sampled
 
 RANGE = 0.01
@@ -203,7 +203,7 @@ class Measured:
 
     def reads(self, fractions: Floats | None = None) -> Reads:
         """What queries read of the files with bounds, by where their rows lie."""
-        return Reads(self.ranges, Rows.of(self.ranges.lower, self.ranges.upper, self.weights, fractions))
+        return Reads(self.ranges, RowPlaces.of(self.ranges.lower, self.ranges.upper, self.weights, fractions))
 
     def told(self, files: FilesOf) -> ColumnClustering:
         """The measures of the column."""

@@ -22,7 +22,7 @@ from metaindex.expressions.records import dataclass
 from metaindex.expressions.vectors import compute, from_truths, valid_mask, vector
 
 from .order import numbers_of
-from .overlap import Floats, Ints, Numbers, Ranges, Reads, Rows, even_fractions
+from .overlap import Floats, Ints, Numbers, Ranges, Reads, RowPlaces, even_fractions
 from .sample import SampleRows
 
 Words = npt.NDArray[np.uint64]
@@ -35,7 +35,7 @@ _LEAST = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class SampleColumns:
     """The columns of a sample, ready to be sorted. `ranks`: of each row its value's number among the distinct ones, -1
     for NULL; `bits`: as unsigned numbers of the same order."""
 
@@ -43,13 +43,13 @@ class Columns:
     bits: tuple[Words, ...]
 
     @classmethod
-    def of(cls, sample: SampleRows) -> Columns:
+    def of(cls, sample: SampleRows) -> SampleColumns:
         made = [_prepared(values) for values in sample.values]
         return cls(tuple(ranks for ranks, _ in made), tuple(bits for _, bits in made))
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class SamplePartitions:
     """The partitions that the sample has rows of: of each row its partition, of each partition the files that the table
     has in it."""
 
@@ -57,7 +57,7 @@ class Groups:
     files: Ints
 
     @classmethod
-    def of(cls, sample: SampleRows, partitions: pa.Array) -> Groups:
+    def of(cls, sample: SampleRows, partitions: pa.Array) -> SamplePartitions:
         """`partitions`: of each file of the table, as text."""
         codes = vector(compute("dictionary_encode", partitions).indices, np.int32).astype(np.int64)
         there, of_row = np.unique(codes[sample.file], return_inverse=True)
@@ -70,7 +70,7 @@ class Groups:
 
 
 def files_then(
-    columns: Columns, groups: Groups, by: Sequence[int], curve: Curve, share: float, *, whole: bool
+    columns: SampleColumns, groups: SamplePartitions, by: Sequence[int], curve: Curve, share: float, *, whole: bool
 ) -> Floats:
     """The share of the files that a range over this share of the rows reads of each column, once the rows are ordered
     by the columns `by`. `whole`: the sample is the table."""
@@ -93,7 +93,7 @@ def files_then(
         ranges = Ranges(*((low, high) if whole else _widened(low, high, rows_in[some], most)))
         # Each partition counts by its files, whatever share of its rows the sample has.
         of_row = (groups.files / rows_of)[groups.of_row][there]
-        reads = Reads(ranges, Rows.at(ranks[there].astype(np.float64), of_row))
+        reads = Reads(ranges, RowPlaces.at(ranks[there].astype(np.float64), of_row))
         shares_.append(reads.by_range(weights[some], share) / float(groups.files.sum()))
     shares: Floats = np.clip(np.array(shares_, np.float64), 0.0, 1.0)
     return shares
@@ -136,7 +136,7 @@ def _bits(values: pa.Array, known: Numbers) -> Words:
     return bits ^ top
 
 
-def _order(columns: Columns, groups: Groups, by: Sequence[int], curve: Curve) -> Ints:
+def _order(columns: SampleColumns, groups: SamplePartitions, by: Sequence[int], curve: Curve) -> Ints:
     """The rows, partition by partition, in the order of the layout."""
     keys: Sequence[Words | Ints]
     if curve == "sort":

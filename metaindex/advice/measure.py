@@ -21,7 +21,7 @@ from metaindex.views.words import counted
 from .advised import Advice, Effect
 from .bounds import BoundsOf
 from .clustering import RANGE, Clustering, ColumnClustering, FilesOf, Measured
-from .layouts import Columns, Curve, Groups, files_then, fractions_of
+from .layouts import Curve, SampleColumns, SamplePartitions, files_then, fractions_of
 from .order import numbers_of
 from .overlap import Floats
 from .sample import Sampled, SampleRows, chosen, limit_of, read_sample
@@ -36,7 +36,7 @@ _PAYS = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ClusteringQuestion:
     """What is asked of a table. `columns`: none for all; `sample`: the share of the table's bytes that may be read for
     advice, 0 for none, None for a hundredth; `scan`: how a file is read; `name`, `path`: of the table in statements."""
 
@@ -57,7 +57,7 @@ class Asked:
             )
 
 
-def measure(asked: Asked, bounds: BoundsOf) -> Clustering:
+def measure(asked: ClusteringQuestion, bounds: BoundsOf) -> Clustering:
     """Raises UnknownColumnError and UnsupportedFeatureError for columns that are none, or have no order."""
     snapshot = bounds.snapshot
     leaves = _leaves(snapshot, asked.columns)
@@ -122,7 +122,7 @@ def _varies(column: ColumnClustering) -> bool:
 
 
 def _advise(
-    asked: Asked, snapshot: Snapshot, files: FilesOf, wanted: list[Measured]
+    asked: ClusteringQuestion, snapshot: Snapshot, files: FilesOf, wanted: list[Measured]
 ) -> tuple[Sampled, tuple[Advice, ...]]:
     """What was read, and advice for these columns."""
     total = snapshot.files.size_bytes
@@ -144,7 +144,7 @@ def _advise(
         logger.warning("no advice is given: a file of the sample cannot be read: %s", error)
         return Sampled(limit_bytes=limit, total_bytes=total, reason=f"a file of the sample cannot be read: {error}"), ()
     read = Sampled(len(rows), int(files.sizes[rows].sum()), len(sample), limit, total)
-    groups = Groups.of(sample, one_array(snapshot.files.table.column("partition"))) if len(sample) else None
+    groups = SamplePartitions.of(sample, one_array(snapshot.files.table.column("partition"))) if len(sample) else None
     if groups is None or not groups.enough:
         few = "the rows that were read are too few, or no partition has several files"
         return _because(read, few), ()
@@ -158,7 +158,7 @@ def _because(read: Sampled, reason: str) -> Sampled:
     return Sampled(read.files, read.size_bytes, read.rows, read.limit_bytes, read.total_bytes, reason)
 
 
-def _no_sample(asked: Asked, snapshot: Snapshot, files: FilesOf, wanted: list[Measured]) -> str:
+def _no_sample(asked: ClusteringQuestion, snapshot: Snapshot, files: FilesOf, wanted: list[Measured]) -> str:
     """Why nothing has to be read: no layout would help."""
     if files.count < 2:
         return "a table of one file has nothing to leave out"
@@ -170,10 +170,15 @@ def _no_sample(asked: Asked, snapshot: Snapshot, files: FilesOf, wanted: list[Me
 
 
 def _layouts(
-    asked: Asked, snapshot: Snapshot, files: FilesOf, wanted: list[Measured], sample: SampleRows, groups: Groups
+    asked: ClusteringQuestion,
+    snapshot: Snapshot,
+    files: FilesOf,
+    wanted: list[Measured],
+    sample: SampleRows,
+    groups: SamplePartitions,
 ) -> tuple[Advice, ...]:
     """The layouts that pay, best first."""
-    columns = Columns.of(sample)
+    columns = SampleColumns.of(sample)
     whole = len(np.unique(sample.file)) == files.count and len(sample) >= float(np.nansum(files.rows))
     now = [_files_now(measured, values, sample, files) for measured, values in zip(wanted, sample.values, strict=True)]
     advice: list[Advice] = []

@@ -80,14 +80,14 @@ def histogram(depth: Ints) -> dict[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowPlaces:
     """Where rows lie: places in ascending order, and how much of all rows lies at each."""
 
     places: Numbers
     shares: Floats
 
     @classmethod
-    def of(cls, lower: Numbers, upper: Numbers, weights: Floats, fractions: Floats | None = None) -> Rows:
+    def of(cls, lower: Numbers, upper: Numbers, weights: Floats, fractions: Floats | None = None) -> RowPlaces:
         """The rows of files, `weights` of them in each. `fractions`: where between its bounds a file's rows lie, in
         equal portions; evenly where not given."""
         if fractions is None:
@@ -98,7 +98,7 @@ class Rows:
         return cls(places[order], shares[order] / max(float(shares.sum()), 1e-300))
 
     @classmethod
-    def at(cls, places: Numbers, weights: Floats) -> Rows:
+    def at(cls, places: Numbers, weights: Floats) -> RowPlaces:
         """Rows that were seen."""
         order = np.argsort(places)
         return cls(places[order], weights[order] / max(float(weights.sum()), 1e-300))
@@ -115,7 +115,7 @@ class Reads:
     """What queries read of files, when rows lie so. `weights`: what each file counts, such as 1 or its bytes; several
     of them are asked of the same order."""
 
-    def __init__(self, ranges: Ranges, rows: Rows) -> None:
+    def __init__(self, ranges: Ranges, rows: RowPlaces) -> None:
         self._ranges = ranges
         self._shares = rows.shares
         self._after = np.cumsum(rows.shares)

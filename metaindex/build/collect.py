@@ -39,7 +39,7 @@ _FOREIGN = {".orc": "ORC", ".avro": "Avro"}
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FactScan:
     """How the data files are read and what of them is asked: plain data, so that it travels to a Spark task."""
 
     leaves: tuple[Leaf, ...]
@@ -51,7 +51,7 @@ class Source:
     scans: bool = True  # False: no data is read, and the files where it would be are told as scanned
 
     @classmethod
-    def of(cls, request: BuildRequest, *, scans: bool = True) -> Source:
+    def of(cls, request: BuildRequest, *, scans: bool = True) -> FactScan:
         options = dict(request.snapshot.details.read_options())
         file_format = str(options.pop("file_format", "parquet"))
         in_files = tuple(column for column in request.snapshot.schema if not column.partition)
@@ -80,7 +80,7 @@ Scanner = Callable[[Storage, str, int, Sequence[Leaf]], list[ColumnScan]]
 
 def collect(
     storage: Storage,
-    source: Source,
+    source: FactScan,
     paths: pa.ChunkedArray,
     sizes: pa.ChunkedArray,
     threads: int,
@@ -106,7 +106,7 @@ def collect(
     return whole
 
 
-def _collect_some(storage: Storage, source: Source, paths: list[str], sizes: list[int], threads: int) -> Collected:
+def _collect_some(storage: Storage, source: FactScan, paths: list[str], sizes: list[int], threads: int) -> Collected:
     match source.file_format:
         case "parquet":
             return _collect_parquet(storage, source, paths, sizes, threads)
@@ -126,7 +126,7 @@ def _collect_some(storage: Storage, source: Source, paths: list[str], sizes: lis
             return _without_facts(source, len(paths), why)
 
 
-def _collect_parquet(storage: Storage, source: Source, paths: list[str], sizes: list[int], threads: int) -> Collected:
+def _collect_parquet(storage: Storage, source: FactScan, paths: list[str], sizes: list[int], threads: int) -> Collected:
     footers = read_footers(storage, paths, source.leaves, sizes=sizes, threads=threads)
     readable = np.array([why is None for why in footers.failures.to_pylist()], np.bool_)
     columns = [_told(column, source.without_nan) for column in footers.columns]
@@ -141,7 +141,7 @@ def _collect_parquet(storage: Storage, source: Source, paths: list[str], sizes: 
 
 
 def _collect_scanned(
-    storage: Storage, source: Source, paths: list[str], sizes: list[int], threads: int, scanner: Scanner
+    storage: Storage, source: FactScan, paths: list[str], sizes: list[int], threads: int, scanner: Scanner
 ) -> Collected:
     """Formats without footers: every file is read for every column."""
     collected = _without_facts(source, len(paths), "")
@@ -155,7 +155,7 @@ def _collect_scanned(
 def _scan_into(
     collected: Collected,
     storage: Storage,
-    source: Source,
+    source: FactScan,
     paths: list[str],
     sizes: list[int],
     threads: int,
@@ -257,12 +257,12 @@ def _scanned_facts(scans: list[ColumnScan], leaf: Leaf, before: pa.Table) -> pa.
     return facts_of(bounds, len(scans), trust, *sizes)
 
 
-def _without_facts(source: Source, count: int, why: str) -> Collected:
+def _without_facts(source: FactScan, count: int, why: str) -> Collected:
     facts = [unknown_facts(leaf.type, count) for leaf in source.leaves]
     return Collected(facts, dict.fromkeys(range(count), why), np.zeros(count, np.bool_))
 
 
-def _leave_out(collected: Collected, source: Source, paths: list[str]) -> None:
+def _leave_out(collected: Collected, source: FactScan, paths: list[str]) -> None:
     """Nothing is said of files with a problem, not even what their footers did say."""
     if not collected.problems:
         return

@@ -29,7 +29,7 @@ _AHEAD = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _KeyColumn:
     leaf: Leaf
     path: tuple[str, ...]
     index: int
@@ -75,7 +75,7 @@ class ParquetKeyFile(KeyFile):
 
     source: pa.NativeFile
     file: pq.ParquetFile
-    places: dict[str, _Place] = field(default_factory=dict)
+    places: dict[str, _KeyColumn] = field(default_factory=dict)
     held: list[tuple[list[tuple[int, int]], pa.Table]] | None = None
 
     def close(self) -> None:
@@ -135,7 +135,7 @@ class ParquetKeyFile(KeyFile):
             [group for group, _ in groups], column_indices=indices, use_threads=False
         )
 
-    def _check_calendar(self, place: _Place, values: pa.Array) -> None:
+    def _check_calendar(self, place: _KeyColumn, values: pa.Array) -> None:
         if not (pa.types.is_date(values.type) or pa.types.is_timestamp(values.type)) or place.leaf.stable in self.unfit:
             return
         least = pa.array([pc.min(values)], values.type)
@@ -166,7 +166,7 @@ def _put(file: ParquetKeyFile, schema: pa.Schema, columns: FileColumns, leaf: Le
         file.unknown[leaf.stable] = Doubt.OTHER_TYPE.value
         return
     file.present.add(leaf.stable)
-    file.places[leaf.stable] = _Place(leaf, at[0], at[1], clock)
+    file.places[leaf.stable] = _KeyColumn(leaf, at[0], at[1], clock)
 
 
 def _constant(leaf: Leaf, place: AbsentLeaf) -> pa.Array | None:
@@ -185,7 +185,7 @@ def _type_of(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType:
     return type_
 
 
-def _values(table: pa.Table, place: _Place) -> pa.Array:
+def _values(table: pa.Table, place: _KeyColumn) -> pa.Array:
     """The values of a column; null where it or a struct around it is null."""
     column = table.column(table.schema.get_field_index(place.path[0]))
     values = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -20,7 +20,7 @@ from metaindex.kinds.registry import FACT_ROWS
 from metaindex.kinds.served import RowPlan
 from metaindex.store.writer import RunSink
 
-from .collect import Collected, Source, collect
+from .collect import Collected, FactScan, collect
 from .packed import unpacked
 from .partitions import partition_column
 from .prepared import completed, prepared
@@ -42,7 +42,7 @@ class LocalBuilder:
     def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
         """See `protocol.Builder`."""
         files = request.files.table
-        source = Source.of(request, scans=self.scans)
+        source = FactScan.of(request, scans=self.scans)
         collected = _collected(request, source, self._threads(request), progress)
         writer = _writer(request, collected, sink)
         leaves = (*request.leaves, *request.partition_leaves)
@@ -100,7 +100,7 @@ def _writer(request: BuildRequest, collected: Collected, sink: RunSink) -> FactW
     return FACT_ROWS.few(sink, request.partition_ord, ids, request.leaves, facts)
 
 
-def _collected(request: BuildRequest, source: Source, threads: int, progress: Progress | None) -> Collected:
+def _collected(request: BuildRequest, source: FactScan, threads: int, progress: Progress | None) -> Collected:
     """From the log where that is asked and enough, else from the files."""
     files = request.files.table.select(["path", "size_bytes"])
     if not request.trust_log:

@@ -34,7 +34,7 @@ def scan_parquet(storage: Storage, path: str, size: int, leaves: Sequence[Leaf])
             raise pa.ArrowInvalid(f"the snapshot says {size} bytes, the file has {source.size()}")
         file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=False)
         scans = [ColumnScan() for _ in leaves]
-        located: list[_Place] = []
+        located: list[_ScannedColumn] = []
         columns = FileColumns(file.schema_arrow)
         for leaf, scan in zip(leaves, scans, strict=True):
             try:
@@ -45,7 +45,7 @@ def scan_parquet(storage: Storage, path: str, size: int, leaves: Sequence[Leaf])
             if place is None:
                 scan.unread = "the file has no such column"
             else:
-                located.append(_Place(*place, leaf, scan))
+                located.append(_ScannedColumn(*place, leaf, scan))
         try:
             _read(file, located)
         except pa.ArrowNotImplementedError:
@@ -70,14 +70,14 @@ def scan_parquet(storage: Storage, path: str, size: int, leaves: Sequence[Leaf])
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _ScannedColumn:
     path: tuple[str, ...]
     index: int
     leaf: Leaf
     scan: ColumnScan
 
 
-def _read(file: pq.ParquetFile, places: Sequence[_Place]) -> None:
+def _read(file: pq.ParquetFile, places: Sequence[_ScannedColumn]) -> None:
     if not places:
         return
     wanted = sorted({place.index for place in places})

@@ -119,7 +119,7 @@ def gathered(place: int, value: object) -> pa.RecordBatch:
 
 
 @dataclass(slots=True)
-class Written:
+class RowTaskReport:
     """What a task wrote and was told. `rows`: by the files that they are of."""
 
     parts: list[WrittenPart] = field(default_factory=list)
@@ -138,7 +138,7 @@ class WriteRows:
     size_bytes: int
 
     def run(self, batches: Iterator[pa.RecordBatch], partition: int, attempt: int) -> Iterator[pa.RecordBatch]:
-        out, told = Written(), []
+        out, told = RowTaskReport(), []
         writer = self.plan.writer(self.sink, partition, attempt, self.size_bytes)
         for batch in batches:
             table = pa.Table.from_batches([batch])

@@ -30,7 +30,7 @@ from metaindex.store.layout import PartInfo
 from metaindex.store.rows import PART_ROWS
 from metaindex.store.writer import RunSink
 
-from .collect import Source
+from .collect import FactScan
 from .partitions import partition_column
 from .protocol import BuildReport, BuildRequest, KeyBuild, Progress
 from .spark_schemas import FILE, FILE_ROWS, WRITTEN, sql_schema
@@ -66,7 +66,7 @@ class SparkBuilder:
         say = progress or _silent
         with _spark_errors():
             ship(self.spark)
-            source = Source.of(request)
+            source = FactScan.of(request)
             files = self._files(request)
             if source.file_format in ("csv", "json"):
                 rows = text_rows(self.spark, request, source, files)
@@ -144,7 +144,7 @@ class SparkBuilder:
         """An Arrow table as a DataFrame, without a Python object a row."""
         return self.spark.createDataFrame(table)
 
-    def _read(self, request: BuildRequest, source: Source, files: DataFrame) -> DataFrame:
+    def _read(self, request: BuildRequest, source: FactScan, files: DataFrame) -> DataFrame:
         task = ReadTask(request.ref.storage, source)
 
         def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -59,7 +59,7 @@ _STEPS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class _Scanned:
+class _KeyTaskReport:
     """What a task tells of its files."""
 
     problems: dict[int, str]
@@ -100,7 +100,7 @@ class KeyJob:
         built_keys = key_build(built, self.sink, self.request, problems, sum(report.opened for report in scanned))
         return replace(built_keys, uncovered_files=sum(report.uncovered for report in scanned))
 
-    def _collect(self, files: DataFrame, count: int) -> tuple[list[list[Gathered]], list[_Scanned]]:
+    def _collect(self, files: DataFrame, count: int) -> tuple[list[list[Gathered]], list[_KeyTaskReport]]:
         """What the tasks gathered of each key, and what they tell."""
         source = KeyScan.of(self.request, self.plans)
         task = CollectTask(self.request.ref.storage, source, self.sink, count, self.held_bytes // len(self.plans))
@@ -109,10 +109,10 @@ class KeyJob:
             return task.run(batches)
 
         gathered: list[list[Gathered]] = [[] for _ in self.plans]
-        scanned: list[_Scanned] = []
+        scanned: list[_KeyTaskReport] = []
         for row in files.mapInArrow(collect, sql_schema(GATHERED)).collect():
             value = pickle.loads(bytes(row["data"]))  # noqa: S301 - our own tasks wrote it
-            if isinstance(value, _Scanned):
+            if isinstance(value, _KeyTaskReport):
                 scanned.append(value)
             else:
                 gathered[row["place"]].append(value)
@@ -161,7 +161,7 @@ class CollectTask:
         report = scan_keys(self.storage, self.source, files, collectors, threads)
         results: list[object] = [collector.hand_over() for collector in collectors]
         told = dict(sorted(report.problems.items())[:_TOLD])
-        results.append(_Scanned(told, len(report.problems), report.files_scanned, files.num_rows))
+        results.append(_KeyTaskReport(told, len(report.problems), report.files_scanned, files.num_rows))
         columns = [
             pa.array([*range(len(collectors)), -1], pa.int32()),
             pa.array([pickle.dumps(result) for result in results], pa.binary()),

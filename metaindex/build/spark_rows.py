@@ -41,9 +41,9 @@ from .row_tasks import (
     Doubts,
     Ordinals,
     ReadRows,
+    RowTaskReport,
     Run,
     WriteRows,
-    Written,
     unpickled,
 )
 from .spark_keys import tasks_for
@@ -58,7 +58,7 @@ _UNKEYED_PARTS = 1_000_000
 """Number of the first part of `unkeyed` that is written here: those of keys that are looked up come before."""
 
 
-class Rows(Protocol):
+class RowsToStore(Protocol):
     """The rows of the data files of a run, as they are to be stored."""
 
     @property
@@ -130,7 +130,7 @@ class RowJob:
             "data files stay as they are while they are indexed; some were in doubt each time anew; try again later"
         )
 
-    def _rows(self, plan: RowPlan) -> Rows:
+    def _rows(self, plan: RowPlan) -> RowsToStore:
         file_format = self.request.snapshot.details.read_options().get("file_format", "parquet")
         match file_format:
             case "parquet":
@@ -144,7 +144,7 @@ class RowJob:
                     f"a covering index is built of Parquet, CSV and JSON; this table is of {file_format!r}; build another kind"
                 )
 
-    def _write(self, plan: RowPlan, rows: Rows, asked: Ordinals) -> list[Written]:
+    def _write(self, plan: RowPlan, rows: RowsToStore, asked: Ordinals) -> list[RowTaskReport]:
         size_bytes = self._stored_bytes(plan)
         frame = plan.spread(rows.frame(asked), size_bytes)
         task = WriteRows(self.sink, plan, size_bytes)
@@ -158,7 +158,7 @@ class RowJob:
             return task.run(batches, context.partitionId(), context.taskAttemptId())
 
         results = unpickled(frame.mapInArrow(write, sql_schema(GATHERED)).collect())
-        return [result for _, result in sorted(results, key=lambda pair: pair[0]) if isinstance(result, Written)]
+        return [result for _, result in sorted(results, key=lambda pair: pair[0]) if isinstance(result, RowTaskReport)]
 
     def _stored_bytes(self, plan: RowPlan) -> int:
         """Of the data files, in the columns that are stored."""
@@ -169,7 +169,7 @@ class RowJob:
 
 @dataclass(frozen=True)
 class FileRows:
-    """Rows of Parquet files, whatever the table's format: see `Rows`."""
+    """Rows of Parquet files, whatever the table's format: see `RowsToStore`."""
 
     spark: SparkSession
     source: RowSource
@@ -245,20 +245,20 @@ def _struct(text: str) -> object:
     return StructType.fromJson(json.loads(text))
 
 
-def doubted(written: Sequence[Written]) -> tuple[Ordinals, Ordinals]:
+def doubted(written: Sequence[RowTaskReport]) -> tuple[Ordinals, Ordinals]:
     """Files in doubt that gave no rows, and those that gave some."""
     ordinals, says = _tallies(written)
     return ordinals[says == EMPTY_DOUBT], np.unique(ordinals[says == LATE_DOUBT])
 
 
-def _tallies(written: Sequence[Written]) -> tuple[Ordinals, npt.NDArray[np.int64]]:
+def _tallies(written: Sequence[RowTaskReport]) -> tuple[Ordinals, npt.NDArray[np.int64]]:
     return (
         np.concatenate([np.zeros(0, np.int32), *(task.tallied for task in written)]),
         np.concatenate([np.zeros(0, np.int64), *(task.tallies for task in written)]),
     )
 
 
-def check_written(written: Sequence[Written], asked: Ordinals) -> None:
+def check_written(written: Sequence[RowTaskReport], asked: Ordinals) -> None:
     """Raises unless every file was told of once, and as many rows of each were written as it gave."""
     ordinals, says = _tallies(written)
     told = says <= TOLD

@@ -19,7 +19,7 @@ from metaindex.errors import BuildError
 from metaindex.expressions.build import quoted
 from metaindex.kinds.served import NO_ROW, ORDINAL, ROW, RowPlan, travelling
 
-from .collect import Source
+from .collect import FactScan
 from .protocol import BuildRequest
 from .row_source import CommonValues
 from .row_tasks import LATE_DOUBT, Ordinals
@@ -39,14 +39,14 @@ class TextRows:
     spark: SparkSession
     request: BuildRequest
     plan: RowPlan
-    source: Source
+    source: FactScan
     common: pa.Table  # by ordinal: the values of partition columns, p<place>
     known: Mapping[int, str]
     tallied: bool = False
 
     @classmethod
     def of(cls, spark: SparkSession, request: BuildRequest, plan: RowPlan) -> TextRows:
-        source = Source.of(request)
+        source = FactScan.of(request)
         mode = next((str(value) for name, value in source.options if name.lower() == "mode"), "PERMISSIVE")
         if mode.upper() != "PERMISSIVE":
             raise BuildError(

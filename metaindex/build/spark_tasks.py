@@ -19,7 +19,7 @@ from metaindex.store.layout import PartInfo
 from metaindex.store.parts import PartStream
 from metaindex.store.writer import RunSink
 
-from .collect import Collected, Source, collect
+from .collect import Collected, FactScan, collect
 from .spark_schemas import FILE_ROWS, WRITTEN
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class ReadTask:
     """A share of the files, to be read: one at a time on a disk, several at a time from an object store."""
 
     storage: Storage
-    source: Source
+    source: FactScan
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of the facts of the files described by the batches (FILE)."""
@@ -48,7 +48,7 @@ class ReadTask:
                 yield from file_rows(self.source, files, collected)
 
 
-def file_rows(source: Source, files: pa.Table, collected: Collected) -> Iterator[pa.RecordBatch]:
+def file_rows(source: FactScan, files: pa.Table, collected: Collected) -> Iterator[pa.RecordBatch]:
     """FILE_ROWS of the files, column by column."""
     columns = [files.column(name).combine_chunks() for name in ("ordinal", "partition_ord", "partition_id")]
     count = files.num_rows

@@ -28,7 +28,7 @@ from metaindex.formats.model import Field, Leaf, Trust
 from metaindex.formats.storage import Storage
 from metaindex.kinds.facts import facts_of, replace_rows, unknown_facts
 
-from .collect import UNREADABLE, Collected, Source
+from .collect import UNREADABLE, Collected, FactScan
 from .protocol import BuildRequest
 from .spark_schemas import FILE, FILE_ROWS, sql_schema
 from .spark_tasks import file_rows
@@ -48,7 +48,7 @@ _NOT_PASSED = {
 }
 
 
-def text_rows(spark: SparkSession, request: BuildRequest, source: Source, files: DataFrame) -> DataFrame:
+def text_rows(spark: SparkSession, request: BuildRequest, source: FactScan, files: DataFrame) -> DataFrame:
     """FILE_ROWS of every file and leaf."""
     check = CheckTask(request.ref.storage)
 
@@ -107,7 +107,7 @@ class CheckTask:
 class TextTask:
     """Files with their aggregates (columns low0, high0, present0, nan0, texts0 ...) to FILE_ROWS."""
 
-    source: Source
+    source: FactScan
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -162,7 +162,7 @@ class TextTask:
         return facts_of(bounds, count, pc.if_else(sure, int(Trust.COMPUTED), int(Trust.NONE)))
 
 
-def _aggregate(spark: SparkSession, source: Source, uris: list[str], *, texts: bool) -> DataFrame:
+def _aggregate(spark: SparkSession, source: FactScan, uris: list[str], *, texts: bool) -> DataFrame:
     """One row a file: `key` and the aggregates of every leaf; with `texts`, only how many texts there are."""
     from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
@@ -188,7 +188,7 @@ def _aggregate(spark: SparkSession, source: Source, uris: list[str], *, texts: b
     return groups.mapInArrow(withour_keys, groups.schema)
 
 
-def text_frame(spark: SparkSession, source: Source, uris: list[str], fields: Sequence[Field]) -> DataFrame:
+def text_frame(spark: SparkSession, source: FactScan, uris: list[str], fields: Sequence[Field]) -> DataFrame:
     """The files as Spark's reader shows them: the fields, and CORRUPT."""
     from pyspark.sql.pandas.types import from_arrow_schema
     from pyspark.sql.types import StringType, StructField, StructType

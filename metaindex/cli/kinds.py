@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from metaindex.kinds.command import Command
+from metaindex.kinds.command import KindCommand
 from metaindex.kinds.kind import Kind
 from metaindex.kinds.registry import KINDS, others
 
@@ -36,5 +36,5 @@ def named_kinds(args: argparse.Namespace) -> list[Kind]:
     return [kind for command in (*_OWN, *_of_others()) for kind in command.kinds(args, False)]
 
 
-def _of_others() -> Sequence[Command[Kind]]:
+def _of_others() -> Sequence[KindCommand[Kind]]:
     return [command for kind in others().values() if (command := kind.command()) is not None]

@@ -51,7 +51,7 @@ class PhysicalInterval:
 
 
 @dataclass(frozen=True, slots=True)
-class _At:
+class _AtValue:
     """The literal is this value, or, when not exact, lies strictly between it and the next one that the type has."""
 
     value: Any
@@ -75,7 +75,7 @@ def physical_interval(interval: Interval, t: pa.DataType) -> PhysicalInterval | 
         place = _locate(interval.low, t)
         if place is None:
             return None
-        if isinstance(place, _At):
+        if isinstance(place, _AtValue):
             low, low_open = place.value, interval.low_open or not place.exact
         else:
             empty = place is _Outside.ABOVE
@@ -83,7 +83,7 @@ def physical_interval(interval: Interval, t: pa.DataType) -> PhysicalInterval | 
         place = _locate(interval.high, t)
         if place is None:
             return None
-        if isinstance(place, _At):
+        if isinstance(place, _AtValue):
             high, high_open = place.value, interval.high_open and place.exact
         else:
             empty = empty or place is _Outside.BELOW
@@ -156,13 +156,13 @@ def _of_texts(interval: Interval) -> PhysicalInterval | None:
     return PhysicalInterval(low, high, low is not None and interval.low_open, high is not None and interval.high_open)
 
 
-def _locate(lit: Literal, t: pa.DataType) -> _At | _Outside | None:
+def _locate(lit: Literal, t: pa.DataType) -> _AtValue | _Outside | None:
     value, family, t = lit.value, family_of(t), plain(t)
     match family, value:
         case (None, _) | (_, None):
             return None
         case Family.BOOL, bool():
-            return _At(int(value))
+            return _AtValue(int(value))
         case (_, bool()):
             return None
         case Family.INTEGER, int() | float() | Decimal():
@@ -174,30 +174,30 @@ def _locate(lit: Literal, t: pa.DataType) -> _At | _Outside | None:
         case Family.WIDE_DECIMAL, int() | Decimal():
             return _in_range(_floor(_scaled(value, t.scale)), -(2**127), 2**127 - 1)
         case Family.FLOAT, float():
-            return None if math.isnan(value) else _At(value)
+            return None if math.isnan(value) else _AtValue(value)
         case Family.FLOAT, int() | Decimal():
             return _as_double(value)
         case Family.DATE, dt.datetime():
             if value.utcoffset() is not None:
                 return None
-            return _At(value.toordinal() - EPOCH_DAY, exact=value.time() == dt.time(0))
+            return _AtValue(value.toordinal() - EPOCH_DAY, exact=value.time() == dt.time(0))
         case Family.DATE, dt.date():
-            return _At(value.toordinal() - EPOCH_DAY)
+            return _AtValue(value.toordinal() - EPOCH_DAY)
         case Family.TIMESTAMP, dt.datetime():
             if (value.utcoffset() is None) != (t.tz is None):
                 return None
-            return _At((value - (EPOCH if t.tz is None else EPOCH_UTC)) // MICROSECOND)
+            return _AtValue((value - (EPOCH if t.tz is None else EPOCH_UTC)) // MICROSECOND)
         case Family.TIMESTAMP, dt.date():
-            return _At((value.toordinal() - EPOCH_DAY) * MICROS_PER_DAY) if t.tz is None else None
+            return _AtValue((value.toordinal() - EPOCH_DAY) * MICROS_PER_DAY) if t.tz is None else None
         case Family.TIME, dt.time():
-            return _At((dt.datetime.combine(EPOCH, value) - EPOCH) // MICROSECOND)
+            return _AtValue((dt.datetime.combine(EPOCH, value) - EPOCH) // MICROSECOND)
         case Family.BYTES, UUID():
-            return _At(value.bytes)
+            return _AtValue(value.bytes)
         case ((Family.TEXT | Family.BYTES), bytes()):
-            return _At(value)
+            return _AtValue(value)
         case ((Family.TEXT | Family.BYTES), str()):
             try:
-                return _At(value.encode())
+                return _AtValue(value.encode())
             except UnicodeEncodeError:
                 return None  # a lone surrogate: no column can hold it, and no two engines agree on it
         case _:
@@ -209,7 +209,7 @@ def _scaled(value: int | Decimal, scale: int) -> Decimal:
     return number if number.adjusted() > 100 else WIDE.scaleb(number, scale)  # out of every range as it is
 
 
-def _floor(value: float | Decimal, *, inexact_beyond: bool = True) -> _At | _Outside | None:
+def _floor(value: float | Decimal, *, inexact_beyond: bool = True) -> _AtValue | _Outside | None:
     """The integer at or below a number. Doubles at 2^53 and beyond are not comparable with 64-bit integers: engines
     compare as doubles there."""
     if isinstance(value, float):
@@ -225,31 +225,33 @@ def _floor(value: float | Decimal, *, inexact_beyond: bool = True) -> _At | _Out
         whole = int(value.to_integral_value(ROUND_FLOOR))
     else:
         whole = math.floor(value)
-    return _At(whole, exact=whole == value)
+    return _AtValue(whole, exact=whole == value)
 
 
-def _in_int64(place: _At | _Outside | None) -> _At | _Outside | None:
+def _in_int64(place: _AtValue | _Outside | None) -> _AtValue | _Outside | None:
     return _in_range(place, INT64_MIN, INT64_MAX, wide=False)
 
 
-def _in_range(place: _At | _Outside | None, low: int, high: int, *, wide: bool = True) -> _At | _Outside | None:
-    if not isinstance(place, _At):
+def _in_range(
+    place: _AtValue | _Outside | None, low: int, high: int, *, wide: bool = True
+) -> _AtValue | _Outside | None:
+    if not isinstance(place, _AtValue):
         return place
     if place.value < low:
         return _Outside.BELOW
     if place.value > high:
         return _Outside.ABOVE
-    return _At(encode_wide(place.value), place.exact) if wide else place
+    return _AtValue(encode_wide(place.value), place.exact) if wide else place
 
 
-def _as_double(value: int | Decimal) -> _At | None:
+def _as_double(value: int | Decimal) -> _AtValue | None:
     try:
         double = float(value)
     except OverflowError:
         return None
     # An inexact one is None: engines round the literal (`= 0.1` matches the double 0.1), which `bind` has done where it
     # may be done.
-    return _At(double) if math.isfinite(double) and Decimal(double) == value else None
+    return _AtValue(double) if math.isfinite(double) and Decimal(double) == value else None
 
 
 def prefix_interval(prefix: str) -> Interval:

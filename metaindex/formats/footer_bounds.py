@@ -28,7 +28,7 @@ _GREGORIAN_MICROS = -2208988800000000
 class RawColumn:
     """One column over the row groups of many files of one layout, as the footers say it. None: not said."""
 
-    found: Found
+    place: Found
     lower: list[Any] = field(default_factory=list)
     upper: list[Any] = field(default_factory=list)
     nulls: list[int | None] = field(default_factory=list)
@@ -66,14 +66,14 @@ def aggregate(raw: RawColumn, groups: Ints, group_rows: Ints, legacy: Flags, tab
     files = len(groups)
     starts = np.concatenate([[0], np.cumsum(groups)[:-1]]).astype(np.int64) if files else np.zeros(0, np.int64)
     values = np.array(raw.values, np.int64)
-    if raw.found.required:
+    if raw.place.required:
         null_known, nulls = np.ones(len(values), np.bool_), np.zeros(len(values), np.int64)
     else:
         null_known = np.array([n is not None for n in raw.nulls], np.bool_)
         nulls = np.array([0 if n is None else n for n in raw.nulls], np.int64)
         # A count that cannot be, is not known.
         null_known &= (nulls >= 0) & (nulls <= values) & (values == group_rows)
-        if raw.found.undercounts:
+        if raw.place.undercounts:
             null_known &= nulls == values
         null_known |= group_rows == 0
         nulls[group_rows == 0] = 0
@@ -87,13 +87,13 @@ def aggregate(raw: RawColumn, groups: Ints, group_rows: Ints, legacy: Flags, tab
     lower = upper = None
     exact = np.zeros(files, np.bool_)
     domain = physical_type(table)
-    if raw.found.doubt is not None:
-        doubt[:] = DOUBTS.index(raw.found.doubt)
+    if raw.place.doubt is not None:
+        doubt[:] = DOUBTS.index(raw.place.doubt)
         doubt[_every(no_values, starts, groups)] = -1
         if domain is not None:
             lower = upper = pa.nulls(files, domain)
     elif domain is not None:
-        low, high = (_physical(r, raw.found.type, table, upper=u) for r, u in ((raw.lower, False), (raw.upper, True)))
+        low, high = (_physical(r, raw.place.type, table, upper=u) for r, u in ((raw.lower, False), (raw.upper, True)))
         if low is None or high is None:
             lower = upper = pa.nulls(files, domain)
             doubt[~_every(no_values, starts, groups)] = DOUBTS.index(Doubt.OTHER_TYPE)
@@ -114,7 +114,7 @@ def aggregate(raw: RawColumn, groups: Ints, group_rows: Ints, legacy: Flags, tab
             keep = (doubt < 0) & ~_every(~use, starts, groups)
             lower = _extreme(low, use, keep, starts, groups, lowest=True)
             upper = _extreme(high, use, keep, starts, groups, lowest=False)
-            exact = keep & _is_exact(raw.found.type, table)
+            exact = keep & _is_exact(raw.place.type, table)
     return FileColumn(
         lower,
         upper,

@@ -143,7 +143,7 @@ def shape_of(
         places = tuple(_readable(place, chunks) for place in located)
         shape = shapes[key] = Shape(places)
         shape.of_leaf = {at: RawColumn(p) for at, p in enumerate(places) if isinstance(p, Found)}
-        shape.raw = [(raw.found.column, raw) for raw in shape.of_leaf.values()]
+        shape.raw = [(raw.place.column, raw) for raw in shape.of_leaf.values()]
     return shape, chunks
 
 

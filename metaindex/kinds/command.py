@@ -13,7 +13,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Command(Protocol[T_co]):
+class KindCommand(Protocol[T_co]):
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """Adds the options."""
 

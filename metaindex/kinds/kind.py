@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # what writes, and what a person sees, is loaded by the verbs
     from metaindex.store.reader import RunReader
     from metaindex.store.writer import RunSink
 
-    from .command import Command
+    from .command import KindCommand
     from .keyed import Gathered, KeyCollector, KeyFinisher, KeyReader, Spill
     from .pieces import WritesPieces
 
@@ -137,7 +137,7 @@ class Kind(ABC):
         return ()
 
     @classmethod
-    def command(cls) -> Command[Kind] | None:
+    def command(cls) -> KindCommand[Kind] | None:
         """What of `metaindex create` asks for it."""
         return None
 
@@ -271,7 +271,7 @@ class KeyKind(Kind):
         return f"{self.name}({', '.join(keys)})"
 
     @classmethod
-    def command(cls) -> Command[Kind] | None:
+    def command(cls) -> KindCommand[Kind] | None:
         from .command import Keys
 
         return Keys.named(cls.name, cls.__doc__, cls)

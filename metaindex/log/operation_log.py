@@ -64,7 +64,7 @@ class Tombstone:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _HeldEntry:
     """An entry that was read or written before: when it was created by the store's clock (None: not known yet), and the
     digest of its bytes."""
 
@@ -82,7 +82,7 @@ class OperationLog:
         self.storage = storage
         self._name = name
         self._key = key
-        self._held: _Held | None = None
+        self._held: _HeldEntry | None = None
 
     def listing(self, above: int = 0) -> EntryListing:
         """The entries above a number, and the tombstones. One listing."""
@@ -122,7 +122,7 @@ class OperationLog:
             highest = next(reversed(entries))
             # Somebody may have removed the folder and begun anew: then the same number is another entry.
             if held is not None and held.entry.id == highest and held.created_ns in (None, entries[highest]):
-                self._held = _Held(held.entry, entries[highest], held.digest, held.sealed)
+                self._held = _HeldEntry(held.entry, entries[highest], held.digest, held.sealed)
                 return held.entry
             try:
                 data = self.read(highest)
@@ -130,7 +130,7 @@ class OperationLog:
                 if attempt == _READS - 1:
                     raise
                 continue
-            self._held = _Held(self.decoded(highest, data), entries[highest], digest(data), is_sealed(data))
+            self._held = _HeldEntry(self.decoded(highest, data), entries[highest], digest(data), is_sealed(data))
             return self._held.entry
         raise AssertionError
 
@@ -217,7 +217,7 @@ class OperationLog:
                 f"an entry number is taken once; {entry.id} of index {entry.name!r} was taken and cleaned away while"
                 " this writer stood still; read the log and try again"
             )
-        self._held = _Held(entry, None, digest(data), self._key is not None)
+        self._held = _HeldEntry(entry, None, digest(data), self._key is not None)
 
     def _taken(self, number: int) -> bool:
         """Is there an entry of this number, or a later one, or was there?"""

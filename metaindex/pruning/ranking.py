@@ -65,7 +65,7 @@ MARGIN: Final = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Restriction:
     """What the filters say of one column: that it equals one of `equal` values (0: not that), or lies in a range with
     so many ends (0: nothing is said). `measured`: the share of the rows, where somebody has counted."""
 
@@ -83,22 +83,22 @@ class Asked:
         return BETWEEN if self.ends > 1 else ONE_SIDED if self.ends else 1.0
 
 
-def asked_of(parts_of_and: Sequence[Predicate]) -> dict[ColumnRef, Asked]:
+def asked_of(parts_of_and: Sequence[Predicate]) -> dict[ColumnRef, Restriction]:
     """By column, of the conjuncts that are of one column each."""
-    asked: dict[ColumnRef, Asked] = {}
+    asked: dict[ColumnRef, Restriction] = {}
     for condition in parts_of_and:
         match condition:
             case Comparison(op=Op.EQ | Op.NULL_SAFE_EQ, column=column):
-                asked[column] = Asked(equal=1)
+                asked[column] = Restriction(equal=1)
             case In(column=column, values=values) if values:
-                asked[column] = Asked(equal=len(values))
+                asked[column] = Restriction(equal=len(values))
             case IsNull(column=column):
-                asked[column] = Asked(equal=1)
+                asked[column] = Restriction(equal=1)
             case StartsWith(column=column):
-                asked.setdefault(column, Asked(ends=2))
+                asked.setdefault(column, Restriction(ends=2))
             case Comparison(op=Op.LT | Op.LE | Op.GT | Op.GE, column=column):
-                before = asked.get(column, Asked())
-                asked[column] = before if before.equal else Asked(ends=before.ends + 1)
+                before = asked.get(column, Restriction())
+                asked[column] = before if before.equal else Restriction(ends=before.ends + 1)
             case And(parts=parts):
                 asked |= asked_of(parts)
             case Or(parts=parts):
@@ -108,21 +108,21 @@ def asked_of(parts_of_and: Sequence[Predicate]) -> dict[ColumnRef, Asked]:
     return asked
 
 
-def _either(parts: Sequence[Mapping[ColumnRef, Asked]]) -> dict[ColumnRef, Asked]:
+def _either(parts: Sequence[Mapping[ColumnRef, Restriction]]) -> dict[ColumnRef, Restriction]:
     """Of an OR: the columns of which every part says something."""
     out = {}
     for column in set(parts[0]).intersection(*parts[1:]):
         every = [part[column] for part in parts]
         equal = sum(asked.equal for asked in every) if all(asked.equal for asked in every) else 0
-        out[column] = Asked(equal=equal) if equal else Asked(ends=1)
+        out[column] = Restriction(equal=equal) if equal else Restriction(ends=1)
     return out
 
 
-def share_read(asked: Mapping[str, Asked], indexed: Sequence[str], buckets: int) -> float:
+def share_read(asked: Mapping[str, Restriction], indexed: Sequence[str], buckets: int) -> float:
     """Of an index's bytes, how much a scan with these filters (by stable name) reads. `buckets`: 0 for ranges. Spark
     leaves out buckets where one column makes them; the order inside a part leaves out row groups and pages by the
     leading column."""
-    first = asked.get(indexed[0], Asked())
+    first = asked.get(indexed[0], Restriction())
     if buckets and len(indexed) == 1 and first.equal:
         return min(first.equal / buckets, first.share)
     return first.share
@@ -135,10 +135,10 @@ def share_sent(keys: int, rows: int, table_bytes: int) -> float:
     return min(1.0, keys * tasks / rows) if keys and rows else 1.0
 
 
-def buckets_left(asked: Mapping[str, Asked], indexed: Sequence[str], rows_of_bucket: Sequence[int]) -> list[int]:
+def buckets_left(asked: Mapping[str, Restriction], indexed: Sequence[str], rows_of_bucket: Sequence[int]) -> list[int]:
     """The rows of the buckets that filters leave, which Spark knows where one column makes them. Which buckets those
     are is not looked up: the largest."""
-    first = asked.get(indexed[0], Asked())
+    first = asked.get(indexed[0], Restriction())
     ordered = sorted(rows_of_bucket, reverse=True)
     return ordered[: first.equal] if len(indexed) == 1 and first.equal else ordered
 

@@ -44,7 +44,7 @@ def read_parquet(
     `path`: of the file, as `row_groups` knows it; `now`: as there."""
     try:
         file, runs = row_groups.open(source, path, now)
-        reader = _Reader(file, fields, names, where)
+        reader = _ColumnReader(file, fields, names, where)
         for run in runs:
             yield from reader.read(run)
     except pa.ArrowNotImplementedError as error:
@@ -73,7 +73,7 @@ def check_columns(
 ) -> None:
     """Raises where some values of a file's columns may not become the table's, by their types. Its footer is read."""
     file = open_file(source, held, now, gather=False, stated=False)
-    _Reader(file, fields, names, where).check()
+    _ColumnReader(file, fields, names, where).check()
 
 
 def _refuse_encrypted(source: pa.NativeFile, where: str, error: Exception) -> None:
@@ -114,7 +114,7 @@ class _Plan:
         return cls(projection.with_ids, places, tuple(as_it_is), names, leaves, one_by_one)
 
 
-class _Reader:
+class _ColumnReader:
     """One file's columns, as the table's."""
 
     def __init__(self, file: OpenedFile, fields: tuple[Field, ...], names: FileNames, where: str) -> None:

@@ -42,7 +42,7 @@ from metaindex.table.face import Table, handle_of
 from . import scans, seen_parts
 from .reasons import Reason
 from .replaced import replaced
-from .request import Scan
+from .request import SparkScan
 from .settings import RuleConfig
 
 MASK_BITS: Final = 1 << 25
@@ -86,7 +86,7 @@ class Offered:
 
 def offered(
     table: Table,
-    scan: Scan,
+    scan: SparkScan,
     rule: RuleConfig,
     kept_bytes: int | None,
     broken: Collection[str] = (),
@@ -148,7 +148,7 @@ def _candidate(
     table: Table,
     index: OpenIndex,
     key: CoveredKey,
-    scan: Scan,
+    scan: SparkScan,
     rule: RuleConfig,
     kept_bytes: int | None,
     broken: Collection[str],
@@ -233,7 +233,7 @@ def _hot(wants: scans.Wants) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _At:
+class _AtVersion:
     """The version that a scan reads, and its columns. `named`: with the table's id. `loaded`: its snapshot, where the
     index has not recorded it."""
 
@@ -243,7 +243,7 @@ class _At:
     schema: Schema
 
 
-def _version(table: Table, index: OpenIndex, scan: Scan) -> _At | None:
+def _version(table: Table, index: OpenIndex, scan: SparkScan) -> _AtVersion | None:
     """The one that Spark has pinned; of plain files the newest listing that the index recorded: Spark's own list is
     compared with it file by file. None where there is none yet."""
     newest = index.versions.newest()
@@ -254,12 +254,14 @@ def _version(table: Table, index: OpenIndex, scan: Scan) -> _At | None:
     resolved = handle_of(table).resolved(at, [index])
     recorded = index.versions.find(resolved.version)
     if recorded is not None:
-        return _At(resolved, recorded.record.version, None, recorded.schema)
+        return _AtVersion(resolved, recorded.record.version, None, recorded.schema)
     loaded = handle_of(table).loaded(resolved)
-    return _At(resolved, loaded.version, loaded, loaded.schema)
+    return _AtVersion(resolved, loaded.version, loaded, loaded.schema)
 
 
-def _served(index: OpenIndex, key: CoveredKey, scan: Scan, at: _At, columns: Mapping[str, str]) -> Serving | None:
+def _served(
+    index: OpenIndex, key: CoveredKey, scan: SparkScan, at: _AtVersion, columns: Mapping[str, str]
+) -> Serving | None:
     """What the index served of the version; None where no run has the columns as the types that Spark reads them
     with."""
     types = {columns[need.name]: need.type for need in scan.needs}
@@ -285,7 +287,7 @@ def _in_range(
     schema: Schema,
     rows: type[ServedRows],
     leading: pa.Field,
-    scan: Scan,
+    scan: SparkScan,
 ) -> list[tuple[int, StoredPart]]:
     """Of an index in ranges, the parts that the filters leave."""
     names = {stable: parts for parts, stable in scans.named(schema, scan).items()}
@@ -313,7 +315,7 @@ def _prices(
     served: Serving,
     stables: Sequence[str],
     in_table: Mapping[str, int],
-    scan: Scan,
+    scan: SparkScan,
     kept_bytes: int | None,
     share: float,
 ) -> tuple[float, float, float]:

@@ -15,13 +15,13 @@ from metaindex.pruning.serving import Serving
 from .candidates import Candidate
 from .covers import Cover
 from .replies import normal, packed, signs
-from .request import Delta, Scan
+from .request import Delta, SparkScan
 
 _HELD: Final = 16
 """Of how many indexes and versions what is told of them is held packed: it follows from immutable things."""
 
 
-def told(cover: Cover, scan: Scan, root: str) -> dict[str, object]:
+def told(cover: Cover, scan: SparkScan, root: str) -> dict[str, object]:
     """The reply about one scan."""
     candidate, served = cover.candidate, cover.candidate.serving
     reply: dict[str, object] = {
@@ -44,7 +44,7 @@ def told(cover: Cover, scan: Scan, root: str) -> dict[str, object]:
     return reply
 
 
-def _size(candidate: Candidate, scan: Scan) -> int:
+def _size(candidate: Candidate, scan: SparkScan) -> int:
     """What Spark is told of the index's size, by which it decides whether to send it to every task: what its rows take
     in memory, and no more than it takes the table for."""
     needed = sum(candidate.serving.column_bytes.get(name, 0) for name in candidate.columns.values())

@@ -11,7 +11,7 @@ from metaindex.pruning.result import human_bytes
 from . import scans
 from .candidates import Candidate, Offered, as_they_are
 from .reasons import Reason
-from .request import JoinSide, Scan
+from .request import JoinSide, SparkScan
 from .settings import RuleConfig
 
 
@@ -67,7 +67,7 @@ class Cover:
         }
 
 
-def ranked(request: Sequence[Scan], offers: Sequence[Offered], rule: RuleConfig) -> list[Cover | None]:
+def ranked(request: Sequence[SparkScan], offers: Sequence[Offered], rule: RuleConfig) -> list[Cover | None]:
     """The index that stands for each scan, if one does. Of the others it is noted in `offers` that they cost more."""
     sides: dict[int, dict[int, tuple[int, tuple[str, ...]]]] = {}
     for number, scan in enumerate(request):
@@ -112,7 +112,7 @@ def cover_now(cover: Cover, root: str, some: Offered, rule: RuleConfig) -> Cover
     return replace(cover, candidate=left)
 
 
-def _one_bucket(candidate: Candidate, scan: Scan) -> bool:
+def _one_bucket(candidate: Candidate, scan: SparkScan) -> bool:
     """Do the filters name values of the only column that makes the buckets? Then Spark reads no other bucket."""
     if len(candidate.bucketed) != 1:
         return False

@@ -17,7 +17,7 @@ from .enabling import Enabled, rule_of
 from .executed import ScanRead
 from .executed import run as executed
 from .reasons import Reason
-from .request import Scan
+from .request import SparkScan
 from .settings import DisplayMode, RuleConfig
 from .why_not import IndexVerdict, verdicts
 
@@ -174,7 +174,7 @@ def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:
     return QueryExplanation(tuple(scans), shown, _text(before), read, read_bytes, display)
 
 
-def _scans(enabled: Enabled, asked: Sequence[Scan], rule: RuleConfig) -> list[ExplainedScan]:
+def _scans(enabled: Enabled, asked: Sequence[SparkScan], rule: RuleConfig) -> list[ExplainedScan]:
     scans = []
     for scan, planned in zip(asked, enabled.skipping.plan(asked, rule), strict=True):
         answer = planned.skipping

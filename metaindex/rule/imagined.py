@@ -10,14 +10,14 @@ from metaindex.pruning.ranking import PRUNED, Offer, asked_of, share_read
 
 from . import scans
 from .reasons import Reason
-from .request import Scan
+from .request import SparkScan
 
 
 def imagined(
     name: str,
     kind: RowKind,
     schema: Schema,
-    scan: Scan,
+    scan: SparkScan,
     total_bytes: int,
     kept_bytes: int | None = None,
 ) -> Offer | Reason:

@@ -12,7 +12,20 @@ from typing import Any, Final, TypeVar
 
 from metaindex.expressions.errors import ArgumentError
 
-from .request import Columns, Delta, Files, Filters, Group, Iceberg, JoinSide, Need, Request, Scan, Session, Survey
+from .request import (
+    Delta,
+    Files,
+    Filters,
+    Group,
+    Iceberg,
+    JoinSide,
+    Need,
+    Request,
+    Session,
+    SparkColumns,
+    SparkScan,
+    Survey,
+)
 
 _HELD_LENGTH = 8 << 20  # characters of requests
 _SHOWN: Final = 60  # characters of what is wrong
@@ -68,13 +81,13 @@ def _loaded(text: str) -> Any:
         raise ArgumentError(f"a request of the rule is JSON; {error}; call metaindex.enable(spark) again") from None
 
 
-def _scans(node: Any) -> tuple[Scan, ...]:
+def _scans(node: Any) -> tuple[SparkScan, ...]:
     return _each(node, "scans", _scan)
 
 
-def _scan(node: Any) -> Scan:
+def _scan(node: Any) -> SparkScan:
     size = _of(node, "bytes", int)
-    return Scan(
+    return SparkScan(
         _filled(node, "root"),
         _source(node),
         Filters(_of(node, "filters", list)),
@@ -115,8 +128,8 @@ def _files(node: Any) -> Files:
     )
 
 
-def _columns(struct: dict[str, Any]) -> Columns:
-    return Columns(_each(struct, "fields", lambda field: _of(field, "name", str)), struct)
+def _columns(struct: dict[str, Any]) -> SparkColumns:
+    return SparkColumns(_each(struct, "fields", lambda field: _of(field, "name", str)), struct)
 
 
 _SOURCES: Final[Mapping[str, Callable[[Any], Delta | Iceberg | Files]]] = {

@@ -49,7 +49,7 @@ class Filters:
         return self._read
 
 
-class Columns:
+class SparkColumns:
     """Columns of files, as Spark reads them: a struct's type. It is made where it is first asked for."""
 
     __slots__ = ("_json", "_types", "names")
@@ -60,7 +60,7 @@ class Columns:
         self._types: tuple[StructType, pa.Schema] | None = None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Columns) and self._json == other._json
+        return isinstance(other, SparkColumns) and self._json == other._json
 
     def notes(self, text: str) -> bool:
         """Does the text stand anywhere in it, as in what is noted beside columns?"""
@@ -115,8 +115,8 @@ class Files:
     name: ClassVar[str] = "files"
     version: ClassVar[None] = None
     format: str
-    schema: Columns
-    partitions: Columns
+    schema: SparkColumns
+    partitions: SparkColumns
     session: Session | None
     options: Mapping[str, str]
     catalog: bool = False
@@ -160,7 +160,7 @@ class JoinSide:
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class SparkScan:
     """One scan of a query, whose wants stand in the order in which the plan comes upon them from below. `gathered`:
     nobody sees in what order the rows come; `harmless`: no filter fails of a row that the scan would not have read;
     `pruned`: Spark leaves partitions out once the query runs; `bytes`: of the files that it lists, where that is
@@ -201,7 +201,7 @@ class Request:
 
     settings: Mapping[str, str]
     broken: Mapping[str, str]
-    scans: tuple[Scan, ...]
+    scans: tuple[SparkScan, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ class Survey:
     why nothing is asked about the plan at all."""
 
     refused: str | None
-    scans: tuple[Scan, ...]
+    scans: tuple[SparkScan, ...]
     passed: tuple[tuple[str, str], ...]
 
 

@@ -15,16 +15,16 @@ from metaindex.log.entry import CoveredKey
 from metaindex.pruning.condition import OfSchema
 from metaindex.pruning.ranking import Asked, asked_of
 
-from .request import Delta, Files, Group, Iceberg, Scan
+from .request import Delta, Files, Group, Iceberg, SparkScan
 
 
-def of_this_table(scan: Scan, version: Version) -> bool:
+def of_this_table(scan: SparkScan, version: Version) -> bool:
     """Is a version that was read here of the table that Spark has read? Numbers of versions begin anew where a table is
     made anew, and Spark may hold the one before."""
     return not isinstance(scan.source, Delta) or scan.source.table == version.table_uuid
 
 
-def for_columns_alone(scan: Scan) -> bool:
+def for_columns_alone(scan: SparkScan) -> bool:
     """May an index stand for it that has its columns, whatever the filters name? Where texts are read, unless somebody
     may look at them in the order of their lines, or lines are counted, which are not rows."""
     if not isinstance(scan.source, Files) or scan.source.text is None or not scan.gathered:
@@ -32,7 +32,7 @@ def for_columns_alone(scan: Scan) -> bool:
     return any(need.name not in scan.source.partitions.names for need in scan.needs)
 
 
-def named(schema: Schema, scan: Scan) -> dict[tuple[str, ...], str]:
+def named(schema: Schema, scan: SparkScan) -> dict[tuple[str, ...], str]:
     """The stable name of each column, and of each field of a struct, by its names in the scan. Iceberg reads a version
     with the names of today, so its scan says which column is which."""
     if isinstance(scan.source, Iceberg):
@@ -40,7 +40,7 @@ def named(schema: Schema, scan: Scan) -> dict[tuple[str, ...], str]:
     return {leaf.parts: leaf.stable for leaf in columns_of(schema)}
 
 
-def at_version(condition: Predicate, scan: Scan) -> Predicate | OfSchema:
+def at_version(condition: Predicate, scan: SparkScan) -> Predicate | OfSchema:
     """The condition by the names that the columns have at the version of the scan. What it is made of raises
     UnknownColumnError for a column that the version has not."""
     source = scan.source
@@ -79,7 +79,7 @@ def _folded(parts: Sequence[str]) -> tuple[str, ...]:
     return tuple(part.lower() for part in parts)
 
 
-def columns(schema: Schema, key: CoveredKey, scan: Scan) -> dict[str, str] | None:
+def columns(schema: Schema, key: CoveredKey, scan: SparkScan) -> dict[str, str] | None:
     """Of each column (or field of a struct, whose path is said then) that the query needs, by its name, the index's;
     None where one is not there."""
     names = named(schema, scan)
@@ -89,7 +89,7 @@ def columns(schema: Schema, key: CoveredKey, scan: Scan) -> dict[str, str] | Non
     return stable_of if every <= stored and len(every) == len(scan.needs) else None
 
 
-def asked(schema: Schema, scan: Scan) -> dict[str, Asked]:
+def asked(schema: Schema, scan: SparkScan) -> dict[str, Restriction]:
     """What the filters say, by stable name. Spark writes a column as the query does; where cases differ the only column
     that fits is meant."""
     names = named(schema, scan)
@@ -120,7 +120,7 @@ class Wants:
     )  # of the joins those that have other keys, too, by which they sort
 
 
-def wants(scan: Scan, columns: Mapping[str, str], indexed: Sequence[str]) -> Wants:
+def wants(scan: SparkScan, columns: Mapping[str, str], indexed: Sequence[str]) -> Wants:
     """Of a scan."""
     sides: set[Any] = set()
     after: set[tuple[int, int]] = set()
@@ -144,14 +144,14 @@ def wants(scan: Scan, columns: Mapping[str, str], indexed: Sequence[str]) -> Wan
     return Wants(frozenset(sides), same and None in sides, spread, frozenset(after), frozenset(unsorted))
 
 
-def alike(request: Sequence[Scan]) -> list[int]:
+def alike(request: Sequence[SparkScan]) -> list[int]:
     """Of each scan of a query, how many (itself too) read, filter and partition alike, so that a plan with exchanges
     has one for all of them. Those that nobody partitions have none."""
 
-    def first(scan: Scan) -> tuple[str, ...] | None:
+    def first(scan: SparkScan) -> tuple[str, ...] | None:
         return scan.wants[0].keys if scan.wants else None
 
-    def same(scan_: Scan, other: Scan) -> bool:
+    def same(scan_: SparkScan, other: SparkScan) -> bool:
         if scan_.root != other.root or first(scan_) != first(other):
             return False
         return replace(scan_, wants=(), bytes=None) == replace(other, wants=(), bytes=None)

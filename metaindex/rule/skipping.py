@@ -39,7 +39,7 @@ from .reading import Requests
 from .reasons import Reason
 from .replaced import looked_at_once, proved_now
 from .replies import normal, packed, signs
-from .request import Delta, Files, Iceberg, Scan
+from .request import Delta, Files, Iceberg, SparkScan
 from .scans import at_version
 from .settings import RuleConfig
 from .tables import Tables
@@ -49,7 +49,7 @@ _TOLD = 1_000  # of what is not supported: more is not told
 
 
 @dataclass(slots=True)
-class Counts:
+class AnswerCounts:
     """Of the answers of one session."""
 
     failed: int = 0
@@ -78,7 +78,7 @@ class Skipping:
     storage_options: Mapping[str, str]
     rule: RuleConfig
     cores: int = CORES  # that work on a query
-    counts: Counts = field(default_factory=Counts)
+    counts: AnswerCounts = field(default_factory=AnswerCounts)
     _pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(4, thread_name_prefix="metaindex-rule")
     )
@@ -145,7 +145,7 @@ class Skipping:
             read = self._read = conf, rule
         return read[1]
 
-    def _answer_until(self, late: float, scans: Sequence[Scan], rule: RuleConfig) -> str:
+    def _answer_until(self, late: float, scans: Sequence[SparkScan], rule: RuleConfig) -> str:
         """An answer that nobody waits for any more is not computed to its end."""
         try:
             with until(late):
@@ -154,7 +154,7 @@ class Skipping:
             self.counts.stopped += 1
             raise
 
-    def _answer(self, scans: Sequence[Scan], rule: RuleConfig) -> str:
+    def _answer(self, scans: Sequence[SparkScan], rule: RuleConfig) -> str:
         if not rule.enabled:
             return ""
         replies = {}
@@ -169,7 +169,7 @@ class Skipping:
                 replies[str(number)] = reply
         return json.dumps(replies) if replies else ""
 
-    def plan(self, scans: Sequence[Scan], rule: RuleConfig) -> list[Planned]:
+    def plan(self, scans: Sequence[SparkScan], rule: RuleConfig) -> list[Planned]:
         """Of each scan of a query what is proved about its files, which covering index stands for it, and of every
         other covering index why not."""
         with self._tables.looked_at_once(), looked_at_once():
@@ -188,7 +188,9 @@ class Skipping:
             for skipping, cover, (table, some) in zip(decided, now, offers, strict=True)
         ]
 
-    def _offered(self, scan: Scan, skipping: PruneResult | Reason, rule: RuleConfig) -> tuple[Table | None, Offered]:
+    def _offered(
+        self, scan: SparkScan, skipping: PruneResult | Reason, rule: RuleConfig
+    ) -> tuple[Table | None, Offered]:
         """The covering indexes that may stand for a scan."""
         source = scan.source
         try:
@@ -211,18 +213,18 @@ class Skipping:
             self._failed(error)
         return None, Offered()
 
-    def table_of(self, scan: Scan, rule: RuleConfig) -> Table:
+    def table_of(self, scan: SparkScan, rule: RuleConfig) -> Table:
         """A handle of this thread's own on the table of a scan, whether an index can be used or not."""
         return self._tables.table_of(scan, rule)
 
-    def decide(self, scan: Scan, rule: RuleConfig) -> PruneResult | Reason:
+    def decide(self, scan: SparkScan, rule: RuleConfig) -> PruneResult | Reason:
         """What is proved about one scan of a request, or why nothing is."""
         pruned = self.pruned(scan, rule)
         if isinstance(pruned, Reason) or pruned.dropped_files:
             return pruned
         return Reason.CHANGED if pruned.changed_files else Reason.NOTHING_PROVED
 
-    def pruned(self, scan: Scan, rule: RuleConfig) -> PruneResult | Reason:
+    def pruned(self, scan: SparkScan, rule: RuleConfig) -> PruneResult | Reason:
         """The same, with an answer that proves nothing for what it is."""
         look()
         try:
@@ -247,7 +249,7 @@ class Skipping:
         self.counts.last_error = (str(error).splitlines() or [type(error).__name__])[0]
         logger.warning("a Spark query is planned without indexes, which reads more: %s", self.counts.last_error)
 
-    def _scan(self, scan: Scan, rule: RuleConfig) -> PruneResult | Reason:
+    def _scan(self, scan: SparkScan, rule: RuleConfig) -> PruneResult | Reason:
         filters = [
             condition for condition in scan.conditions if not isinstance(condition, Opaque) and columns(condition)
         ]
@@ -302,7 +304,7 @@ def _rows_alike(table: Table, source: Delta | Iceberg | Files) -> bool:
 
 
 def _pruned(
-    table: Table, filters: Sequence[Predicate], scan: Scan, allowed: Sequence[str] | None
+    table: Table, filters: Sequence[Predicate], scan: SparkScan, allowed: Sequence[str] | None
 ) -> PruneResult | Reason:
     """By all filters whose columns are the table's: Spark adds some of its own, and asks partitions and the table's
     statistics by itself."""

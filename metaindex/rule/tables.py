@@ -15,12 +15,12 @@ from metaindex.table.face import Table, handle_of
 
 from . import text_scans
 from .reasons import Reason
-from .request import Files, Scan
+from .request import Files, SparkScan
 from .settings import RuleConfig
 
 
 @dataclass(slots=True)
-class _Held:
+class _HeldTable:
     """A table of one thread, and why its indexes are not looked at again until then."""
 
     table: Table
@@ -46,17 +46,17 @@ class Tables:
             finally:
                 self._local.once = None
 
-    def table_of(self, scan: Scan, rule: RuleConfig) -> Table:
+    def table_of(self, scan: SparkScan, rule: RuleConfig) -> Table:
         """A handle of this thread's own on the table of a scan, whether an index can be used or not."""
         return self._held(scan, rule).table
 
-    def usable(self, scan: Scan, rule: RuleConfig) -> Table | Reason:
+    def usable(self, scan: SparkScan, rule: RuleConfig) -> Table | Reason:
         """The same; or, for some seconds, why no index can be used."""
         held = self._held(scan, rule)
         return held.table if held.why is None else held.why
 
-    def _held(self, scan: Scan, rule: RuleConfig) -> _Held:
-        tables: dict[object, _Held] = self._local.__dict__.setdefault("tables", {})
+    def _held(self, scan: SparkScan, rule: RuleConfig) -> _HeldTable:
+        tables: dict[object, _HeldTable] = self._local.__dict__.setdefault("tables", {})
         key = _key(scan)
         held = tables.get(key)
         if held is None or (held.why is not None and time.monotonic() >= held.until):
@@ -65,12 +65,12 @@ class Tables:
         if once is not None and held.why is None:
             once.enter_context(handle_of(held.table).looked_at_once())
         if held.why is None and not handle_of(held.table).recorded():
-            held = tables[key] = _Held(held.table, Reason.NO_INDEX)
+            held = tables[key] = _HeldTable(held.table, Reason.NO_INDEX)
         if held.why is not None and held.until == 0.0:
             held.until = time.monotonic() + rule.cache_expiry_seconds
         return held
 
-    def _opened(self, scan: Scan) -> _Held:
+    def _opened(self, scan: SparkScan) -> _HeldTable:
         from metaindex.table.opening import open_table
 
         source = scan.source
@@ -82,14 +82,14 @@ class Tables:
             **({"trust_index": True} if scan.plain else {}),
         )
         if not isinstance(source, Files) or source.text is None:
-            return _Held(table, None)
+            return _HeldTable(table, None)
         as_read = text_scans.as_spark_reads(table, source.text, source)
         if as_read is not None:
-            return _Held(as_read, None)
-        return _Held(table, Reason.READER_OPTIONS if handle_of(table).entries() else Reason.NO_INDEX)
+            return _HeldTable(as_read, None)
+        return _HeldTable(table, Reason.READER_OPTIONS if handle_of(table).entries() else Reason.NO_INDEX)
 
 
-def _key(scan: Scan) -> object:
+def _key(scan: SparkScan) -> object:
     """By which a table is held: that of text files is opened as the options of their reader say."""
     source, place = scan.source, _place(scan.root)
     if not isinstance(source, Files) or source.text is None:

@@ -10,7 +10,7 @@ from metaindex.pruning.result import PruneResult, human_bytes
 from metaindex.table.face import handle_of
 
 from .reasons import Reason
-from .request import Scan
+from .request import SparkScan
 from .settings import RuleConfig
 from .skipping import Planned, Skipping
 
@@ -36,7 +36,7 @@ class IndexVerdict:
         return f"{self.index}: {self.reason.name}: {self.reason.value}" + (f" ({self.detail})" if self.detail else "")
 
 
-def verdicts(skipping: Skipping, scan: Scan, planned: Planned, rule: RuleConfig) -> tuple[IndexVerdict, ...]:
+def verdicts(skipping: Skipping, scan: SparkScan, planned: Planned, rule: RuleConfig) -> tuple[IndexVerdict, ...]:
     """Of every index of the scan's table, by name."""
     if planned.skipping is Reason.FAILED:
         return ()

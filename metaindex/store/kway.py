@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 def merged(streams: Sequence[Iterator[pa.Table]], keys: Sequence[str]) -> Iterator[pa.Table]:
     """The rows of all streams in order of the keys, NULL first. Each stream is in that order; equal rows stay in order
     of their streams, and in one table."""
-    waiting = [_Stream(stream, keys) for stream in streams]
+    waiting = [_KeyStream(stream, keys) for stream in streams]
     while True:
         for stream in waiting:
             if not stream.rows:
@@ -34,7 +34,7 @@ def merged(streams: Sequence[Iterator[pa.Table]], keys: Sequence[str]) -> Iterat
         yield in_order([stream.take(count) for stream, count in zip(waiting, counts, strict=True) if count], keys)
 
 
-class _Stream:
+class _KeyStream:
     def __init__(self, tables: Iterator[pa.Table], keys: Sequence[str]) -> None:
         self._tables, self._keys = tables, keys
         self._buffer: pa.Table | None = None

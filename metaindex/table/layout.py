@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metaindex.advice.bounds import BoundsOf
-from metaindex.advice.measure import Asked, measure
+from metaindex.advice.measure import ClusteringQuestion, measure
 from metaindex.formats.model import Leaf
 from metaindex.readers.scan import Scan
 
@@ -41,7 +41,9 @@ def clustering(
         rows = np.array([row], np.int64)
         return Scan(snapshot, handle.ref.storage, handle.ref, rows, columns=names, time_zone=handle.config.time_zone)
 
-    asked = Asked(tuple(columns), sample, scan, _name(handle), handle.root(snapshot), _is_one_folder(handle))
+    asked = ClusteringQuestion(
+        tuple(columns), sample, scan, _name(handle), handle.root(snapshot), _is_one_folder(handle)
+    )
     return measure(asked, BoundsOf(snapshot, handle.ref.storage, opened, notes))
 
 

@@ -35,7 +35,7 @@ _ALL_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class _Scanned:
+class _ScannedFile:
     """The columns of one file, as its rows have them. Aligned with the leaves asked."""
 
     ordinal: int
@@ -91,12 +91,14 @@ def _scan(
     scanner: Scanner,
     ref: TableRef,
     report: Verification,
-) -> list[_Scanned]:
+) -> list[_ScannedFile]:
     out = []
     files = run_rows.files.select(["path", "size_bytes"]).take(pa.array(ordinals))
     for ordinal, file in zip(ordinals.tolist(), files.to_pylist(), strict=True):
         try:
-            out.append(_Scanned(ordinal, file["path"], scanner(ref.storage, file["path"], file["size_bytes"], leaves)))
+            out.append(
+                _ScannedFile(ordinal, file["path"], scanner(ref.storage, file["path"], file["size_bytes"], leaves))
+            )
             report.files += 1
         except FileNotFoundError:
             report.gone += 1
@@ -110,7 +112,7 @@ def _compare(
     run_rows: RunRows,
     column: CoveredColumn,
     leaf: Leaf,
-    scanned: list[tuple[_Scanned, ColumnScan]],
+    scanned: list[tuple[_ScannedFile, ColumnScan]],
     report: Verification,
 ) -> None:
     """One column of some files."""

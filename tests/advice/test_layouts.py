@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.advice.advised import Advice
-from metaindex.advice.layouts import Columns, Groups, files_then
-from metaindex.advice.overlap import Ranges, Reads, Rows
+from metaindex.advice.layouts import SampleColumns, SamplePartitions, files_then
+from metaindex.advice.overlap import Ranges, Reads, RowPlaces
 from metaindex.advice.sample import SampleRows, chosen, limit_of
 from metaindex.advice.statements import Rewrite
 from metaindex.formats.model import FILE_SCHEMA, FileTable
@@ -95,8 +95,8 @@ def test_a_layout_of_all_rows_is_the_one_that_is_predicted(seed: int, files: int
     masks = [random.random(count) < 0.2 if nulls else np.zeros(count, bool) for _ in values]
     arrays = tuple(pa.array(one, pa.int64(), mask=mask) for one, mask in zip(values, masks, strict=True))
     sample = SampleRows(arrays, np.repeat(np.arange(files), 40))
-    columns = Columns.of(sample)
-    groups = Groups.of(sample, pa.array([""] * files))
+    columns = SampleColumns.of(sample)
+    groups = SamplePartitions.of(sample, pa.array([""] * files))
     then = files_then(columns, groups, (0, 1), curve, 0.05, whole=True)  # type: ignore[arg-type]
     assert ((then > 0) & (then <= 1)).all()
     if curve == "sort":
@@ -105,7 +105,7 @@ def test_a_layout_of_all_rows_is_the_one_that_is_predicted(seed: int, files: int
             pieces = [rows[~mask[rows]] for rows in np.split(order, files)]
             some = [one[rows] for rows in pieces if len(rows)]
             ranges = Ranges(*(np.array([end(piece) for piece in some]) for end in (np.min, np.max)))
-            seen = Rows.at(one[~mask], np.ones(int((~mask).sum())))
+            seen = RowPlaces.at(one[~mask], np.ones(int((~mask).sum())))
             expected = Reads(ranges, seen).by_range(np.ones(len(some)), 0.05) / files
             assert then[at] == pytest.approx(expected)
 
@@ -121,8 +121,8 @@ def test_a_part_of_the_rows_says_much_the_same_as_all(seed: int) -> None:
     part = SampleRows(tuple(one.take(pa.array(some)) for one in whole.values), whole.file[some])
     found = []
     for sample, all_rows in ((whole, True), (part, False)):
-        groups = Groups.of(sample, pa.array([""] * files))
-        found.append(files_then(Columns.of(sample), groups, (0, 1), "ranks", 0.01, whole=all_rows))
+        groups = SamplePartitions.of(sample, pa.array([""] * files))
+        found.append(files_then(SampleColumns.of(sample), groups, (0, 1), "ranks", 0.01, whole=all_rows))
     assert found[1] == pytest.approx(found[0], rel=0.25)
 
 

@@ -90,7 +90,7 @@ MUTATIONS: list[tuple[str, str, str]] = [
     ("places.py", "            empty = place is _Outside.ABOVE", "            empty = True"),
     ("places.py", "empty = empty or place is _Outside.BELOW", "empty = True"),
     ("places.py", "(low == high and (low_open or high_open))", "low == high"),
-    ("places.py", "_At(double) if math.isfinite(double) and Decimal(double) == value else None", "_At(math.nextafter(double, math.inf))"),
+    ("places.py", "_AtValue(double) if math.isfinite(double) and Decimal(double) == value else None", "_AtValue(math.nextafter(double, math.inf))"),
     ("physical.py", "rows[:, 0] ^= 0x80", "pass"),
     ("physical.py", "return (unscaled + 2**127).to_bytes(16, \"big\")", "return unscaled.to_bytes(16, \"big\", signed=True)"),
     ("places.py", "if (value.utcoffset() is None) != (t.tz is None):\n                return None", "value = value.replace(tzinfo=None if t.tz is None else dt.timezone(dt.timedelta(hours=5)))"),

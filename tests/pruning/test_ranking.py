@@ -18,10 +18,10 @@ from metaindex.pruning.ranking import (
     HOT_GROUP,
     MARGIN,
     TASK,
-    Asked,
     Chosen,
     JoinOf,
     Offer,
+    Restriction,
     asked_of,
     buckets_left,
     choose,
@@ -31,7 +31,7 @@ from metaindex.pruning.ranking import (
 )
 from metaindex.rule.imagined import imagined
 from metaindex.rule.reasons import Reason
-from metaindex.rule.request import Delta, Filters, Group, JoinSide, Need, Scan
+from metaindex.rule.request import Delta, Filters, Group, JoinSide, Need, SparkScan
 from metaindex.rule.scans import alike, wants
 
 
@@ -52,8 +52,8 @@ def needs(*names: str) -> tuple[Need, ...]:
     return tuple(Need(name, (name,)) for name in names)
 
 
-def reading(**more: Any) -> Scan:
-    return Scan(**{"root": "t", "source": Delta("1", "id", None, {}), "filters": Filters([])} | more)
+def reading(**more: Any) -> SparkScan:
+    return SparkScan(**{"root": "t", "source": Delta("1", "id", None, {}), "filters": Filters([])} | more)
 
 
 def test_the_cheapest_of_what_is_cheaper_than_the_source() -> None:
@@ -128,7 +128,7 @@ def test_what_filters_say_of_a_column() -> None:
         ref.parts[0]: one
         for ref, one in asked_of(conjuncts((col("a") == 3) & (col("b") > 1) & (col("b") < 9) & (col("c") >= 2))).items()
     }
-    assert asked == {"a": Asked(equal=1), "b": Asked(ends=2), "c": Asked(ends=1)}
+    assert asked == {"a": Restriction(equal=1), "b": Restriction(ends=2), "c": Restriction(ends=1)}
     assert share_read(asked, ["a"], 200) == 1 / 200
     assert share_read(asked, ["b"], 0) < share_read(asked, ["c"], 0) < share_read(asked, ["z"], 0) == 1
 
@@ -212,11 +212,11 @@ def test_a_group_spreads_a_hot_key_and_a_window_does_not() -> None:
 def test_buckets_that_filters_leave_out_are_empty_ones() -> None:
     rows = [10, 40, 20, 30]
     assert buckets_left({}, ["k"], rows) == [40, 30, 20, 10]
-    assert buckets_left({"k": Asked(equal=2)}, ["k"], rows) == [40, 30]
-    assert buckets_left({"k": Asked(equal=9)}, ["k"], rows) == [40, 30, 20, 10]
-    assert buckets_left({"k": Asked(ends=2)}, ["k"], rows) == [40, 30, 20, 10]
-    assert buckets_left({"k": Asked(equal=1)}, ["k", "s"], rows) == [40, 30, 20, 10], "both make the buckets"
-    assert unevenness(buckets_left({"k": Asked(equal=1)}, ["k"], [10] * 200), 200, 1000) == 199 * TASK
+    assert buckets_left({"k": Restriction(equal=2)}, ["k"], rows) == [40, 30]
+    assert buckets_left({"k": Restriction(equal=9)}, ["k"], rows) == [40, 30, 20, 10]
+    assert buckets_left({"k": Restriction(ends=2)}, ["k"], rows) == [40, 30, 20, 10]
+    assert buckets_left({"k": Restriction(equal=1)}, ["k", "s"], rows) == [40, 30, 20, 10], "both make the buckets"
+    assert unevenness(buckets_left({"k": Restriction(equal=1)}, ["k"], [10] * 200), 200, 1000) == 199 * TASK
 
 
 def test_where_partitions_are_left_out_later_only_a_look_up_pays() -> None:
@@ -231,7 +231,7 @@ def test_where_partitions_are_left_out_later_only_a_look_up_pays() -> None:
 
 
 def test_a_join_with_other_keys_besides_is_taken_where_spark_lets_rows_stay() -> None:
-    def scan(*keys: str, partial: bool) -> Scan:
+    def scan(*keys: str, partial: bool) -> SparkScan:
         return reading(wants=(JoinSide(0, 0, keys, partial=partial),))
 
     columns = {"k": "k", "s": "s"}
@@ -267,7 +267,7 @@ def test_a_join_of_groups_saves_what_groups_leave() -> None:
 
 
 def test_scans_are_alike_by_what_they_read_and_by_the_first_that_wants_them_partitioned() -> None:
-    def scan(**more: Any) -> Scan:
+    def scan(**more: Any) -> SparkScan:
         return reading(**{"filters": Filters([[{"a": 1}]]), "needs": needs("k"), "wants": (Group(("k",)),)} | more)
 
     joined = (Group(("k",)), JoinSide(1, 0, ("k",)))

@@ -16,7 +16,7 @@ from metaindex import rule
 from metaindex.readers.errors import ScanError
 from metaindex.readers.spark_parquet import as_written
 from metaindex.rule.parquet_scans import read_as_written, types_of
-from metaindex.rule.request import Columns, Delta, Files, Session
+from metaindex.rule.request import Delta, Files, Session, SparkColumns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 DEFAULT = {"CURRENT_DEFAULT": "5", "EXISTS_DEFAULT": "5"}
 
 
-def columns(*fields: dict[str, Any]) -> Columns:
-    return Columns([one["name"] for one in fields], {"type": "struct", "fields": [*fields]})
+def columns(*fields: dict[str, Any]) -> SparkColumns:
+    return SparkColumns([one["name"] for one in fields], {"type": "struct", "fields": [*fields]})
 
 
 def read(settings: dict[str, str], **more: Any) -> dict[str, Any]:

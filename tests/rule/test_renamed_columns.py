@@ -16,7 +16,7 @@ from metaindex.expressions.tree import And, Opaque
 from metaindex.formats.iceberg.schema import read_schema
 from metaindex.formats.model import Schema
 from metaindex.pruning.condition import OfSchema
-from metaindex.rule.request import Delta, Filters, Iceberg, Scan
+from metaindex.rule.request import Delta, Filters, Iceberg, SparkScan
 from metaindex.rule.scans import at_version
 from tests.rule.lakes import location_of
 
@@ -36,7 +36,7 @@ FIRST = {
 
 def test_a_condition_is_of_columns_whatever_they_are_called() -> None:
     schema = Schema(tuple(read_schema(FIRST, "t")))
-    scan = Scan("t", Iceberg("1", ((("x",), 1), (("A",), 2), (("new",), 3))), Filters([]))
+    scan = SparkScan("t", Iceberg("1", ((("x",), 1), (("A",), 2), (("new",), 3))), Filters([]))
     both = And((~(col("a") == 5), col("X").is_null(), Opaque("?", ())))
     found = at_version(both, scan)
     assert isinstance(found, OfSchema)

@@ -50,10 +50,10 @@ def to_arrow(predicate: Predicate, schema: pa.Schema | None = None) -> pc.Expres
 
     With a `schema` literals take their column's type; bind the predicate to it first. Opaque raises ExpressionError.
     """
-    return fold_signed(predicate, False, _Writer(schema).leaf, _append, _joined)
+    return fold_signed(predicate, False, _ArrowWriter(schema).leaf, _append, _joined)
 
 
-class _Writer:
+class _ArrowWriter:
     """Leaves only: NOT is carried down to them, so each says for which rows it is true, or for which false (NULL is
     neither)."""
 

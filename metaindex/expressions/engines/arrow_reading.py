@@ -45,7 +45,7 @@ def from_arrow(expression: pc.Expression, schema: pa.Schema | None = None) -> Pr
         tree = calls(expression)
     except NotSerializable:
         return Opaque(_shown(expression))
-    return _Reader(schema).predicate(tree)
+    return _ArrowReader(schema).predicate(tree)
 
 
 def names_read(expression: pc.Expression) -> set[str] | None:
@@ -65,7 +65,7 @@ def _shown(expression: pc.Expression) -> str:
         return "an expression of pyarrow"
 
 
-class _Reader:
+class _ArrowReader:
     def __init__(self, schema: pa.Schema | None) -> None:
         self.schema = schema
         self._pairs: dict[Opaque, tuple[ColumnRef, ColumnRef]] = {}

@@ -58,7 +58,7 @@ def to_iceberg(predicate: Predicate, schema: pa.Schema | None = None) -> tuple[B
     left: list[Predicate] = []
     for conjunct in normal.parts if isinstance(normal, And) else (normal,):
         try:
-            said.append(_Writer(schema, iceberg).write(conjunct))
+            said.append(_IcebergWriter(schema, iceberg).write(conjunct))
         except (NotReadable, RecursionError):
             left.append(conjunct)
     expression = iceberg.And(*said) if len(said) > 1 else said[0] if said else iceberg.AlwaysTrue()
@@ -66,7 +66,7 @@ def to_iceberg(predicate: Predicate, schema: pa.Schema | None = None) -> tuple[B
     return expression, residual
 
 
-class _Writer:
+class _IcebergWriter:
     """Of a normal form: NOT stands on leaves only."""
 
     def __init__(self, schema: pa.Schema | None, iceberg: Any) -> None:

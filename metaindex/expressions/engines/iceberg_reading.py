@@ -51,12 +51,12 @@ def from_iceberg(expression: BooleanExpression, schema: pa.Schema | None = None,
         if of_rows:
             return _RowReader(schema, had_not=False).read(expression)
         positive = rewrite_not(expression)
-        return _Reader(schema, had_not=positive != expression).read(positive)
+        return _IcebergReader(schema, had_not=positive != expression).read(positive)
     except (NotReadable, RecursionError, NotImplementedError, TypeError, ValueError):
         return Opaque(str(expression))
 
 
-class _Reader:
+class _IcebergReader:
     """Wide: of expressions without NOT, so that a wider leaf is a wider whole."""
 
     def __init__(self, schema: pa.Schema | None, *, had_not: bool) -> None:
@@ -179,7 +179,7 @@ class _Reader:
         return dt.datetime(1970, 1, 1, tzinfo=None if known.tz is None else dt.UTC) + dt.timedelta(microseconds=micros)
 
 
-class _RowReader(_Reader):
+class _RowReader(_IcebergReader):
     """In all three values what pyiceberg's filter says, which pyarrow applies as it stands."""
 
     def _leaf(self, expression: Any) -> Predicate:

@@ -49,10 +49,10 @@ def from_polars(expression: pl.Expr, schema: pa.Schema | None = None) -> Predica
         tree = json.loads(expression.meta.serialize(format="json"))
     except Exception:  # noqa: BLE001 - a Python function inside cannot be written as JSON, and Polars says so in many ways
         return Opaque(text, columns)
-    return _Reader(schema, columns).predicate(tree)
+    return _PolarsReader(schema, columns).predicate(tree)
 
 
-class _Reader:
+class _PolarsReader:
     def __init__(self, schema: pa.Schema | None, columns: tuple[ColumnRef, ...]) -> None:
         self.schema, self.columns = schema, columns
         self._pairs: dict[Opaque, tuple[ColumnRef, ColumnRef]] = {}

@@ -95,7 +95,7 @@ def from_spark_json(text: str | Sequence[Node], timezone: str | None = None) -> 
         ) from None
     if rest:
         raise ExpressionError(f"the JSON of one Spark expression is wanted; {rest} nodes follow it")
-    return _Reader(timezone).predicate(root)
+    return _SparkReader(timezone).predicate(root)
 
 
 class _Expression:
@@ -143,7 +143,7 @@ def _function_kind(fields: Node) -> str:
     return _FUNCTIONS.get(name, f"<{name}>") if plain else f"<{name}>"
 
 
-class _Reader:
+class _SparkReader:
     def __init__(self, timezone: str | None) -> None:
         self.timezone = timezone
         self.pairs: dict[Opaque, tuple[ColumnRef, ColumnRef]] = {}

@@ -78,13 +78,13 @@ def _is_column(dialect: str, name: str) -> bool:
 
 def _parsed(text: str, dialect: str, timezone: str, schema: pa.Schema | None) -> Predicate:
     tree = syntax_tree(text, dialect)
-    return _Reader(dialect, timezone, schema, hex_is_binary=not _HEX_NUMBER.search(text)).predicate(tree)
+    return _SqlReader(dialect, timezone, schema, hex_is_binary=not _HEX_NUMBER.search(text)).predicate(tree)
 
 
 _HEX_NUMBER: Final = re.compile(r"\b0[xX]")
 
 
-class _Reader:
+class _SqlReader:
     """One walk over the parser's tree; `NotReadable` inside a node makes the nearest predicate Opaque."""
 
     def __init__(self, dialect: str, timezone: str, schema: pa.Schema | None, *, hex_is_binary: bool) -> None:
@@ -111,7 +111,7 @@ class _Reader:
             return self._comparison(node, _OPS[kind])
         if kind is exp.NullSafeNEQ:
             return Not(self._comparison(node, Op.NULL_SAFE_EQ))
-        read: Callable[[_Reader, exp.Expression], Predicate] | None = _READERS.get(kind)
+        read: Callable[[_SqlReader, exp.Expression], Predicate] | None = _READERS.get(kind)
         if read is None:
             raise NotReadable
         return read(self, node)
@@ -280,18 +280,18 @@ class _Reader:
 
 
 _READERS: Final[dict[type, Callable[[Any, Any], Predicate]]] = {
-    exp.Between: _Reader._between,
-    exp.In: _Reader._in,
-    exp.Is: _Reader._is,
-    exp.Like: _Reader._like,
-    exp.Escape: _Reader._escape,
-    exp.StartsWith: _Reader._starts_with,
-    exp.IsNan: _Reader._is_nan,
-    exp.Column: _Reader._flag,
-    exp.Dot: _Reader._flag,
-    exp.Boolean: _Reader._boolean,
-    exp.Null: _Reader._null,
-    exp.Anonymous: _Reader._named_function,
+    exp.Between: _SqlReader._between,
+    exp.In: _SqlReader._in,
+    exp.Is: _SqlReader._is,
+    exp.Like: _SqlReader._like,
+    exp.Escape: _SqlReader._escape,
+    exp.StartsWith: _SqlReader._starts_with,
+    exp.IsNan: _SqlReader._is_nan,
+    exp.Column: _SqlReader._flag,
+    exp.Dot: _SqlReader._flag,
+    exp.Boolean: _SqlReader._boolean,
+    exp.Null: _SqlReader._null,
+    exp.Anonymous: _SqlReader._named_function,
 }
 
 

@@ -70,7 +70,7 @@ def parse_schema(metadata: Metadata, table: str) -> TableSchema:
     if mode not in ("none", "id", "name"):
         raise UnsupportedFeatureError(f"column mapping is none, id or name; {table} says {mode!r}")
     once_float: set[tuple[str, ...]] = set()
-    reader = _Reader(mode, table, once_float)
+    reader = _SchemaReader(mode, table, once_float)
     try:
         fields = tuple(reader.field(raw, ()) for raw in raw_fields)
     except (RecursionError, KeyError, TypeError, AttributeError, ValueError) as error:
@@ -98,7 +98,7 @@ def _with_partitions(
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _SchemaReader:
     mode: str
     table: str
     once_float: set[tuple[str, ...]]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from metaindex.kinds.command import Command
+    from metaindex.kinds.command import KindCommand
     from metaindex.kinds.keyed import Gathered, KeyCollector, KeyFinisher, KeyPlan, KeyReader, Spill
     from metaindex.store.reader import RunReader
     from metaindex.store.writer import RunSink
@@ -65,7 +65,7 @@ class Bloom(WholeKind):
         return [cls(*asked.compared)] if asked.compared else []
 
     @classmethod
-    def command(cls) -> Command[Self]:
+    def command(cls) -> KindCommand[Self]:
         from .command import BloomCommand
 
         return BloomCommand(cls)

@@ -17,7 +17,7 @@ from metaindex.log.entry import KindSpec
 from .stored import ColumnStatsRows
 
 if TYPE_CHECKING:
-    from metaindex.kinds.command import Command
+    from metaindex.kinds.command import KindCommand
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -73,7 +73,7 @@ class ColumnStats(FactKind):
         return ColumnStats(*columns, scan_floats=self.scan_floats, trust_log=self.trust_log)
 
     @classmethod
-    def command(cls) -> Command[Self]:
+    def command(cls) -> KindCommand[Self]:
         from .command import Statistics
 
         return Statistics(cls)

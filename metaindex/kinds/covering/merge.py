@@ -42,7 +42,7 @@ PART_NUMBERS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class MergeSource:
     """A run that rows are taken of. `ordinals`: the new one of each of its files; -1: nothing is taken of it."""
 
     run: RunRef
@@ -71,7 +71,7 @@ class CoveringMerge:
     key_id: int
     layout: CoveringLayout
     place: int
-    sources: tuple[Source, ...]
+    sources: tuple[MergeSource, ...]
     pieces: tuple[Piece, ...]
     part_bytes: int  # from which on the next part begins
 
@@ -95,7 +95,7 @@ class CoveringMerge:
             self.sink, self.key_id, layout.stored, layout.indexed, self.place, tag, piece.bucket, self.part_bytes
         )
         names = with_lineage(layout.stored).names
-        streams = [_Stream(self, piece, source) for source in sorted({source for source, _ in piece.parts})]
+        streams = [_RunStream(self, piece, source) for source in sorted({source for source, _ in piece.parts})]
         keys = [f"_mi_sort{place}" for place in range(layout.indexed)]
         ascending, written = Ascending(layout.indexed), RowSum()
         for window in merged([stream.tables() for stream in streams], keys):
@@ -132,7 +132,7 @@ def merge_rows(
     """See `StoredKind.merge`. `write`: threads of this process where it is not given."""
     layout = CoveringLayout.of(key)
     parts = [(at, part) for at, (reader, covered, _) in enumerate(some) for part in stored_parts(reader, covered)]
-    sources = tuple(Source(reader.run, ordinals) for reader, _, ordinals in some)
+    sources = tuple(MergeSource(reader.run, ordinals) for reader, _, ordinals in some)
     merge = CoveringMerge(
         sink,
         key.key_id,
@@ -179,7 +179,7 @@ def _pieces(parts: Sequence[tuple[int, StoredPart]], layout: CoveringLayout, sou
     return [Piece(None, some, stretch) for stretch, some in touched if some]
 
 
-class _Stream:
+class _RunStream:
     """The rows of one run that are in a piece."""
 
     def __init__(self, merge: CoveringMerge, piece: Piece, source: int) -> None:

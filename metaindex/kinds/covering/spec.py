@@ -22,7 +22,7 @@ from metaindex.log.entry import CoveredKey, KindSpec
 from .layout import PARTITION, CoveringLayout
 
 if TYPE_CHECKING:
-    from metaindex.kinds.command import Command
+    from metaindex.kinds.command import KindCommand
     from metaindex.store.reader import RunReader
 
 MOST_BUCKETS = 100_000
@@ -154,7 +154,7 @@ class Covering(RowKind):
         return self.buckets or buckets_for(size_bytes)
 
     @classmethod
-    def command(cls) -> Command[Self]:
+    def command(cls) -> KindCommand[Self]:
         from .command import CoveringCommand
 
         return CoveringCommand("--covering", cls, ("indexed", "included", "buckets"))
@@ -215,7 +215,7 @@ class CoveringRange(RowKind):
         return [cls([first], [name for name in asked.named if name != first])]
 
     @classmethod
-    def command(cls) -> Command[Self]:
+    def command(cls) -> KindCommand[Self]:
         from .command import CoveringCommand
 
         return CoveringCommand("--covering-range", cls, ("indexed", "included"))

@@ -20,14 +20,14 @@ from .rows import Layout, raw_unit
 from .spills import remove_spills
 
 
-class _Held(Protocol):
+class _Sized(Protocol):
     def __len__(self) -> int: ...
 
     @property
     def nbytes(self) -> int: ...
 
 
-T = TypeVar("T", bound=_Held)
+T = TypeVar("T", bound=_Sized)
 
 
 class GroupCollector(ABC, Generic[T]):

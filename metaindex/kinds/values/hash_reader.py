@@ -32,7 +32,7 @@ _NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
+class _PartBounds:
     """The parts of a key, with the least and greatest entry of each."""
 
     parts: tuple[PartInfo, ...]
@@ -144,8 +144,8 @@ class HashReader(EqualityReader):
         start, end = np.searchsorted(entries, lows, side="left"), np.searchsorted(entries, highs, side="right")
         return entries[int(start[0]) : int(end[0])] if len(lows) == 1 else entries[spans(start, end)]
 
-    def _parts(self) -> _Parts:
-        def load() -> _Parts:
+    def _parts(self) -> _PartBounds:
+        def load() -> _PartBounds:
             parts = tuple(
                 part for part in self._run.parts(self._key.kind) if part.first_key == self._key.key_id and part.rows
             )
@@ -153,7 +153,7 @@ class HashReader(EqualityReader):
                 np.array([int(str(text)) for text in texts], np.int64)
                 for texts in ([p.least for p in parts], [p.greatest for p in parts])
             ]
-            return _Parts(parts, *bounds)
+            return _PartBounds(parts, *bounds)
 
-        loaded: _Parts = self._run.derived(f"{self._key.kind} {self._key.key_id}", load)
+        loaded: _PartBounds = self._run.derived(f"{self._key.kind} {self._key.key_id}", load)
         return loaded

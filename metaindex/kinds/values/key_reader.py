@@ -40,7 +40,7 @@ from .encoding import CUT
 from .ranges import holding_some, rows_of_each, units_of_each
 from .rows import Layout
 from .spans import by_owner, covered, spans, spread
-from .stored import Groups, StoredKeys
+from .stored import KeyGroups, StoredKeys
 
 _FEW_GROUPS = 16
 """Row groups of a look-up up to which they are kept in the cache."""
@@ -254,7 +254,7 @@ def _each_once(units: Units) -> Units:
     return np.flatnonzero(seen)
 
 
-def _within(groups: Groups, group: int, low: Key | None, high: Key | None) -> bool:
+def _within(groups: KeyGroups, group: int, low: Key | None, high: Key | None) -> bool:
     if group == 0 and groups.with_null:  # NULLs stand before the first keys
         return False
     return bool((low is None or groups.least[group] >= low) and (high is None or groups.greatest[group] <= high))

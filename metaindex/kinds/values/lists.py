@@ -13,7 +13,7 @@ from metaindex.log.entry import CoveredKey, KindSpec
 from .spec import ValueRows
 
 if TYPE_CHECKING:
-    from metaindex.kinds.command import Command
+    from metaindex.kinds.command import KindCommand
     from metaindex.kinds.keyed import Gathered, KeyCollector, KeyFinisher, KeyPlan, Spill
     from metaindex.store.writer import RunSink
 
@@ -44,7 +44,7 @@ class ValueList(ValueRows, WholeKind):
         return cls(*said["keys"], limit=said["limit"])
 
     @classmethod
-    def command(cls) -> Command[Self]:
+    def command(cls) -> KindCommand[Self]:
         from .lists_command import ListsCommand
 
         return ListsCommand(cls)

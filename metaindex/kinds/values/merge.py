@@ -46,7 +46,7 @@ def merge_entries(
 ) -> tuple[dict[str, int | str], list[PartInfo]]:
     """Of `values`. See `StoredKind.merge`."""
     layout, total = _layout(some)
-    out = _Parts(key, sink, number, total, layout.columns)
+    out = _PartsWriter(key, sink, number, total, layout.columns)
     windows = (total // window_rows).bit_length()  # so many halvings of the range of hashes
     for window in range(1 << windows):
         in_window = [np.empty(0, np.int64)]
@@ -80,7 +80,7 @@ def merge_values(
     carried = carried_parts(stays, least_rows)
     left = [_left(stored, carried) for stored, _, _ in sources]
     cuts = _cuts([part for parts in left for part in parts], window_rows)
-    out = _Parts(key, sink, number, total, layout.columns)
+    out = _PartsWriter(key, sink, number, total, layout.columns)
     low: Key | None = None
     for high in [*sorted({*cuts, *(carried_part.least for carried_part in carried)}), None]:
         keys, units = [], []
@@ -175,7 +175,7 @@ def _keys(left: _Left, low: Any, high: Any) -> Iterator[tuple[pa.Array, Units]]:
             yield keys.slice(first, last - first), units[first:last]
 
 
-class _Parts:
+class _PartsWriter:
     """Takes rows in order and writes a part whenever enough have come together."""
 
     def __init__(

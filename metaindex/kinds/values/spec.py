@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from metaindex.kinds.command import Command
+    from metaindex.kinds.command import KindCommand
     from metaindex.kinds.keyed import Gathered, KeyCollector, KeyFinisher, KeyPlan, KeyReader, Spill
     from metaindex.store.reader import RunReader
     from metaindex.store.writer import RunSink
@@ -177,7 +177,7 @@ class Values(KeyKind):
         return [cls(*asked.compared)] if asked.compared else []
 
     @classmethod
-    def command(cls) -> Command[Self]:
+    def command(cls) -> KindCommand[Self]:
         from .command import ValuesCommand
 
         return ValuesCommand(cls)

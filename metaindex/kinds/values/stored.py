@@ -35,7 +35,7 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class KeyGroups:
     """The row groups of a part that have keys: the first `start` have nothing but NULL."""
 
     start: int
@@ -76,10 +76,10 @@ class StoredKeys:
         loaded: Parts = self._run.derived(f"{self._key.kind} {self._key.key_id}", load)
         return loaded
 
-    def groups(self, part: PartInfo) -> Groups:
+    def groups(self, part: PartInfo) -> KeyGroups:
         """The row groups of a part."""
         footer = self._run.footer(part)
-        groups: Groups | None = footer.derived.get("key")
+        groups: KeyGroups | None = footer.derived.get("key")
         if groups is None:
             said = footer.range(self.column)
             if not said.known.all():
@@ -89,7 +89,7 @@ class StoredKeys:
                 )
             start = next((at for at, least in enumerate(said.least) if least is not None), len(said.least))
             least, greatest = (self._vector(list(keys[start:])) for keys in (said.least, said.greatest))
-            groups = footer.derived["key"] = Groups(start, least, greatest, np.flatnonzero(said.nulls).tolist())
+            groups = footer.derived["key"] = KeyGroups(start, least, greatest, np.flatnonzero(said.nulls).tolist())
         return groups
 
     def read(self, part: PartInfo, groups: Sequence[int], *, keep: bool) -> Iterator[tuple[pa.Array, Units]]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from metaindex.build.local import LocalBuilder
 from metaindex.build.protocol import BuildRequest, KeyBuild, Progress
 from metaindex.build.row_source import RowSource
-from metaindex.build.row_tasks import ROW_FILE, Doubts, ReadRows, WriteRows, Written, unpickled
+from metaindex.build.row_tasks import ROW_FILE, Doubts, ReadRows, RowTaskReport, WriteRows, unpickled
 from metaindex.build.spark_rows import BuiltRows, check_written, doubted, key_build_of
 from metaindex.expressions.vectors import one_array
 from metaindex.kinds.covering.murmur3 import buckets_of
@@ -65,7 +65,7 @@ class ArrowBuilder(LocalBuilder):
 
     def _write(
         self, request: BuildRequest, plan: CoveringPlan, source: RowSource, files: pa.Table, sink: RunSink, attempt: int
-    ) -> list[Written]:
+    ) -> list[RowTaskReport]:
         batches = list(ReadRows(request.ref.storage, source).run(iter(files.to_batches())))
         if not batches:
             return []
@@ -79,9 +79,9 @@ class ArrowBuilder(LocalBuilder):
             names = [repr(row) for row in sorting.to_pylist()]
             cuts = np.array([i > 0 and name != names[i - 1] for i, name in enumerate(names)]).cumsum()
             places = cuts * self.ranges // (int(cuts[-1]) + 1)
-        out: list[Written] = []
+        out: list[RowTaskReport] = []
         for place in np.unique(places).tolist():
             some = iter(table.filter(pa.array(places == place)).to_batches(1000))
             found = pa.Table.from_batches(list(WriteRows(sink, plan, 0).run(some, place, attempt)))
-            out += [one for _, one in unpickled(found.to_pylist()) if isinstance(one, Written)]
+            out += [one for _, one in unpickled(found.to_pylist()) if isinstance(one, RowTaskReport)]
         return out
